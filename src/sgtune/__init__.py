@@ -1,0 +1,42 @@
+"""sgtune: Stein-guided tuning for stochastic-gradient MCMC.
+
+    model = sgtune.load_model("logistic", data_dir="results/quick/data")
+    chain = sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=800, budget=sgtune.Budget(steps=5000))
+    result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=1.0))
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Names are imported when first used: a job that only reads files does not wait for JAX.
+_HOME = {
+    "Arm": "sgtune.lockstep",
+    "Budget": "sgtune.budget",
+    "Chain": "sgtune.chain",
+    "CostTable": "sgtune.budget",
+    "InputError": "sgtune.errors",
+    "Model": "sgtune.models",
+    "TuningResult": "sgtune.tuning",
+    "calibrate_cost": "sgtune.tuning",
+    "define_model": "sgtune.models",
+    "load_model": "sgtune.models",
+    "metrics": "sgtune.metrics",
+    "sample": "sgtune.chain",
+    "stein": "sgtune.stein",
+    "tune": "sgtune.tuning",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sgtune' has no attribute {name!r}")
+    home = import_module(_HOME[name])
+    return home if home.__name__ == f"sgtune.{name}" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,144 @@
+"""One chain for a budget: `sample` and its result."""
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from sgtune.budget import Budget
+from sgtune.errors import check_integer
+from sgtune.lockstep import Arm, Lockstep
+from sgtune.models.base import Model
+from sgtune.posterior import scores
+
+__all__ = ["Chain", "evenly_spaced", "sample"]
+
+PyTree = Any
+
+KEPT_BYTES = 512 * 2**20
+"""A chain keeps at most this many bytes of draws; beyond it every second one is dropped, again and again."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What `sample` gives back.
+
+    Attributes:
+        draws: kept positions, flat: ``(n_kept, D)`` float32, evenly spaced over the chain.
+        stride: steps between kept draws.
+        n_samples: samples (steps) that the chain made.
+        seconds: wall seconds of sampling, without compilation.
+        clock: (seconds, kept draws so far) at the end of each chunk; empty for budgets that are not in seconds.
+        diverged: whether the chain left the finite numbers.
+    """
+
+    model: Model = field(repr=False)
+    arm: Arm
+    draws: np.ndarray = field(repr=False)
+    stride: int
+    n_samples: int
+    seconds: float
+    diverged: bool
+    clock: list[tuple[float, int]] = field(default_factory=list, repr=False)
+
+    @property
+    def positions(self) -> PyTree:
+        """The kept draws as positions of the model, with a leading axis n_kept."""
+        return jax.vmap(self.model.unravel)(self.draws)
+
+    def scores(self, model: Model | None = None) -> np.ndarray:
+        """Full-data scores at the kept draws: ``(n_kept, D)``."""
+        return scores(model or self.model, self.draws)
+
+    def kept_by(self, seconds: float) -> int:
+        """How many of the kept draws the chain had made ``seconds`` after its start (0 without a clock)."""
+        return max((kept for at, kept in self.clock if at <= seconds), default=0)
+
+    def thinned(self, thin: int, at_most: int) -> np.ndarray:
+        """Every ``thin``-th kept draw, and of those at most ``at_most``, evenly spaced over the chain."""
+        return evenly_spaced(self.draws[thin - 1 :: thin] if len(self.draws) >= 10 * thin else self.draws, at_most)
+
+
+def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:
+    """At most ``at_most`` rows, evenly spaced and with the last one among them."""
+    if len(draws) <= at_most:
+        return draws
+    return draws[np.linspace(len(draws) / at_most, len(draws), at_most).astype(int) - 1]
+
+
+def sample(
+    model: Model,
+    sampler: str,
+    *,
+    step_size: float,
+    batch_size: int,
+    n_leapfrog: int | None = None,
+    budget: Budget,
+    seed: int = 0,
+    replicate: int | str = 0,
+    position: PyTree | None = None,
+    centre: PyTree | None = None,
+    **hyperparameters: float,
+) -> Chain:
+    """Run one chain of ``sampler`` for ``budget``.
+
+    A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC). ``step_size`` is e in
+    theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT.
+
+    Args:
+        sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``.
+        batch_size: n, from 1 to N; N gives exact gradients.
+        budget: seconds of wall clock, steps, or data terms of gradients.
+        replicate: another name gives another chain of the same seed.
+        position: the start; the MAP unless given.
+        centre: of the control variates; the MAP unless given.
+        hyperparameters: the sampler's others, such as ``friction``.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    check_integer("seed", seed, at_least=0)
+    ensemble = Lockstep(
+        model,
+        sampler,
+        [Arm(step_size, batch_size, n_leapfrog)],
+        seed=seed,
+        replicate=replicate,
+        position=position,
+        centre=centre,
+        overrides=hyperparameters,
+    )
+    return run_chain(ensemble, budget)
+
+
+def run_chain(ensemble: Lockstep, budget: Budget) -> Chain:
+    """The first chain of ``ensemble`` for ``budget``."""
+    model, arm = ensemble.model, ensemble.arms[0]
+    gradients_per_step = ensemble.sampler.gradients_per_step(arm.n_leapfrog) * arm.batch_size
+    most_kept = max(100, KEPT_BYTES // (4 * model.dimension))
+    clock: list[tuple[float, int]] = []
+    if budget.seconds is not None:
+        draws, stride, clock = ensemble.advance_for(budget.seconds, most_kept)
+        seconds = clock[-1][0]
+    else:
+        n_steps = max(
+            1, budget.steps_for(budget.amount, seconds_per_step=None, gradients_per_step=gradients_per_step)
+        )
+        stride = -(-n_steps // most_kept)
+        ensemble.advance_chunk(0)
+        began = perf_counter()
+        draws = ensemble.advance(n_steps, stride)
+        seconds = perf_counter() - began
+    draws = draws[:, 0]
+    return Chain(
+        model=model,
+        arm=arm,
+        draws=draws,
+        stride=stride,
+        n_samples=ensemble.steps_done,
+        seconds=seconds,
+        diverged=not bool(np.isfinite(draws[-1]).all()),
+        clock=clock,
+    )

@@ -1,0 +1,59 @@
+"""Errors a user meets: one line that names the argument, the value, and what is allowed."""
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+__all__ = ["DataError", "InputError", "check_choice", "check_integer", "check_number"]
+
+
+class InputError(ValueError):
+    """A bad argument or config value."""
+
+
+class DataError(InputError):
+    """A file that is missing, truncated, from another version, or holds what it must not."""
+
+
+def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
+    """``value`` if it is one of ``allowed``; otherwise an `InputError` that suggests the nearest."""
+    allowed = sorted(allowed)
+    if value in allowed:
+        return value
+    near = get_close_matches(str(value), allowed, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise InputError(f"{name}: {value!r} is not known{hint}; allowed: {', '.join(allowed)}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """``value`` as a finite float within the bounds, or an `InputError`."""
+    bounds = [f"> {above:g}"] if above is not None else []
+    bounds += [f">= {at_least:g}"] if at_least is not None else []
+    bounds += [f"<= {at_most:g}"] if at_most is not None else []
+    allowed = "a number" + (" " + " and ".join(bounds) if bounds else "")
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if (
+        not is_number
+        or (above is not None and not value > above)
+        or (at_least is not None and not value >= at_least)
+        or (at_most is not None and not value <= at_most)
+    ):
+        raise InputError(f"{name}: {value!r} is not allowed; it must be {allowed}")
+    return float(value)
+
+
+def check_integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """``value`` as an int within the bounds, or an `InputError`."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < at_least or (at_most is not None and value > at_most):
+        upper = f" and <= {at_most}" if at_most is not None else ""
+        raise InputError(f"{name}: {value!r} is not allowed; it must be an integer >= {at_least}{upper}")
+    return int(value)

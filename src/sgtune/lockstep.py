@@ -1,0 +1,276 @@
+"""Chains of one shape (sampler, batch size, leapfrogs) advanced together by one compiled program.
+
+All chains of an ensemble take their i-th minibatch in common, so its rows are gathered once; their own noise is
+independent. Numbers that differ between them (step sizes) are traced: one program serves every grid. A single chain
+is an ensemble of width 1; the pipeline has no other way to run a sampler.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from sgtune.errors import InputError, check_integer, check_number
+from sgtune.gradients import GradientEstimator
+from sgtune.models.base import Model
+from sgtune.posterior import Density, density_of
+from sgtune.randomness import named_key
+from sgtune.reference.map import map_position
+from sgtune.samplers import Sampler, resolve_sampler
+
+__all__ = ["Arm", "Lockstep", "check_arm"]
+
+PyTree = Any
+
+CHUNK_DRAWS = 1_024
+CHUNK_BYTES = 32 * 2**20
+"""A program hands back at most this many draws, and this many bytes of them, at a time."""
+
+
+class Arm(NamedTuple):
+    """One setting of the tuned hyperparameters. ``n_leapfrog`` is None for samplers without leapfrogs."""
+
+    step_size: float
+    batch_size: int
+    n_leapfrog: int | None = None
+
+
+def check_arm(model: Model, sampler_name: str, arm: Arm) -> Arm:
+    """``arm`` in canonical types.
+
+    Raises:
+        InputError: the step size is not positive, the batch size is not in 1..N, or the leapfrog number is missing,
+            too small, or given to a sampler that has none.
+    """
+    sampler, _ = resolve_sampler(sampler_name)
+    step_size = check_number("step_size", arm.step_size, above=0)
+    batch_size = check_integer("batch_size", arm.batch_size, at_least=1, at_most=model.n_data)
+    if not sampler.has_leapfrog:
+        if arm.n_leapfrog is not None:
+            raise InputError(f"n_leapfrog: {arm.n_leapfrog!r} given, but {sampler_name} makes no leapfrogs")
+        return Arm(step_size, batch_size, None)
+    n_leapfrog = check_integer("n_leapfrog", arm.n_leapfrog, at_least=sampler.least_leapfrog)
+    return Arm(step_size, batch_size, n_leapfrog)
+
+
+class _Program(NamedTuple):
+    """All that is static about a compiled program."""
+
+    density: Density
+    sampler: Sampler
+    estimator: GradientEstimator
+    batch_size: int
+    length: int
+
+
+def _advance(program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride):
+    """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
+    sampler, estimator = program.sampler, program.estimator
+    hyperparameter_axes = {name: 0 if name == "step_size" else None for name in hyperparameters}
+
+    def one_step(t, states):
+        step_key = jax.random.fold_in(minibatch_key, t)
+
+        def gradient_fn(position, i, estimator_state):
+            key = jax.random.fold_in(step_key, i) if sampler.has_leapfrog else step_key
+            return estimator.estimate(
+                program.density, constants, key, position, program.batch_size, estimator_state
+            )
+
+        def one_chain(key, state, hyperparameters):
+            return sampler.step(jax.random.fold_in(key, t), state, gradient_fn, hyperparameters)
+
+        return jax.vmap(one_chain, in_axes=(0, 0, hyperparameter_axes))(keys, states, hyperparameters)
+
+    def one_draw(i, carry):
+        states, draws = carry
+        first = start + i * stride
+        states = jax.lax.fori_loop(first, first + stride, one_step, states)
+        flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
+        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0)
+
+    flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
+    draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
+    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws))
+
+
+_jitted_advance = jax.jit(_advance, static_argnums=0)
+_compiled: dict[tuple, Callable] = {}
+
+
+class Lockstep:
+    """An ensemble of chains that differ in their step size and noise only.
+
+    Args:
+        arms: settings that share ``batch_size`` and ``n_leapfrog``.
+        seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
+        position: where every chain starts (default: the MAP), or with ``start_noise`` > 0 the mean of
+            N(position, start_noise^2 I), drawn per arm.
+        centre: of the control variates (default: the MAP).
+        overrides: values for the sampler's other hyperparameters (friction, noise_estimate).
+
+    Attributes:
+        start: where they start, flat, without the noise: ``(D,)``.
+        states: the chains' states, leading axis W = number of arms; ``select`` and ``merge`` work on them.
+        compile_seconds: spent compiling on behalf of this ensemble.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sampler_name: str,
+        arms: list[Arm],
+        *,
+        seed: int = 0,
+        replicate: int | str = 0,
+        position: PyTree | None = None,
+        start_noise: float = 0.0,
+        centre: PyTree | None = None,
+        overrides: dict[str, float] | None = None,
+    ):
+        self.arms = [check_arm(model, sampler_name, arm) for arm in arms]
+        self.model = model
+        self.sampler, self.estimator = resolve_sampler(sampler_name)
+        defaults = dict(self.sampler.hyperparameters)
+        for name in overrides or {}:
+            if name not in defaults:
+                raise InputError(f"{name}: {sampler_name} has no such hyperparameter; allowed: {', '.join(defaults)}")
+        _, batch_size, n_leapfrog = self.arms[0]
+        self.hyperparameters = {name: jnp.float32(value) for name, value in {**defaults, **(overrides or {})}.items()}
+        self.hyperparameters["step_size"] = jnp.array([arm.step_size for arm in self.arms], jnp.float32)
+        if n_leapfrog is not None:
+            self.hyperparameters["n_leapfrog"] = jnp.int32(n_leapfrog)
+        names = [(sampler_name, *arm, replicate) for arm in self.arms]
+        self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
+        self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
+        self.constants = _constants(model, self.estimator, centre)
+        position = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
+        flat, unravel = ravel_pytree(position)
+        self.start = flat
+        starts = jnp.stack(
+            [
+                flat + start_noise * jax.random.normal(named_key(seed, "start", *name), flat.shape, jnp.float32)
+                for name in names
+            ]
+        )
+        init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
+        axes = {name: 0 if name == "step_size" else None for name in self.hyperparameters}
+
+        def init(key, start, hyperparameters):
+            position = unravel(start)
+            estimator_state = self.estimator.init(self.constants, position)
+            return self.sampler.init(key, position, estimator_state, hyperparameters)
+
+        self.states = jax.vmap(init, in_axes=(0, 0, axes))(init_keys, starts, self.hyperparameters)
+        self.steps_done = 0
+        self.compile_seconds = 0.0
+        length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
+        self.program = _Program(density_of(model), self.sampler, self.estimator, batch_size, length)
+
+    @property
+    def width(self) -> int:
+        """Number of chains."""
+        return len(self.arms)
+
+    def narrow(self, kept: list[int]) -> "Lockstep":
+        """The ensemble of the chains ``kept``, each with its whole state, as far as it has come.
+
+        A program's width is part of its shape; to share programs between rungs the new width is the next power of
+        two, filled up with copies of the last chain, whose draws are thrown away.
+        """
+        width = min(self.width, 1 << (len(kept) - 1).bit_length())
+        padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
+        other = object.__new__(Lockstep)
+        other.__dict__.update(self.__dict__)
+        other.arms = [self.arms[i] for i in padded]
+        other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
+        other.keys = self.keys[padded]
+        other.hyperparameters = dict(self.hyperparameters, step_size=self.hyperparameters["step_size"][padded])
+        other.compile_seconds = 0.0
+        return other
+
+    def compile(self) -> None:
+        """Compile the program of this shape if no ensemble has done so yet in this process."""
+        arguments = self._arguments(0, 1)
+        leaves, structure = jax.tree.flatten(arguments)
+        shape = (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
+        if shape not in _compiled:
+            start = perf_counter()
+            _compiled[shape] = _jitted_advance.lower(self.program, *arguments).compile()
+            self.compile_seconds += perf_counter() - start
+        self._run = _compiled[shape]
+
+    def _arguments(self, n_draws: int, stride: int) -> tuple:
+        counts = (np.int32(self.steps_done), np.int32(n_draws), np.int32(stride))
+        return (self.constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
+
+    def advance_chunk(self, n_draws: int, stride: int = 1) -> np.ndarray:
+        """At most one program's length of draws: ``(n_draws, W, D)`` float32. Blocks until done."""
+        n_draws = min(n_draws, self.program.length)
+        if not hasattr(self, "_run") or self._run_width != self.width:
+            self.compile()
+            self._run_width = self.width
+        self.states, draws = self._run(*self._arguments(n_draws, stride))
+        self.steps_done += n_draws * stride
+        return np.asarray(draws)[:n_draws]
+
+    def advance(self, n_steps: int, stride: int = 1) -> np.ndarray:
+        """``n_steps`` steps of every chain; every ``stride``-th is kept: ``(n_steps // stride, W, D)``.
+
+        Steps after the last kept one are made too, so that chains stay where their budget ends.
+        """
+        n_draws, rest = divmod(n_steps, stride)
+        chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
+        while n_draws > 0:
+            chunks.append(self.advance_chunk(n_draws, stride))
+            n_draws -= len(chunks[-1])
+        if rest:
+            self.advance_chunk(1, rest)
+        return np.concatenate(chunks)
+
+    def advance_for(self, seconds: float, most_kept: int) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
+        """Advance by the wall clock, keeping at most ``most_kept`` draws, evenly spaced.
+
+        Compiles first, so that the clock sees sampling only; stops early when no chain is finite any more.
+
+        Returns:
+            draws ``(n_kept, W, D)``, the stride between them, and the clock: (seconds since the start, draws kept
+            of those made until then) at the end of each chunk.
+        """
+        self.advance_chunk(0)
+        chunks, clock, stride = [np.empty((0, self.width, self.model.dimension), np.float32)], [], 1
+        n_draws, total, elapsed = 1, 0, 0.0
+        began = perf_counter()
+        while elapsed < seconds:
+            before = elapsed
+            chunks.append(self.advance_chunk(n_draws, stride))
+            elapsed = perf_counter() - began
+            total += len(chunks[-1])
+            clock.append((elapsed, total))
+            if not np.isfinite(chunks[-1][-1]).any():
+                break
+            per_draw = (elapsed - before) / len(chunks[-1])
+            if total > most_kept:
+                chunks = [np.concatenate(chunks)[1::2]]
+                clock = [(at, kept // 2) for at, kept in clock]
+                stride, per_draw, total = 2 * stride, 2 * per_draw, total // 2
+            # Aim at 20 ms a chunk: short against every budget, long against the cost of a call.
+            room = min(0.02, max(seconds - elapsed, 0.0))
+            n_draws = int(np.clip(room / per_draw, 1, 4 * n_draws))
+        return np.concatenate(chunks), stride, clock
+
+
+def _constants(model: Model, estimator: GradientEstimator, centre: PyTree | None) -> PyTree:
+    """The estimator's arrays; those at the MAP are made once per model."""
+    if not estimator.needs_centre:
+        return estimator.prepare(model, None)
+    if centre is not None:
+        return estimator.prepare(model, jax.tree.map(jnp.asarray, centre))
+    kept = model.cache.setdefault("constants at the MAP", {})
+    if estimator.name not in kept:
+        kept[estimator.name] = estimator.prepare(model, map_position(model))
+    return kept[estimator.name]

@@ -1,0 +1,36 @@
+"""Samplers, by name. ``NAME`` uses plain minibatch gradients, ``NAME-cv`` control variates at the MAP."""
+
+from sgtune.errors import check_choice
+from sgtune.gradients import ESTIMATORS, GradientEstimator
+from sgtune.samplers.base import Sampler
+from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
+from sgtune.samplers.sgld import sgld
+from sgtune.samplers.sgnht import sgnht
+
+__all__ = ["SAMPLERS", "Sampler", "resolve_sampler", "sampler_names"]
+
+SAMPLERS: dict[str, Sampler] = {
+    "sgld": sgld,
+    "sghmc": sghmc,
+    "sghmc-chen": sghmc_chen,
+    "sghmc-as-published": sghmc_as_published,
+    "sgnht": sgnht,
+}
+
+
+def sampler_names() -> list[str]:
+    """Every name that `resolve_sampler` knows."""
+    return [name + (f"-{ending}" if ending else "") for name in SAMPLERS for ending in ESTIMATORS]
+
+
+def resolve_sampler(name: str) -> tuple[Sampler, GradientEstimator]:
+    """The sampler and the gradient estimator that a published name such as ``sghmc-cv`` stands for.
+
+    Raises:
+        InputError: no such sampler.
+    """
+    check_choice("sampler", name, sampler_names())
+    base, _, ending = name.rpartition("-")
+    if ending in ESTIMATORS and base in SAMPLERS:
+        return SAMPLERS[base], ESTIMATORS[ending]
+    return SAMPLERS[name], ESTIMATORS[""]

@@ -1,0 +1,64 @@
+"""The grids of arms that tuners choose from (paper App. B.1.2, B.1.3)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sgtune.errors import InputError, check_integer, check_number
+from sgtune.lockstep import Arm
+from sgtune.samplers import resolve_sampler
+
+__all__ = ["BATCH_FRACTIONS", "LEAPFROGS", "LOG10_STEP_SIZES", "batch_size_of", "make_arms"]
+
+LOG10_STEP_SIZES = tuple(float(x) for x in np.arange(-1.0, -7.75, -0.5))
+BATCH_FRACTIONS = (1.0, 0.1, 0.01, 0.001)
+LEAPFROGS = (5, 10)
+
+
+def batch_size_of(fraction: float, n_data: int) -> int:
+    """floor(fraction * N), as the paper's tables count.
+
+    Raises:
+        InputError: the fraction is not in (0, 1], or so small that no row is left.
+    """
+    check_number("batch_fraction", fraction, above=0, at_most=1)
+    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
+    size = int(np.floor(fraction * n_data * (1 + 1e-12)))
+    if size < 1:
+        raise InputError(
+            f"batch_fraction: {fraction!r} of N={n_data} rows leaves none; it must be at least {1 / n_data:.3g}"
+        )
+    return size
+
+
+def make_arms(
+    n_data: int,
+    sampler: str,
+    *,
+    log10_step_sizes: Sequence[float] = LOG10_STEP_SIZES,
+    batch_fractions: Sequence[float] = BATCH_FRACTIONS,
+    n_leapfrogs: Sequence[int] = LEAPFROGS,
+) -> list[Arm]:
+    """All combinations, in this order of nesting: batch fraction, leapfrog number, step size.
+
+    ``n_leapfrogs`` is for samplers with leapfrogs; others get None.
+
+    Raises:
+        InputError: the grid is empty, or one of its values is not allowed.
+    """
+    leapfrogs = list(n_leapfrogs) if resolve_sampler(sampler)[0].has_leapfrog else [None]
+    named = {"log10_step_sizes": log10_step_sizes, "batch_fractions": batch_fractions, "n_leapfrogs": leapfrogs}
+    for name, values in named.items():
+        if len(values) == 0:
+            raise InputError(f"{name}: the grid is empty; give at least one value")
+    for value in log10_step_sizes:
+        check_number("log10_step_sizes", value, at_most=10, at_least=-30)
+    for value in leapfrogs:
+        if value is not None:
+            check_integer("n_leapfrogs", value, at_least=1)
+    return [
+        Arm(float(10.0**log10_step_size), batch_size_of(fraction, n_data), n_leapfrog)
+        for fraction in batch_fractions
+        for n_leapfrog in leapfrogs
+        for log10_step_size in log10_step_sizes
+    ]

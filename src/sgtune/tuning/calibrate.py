@@ -1,0 +1,42 @@
+"""Measure what a step costs: once per (sampler, batch size, leapfrog number), alone on the machine."""
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+
+from sgtune.budget import CostTable
+from sgtune.lockstep import Arm, Lockstep
+from sgtune.models.base import Model
+
+__all__ = ["calibrate_cost"]
+
+
+def calibrate_cost(
+    model: Model,
+    shapes: Iterable[tuple[str, int, int | None]],
+    *,
+    seconds: float = 0.2,
+    report: Callable[[str], None] = lambda line: None,
+) -> CostTable:
+    """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog), by running it for ``seconds``.
+
+    The median over chunks of about 20 ms is taken, so that a moment's disturbance does not count. Compilation is
+    left out. The step size plays no part; a tiny one keeps the chain finite.
+    """
+    table = {}
+    for sampler, batch_size, n_leapfrog in dict.fromkeys(shapes):
+        ensemble = Lockstep(model, sampler, [Arm(1e-12, batch_size, n_leapfrog)])
+        ensemble.advance_chunk(0)
+        began = perf_counter()
+        ensemble.advance_chunk(1)
+        n_steps = max(1, int(0.02 / max(perf_counter() - began, 1e-6)))
+        per_step, spent = [], 0.0
+        while spent < seconds or len(per_step) < 3:
+            began = perf_counter()
+            done = len(ensemble.advance_chunk(n_steps))
+            elapsed = perf_counter() - began
+            spent += elapsed
+            per_step.append(elapsed / done)
+            n_steps = max(1, int(0.02 / per_step[-1]))
+        table[sampler, batch_size, n_leapfrog] = sorted(per_step)[len(per_step) // 2]
+        report(f"{sampler}, batch size {batch_size}, L={n_leapfrog}: {table[sampler, batch_size, n_leapfrog]:.3g} s a step")
+    return CostTable(table)

@@ -1,0 +1,70 @@
+"""What arms are judged by: one value per arm from its points, lower is better, infinite if it is no use."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from sgtune import metrics
+from sgtune.models.base import Model
+from sgtune.posterior import scores
+from sgtune.reference.curvature import laplace_scale
+from sgtune.stein import DISCREPANCIES
+
+__all__ = ["Judgement", "Metric", "predictive_metric", "stein_metric"]
+
+
+class Judgement(NamedTuple):
+    """Values of all arms, and what they took: seconds in gradients and in the metric itself, data terms."""
+
+    values: list[float]
+    gradient_seconds: float
+    metric_seconds: float
+    gradient_evaluations: int
+
+
+Metric = Callable[[Model, list[np.ndarray]], Judgement]
+"""``(model, points) -> Judgement``; points holds an ``(n_i, D)`` array per arm."""
+
+
+def stein_metric(discrepancy: str, scale: str = "identity", seed: int = 0) -> Metric:
+    """KSD or FSSD on full-batch scores (paper Sect. 3.3.2), in coordinates scaled as ``scale`` says."""
+
+    def judge(model: Model, points: list[np.ndarray]) -> Judgement:
+        began = perf_counter()
+        measure = DISCREPANCIES[discrepancy]
+        scaling = laplace_scale(model) if scale == "laplace" else "identity"
+        finite = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in points]
+        scored = [draws for draws, use in zip(points, finite, strict=True) if use]
+        stacked = np.concatenate(scored) if scored else np.empty((0, model.dimension), np.float32)
+        gradients = iter(np.split(scores(model, stacked), np.cumsum([len(draws) for draws in scored])[:-1]))
+        between = perf_counter()
+        values = [
+            measure(draws, next(gradients), scaling, seed) if use else np.inf
+            for draws, use in zip(points, finite, strict=True)
+        ]
+        return Judgement(
+            [float(value) for value in values],
+            between - began,
+            perf_counter() - between,
+            len(stacked) * model.n_data,
+        )
+
+    return judge
+
+
+def predictive_metric(name: str) -> Metric:
+    """A metric of the averaged predictions on the test set: ``log-loss`` and its kin in `sgtune.metrics`."""
+
+    def judge(model: Model, points: list[np.ndarray]) -> Judgement:
+        began = perf_counter()
+        values = [
+            metrics.PREDICTIVE[name](metrics.mean_prediction(model, draws), model.test_data["targets"])
+            if len(draws) and np.isfinite(draws).all()
+            else np.inf
+            for draws in points
+        ]
+        return Judgement([float(value) for value in values], 0.0, perf_counter() - began, 0)
+
+    return judge

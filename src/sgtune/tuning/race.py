@@ -1,0 +1,215 @@
+"""The engine under all tuners that run arms: rungs of running, judging and pruning.
+
+MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from sgtune.budget import Budget, CostTable
+from sgtune.chain import evenly_spaced
+from sgtune.errors import InputError
+from sgtune.lockstep import Arm, Lockstep
+from sgtune.models.base import Model
+from sgtune.samplers import resolve_sampler
+from sgtune.tuning.halving import Schedule
+from sgtune.tuning.metrics import Metric
+
+__all__ = ["AllDivergedError", "Race", "Racer", "rank_arms"]
+
+KEPT_DRAWS = 8_192
+KEPT_BYTES = 2**30
+"""A racer keeps at most so many draws over the whole race: many times the points that any rung scores. All racers
+together keep at most so many bytes."""
+
+
+class AllDivergedError(InputError):
+    """Every arm left the finite numbers, or made no sample."""
+
+
+@dataclass
+class Racer:
+    """One arm in the race: all its draws so far, and whether it is still running."""
+
+    index: int
+    arm: Arm
+    chunks: list[np.ndarray] = field(default_factory=list)
+    steps: int = 0
+    spent: float = 0.0
+
+    @property
+    def draws(self) -> np.ndarray:
+        """``(n_kept, D)``."""
+        return np.concatenate(self.chunks) if self.chunks else np.empty((0, 0), np.float32)
+
+
+@dataclass
+class Race:
+    """Run arms through the rungs of a schedule.
+
+    A survivor keeps its whole state (position, momentum, thermostat) and all its draws from rung to rung, and is
+    judged on all of them, thinned evenly over the whole chain when there are more than the cap.
+
+    Args:
+        budget: its currency is the schedule's.
+        clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in lockstep, and the
+            outcome does not depend on the machine's mood. ``wall``: one arm after the other, by the clock, literally.
+        points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
+            1/eta of the arms are left: a rung's scores cost the same.
+        growth: eta.
+        make: builds the ensemble of a group of arms of one shape.
+    """
+
+    model: Model
+    sampler: str
+    arms: list[Arm]
+    schedule: Schedule
+    budget: Budget
+    metric: Metric
+    cost: CostTable | None
+    clock: str
+    points: int
+    growth: int
+    make: Callable[[list[Arm]], Lockstep]
+    report: Callable[[str], None] = lambda line: None
+
+    def __post_init__(self):
+        self.racers = [Racer(i, arm) for i, arm in enumerate(self.arms)]
+        self.seconds = dict.fromkeys(("sampling", "gradients", "discrepancy", "compilation"), 0.0)
+        self.gradient_evaluations = 0
+        self.rows: list[dict] = []
+        self.warnings: list[str] = [self.schedule.remark] if self.schedule.remark else []
+        per_step = resolve_sampler(self.sampler)[0].gradients_per_step
+        self.terms_per_step = {arm: per_step(arm.n_leapfrog) * arm.batch_size for arm in self.arms}
+        self.groups: list[tuple[Lockstep, list[Racer]]] = []
+        per_racer = KEPT_BYTES // (4 * self.model.dimension * len(self.arms))
+        self.most_kept = max(self.points, min(KEPT_DRAWS, per_racer))
+
+    def run(self) -> Racer:
+        """The winner.
+
+        Raises:
+            AllDivergedError: no arm has a finite value.
+        """
+        self._form_groups()
+        running, values = self.racers, {}
+        for number, rung in enumerate(self.schedule.rungs):
+            for ensemble, members in self.groups:
+                self._advance(ensemble, members, rung.amount)
+            cap = self.points * self.growth**number
+            points = [self._points(racer, cap) for racer in running]
+            judgement = self.metric(self.model, points)
+            values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
+            self.seconds["gradients"] += judgement.gradient_seconds
+            self.seconds["discrepancy"] += judgement.metric_seconds
+            self.gradient_evaluations += judgement.gradient_evaluations
+            order = rank_arms(judgement.values)
+            survivors = [running[i] for i in order[: rung.n_survivors]]
+            self._record(number, running, points, values, survivors)
+            self.report(
+                f"rung {number + 1}/{len(self.schedule.rungs)}: {len(running)} arms ran {rung.amount:.4g} each, "
+                f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
+            )
+            running = survivors
+            self._narrow_groups(running)
+        winner = min(running, key=lambda racer: values[racer.index])
+        if not np.isfinite(values[winner.index]):
+            smallest = min(arm.step_size for arm in self.arms)
+            raise AllDivergedError(
+                f"step_size: all {len(self.arms)} arms of {self.sampler} diverged or made no sample; the smallest step "
+                f"size tried is {smallest:.3g}: try smaller ones, or a larger budget"
+            )
+        return winner
+
+    def _form_groups(self) -> None:
+        shapes: dict[tuple, list[Racer]] = {}
+        for racer in self.racers:
+            shape = racer.arm[1:] if self.clock == "calibrated" else racer.index
+            shapes.setdefault(shape, []).append(racer)
+        self.groups = [(self.make([racer.arm for racer in members]), members) for members in shapes.values()]
+
+    def _narrow_groups(self, running: list[Racer]) -> None:
+        alive = {racer.index for racer in running}
+        narrowed = []
+        for ensemble, members in self.groups:
+            kept = [place for place, racer in enumerate(members) if racer.index in alive]
+            if len(kept) == len(members):
+                narrowed.append((ensemble, members))
+            elif kept:
+                narrowed.append((ensemble.narrow(kept), [members[place] for place in kept]))
+        self.groups = narrowed
+
+    def _advance(self, ensemble: Lockstep, members: list[Racer], amount: float) -> None:
+        before = ensemble.compile_seconds
+        ensemble.advance_chunk(0)
+        self.seconds["compilation"] += ensemble.compile_seconds - before
+        began = perf_counter()
+        if self.clock == "wall":
+            draws, _, _ = ensemble.advance_for(amount, self.most_kept)
+            n_steps = ensemble.steps_done - members[0].steps
+        else:
+            arm = members[0].arm
+            target = members[0].spent + amount
+            n_steps = self._steps(arm, target) - members[0].steps
+            longest = self._steps(arm, sum(rung.amount for rung in self.schedule.rungs))
+            stride = -(-longest // self.most_kept)
+            draws = ensemble.advance(n_steps, max(1, stride))
+        self.seconds["sampling"] += perf_counter() - began
+        for place, racer in enumerate(members):
+            racer.chunks.append(draws[:, place])
+            racer.steps += n_steps
+            racer.spent += amount
+        self.gradient_evaluations += n_steps * sum(self.terms_per_step[racer.arm] for racer in members)
+
+    def _steps(self, arm: Arm, amount: float) -> int:
+        seconds_per_step = None
+        if self.budget.seconds is not None:
+            seconds_per_step = self.cost.lookup(self.sampler, arm.batch_size, arm.n_leapfrog)
+        return self.budget.steps_for(
+            amount, seconds_per_step=seconds_per_step, gradients_per_step=self.terms_per_step[arm]
+        )
+
+    def _points(self, racer: Racer, cap: int) -> np.ndarray:
+        return evenly_spaced(racer.draws, cap)
+
+    def _record(self, number, running, points, values, survivors) -> None:
+        alive = {racer.index for racer in survivors}
+        for racer, used in zip(running, points, strict=True):
+            value = values[racer.index]
+            if racer.steps == 0:
+                reason = "no sample in its time"
+            elif not np.isfinite(racer.draws).all():
+                reason = "diverged"
+            elif racer.index not in alive:
+                reason = "higher value than the survivors"
+            else:
+                reason = ""
+            if reason in ("no sample in its time", "diverged"):
+                self.warnings.append(f"rung {number + 1}: {_describe(racer.arm)}: {reason}")
+            self.rows.append(
+                {
+                    "rung": number + 1,
+                    "step_size": racer.arm.step_size,
+                    "batch_size": racer.arm.batch_size,
+                    "n_leapfrog": racer.arm.n_leapfrog,
+                    "steps": racer.steps,
+                    "samples": len(racer.draws),
+                    "points": len(used),
+                    "discrepancy": value if np.isfinite(value) else None,
+                    "pruned": racer.index not in alive,
+                    "reason": reason,
+                }
+            )
+
+
+def rank_arms(values: list[float]) -> list[int]:
+    """Places from the lowest value to the highest; infinite and NaN ones last; ties keep their order."""
+    return sorted(range(len(values)), key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0, i))
+
+
+def _describe(arm: Arm) -> str:
+    leapfrogs = "" if arm.n_leapfrog is None else f", n_leapfrog={arm.n_leapfrog}"
+    return f"step_size={arm.step_size:.3g}, batch_size={arm.batch_size}{leapfrogs}"

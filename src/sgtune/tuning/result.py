@@ -1,0 +1,71 @@
+"""What a tuner gives back."""
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from sgtune.lockstep import Arm
+
+__all__ = ["TuningResult"]
+
+RUNG_COLUMNS = (
+    "rung",
+    "step_size",
+    "batch_size",
+    "n_leapfrog",
+    "steps",
+    "samples",
+    "points",
+    "discrepancy",
+    "pruned",
+    "reason",
+)
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """The chosen hyperparameters and how they were found.
+
+    Attributes:
+        best: ``step_size``, ``batch_size``, ``n_leapfrog``.
+        rows: one record per arm and rung, with the columns of ``rungs``.
+        seconds: ``total`` of wall clock, ``nominal`` (the budget T over all arms; None if it is not in seconds), and of
+            the total ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
+        steps: samples made, all arms together.
+        gradient_evaluations: data terms of gradients, in sampling and scoring.
+        warnings: arms that diverged or made no sample, and remarks on the schedule.
+    """
+
+    model: str
+    sampler: str
+    tuner: str
+    n_data: int
+    best: Arm
+    rows: list[dict] = field(default_factory=list, repr=False)
+    seconds: dict[str, float | None] = field(default_factory=dict)
+    steps: int = 0
+    gradient_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def rungs(self) -> pd.DataFrame:
+        """Every arm at every rung: hyperparameters, steps, samples, points judged, value, whether and why pruned.
+
+        ``steps`` counts from the start of the chain; ``discrepancy`` is None for an arm that is not finite.
+        """
+        return pd.DataFrame(self.rows, columns=list(RUNG_COLUMNS))
+
+    def to_dict(self) -> dict:
+        """As plain types, for JSON."""
+        return {
+            "model": self.model,
+            "sampler": self.sampler,
+            "tuner": self.tuner,
+            "n_data": self.n_data,
+            "best": self.best._asdict(),
+            "rungs": self.rows,
+            "seconds": self.seconds,
+            "steps": self.steps,
+            "gradient_evaluations": self.gradient_evaluations,
+            "warnings": self.warnings,
+        }

@@ -1,0 +1,188 @@
+"""The tuners: each is a schedule, a metric and a start for the one engine in `sgtune.tuning.race`; or a rule.
+
+============== ======================= ==================== ==========================================
+name           schedule                judged by            paper
+============== ======================= ==================== ==========================================
+mamba-*        successive halving      ksd, fssd, ...       Algorithm 1, Sect. 3.2
+grid-ksd       one rung, by seconds    ksd                  Sect. 4.1, App. B.1
+grid           one rung, by steps      log-loss on the test Sect. 3.4.1, App. B.1.2
+heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse et al. 2018)
+============== ======================= ==================== ==========================================
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+from sgtune.budget import Budget, CostTable
+from sgtune.errors import check_choice, check_integer, check_number
+from sgtune.lockstep import Arm, Lockstep, check_arm
+from sgtune.models.base import Model
+from sgtune.samplers import resolve_sampler
+from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, batch_size_of, make_arms
+from sgtune.tuning.calibrate import calibrate_cost
+from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
+from sgtune.tuning.metrics import Metric, predictive_metric, stein_metric
+from sgtune.tuning.race import Race
+from sgtune.tuning.result import TuningResult
+
+__all__ = ["TUNERS", "Settings", "tune"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a tuner may be told; each uses the part that concerns it. Defaults are the paper's (App. B.1).
+
+    Attributes:
+        log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms.
+        pruning_rate: eta of successive halving.
+        points: at most so many points judge an arm in the first rung, eta times as many in each later one.
+        clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
+        batch_fraction: of grid and heuristic, which do not tune it.
+        n_leapfrog: of the heuristic, which does not tune it.
+        start_noise: sd of the Gaussian noise around the MAP where grid search starts.
+    """
+
+    log10_step_sizes: tuple[float, ...] = LOG10_STEP_SIZES
+    batch_fractions: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)
+    n_leapfrogs: tuple[int, ...] = LEAPFROGS
+    pruning_rate: int = 3
+    points: int = 50
+    clock: str = "calibrated"
+    batch_fraction: float = 0.1
+    n_leapfrog: int = 10
+    start_noise: float = 0.2
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper."""
+
+    arms: Callable[[int, str, Settings], list[Arm]]
+    schedule: Callable[[int, Settings, float], Schedule]
+    metric: Callable[[int], Metric] | None
+    default: Budget
+    start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
+
+
+def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    return make_arms(
+        n_data,
+        sampler,
+        log10_step_sizes=settings.log10_step_sizes,
+        batch_fractions=settings.batch_fractions,
+        n_leapfrogs=settings.n_leapfrogs,
+    )
+
+
+def _grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    return _full_grid(n_data, sampler, replace(settings, batch_fractions=(settings.batch_fraction,)))
+
+
+def _heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    n_leapfrog = settings.n_leapfrog if resolve_sampler(sampler)[0].has_leapfrog else None
+    return [Arm(1.0 / n_data, batch_size_of(settings.batch_fraction, n_data), n_leapfrog)]
+
+
+def _halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
+    return halving_schedule(n_arms, settings.pruning_rate, amount)
+
+
+def _one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
+    return single_rung(n_arms, amount)
+
+
+def _mamba(metric: Callable[[int], Metric]) -> Tuner:
+    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0))
+
+
+TUNERS: dict[str, Tuner] = {
+    "mamba-ksd": _mamba(lambda seed: stein_metric("ksd", "identity", seed)),
+    "mamba-fssd": _mamba(lambda seed: stein_metric("fssd", "identity", seed)),
+    "mamba-ksd-scaled": _mamba(lambda seed: stein_metric("ksd", "laplace", seed)),
+    "grid": Tuner(
+        _grid_at_one_batch_size,
+        _one_rung,
+        lambda seed: predictive_metric("log-loss"),
+        Budget(steps=5_000),
+        lambda settings: settings.start_noise,
+    ),
+    "grid-ksd": Tuner(
+        _full_grid, _one_rung, lambda seed: stein_metric("ksd", "identity", seed), Budget(seconds=1.0)
+    ),
+    "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
+}
+
+
+def tune(
+    model: Model,
+    sampler: str,
+    *,
+    tuner: str = "mamba-ksd",
+    budget: Budget | None = None,
+    seed: int = 0,
+    cost: CostTable | None = None,
+    settings: Settings | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> TuningResult:
+    """Choose step size, batch size and leapfrog number of ``sampler`` for ``model``.
+
+    Args:
+        tuner: a name of `TUNERS`.
+        budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
+        cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
+            table give the same decisions bit for bit.
+        settings: the grid and the tuner's own numbers.
+        report: called with one line of progress per rung.
+
+    Raises:
+        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite.
+    """
+    began = perf_counter()
+    check_choice("tuner", tuner, TUNERS)
+    check_integer("seed", seed, at_least=0)
+    settings = settings or Settings()
+    check_choice("clock", settings.clock, ("calibrated", "wall"))
+    check_integer("points", settings.points, at_least=1)
+    check_number("start_noise", settings.start_noise, at_least=0)
+    method = TUNERS[tuner]
+    budget = budget or method.default
+    arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
+    if method.metric is None:
+        seconds = dict.fromkeys(("sampling", "gradients", "discrepancy", "compilation", "nominal"), 0.0)
+        seconds["total"] = perf_counter() - began
+        return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
+    schedule = method.schedule(len(arms), settings, budget.amount)
+    # Bad settings end here; from now on it costs time.
+    if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
+        cost = calibrate_cost(model, [(sampler, *arm[1:]) for arm in arms], report=report)
+    race = Race(
+        model=model,
+        sampler=sampler,
+        arms=arms,
+        schedule=schedule,
+        budget=budget,
+        metric=method.metric(seed),
+        cost=cost,
+        clock=settings.clock if budget.seconds is not None else "calibrated",
+        points=settings.points,
+        growth=settings.pruning_rate,
+        make=lambda group: Lockstep(
+            model, sampler, group, seed=seed, start_noise=method.start_noise(settings)
+        ),
+        report=report,
+    )
+    winner = race.run()
+    nominal = schedule.total if budget.seconds is not None else None
+    return TuningResult(
+        model=model.name,
+        sampler=sampler,
+        tuner=tuner,
+        n_data=model.n_data,
+        best=winner.arm,
+        rows=race.rows,
+        seconds={"total": perf_counter() - began, "nominal": nominal, **race.seconds},
+        steps=sum(racer.steps for racer in race.racers),
+        gradient_evaluations=race.gradient_evaluations,
+        warnings=race.warnings,
+    )

@@ -1,0 +1,160 @@
+"""What every script of the workflow does around its one call into the library."""
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+
+from sgtune.artifacts.provenance import collect
+from sgtune.config import fingerprint
+from sgtune.errors import DataError, InputError
+from sgtune.files import file_sha256, read_json, write_json
+
+__all__ = ["Job", "artifact_files", "job", "open_log", "publish", "settings_of", "tuning_arguments"]
+
+TUNER_SECTIONS = {
+    "mamba-ksd": "mamba",
+    "mamba-fssd": "mamba",
+    "mamba-ksd-scaled": "mamba",
+    "grid": "grid",
+    "grid-ksd": "grid_ksd",
+    "heuristic": "heuristic",
+}
+
+SECTIONS = {
+    "data": ("data",),
+    "map": ("data",),
+    "reference": ("data", "reference", "seed"),
+    "cost": ("data", "grids", "calibration", "grid", "heuristic"),
+    "evaluation": ("data", "seed", "reference", "evaluation"),
+    "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
+    "estimates": ("data", "seed", "grids", "estimates"),
+    "widths": ("data", "seed", "reference", "widths"),
+}
+
+
+def settings_of(config: dict, kind: str, tuner: str | None = None) -> dict:
+    """The sections of ``config`` that results of ``kind`` depend on; Snakemake reruns a job when they change."""
+    sections = SECTIONS.get(kind, ("data", "seed", "grids"))
+    if kind in ("tuning", "evaluation"):
+        sections = (*sections, "grids", TUNER_SECTIONS[tuner])
+    return {section: config[section] for section in sorted(set(sections))}
+
+
+def tuning_arguments(settings: dict, model: str, tuner: str) -> dict:
+    """``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections (`settings_of`)."""
+    from sgtune.budget import Budget
+    from sgtune.tuning import Settings
+
+    own = dict(settings[TUNER_SECTIONS[tuner]])
+    amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
+    budget = Budget(**amounts) if any(amounts.values()) else None
+    grid = {name: tuple(values) for name, values in settings["grids"][model].items()}
+    return {"budget": budget, "settings": Settings(**grid, **own)}
+
+
+class Job:
+    """One run of one script: its log, its provenance, and the files it reads and writes."""
+
+    def __init__(self, snakemake):
+        self.began = perf_counter()
+        self.run = snakemake.config["run"]
+        self.seed = snakemake.config["seed"]
+        self.settings = getattr(snakemake.params, "settings", None)
+        self.provenance = collect(run=self.run, seed=self.seed)
+
+    def report(self, line: str) -> None:
+        """One line of progress, in the job's log."""
+        logging.getLogger("sgtune").info(line)
+
+    def seconds_since_start(self) -> float:
+        """Seconds since this process was started: imports included."""
+        try:
+            with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
+                ticks = int(stat.read().rpartition(")")[2].split()[19])
+                return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            return perf_counter() - self.began
+
+    def read(self, path: str, settings: dict | None = None) -> dict:
+        """A result file, made with ``settings`` (not checked if None).
+
+        Raises:
+            DataError: it was made from another configuration.
+        """
+        record = read_json(path)
+        if settings is not None and record.get("config") != fingerprint(settings):
+            raise DataError(
+                f"{path}: made with another configuration ({record.get('config')}, this run has "
+                f"{fingerprint(settings)}); delete it or rerun its rule with --forcerun"
+            )
+        return record
+
+    def write(self, path: str, record: dict) -> None:
+        """A result file, with the run, the configuration's fingerprint and the provenance."""
+        config = fingerprint(self.settings) if self.settings is not None else None
+        write_json(path, {**record, "run": self.run, "config": config, "provenance": self.provenance.finish()})
+
+
+@contextmanager
+def job(snakemake) -> Iterator[Job]:
+    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
+    open_log(snakemake)
+    _share_compiled_programs(Path("results", ".cache", "jax"))
+    try:
+        yield Job(snakemake)
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        # The log holds it; so does the terminal, where a person is looking.
+        print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
+        os._exit(1)
+
+
+def open_log(snakemake) -> None:
+    """Send standard output, standard error and logging to the job's log file, line by line."""
+    if not snakemake.log:
+        return
+    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
+    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    sys.stdout = sys.stderr = log
+    logging.basicConfig(stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.getLogger("sgtune").setLevel(logging.INFO)
+
+
+def _share_compiled_programs(folder: Path) -> None:
+    """JAX's persistent cache: the hundredth job does not compile what the first one did."""
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
+    """The run's folder, and every file that stands beside one of ``artifacts`` under its name (csv, md, pdf, ...)."""
+    paths = [Path(path) for path in artifacts]
+    beside = {twin for path in paths for twin in path.parent.glob(f"{path.stem}.*")}
+    return paths[0].parent.parent, sorted(beside)
+
+
+def publish(manifest: Path, destination: Path) -> None:
+    """Replace ``destination`` by the files that a run's ``manifest`` names, and the manifest.
+
+    Raises:
+        DataError: a file is missing or is not the one that the manifest names.
+    """
+    files = read_json(manifest)["files"]
+    for name, checksum in files.items():
+        if file_sha256(manifest.parent / name) != checksum:
+            raise DataError(f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again")
+    staging = destination.with_name(f".{destination.name}")
+    shutil.rmtree(staging, ignore_errors=True)
+    for name in [*files, manifest.name]:
+        target = staging / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(manifest.parent / name, target)
+    shutil.rmtree(destination, ignore_errors=True)
+    staging.rename(destination)
