@@ -58,7 +58,9 @@ class Chain:
 
     def thinned(self, thin: int, at_most: int) -> np.ndarray:
         """Every ``thin``-th kept draw, and of those at most ``at_most``, evenly spaced over the chain."""
-        return evenly_spaced(self.draws[thin - 1 :: thin] if len(self.draws) >= 10 * thin else self.draws, at_most)
+        return evenly_spaced(
+            self.draws[thin - 1 :: thin] if len(self.draws) >= 10 * thin else self.draws, at_most
+        )
 
 
 def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:

@@ -80,7 +80,9 @@ def evaluate(
         row = judge_draws(model, chain.draws, points=points, reference_sd=reference_sd, predict=True)
         row |= {"replicate": replicate, "seconds": chain.seconds, "n_samples": chain.n_samples}
         table.append(row | {"diverged": chain.diverged})
-        report(f"{seconds:g} s, run {replicate + 1}/{replicates}: {chain.n_samples} samples, KSD {row['ksd']:.3g}")
+        report(
+            f"{seconds:g} s, run {replicate + 1}/{replicates}: {chain.n_samples} samples, KSD {row['ksd']:.3g}"
+        )
     curves = []
     for replicate in range(curve_replicates):
         chain = run(max(curve_seconds), f"curve {replicate}")

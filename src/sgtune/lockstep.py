@@ -67,7 +67,9 @@ class _Program(NamedTuple):
     length: int
 
 
-def _advance(program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride):
+def _advance(
+    program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
+):
     """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
     sampler, estimator = program.sampler, program.estimator
     hyperparameter_axes = {name: 0 if name == "step_size" else None for name in hyperparameters}
@@ -138,9 +140,13 @@ class Lockstep:
         defaults = dict(self.sampler.hyperparameters)
         for name in overrides or {}:
             if name not in defaults:
-                raise InputError(f"{name}: {sampler_name} has no such hyperparameter; allowed: {', '.join(defaults)}")
+                raise InputError(
+                    f"{name}: {sampler_name} has no such hyperparameter; allowed: {', '.join(defaults)}"
+                )
         _, batch_size, n_leapfrog = self.arms[0]
-        self.hyperparameters = {name: jnp.float32(value) for name, value in {**defaults, **(overrides or {})}.items()}
+        self.hyperparameters = {
+            name: jnp.float32(value) for name, value in {**defaults, **(overrides or {})}.items()
+        }
         self.hyperparameters["step_size"] = jnp.array([arm.step_size for arm in self.arms], jnp.float32)
         if n_leapfrog is not None:
             self.hyperparameters["n_leapfrog"] = jnp.int32(n_leapfrog)
@@ -153,7 +159,8 @@ class Lockstep:
         self.start = flat
         starts = jnp.stack(
             [
-                flat + start_noise * jax.random.normal(named_key(seed, "start", *name), flat.shape, jnp.float32)
+                flat
+                + start_noise * jax.random.normal(named_key(seed, "start", *name), flat.shape, jnp.float32)
                 for name in names
             ]
         )
@@ -189,7 +196,9 @@ class Lockstep:
         other.arms = [self.arms[i] for i in padded]
         other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
         other.keys = self.keys[padded]
-        other.hyperparameters = dict(self.hyperparameters, step_size=self.hyperparameters["step_size"][padded])
+        other.hyperparameters = dict(
+            self.hyperparameters, step_size=self.hyperparameters["step_size"][padded]
+        )
         other.compile_seconds = 0.0
         return other
 

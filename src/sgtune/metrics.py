@@ -21,7 +21,9 @@ def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarra
     """
     sd, reference_sd = np.asarray(sd, np.float64), np.asarray(reference_sd, np.float64)
     if sd.shape != reference_sd.shape:
-        raise InputError(f"sd: shape {sd.shape} against {reference_sd.shape} of reference_sd; they must agree")
+        raise InputError(
+            f"sd: shape {sd.shape} against {reference_sd.shape} of reference_sd; they must agree"
+        )
     if not (np.isfinite(reference_sd).all() and (reference_sd > 0).all()):
         raise InputError("reference_sd: every entry must be finite and > 0")
     error = np.linalg.norm(sd - reference_sd) / np.linalg.norm(reference_sd)
@@ -35,7 +37,8 @@ def _mean_prediction(predict, unravel, draws, weights, inputs):
         return total + weight * predict(unravel(draw), inputs), None
 
     zeros = jax.tree.map(
-        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda d: predict(unravel(d), inputs), draws[0])
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+        jax.eval_shape(lambda d: predict(unravel(d), inputs), draws[0]),
     )
     return jax.lax.scan(add, zeros, (draws, weights))[0]
 

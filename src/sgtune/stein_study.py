@@ -34,7 +34,9 @@ def stochastic_scores(
         def one(i_and_draw):
             i, draw = i_and_draw
             step_key = jax.random.fold_in(key, i)
-            return ravel_pytree(minibatch.estimate(density, constants, step_key, unravel(draw), batch_size, ())[0])[0]
+            return ravel_pytree(
+                minibatch.estimate(density, constants, step_key, unravel(draw), batch_size, ())[0]
+            )[0]
 
         return jax.lax.map(one, (jnp.arange(len(draws)), draws))
 
@@ -82,7 +84,9 @@ def estimate_discrepancies(
         for place, arm in enumerate(arms):
             chain = evenly_spaced(draws[:, place], max_points)
             estimates = {
-                "full-batch": scores(model, chain) if np.isfinite(chain).all() else np.full_like(chain, np.nan),
+                "full-batch": scores(model, chain)
+                if np.isfinite(chain).all()
+                else np.full_like(chain, np.nan),
                 "stochastic": stochastic_scores(model, chain, batch_size, seed),
             }
             for kind, gradients in estimates.items():
@@ -99,7 +103,9 @@ def estimate_discrepancies(
                             **_all_discrepancies(model, chain[used], gradients[used], seed),
                         }
                     )
-            report(f"{figure}: step size {arm.step_size:.3g}, batch size {arm.batch_size}: {len(chain)} points")
+            report(
+                f"{figure}: step size {arm.step_size:.3g}, batch size {arm.batch_size}: {len(chain)} points"
+            )
     return rows
 
 
@@ -120,7 +126,11 @@ def measure_widths(
     mode = to_matrix(jax.tree.map(lambda leaf: leaf[None], map_position(model)))
     rows = []
     for width in widths:
-        draws = (mean + width * (exact - mean)).astype(np.float32) if width > 0 else np.repeat(mode, len(exact), 0)
+        draws = (
+            (mean + width * (exact - mean)).astype(np.float32)
+            if width > 0
+            else np.repeat(mode, len(exact), 0)
+        )
         values = _all_discrepancies(model, draws, scores(model, draws), seed)
         for name, value in values.items():
             discrepancy, _, scaled = name.partition("_")

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-
 from sgtune.artifacts.provenance import collect
 from sgtune.config import fingerprint
 from sgtune.errors import DataError, InputError
@@ -98,7 +97,9 @@ class Job:
     def write(self, path: str, record: dict) -> None:
         """A result file, with the run, the configuration's fingerprint and the provenance."""
         config = fingerprint(self.settings) if self.settings is not None else None
-        write_json(path, {**record, "run": self.run, "config": config, "provenance": self.provenance.finish()})
+        write_json(
+            path, {**record, "run": self.run, "config": config, "provenance": self.provenance.finish()}
+        )
 
 
 @contextmanager
@@ -122,7 +123,9 @@ def open_log(snakemake) -> None:
     Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
     log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
     sys.stdout = sys.stderr = log
-    logging.basicConfig(stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(
+        stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+    )
     logging.getLogger("sgtune").setLevel(logging.INFO)
 
 
@@ -149,7 +152,9 @@ def publish(manifest: Path, destination: Path) -> None:
     files = read_json(manifest)["files"]
     for name, checksum in files.items():
         if file_sha256(manifest.parent / name) != checksum:
-            raise DataError(f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again")
+            raise DataError(
+                f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again"
+            )
     staging = destination.with_name(f".{destination.name}")
     shutil.rmtree(staging, ignore_errors=True)
     for name in [*files, manifest.name]:

@@ -6,8 +6,8 @@ with e the ``step_size`` and grad an unbiased estimate of grad log pi(theta). On
 the tables, SGMCMCJax and BlackJAX count in e, and so does this package.
 
 Invariant density: pi, as e -> 0. With exact gradients on N(0, S) the chain is the AR(1) process
-theta <- (I - e P) theta + sqrt(2 e) N(0, I), P = S^-1, whose stationary covariance (P - e P^2 / 2)^-1 exceeds S by O(e);
-gradient noise of covariance V adds O(e V).
+theta <- (I - e P) theta + sqrt(2 e) N(0, I), P = S^-1, whose stationary covariance (P - e P^2 / 2)^-1 exceeds S by
+O(e); gradient noise of covariance V adds O(e V).
 """
 
 from typing import Any, NamedTuple

@@ -47,7 +47,11 @@ def make_arms(
         InputError: the grid is empty, or one of its values is not allowed.
     """
     leapfrogs = list(n_leapfrogs) if resolve_sampler(sampler)[0].has_leapfrog else [None]
-    named = {"log10_step_sizes": log10_step_sizes, "batch_fractions": batch_fractions, "n_leapfrogs": leapfrogs}
+    named = {
+        "log10_step_sizes": log10_step_sizes,
+        "batch_fractions": batch_fractions,
+        "n_leapfrogs": leapfrogs,
+    }
     for name, values in named.items():
         if len(values) == 0:
             raise InputError(f"{name}: the grid is empty; give at least one value")

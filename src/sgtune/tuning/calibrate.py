@@ -38,5 +38,7 @@ def calibrate_cost(
             per_step.append(elapsed / done)
             n_steps = max(1, int(0.02 / per_step[-1]))
         table[sampler, batch_size, n_leapfrog] = sorted(per_step)[len(per_step) // 2]
-        report(f"{sampler}, batch size {batch_size}, L={n_leapfrog}: {table[sampler, batch_size, n_leapfrog]:.3g} s a step")
+        report(
+            f"{sampler}, batch size {batch_size}, L={n_leapfrog}: {table[sampler, batch_size, n_leapfrog]:.3g} s a step"
+        )
     return CostTable(table)

@@ -207,7 +207,10 @@ class Race:
 
 def rank_arms(values: list[float]) -> list[int]:
     """Places from the lowest value to the highest; infinite and NaN ones last; ties keep their order."""
-    return sorted(range(len(values)), key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0, i))
+    return sorted(
+        range(len(values)),
+        key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0, i),
+    )
 
 
 def _describe(arm: Arm) -> str:

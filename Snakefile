@@ -1,0 +1,36 @@
+"""Stein-guided tuning for stochastic-gradient MCMC: from data to every table and figure of the study."""
+
+from snakemake.utils import min_version
+
+min_version("9.20")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/reference.smk"
+include: "workflow/rules/tune.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/artifacts.smk"
+
+
+report: "workflow/report/report.rst"
+
+
+localrules:
+    all,
+    logistic,
+
+
+rule all:
+    default_target: True
+    input:
+        ARTIFACTS,
+        rules.describe_run.output,
+
+
+rule logistic:
+    input:
+        ARTIFACTS,

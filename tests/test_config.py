@@ -1,0 +1,320 @@
+"""The configuration: all runs are valid, they merge as told, and each mistake gets one clear line."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from snakemake.utils import update_config
+
+from sgtune.config import check_config, describe_keys, fingerprint, validate_config
+from sgtune.errors import InputError
+from sgtune.samplers import sampler_names
+from sgtune.tuning import TUNERS, Settings
+from sgtune.tuning.arms import batch_size_of
+
+ROOT = Path(__file__).parent.parent
+SCHEMA_PATH = ROOT / "workflow/schemas/config.schema.yaml"
+SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text())
+OVERLAYS = {"quick": None, "paper": "config/paper.yaml", "tiny": "tests/tiny.yaml"}
+
+
+def raw_config(run: str) -> dict:
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    if OVERLAYS[run]:
+        update_config(config, yaml.safe_load((ROOT / OVERLAYS[run]).read_text()))
+    return config
+
+
+def config_with(**changes) -> dict:
+    """The quick run with ``section__key=value`` set."""
+    config = raw_config("quick")
+    for path, value in changes.items():
+        *sections, key = path.split("__")
+        part = config
+        for section in sections:
+            part = part[section]
+        part[key] = value
+    return config
+
+
+def entries(schema: dict, path: str = ""):
+    for name, entry in schema.get("properties", {}).items():
+        yield f"{path}.{name}".lstrip("."), entry, name in schema.get("required", [])
+        yield from entries(entry, f"{path}.{name}")
+
+
+@pytest.mark.parametrize("run", OVERLAYS)
+def test_runs_are_valid_and_named(run):
+    config = raw_config(run)
+    validate_config(config, SCHEMA_PATH)
+    assert config["run"] == run
+
+
+@pytest.mark.parametrize("run", OVERLAYS)
+def test_config_yaml_sets_every_key(run):
+    """No run gets the paper's budget for a key that its file forgot."""
+    config = raw_config(run)
+    validate_config(config, SCHEMA_PATH)
+    assert config == raw_config(run)
+
+
+def test_paper_run_is_the_defaults():
+    defaults = {"run": "paper"}
+    validate_config(defaults, SCHEMA_PATH)
+    paper = raw_config("paper")
+    validate_config(paper, SCHEMA_PATH)
+    assert paper == defaults
+
+
+def test_quick_and_paper_run_study_the_same():
+    quick, paper = raw_config("quick"), raw_config("paper")
+    for key in ("seed", "models", "samplers", "tuners", "data", "grids", "heuristic"):
+        assert quick[key] == paper[key]
+
+
+def test_paper_values():
+    """Sect. 4.1 and App. B.1."""
+    paper = raw_config("paper")
+    grid = paper["grids"]["logistic"]
+    assert grid["log10_step_sizes"] == [-1 - 0.5 * i for i in range(14)]
+    assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01, 0.001], [5, 10])
+    assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (1, 3)
+    assert paper["grid_ksd"]["seconds"] == 1
+    assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (5000, 0.2)
+    assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
+    assert (paper["reference"]["n_warmup"], paper["reference"]["n_draws"]) == (1000, 20000)
+    assert paper["evaluation"]["seconds"] == 10
+    curves = paper["evaluation"]["curves"]
+    assert (curves["seconds"], curves["replicates"]) == ([1, 2, 3, 4, 5], 10)
+
+
+BAD = [
+    ({"samplers": ["sgdl"]}, "samplers[0]", "'sgdl'", "did you mean 'sgld'?"),
+    ({"samplers": []}, "samplers", "[]", "a list without repeats, of 1 or more"),
+    ({"samplers": ["sgld", "sgld"]}, "samplers", "['sgld', 'sgld']", "a list without repeats"),
+    ({"tuners": ["mamba-kds"]}, "tuners[0]", "'mamba-kds'", "did you mean 'mamba-ksd'?"),
+    ({"tuners": "grid"}, "tuners", "'grid'", "a list without repeats"),
+    ({"models": ["logistics"]}, "models[0]", "'logistics'", "did you mean 'logistic'?"),
+    ({"models": ["pmf"]}, "models[0]", "'pmf'", "one of: logistic"),
+    ({"samplres": ["sgld"]}, "samplres", "no such key", "did you mean 'samplers'?"),
+    ({"mamba__secnods": 1}, "mamba.secnods", "no such key", "did you mean 'seconds'?"),
+    ({"grids__pmf": {}}, "grids.pmf", "no such key", "allowed: logistic"),
+    ({"mamba__seconds": 0}, "mamba.seconds", "0", "a number > 0 and <= 86400"),
+    ({"mamba__seconds": -1.5}, "mamba.seconds", "-1.5", "a number > 0"),
+    ({"mamba__seconds": "soon"}, "mamba.seconds", "'soon'", "a number > 0"),
+    ({"mamba__seconds": "1e-1"}, "mamba.seconds", "'1e-1'", "a file needs 1.0e-6, not 1e-6"),
+    ({"mamba__seconds": None}, "mamba.seconds", "None", "a number > 0"),
+    ({"mamba__seconds": True}, "mamba.seconds", "True", "a number > 0"),
+    ({"mamba__seconds": float("nan")}, "mamba.seconds", "nan", "a finite number"),
+    ({"mamba__seconds": float("inf")}, "mamba.seconds", "inf", "<= 86400"),
+    ({"mamba__pruning_rate": 1}, "mamba.pruning_rate", "1", "an integer >= 2"),
+    ({"mamba__pruning_rate": 2.5}, "mamba.pruning_rate", "2.5", "an integer >= 2"),
+    ({"mamba__clock": "wal"}, "mamba.clock", "'wal'", "did you mean 'wall'?"),
+    ({"mamba": 3}, "mamba", "3", "a mapping with keys among seconds, pruning_rate"),
+    ({"mamba": None}, "mamba", "None", "a mapping with keys among seconds"),
+    ({"grid__n_steps": 0}, "grid.n_steps", "0", "an integer >= 1"),
+    ({"grid__start_noise": -0.2}, "grid.start_noise", "-0.2", "a number >= 0"),
+    ({"grid__batch_fraction": 0}, "grid.batch_fraction", "0", "a number > 0 and <= 1"),
+    ({"grid__batch_fraction": 1.1}, "grid.batch_fraction", "1.1", "a number > 0 and <= 1"),
+    (
+        {"grid__batch_fraction": 1e-7},
+        "grid.batch_fraction",
+        "1e-07",
+        ">= 1.25e-06, one of the 800000 training",
+    ),
+    ({"heuristic__batch_fraction": 1e-7}, "heuristic.batch_fraction", "1e-07", ">= 1.25e-06"),
+    ({"estimates__batch_fraction": 1e-7}, "estimates.batch_fraction", "1e-07", ">= 1.25e-06"),
+    (
+        {"grids__logistic__batch_fractions": [1, 1e-7]},
+        "grids.logistic.batch_fractions[1]",
+        "1e-07",
+        ">= 1.25e-06",
+    ),
+    ({"grids__logistic__batch_fractions": []}, "grids.logistic.batch_fractions", "[]", "of 1 or more"),
+    ({"grids__logistic__batch_fractions": [800]}, "grids.logistic.batch_fractions[0]", "800", "<= 1"),
+    ({"grids__logistic__log10_step_sizes": []}, "grids.logistic.log10_step_sizes", "[]", "of 1 or more"),
+    (
+        {"grids__logistic__log10_step_sizes": ["a"]},
+        "grids.logistic.log10_step_sizes[0]",
+        "'a'",
+        "a number >= -20",
+    ),
+    ({"grids__logistic__n_leapfrogs": [0]}, "grids.logistic.n_leapfrogs[0]", "0", "an integer >= 1"),
+    ({"data__logistic__n_train": 1000000}, "data.logistic.n_train", "1000000", "n_rows = 1000000"),
+    ({"reference__n_draws": 601}, "reference.n_draws", "601", "a multiple of reference.chains = 2"),
+    ({"evaluation__curves__seconds": [1, 3, 2]}, "evaluation.curves.seconds", "[1, 3, 2]", "ascend"),
+    ({"evaluation__curves__seconds": [0, 1]}, "evaluation.curves.seconds[0]", "0", "a number > 0"),
+    ({"evaluation__seconds": 0}, "evaluation.seconds", "0", "a number > 0"),
+    ({"run": "My run"}, "run", "'My run'", "a string that matches"),
+    ({"run": "published"}, "run", "'published'", "tracked copy"),
+    ({"seed": -1}, "seed", "-1", "an integer >= 0"),
+    ({"seed": "lucky"}, "seed", "'lucky'", "an integer >= 0"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "value", "hint"), BAD, ids=[str(bad[0]) for bad in BAD])
+def test_bad_values_get_one_line(changes, key, value, hint):
+    with pytest.raises(InputError) as caught:
+        validate_config(config_with(**changes), SCHEMA_PATH)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{key}: {value}")
+    assert hint in message
+
+
+def test_missing_run_is_named():
+    with pytest.raises(InputError, match=r"^run: missing; it must be a string"):
+        validate_config({}, SCHEMA_PATH)
+
+
+PLAIN_KEYS = [path for path, entry, _ in entries(SCHEMA) if entry.get("type") != "object"]
+ANY_VALUE = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([]) | st.just({})
+)
+
+
+@given(path=st.sampled_from(PLAIN_KEYS), value=ANY_VALUE)
+def test_any_value_is_taken_or_named_in_one_line(path, value):
+    config = config_with(**{path.replace(".", "__"): value})
+    try:
+        validate_config(config, SCHEMA_PATH)
+    except InputError as problem:
+        message = str(problem)
+        section = path.split(".")[0]
+        assert "\n" not in message
+        assert message.startswith(section)
+
+
+def test_whole_floats_become_integers():
+    config = config_with(grid__n_steps=300.0)
+    validate_config(config, SCHEMA_PATH)
+    assert isinstance(config["grid"]["n_steps"], int)
+
+
+def test_check_config_leaves_a_valid_config_alone():
+    config = raw_config("quick")
+    before = copy.deepcopy(config)
+    check_config(config)
+    assert config == before
+
+
+@pytest.mark.parametrize(("path", "entry", "required"), entries(SCHEMA), ids=[e[0] for e in entries(SCHEMA)])
+def test_schema_documents_every_key(path, entry, required):
+    assert entry["description"].strip().endswith(".")
+    assert required or "default" in entry
+    if entry.get("type") == "object":
+        assert entry["additionalProperties"] is False
+        return
+    item = entry.get("items", entry)
+    if item.get("type") in ("integer", "number"):
+        assert {"minimum", "exclusiveMinimum"} & item.keys()
+        assert "maximum" in item
+        assert "unit" in item or path.endswith("seed")
+    else:
+        assert "enum" in item or "pattern" in item
+
+
+def test_names_are_those_of_the_library():
+    properties = SCHEMA["properties"]
+    assert set(properties["samplers"]["items"]["enum"]) <= set(sampler_names())
+    assert set(properties["tuners"]["items"]["enum"]) == set(TUNERS)
+
+
+def test_defaults_are_those_of_the_library():
+    """`sgtune.tune` without a configuration does what the paper run does."""
+    paper, library = raw_config("paper"), Settings()
+    grid, mamba = paper["grids"]["logistic"], paper["mamba"]
+    assert {name: tuple(values) for name, values in grid.items()} == {
+        name: getattr(library, name) for name in grid
+    }
+    for name in ("pruning_rate", "clock", "points"):
+        assert mamba[name] == getattr(library, name)
+    for name in ("batch_fraction", "n_leapfrog"):
+        assert paper["heuristic"][name] == getattr(library, name)
+    assert paper["grid"]["start_noise"] == library.start_noise
+
+
+def test_readme_tables_are_the_schema():
+    readme = (ROOT / "config/README.md").read_text()
+    assert readme.endswith(describe_keys(SCHEMA)), (
+        "run: python -m sgtune.config workflow/schemas/config.schema.yaml"
+    )
+
+
+@given(n_data=st.integers(2, 10**6), rows=st.floats(0.5, 1.5))
+def test_fractions_are_refused_where_the_library_finds_no_row(n_data, rows):
+    fraction = rows / n_data
+    config = config_with(
+        data__logistic__n_rows=n_data + 1, data__logistic__n_train=n_data, grid__batch_fraction=fraction
+    )
+    config["grids"]["logistic"]["batch_fractions"] = [1]
+    config["heuristic"]["batch_fraction"] = config["estimates"]["batch_fraction"] = 1
+    try:
+        size = batch_size_of(fraction, n_data)
+    except InputError:
+        with pytest.raises(InputError, match=r"^grid\.batch_fraction: "):
+            check_config(config)
+    else:
+        assert size >= 1
+        check_config(config)
+
+
+def test_fingerprint_sees_values_and_not_their_order():
+    section = {"seconds": 1, "grid": [1, 0.1]}
+    assert fingerprint(section) == fingerprint({"grid": [1.0, 0.1], "seconds": 1.0})
+    assert fingerprint(section) != fingerprint({"seconds": 1, "grid": [0.1, 1]})
+    assert fingerprint(section) != fingerprint({"seconds": 2, "grid": [1, 0.1]})
+    assert re.fullmatch("[0-9a-f]{64}", fingerprint(section))
+    with pytest.raises(InputError, match="finite JSON values"):
+        fingerprint({"seconds": float("nan")})
+
+
+def snakemake(*arguments: str, folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_overlay_merges_key_by_key(tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        'import json\nconfigfile: "config.yaml"\njson.dump(config, open("seen.json", "w"))\nrule all:\n'
+    )
+    (tmp_path / "config.yaml").write_text("run: quick\npart: {kept: 1, changed: {list: [1, 2], kept: 3}}\n")
+    (tmp_path / "paper.yaml").write_text("run: paper\npart: {changed: {list: [9]}}\n")
+    result = snakemake("--configfile", "paper.yaml", "--config", "seed=5", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert seen == {"run": "paper", "part": {"kept": 1, "changed": {"list": [9], "kept": 3}}, "seed": 5}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "line"),
+    [
+        ("mamba: {seconds: 0}", "mamba.seconds: 0 is not allowed; it must be a number > 0 and <= 86400"),
+        (
+            "samplers: [sgdl]",
+            "samplers[0]: 'sgdl' is not allowed (did you mean 'sgld'?); it must be one of: sgld,",
+        ),
+        ("tuner: [grid]", "tuner: no such key (did you mean 'tuners'?); allowed: calibration,"),
+        (
+            "grid: {batch_fraction: 1.0e-9}",
+            "grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06",
+        ),
+    ],
+    ids=["number", "sampler", "key", "across keys"],
+)
+def test_workflow_stops_with_one_line_before_any_work(tmp_path, overlay, line):
+    (tmp_path / "mine.yaml").write_text(overlay + "\n")
+    result = snakemake("--configfile", str(tmp_path / "mine.yaml"), folder=ROOT)
+    output = result.stdout + result.stderr
+    assert result.returncode != 0
+    assert output.count("Error") == 1
+    assert f"Error in the configuration: {line}" in output
+    assert "Traceback" not in output
+    assert "Job stats" not in output

@@ -1,0 +1,89 @@
+"""How good what was tuned is: evaluation runs by the wall clock, the regret sweep, and the discrepancies themselves."""
+
+
+rule evaluate_sampler:
+    """The tuned sampler for the whole budget, by the wall clock. Timed: alone on the machine."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        reference=f"{RUN}/reference/{{model}}/nuts.json",
+        tuning=rules.tune_sampler.output.tuning,
+    output:
+        evaluation=f"{RUN}/evaluation/{{model}}/{{sampler}}/{{tuner}}.json",
+    log:
+        f"{LOGS}/evaluate_sampler/{{model}}-{{sampler}}-{{tuner}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    threads: workflow.cores
+    resources:
+        machine=WHOLE_MACHINE,
+    params:
+        settings=settings("evaluation"),
+        tuning_settings=settings("tuning"),
+        reference_settings=settings("reference"),
+    script:
+        "../scripts/evaluate_sampler.py"
+
+
+rule sweep_grid:
+    """xi of every arm of a sampler's grid at the same seconds, turned into steps: what a tuner could have had."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        reference=f"{RUN}/reference/{{model}}/nuts.json",
+        cost=rules.calibrate_cost.output.cost,
+    output:
+        sweep=f"{RUN}/sweep/{{model}}/{{sampler}}.json",
+    log:
+        f"{LOGS}/sweep_grid/{{model}}-{{sampler}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("sweep"),
+        cost_settings=settings("cost"),
+        reference_settings=settings("reference"),
+    script:
+        "../scripts/sweep_grid.py"
+
+
+rule estimate_discrepancies:
+    """KSD and FSSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        cost=rules.calibrate_cost.output.cost,
+    output:
+        estimates=f"{RUN}/estimates/{{model}}.json",
+    log:
+        f"{LOGS}/estimate_discrepancies/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("estimates"),
+        cost_settings=settings("cost"),
+    script:
+        "../scripts/estimate_discrepancies.py"
+
+
+rule measure_widths:
+    """What each discrepancy says of exact draws drawn in or out about their mean."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        draws=f"{RUN}/reference/{{model}}/nuts.nc",
+    output:
+        widths=f"{RUN}/widths/{{model}}.json",
+    log:
+        f"{LOGS}/measure_widths/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("widths"),
+    script:
+        "../scripts/measure_widths.py"

@@ -1,0 +1,61 @@
+"""What tuners are judged against: the MAP, and NUTS draws as ground truth."""
+
+CHAINS = range(config["reference"]["chains"])
+
+
+rule find_map:
+    """The maximum a posteriori position, kept beside the data."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+    output:
+        map=f"{RUN}/data/{{model}}.map.npz",
+        facts=f"{RUN}/reference/{{model}}/map.json",
+    log:
+        f"{LOGS}/find_map/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("map"),
+    script:
+        "../scripts/find_map.py"
+
+
+rule sample_nuts:
+    """One chain of NUTS from the MAP, in checkpointed blocks: a killed job goes on where it was."""
+    input:
+        data=f"{RUN}/data/{{model}}.npz",
+        map=f"{RUN}/data/{{model}}.map.npz",
+    output:
+        draws=f"{RUN}/reference/{{model}}/nuts-{{chain}}.nc",
+    log:
+        f"{LOGS}/sample_nuts/{{model}}-{{chain}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("reference"),
+        checkpoints=f"{RUN}/reference/{{model}}/checkpoints",
+    script:
+        "../scripts/sample_nuts.py"
+
+
+rule combine_nuts:
+    """All chains in one file, with their diagnostics."""
+    input:
+        chains=expand(f"{RUN}/reference/{{{{model}}}}/nuts-{{chain}}.nc", chain=CHAINS),
+    output:
+        draws=f"{RUN}/reference/{{model}}/nuts.nc",
+        facts=f"{RUN}/reference/{{model}}/nuts.json",
+    log:
+        f"{LOGS}/combine_nuts/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("reference"),
+    script:
+        "../scripts/combine_nuts.py"

@@ -1,0 +1,13 @@
+"""List a run's artifacts with their checksums."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from sgtune.files import file_sha256
+    from sgtune.workflow import artifact_files
+
+    root, files = artifact_files(snakemake.input)
+    this.write(
+        snakemake.output.manifest,
+        {"files": {str(path.relative_to(root)): file_sha256(path) for path in files}},
+    )

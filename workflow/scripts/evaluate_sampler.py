@@ -1,0 +1,33 @@
+"""Run a tuned sampler by the wall clock and judge what it gives."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from pathlib import Path
+
+    from sgtune.evaluation import evaluate
+    from sgtune.lockstep import Arm
+    from sgtune.models import load_model
+
+    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
+    tuning = this.read(snakemake.input.tuning, snakemake.params.tuning_settings)
+    reference = this.read(snakemake.input.reference, snakemake.params.reference_settings)
+    settings = this.settings["evaluation"]
+    curves = settings["curves"]
+    rows = evaluate(
+        model,
+        snakemake.wildcards.sampler,
+        Arm(**tuning["best"]),
+        reference_sd=reference["sd"],
+        seconds=settings["seconds"],
+        replicates=settings["replicates"],
+        thin=settings["thin"],
+        ksd_points=settings["ksd_points"],
+        curve_seconds=curves["seconds"],
+        curve_replicates=curves["replicates"],
+        curve_points=curves["ksd_points"],
+        seed=this.seed,
+        report=this.report,
+    )
+    names = {name: tuning[name] for name in ("model", "sampler", "tuner", "best", "n_data")}
+    this.write(snakemake.output.evaluation, {**names, **rows})

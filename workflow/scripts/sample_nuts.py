@@ -1,0 +1,22 @@
+"""Sample one chain of NUTS in checkpointed blocks."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from pathlib import Path
+
+    from sgtune.models import load_model
+    from sgtune.reference.nuts import sample_nuts, write_draws
+
+    settings = this.settings["reference"]
+    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
+    draws = sample_nuts(
+        model,
+        n_warmup=settings["n_warmup"],
+        n_draws=settings["n_draws"] // settings["chains"],
+        seed=this.seed,
+        chain=int(snakemake.wildcards.chain),
+        checkpoint_dir=snakemake.params.checkpoints,
+        block=settings["block"],
+    )
+    write_draws(snakemake.output.draws, draws)
