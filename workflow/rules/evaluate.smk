@@ -6,6 +6,7 @@ rule evaluate_sampler:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         reference=f"{RUN}/reference/{{model}}/nuts.json",
         tuning=rules.tune_sampler.output.tuning,
     output:
@@ -30,6 +31,7 @@ rule sweep_grid:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         reference=f"{RUN}/reference/{{model}}/nuts.json",
         cost=rules.calibrate_cost.output.cost,
     output:
@@ -53,6 +55,7 @@ rule estimate_discrepancies:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         cost=rules.calibrate_cost.output.cost,
     output:
         estimates=f"{RUN}/estimates/{{model}}.json",
@@ -74,6 +77,7 @@ rule measure_widths:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         draws=f"{RUN}/reference/{{model}}/nuts.nc",
     output:
         widths=f"{RUN}/widths/{{model}}.json",

@@ -4,11 +4,12 @@ CHAINS = range(config["reference"]["chains"])
 
 
 rule find_map:
-    """The maximum a posteriori position, kept beside the data."""
+    """The maximum a posteriori position and the curvature there, kept beside the data."""
     input:
         data=f"{RUN}/data/{{model}}.npz",
     output:
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         facts=f"{RUN}/reference/{{model}}/map.json",
     log:
         f"{LOGS}/find_map/{{model}}.log",
@@ -27,6 +28,7 @@ rule sample_nuts:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
     output:
         draws=f"{RUN}/reference/{{model}}/nuts-{{chain}}.nc",
     log:

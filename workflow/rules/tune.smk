@@ -6,6 +6,7 @@ rule calibrate_cost:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
     output:
         cost=f"{RUN}/cost/{{model}}.json",
     log:
@@ -26,6 +27,7 @@ rule tune_sampler:
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
         cost=rules.calibrate_cost.output.cost,
     output:
         tuning=f"{RUN}/tuning/{{model}}/{{sampler}}/{{tuner}}.json",

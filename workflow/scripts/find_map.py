@@ -6,10 +6,12 @@ with job(snakemake) as this:
     from pathlib import Path
 
     from sgtune.models import load_model
+    from sgtune.reference.curvature import laplace_scale, laplace_sd
     from sgtune.reference.map import map_result
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
     found = map_result(model)
     this.report(f"gradient norm {found.gradient_norm:.4g} after {found.steps} steps")
+    laplace_scale(model)
     facts = {name: value for name, value in found._asdict().items() if name != "position"}
-    this.write(snakemake.output.facts, {"model": model.name, **facts})
+    this.write(snakemake.output.facts, {"model": model.name, **facts, "laplace_sd": laplace_sd(model)})

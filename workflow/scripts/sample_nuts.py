@@ -3,6 +3,7 @@
 from sgtune.workflow import job
 
 with job(snakemake) as this:
+    import json
     from pathlib import Path
 
     from sgtune.models import load_model
@@ -19,4 +20,5 @@ with job(snakemake) as this:
         checkpoint_dir=snakemake.params.checkpoints,
         block=settings["block"],
     )
+    draws.posterior.attrs["provenance"] = json.dumps(this.provenance.finish())
     write_draws(snakemake.output.draws, draws)

@@ -1,0 +1,13 @@
+"""Fixtures that several test files share."""
+
+import pytest
+
+from sgtune.data import logistic
+
+
+@pytest.fixture(scope="session")
+def logistic_data_dir(tmp_path_factory):
+    """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
+    folder = tmp_path_factory.mktemp("data")
+    logistic.write(folder / "logistic.npz", logistic.simulate())
+    return folder

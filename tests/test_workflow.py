@@ -1,0 +1,200 @@
+"""The workflow as a user runs it: a small study, killed three times on its way, and what it leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TIMED = {"calibrate_cost", "tune_sampler", "evaluate_sampler"}
+
+OVERLAY = """
+run: killed
+samplers: [sgld, sghmc-cv]
+tuners: [mamba-ksd, heuristic]
+reference: {chains: 1, n_draws: 3000, block: 100}
+mamba: {seconds: 0.3}
+evaluation: {seconds: 0.5}
+"""
+
+
+def snakemake(directory: Path, *arguments: str) -> list[str]:
+    """The command that runs the workflow in ``directory``."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+    return [*command, "--directory", str(directory), *arguments]
+
+
+def run_here(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory) -> Path:
+    """A folder with the configuration of a small study, and nothing else."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "config").symlink_to(ROOT / "config")
+    (folder / "killed.yaml").write_text(OVERLAY)
+    return folder
+
+
+def study(folder: Path, *arguments: str) -> list[str]:
+    return snakemake(folder, "--rerun-incomplete", "--configfile", str(ROOT / "tests/tiny.yaml"), "killed.yaml", *arguments)
+
+
+def kill_job(folder: Path, rule: str, ready, target: list[str]) -> None:
+    """Run the study until a job of ``rule`` is at work and ``ready()``, kill that job, and see the run fail."""
+    with subprocess.Popen(
+        study(folder, *target), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        victim, deadline = None, time.monotonic() + 120
+        while victim is None and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+            jobs = [p for p in psutil.Process(run.pid).children(recursive=True) if f"{rule}.py" in _command(p)]
+            if jobs and ready():
+                victim = jobs[0]
+        assert victim is not None, f"no job of {rule} was seen at work: {run.communicate()[0][-2000:]}"
+        os.kill(victim.pid, signal.SIGKILL)
+        output = run.communicate(timeout=120)[0]
+    assert run.returncode != 0, output[-2000:]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+@pytest.fixture(scope="module")
+def killed_run(workplace) -> dict:
+    """The study, with SIGKILL in a NUTS block, in a tune job and in an evaluation, and then to its end."""
+    results = workplace / "results/killed"
+    checkpoints = results / "reference/logistic/checkpoints"
+    nuts = results / "reference/logistic/nuts-0.nc"
+    kill_job(workplace, "sample_nuts", lambda: len(list(checkpoints.rglob("*.npz"))) >= 3, [str(nuts.relative_to(workplace))])
+    blocks = {path: path.stat().st_mtime_ns for path in checkpoints.rglob("*.npz")}
+    half_written = [path for path in (nuts,) if path.exists()]
+
+    tuned = results / "tuning/logistic/sghmc-cv/mamba-ksd.json"
+    kill_job(workplace, "tune_sampler", lambda: _log(results, "tune_sampler", "sghmc-cv-mamba-ksd"), [str(tuned.relative_to(workplace))])
+    half_written += [path for path in (tuned,) if path.exists()]
+
+    evaluated = results / "evaluation/logistic/sgld/heuristic.json"
+    kill_job(workplace, "evaluate_sampler", lambda: _log(results, "evaluate_sampler", "sgld-heuristic"), [str(evaluated.relative_to(workplace))])
+    half_written += [path for path in (evaluated,) if path.exists()]
+    before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
+
+    finished = subprocess.run(study(workplace), capture_output=True, text=True, timeout=600)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return {"results": results, "blocks": blocks, "half_written": half_written, "before": before}
+
+
+def _log(results: Path, rule: str, job: str) -> bool:
+    return (results / f"logs/{rule}/logistic-{job}.log").exists()
+
+
+@pytest.mark.slow
+def test_killed_run_goes_on_and_loses_at_most_one_block_or_job(killed_run):
+    assert killed_run["half_written"] == []
+    assert len(killed_run["blocks"]) >= 3
+    for path, written in (killed_run["blocks"] | killed_run["before"]).items():
+        if path.exists():  # a finished chain may clear its checkpoints
+            assert path.stat().st_mtime_ns == written, f"{path} was made again"
+    log = (killed_run["results"] / "logs/sample_nuts/logistic-0.log").read_text()
+    assert "resum" in log.lower() or "continu" in log.lower() or "goes on" in log.lower(), log[-500:]
+
+
+@pytest.mark.slow
+def test_timed_jobs_run_alone(killed_run):
+    intervals = []
+    for path in killed_run["results"].rglob("*.json"):
+        record = json.loads(path.read_text())
+        if "provenance" in record and path.parent.name != "tables":
+            end = datetime.fromisoformat(record["provenance"]["created"])
+            start = end - timedelta(seconds=record["provenance"]["seconds"])
+            kind = path.relative_to(killed_run["results"]).parts[0]
+            intervals.append((start, end, kind in ("cost", "tuning", "evaluation"), path))
+    timed = [interval for interval in intervals if interval[2]]
+    assert len(timed) == 1 + 2 * 2 + 2 * 2
+    for start, end, _, path in timed:
+        beside = [other for s, e, _, other in intervals if other != path and s < end and e > start]
+        assert not beside, f"{path} ran beside {beside}"
+
+
+@pytest.mark.slow
+def test_every_artifact_is_there_and_says_which_run_made_it(killed_run):
+    results = killed_run["results"]
+    manifest = json.loads((results / "manifest.json").read_text())
+    assert {path.suffix for path in (results / "tables").iterdir()} == {".csv", ".md", ".html", ".json"}
+    assert {path.suffix for path in (results / "figures").iterdir()} == {".svg", ".pdf"}
+    for name in manifest["files"]:
+        path = results / name
+        if path.suffix in (".md", ".html", ".svg", ".json"):
+            assert "killed" in path.read_text(), f"{name} does not name its run"
+
+
+@pytest.mark.slow
+def test_result_of_another_configuration_is_refused_by_name(killed_run, workplace):
+    tuned = killed_run["results"] / "tuning/logistic/sgld/heuristic.json"
+    record = json.loads(tuned.read_text())
+    original = tuned.read_text()
+    tuned.write_text(json.dumps(record | {"config": "0" * 64}))
+    try:
+        target = "results/killed/evaluation/logistic/sgld/heuristic.json"
+        done = subprocess.run(study(workplace, target), capture_output=True, text=True, timeout=120)
+    finally:
+        tuned.write_text(original)
+    assert done.returncode != 0
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
+    assert lines, (done.stdout + done.stderr)[-2000:]
+    assert "tuning/logistic/sgld/heuristic.json" in lines[0]
+
+
+@pytest.mark.slow
+def test_report_shows_every_table_and_figure(killed_run, workplace):
+    done = subprocess.run(study(workplace, "--report", "report.zip"), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", "report.zip"], cwd=workplace, capture_output=True, text=True)
+    for name in ("table1.html", "figure3.svg", "regret.html", "widths.svg"):
+        assert name in listing.stdout
+
+
+def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it():
+    done = run_here("--dry-run", "--forceall", "all", "publish")
+    assert done.returncode == 0, done.stderr[-2000:]
+    seen = {}
+    for block in re.split(r"\n(?=\[)", done.stdout):
+        found = re.search(r"^(?:local)?rule (\w+):", block, re.M)
+        if found and found[1] not in ("all", "logistic"):
+            machine = re.search(r"machine=(\d+)", block)
+            assert machine, f"{found[1]} does not take the resource machine"
+            seen[found[1]] = int(machine[1])
+    assert {rule for rule, machine in seen.items() if machine == 1000} == TIMED
+    assert all(machine == 1 for rule, machine in seen.items() if rule not in TIMED)
+    assert len(seen) >= 14
+
+
+def test_the_limit_holds_whatever_resources_the_caller_gives():
+    done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
+    assert done.returncode == 0
+    assert "machine=1000" in done.stdout
+
+
+def test_a_bad_configuration_is_one_line_before_any_work():
+    done = run_here("--dry-run", "--config", "tuners=[mamba-kds]")
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if "tuners" in line]
+    assert len(lines) == 1
+    assert "mamba-kds" in lines[0]
+    assert "mamba-ksd" in lines[0]
+    assert "Traceback" not in done.stderr
