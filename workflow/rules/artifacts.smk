@@ -28,7 +28,7 @@ rule make_table:
         md=f"{RUN}/tables/{{table}}.md",
         html=report(
             f"{RUN}/tables/{{table}}.html",
-            caption="../report/{table}.rst",
+            caption="../report/table.rst",
             category="Logistic regression",
             subcategory="Tables",
             labels={"artifact": "{table}"},
@@ -51,7 +51,7 @@ rule make_figure:
     output:
         svg=report(
             f"{RUN}/figures/{{figure}}.svg",
-            caption="../report/{figure}.rst",
+            caption="../report/figure.rst",
             category="Logistic regression",
             subcategory="Figures",
             labels={"artifact": "{figure}"},

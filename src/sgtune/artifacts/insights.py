@@ -1,0 +1,129 @@
+"""Figures the paper does not have: what the discrepancies can see, and the regret of the tuners."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sgtune.artifacts.comparisons import regret_cells
+from sgtune.artifacts.figures import legend_below, numbers, panels
+from sgtune.artifacts.labels import MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.artifacts.layout import DIVERGED
+from sgtune.artifacts.records import Records, need, only_model
+from sgtune.artifacts.style import BLUE, INK, VERMILION, WIDTH, log_ticks, styled, tuner_style
+from sgtune.errors import DataError
+
+__all__ = ["regret_dots", "widths"]
+
+SCALES = {
+    "identity": {
+        "color": VERMILION,
+        "marker": "s",
+        "linestyle": (0, (4, 1.5)),
+        "label": "raw coordinates (the paper's)",
+    },
+    "laplace": {
+        "color": BLUE,
+        "marker": "o",
+        "linestyle": "-",
+        "label": "coordinates scaled by the posterior",
+    },
+}
+
+RING = {
+    "marker": "o",
+    "markersize": 10,
+    "markerfacecolor": "none",
+    "markeredgewidth": 1.2,
+    "linestyle": "none",
+}
+
+
+def _relative(rows: list[dict], model: str) -> tuple[np.ndarray, np.ndarray]:
+    """Widths, and the discrepancy at each over that of the exact draws."""
+    rows = sorted(rows, key=lambda row: row["width"])
+    width, value = numbers([row["width"] for row in rows]), numbers([row["value"] for row in rows])
+    exact = value[np.isclose(width, 1.0)]
+    if not (exact.size and np.isfinite(exact[0]) and exact[0] > 0):
+        raise DataError(f"widths of {model}: no positive value at width 1, over which the others are shown")
+    return width, value / exact[0]
+
+
+@styled
+def widths(records: Records) -> Figure:
+    """Discrepancy of draws that are too narrow or wide, over that of exact draws; the lowest is ringed."""
+    found = need(records, "widths", "widths")
+    models = in_order((record["model"] for record in found), MODELS)
+    names = {"ksd": "KSD", "fssd": "FSSD"}
+    present = {row["discrepancy"] for record in found for row in record["rows"]}
+    names = {name: heading for name, heading in names.items() if name in present}
+    figure, axes = panels(len(models), len(names), height=2.5)
+    for column, model in enumerate(models):
+        rows = [row for record in found if record["model"] == model for row in record["rows"]]
+        for axis, (name, heading) in zip(axes[:, column], names.items(), strict=True):
+            axis.axvline(1.0, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), label="exact draws")
+            for scale, style in SCALES.items():
+                own = [row for row in rows if row["discrepancy"] == name and row["scale"] == scale]
+                if not own:
+                    continue
+                width, value = _relative(own, model)
+                axis.plot(width, value, **style, zorder=3)
+                if np.isfinite(value).any():
+                    lowest = np.nanargmin(value)
+                    axis.plot(width[lowest], value[lowest], **RING, color=style["color"], zorder=4)
+            axis.plot([], [], **RING, color=INK, label="lowest value")
+            axis.set_yscale("log")
+            axis.set_xlim(-0.15, None)
+            log_ticks(axis.yaxis)
+            side_by_side = len(models) == 1
+            if side_by_side or name == list(names)[-1]:
+                axis.set_xlabel("width of the draws (posterior sds)\n0: a chain that never moves")
+            if side_by_side:
+                axis.set_title(heading)
+            elif name == next(iter(names)):
+                axis.set_title(label(model, MODELS))
+            if column == 0 and (not side_by_side or name == next(iter(names))):
+                axis.set_ylabel(("" if side_by_side else f"{heading}: ") + "value / value of exact draws")
+    legend_below(figure, axes[0, 0], 2)
+    return figure
+
+
+@styled
+def regret_dots(records: Records) -> Figure:
+    """The regret of each tuner, a row per sampler; arms that diverged stand at the right edge."""
+    only_model(need(records, "tuning", "regret_dots"), "regret_dots")
+    cells = [cell for cell in regret_cells(records) if cell.metric == "regret"]
+    samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
+    tuners = in_order((cell.tuner for cell in cells), TUNERS)
+    values = [cell.value for cell in cells if cell.value is not None]
+    edge = 2.0 * max(values, default=1.0)
+    diverged = any(cell.missing == DIVERGED for cell in cells)
+    figure = Figure(figsize=(WIDTH, 0.5 * len(samplers) + 1.3), layout="constrained")
+    axis = figure.subplots()
+    offsets = np.linspace(-0.3, 0.3, len(tuners)) if len(tuners) > 1 else [0.0]
+    for tuner, offset in zip(tuners, offsets, strict=True):
+        own = [cell for cell in cells if cell.tuner == tuner]
+        shown = [cell for cell in own if cell.value is not None or cell.missing == DIVERGED]
+        x = [edge if cell.value is None else cell.value for cell in shown]
+        y = [samplers.index(cell.sampler) + offset for cell in shown]
+        axis.plot(
+            x, y, **tuner_style(tuner) | {"linestyle": "none", "markersize": 6}, zorder=3, clip_on=False
+        )
+    for i in range(1, len(samplers)):
+        axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
+    axis.axvline(1.0, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
+    axis.grid(False, axis="y")
+    axis.set_xscale("log")
+    axis.set_xlim(0.8 * min([1.0, *values]), 1.3 * edge if diverged else 1.2 * max([1.0, *values]))
+    log_ticks(axis.xaxis)
+    if diverged:
+        # The strip has no place on the scale, so no tick may stand in it.
+        low, _ = axis.get_xlim()
+        axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick < edge / 1.3])
+        axis.minorticks_off()
+        axis.axvspan(edge / 1.3, edge * 1.3, color="#f0f0f0", zorder=0)
+        axis.text(edge, -0.55, "diverged", ha="center", va="bottom", fontsize=7, color=INK)
+    axis.set_ylim(len(samplers) - 0.5, -0.5)
+    axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlabel(r"regret: $\xi(\hat\sigma)$ of the arm chosen / smallest $\xi(\hat\sigma)$ in the grid")
+    legend_below(figure, axis, 3)
+    return figure

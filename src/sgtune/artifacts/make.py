@@ -1,0 +1,69 @@
+"""From result files to a table's or a figure's files: what the workflow's scripts call."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sgtune.artifacts import REQUIRES, comparisons, figures, insights, tables
+from sgtune.artifacts.provenance import collect, summarise
+from sgtune.artifacts.records import Records, load_records, provenances
+from sgtune.artifacts.style import save_figure
+from sgtune.artifacts.writers import write_table
+from sgtune.errors import check_choice
+
+__all__ = ["FIGURES", "TABLES", "make_figure", "make_table"]
+
+TABLES = {
+    "table1": tables.table1,
+    "table4": tables.table4,
+    "table5": tables.table5,
+    "table6": tables.table6,
+    "regret": comparisons.regret,
+    "tuning_time": comparisons.tuning_time,
+    "published_comparison": comparisons.published_comparison,
+}
+
+FIGURES = {
+    "figure1": figures.figure1,
+    "figure2": figures.figure2,
+    "figure3": figures.figure3,
+    "figure3_scaled": figures.figure3_scaled,
+    "widths": insights.widths,
+    "regret_dots": insights.regret_dots,
+}
+
+
+def _required(name: str, inputs: Iterable[str | Path]) -> Records:
+    """The records that ``name`` is made from: others among the inputs have no part in its provenance."""
+    records = load_records(inputs)
+    return {kind: records[kind] for kind in REQUIRES[name]}
+
+
+def _only(values: list) -> object:
+    """The one value a run's files agree on, or None."""
+    return values[0] if len(values) == 1 else None
+
+
+def make_table(
+    name: str, inputs: Iterable[str | Path], *, csv: str | Path, md: str | Path, html: str | Path
+) -> None:
+    """Write the table ``name`` of ``inputs`` (result files, by `load_records`), and its provenance
+    beside the CSV.
+
+    Raises `InputError` for a name that is no table, `DataError` where its records are missing.
+    """
+    maker = TABLES[check_choice("table", name, TABLES)]
+    records = _required(name, inputs)
+    sources = summarise(provenances(records))
+    started = collect(_only(sources["run"]), _only(sources["seed"]))
+    table = maker(records)
+    write_table(table, csv=csv, md=md, html=html, provenance=started.finish(), sources=sources)
+
+
+def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf: str | Path) -> None:
+    """Write the figure ``name`` of ``inputs`` (result files, by `load_records`), its provenance inside.
+
+    Raises `InputError` for a name that is no figure, `DataError` where its records are missing.
+    """
+    maker = FIGURES[check_choice("figure", name, FIGURES)]
+    records = _required(name, inputs)
+    save_figure(maker(records), name=name, svg=svg, pdf=pdf, sources=summarise(provenances(records)))

@@ -1,0 +1,47 @@
+"""Small posteriors whose answers are known, for the tests of samplers and tuners."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgtune.models import define_model, logistic
+
+__all__ = ["gaussian_model", "logistic_arrays", "small_logistic_model"]
+
+
+def gaussian_model(precision, mean, n_data=8):
+    """The posterior N(mean, precision^-1): a quarter of the precision is the prior's, the rest is the data's.
+
+    The data come in pairs symmetric about the mean, so that minibatches of them are noisy.
+    """
+    precision, mean = jnp.asarray(precision, jnp.float32), jnp.asarray(mean, jnp.float32)
+    offsets = np.random.default_rng(1).standard_normal((n_data // 2, len(mean))).astype(np.float32)
+
+    def energy(difference):
+        return 0.5 * jnp.sum((difference @ precision) * difference, axis=-1)
+
+    return define_model(
+        "gaussian",
+        log_prior=lambda position: -0.25 * energy(position - mean),
+        log_likelihood=lambda position, batch: -0.75 / n_data * energy(position - batch),
+        data=np.asarray(mean) + np.concatenate([offsets, -offsets]),
+        init=lambda key: jax.random.normal(key, mean.shape),
+    )
+
+
+def logistic_arrays(n_data, dimension, seed):
+    """Inputs (n_data, dimension), correlated and not centred, and targets of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    inputs = (rng.standard_normal((n_data, dimension)) + 0.5 * rng.standard_normal((n_data, 1)) + 0.3).astype(
+        np.float32
+    )
+    position = rng.standard_normal(dimension)
+    targets = rng.random(n_data) < 1 / (1 + np.exp(-inputs @ position))
+    return inputs, targets.astype(np.uint8)
+
+
+def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
+    """Logistic regression with N(0, 10 I) prior and 500 test rows."""
+    inputs, targets = logistic_arrays(n_data + 500, dimension, seed)
+    test_data = {"inputs": inputs[n_data:], "targets": targets[n_data:]}
+    return logistic.from_arrays(inputs[:n_data], targets[:n_data], test_data=test_data, **options)

@@ -1,0 +1,281 @@
+"""Every sampler of the registry against its own exact stationary law, and SGHMC's integrator on a real posterior."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model, small_logistic_model
+
+from sgtune.errors import InputError
+from sgtune.lockstep import Arm, Lockstep
+from sgtune.metrics import relative_sd_error
+from sgtune.models import load_model
+from sgtune.reference.curvature import laplace_sd
+from sgtune.samplers import SAMPLERS, sampler_names
+
+PRECISION = np.array([[2.0, -1.2], [-1.2, 1.5]])
+MEAN = np.array([0.5, -1.0])
+COVARIANCE = np.linalg.inv(PRECISION)
+N_DATA, WIDTH = 8, 128
+N_LEAPFROG = 4
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return gaussian_model(PRECISION, MEAN, N_DATA)
+
+
+def arm_of(name, step_size=0.05, batch_size=N_DATA):
+    return Arm(step_size, batch_size, N_LEAPFROG if name.startswith("sghmc") else None)
+
+
+def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, seed=0, stride=1):
+    """(n, WIDTH, D) draws of independent chains of one step size, relative to the mean.
+
+    A chain's noise depends on its arm. Step sizes that differ by less than a float32 can tell are one step size
+    to the program, but arms of their own to the noise.
+    """
+    step_size = float(np.float32(arm.step_size))
+    arms = [arm._replace(step_size=step_size * (1 + 1e-12 * k)) for k in range(WIDTH)]
+    assert len({np.float32(one.step_size) for one in arms}) == 1
+    assert len({one.step_size for one in arms}) == WIDTH
+    start = jnp.asarray(MEAN, jnp.float32)
+    chains = Lockstep(model, name, arms, seed=seed, position=start, overrides=overrides)
+    chains.advance(burn_in, burn_in)
+    return chains.advance(n_steps, stride).astype(np.float64) - MEAN
+
+
+def mean_and_error(per_chain):
+    """The mean over chains and its standard error, of values (WIDTH, ...)."""
+    return per_chain.mean(0), per_chain.std(0, ddof=1) / np.sqrt(len(per_chain))
+
+
+def covariance_and_error(draws):
+    return mean_and_error(np.einsum("nwi,nwj->wij", draws, draws) / len(draws))
+
+
+def stationary(transition, noise):
+    """The solution C of C = A C A' + Q."""
+    assert np.abs(np.linalg.eigvals(transition)).max() < 1
+    d = len(transition)
+    vector = np.linalg.solve(np.eye(d * d) - np.kron(transition, transition), noise.ravel())
+    return vector.reshape(d, d)
+
+
+def sgld_covariance(h, **_):
+    return stationary(np.eye(2) - h * PRECISION, 2 * h * np.eye(2))
+
+
+def sghmc_covariance(order, h, friction=0.01, noise_estimate=0.0):
+    """One sample as a linear map of (theta - mean, v), v ~ N(0, h I) drawn anew, with the friction's noise."""
+    eye, zero = np.eye(2), np.zeros((2, 2))
+    drift = np.block([[eye, eye], [zero, eye]])
+
+    def kick(length):
+        matrix = np.block([[eye, zero], [-length * h * PRECISION, (1 - length * friction) * eye]])
+        return matrix, length * 2 * (friction - noise_estimate) * h
+
+    transition, noise = np.eye(4), np.zeros((4, 4))
+
+    def apply(matrix, variance=0.0):
+        nonlocal transition, noise
+        transition, noise = matrix @ transition, matrix @ noise @ matrix.T
+        noise[2:, 2:] += variance * eye
+
+    for i in range(N_LEAPFROG):
+        if order == "leapfrog":
+            apply(*kick(0.5 if i == 0 else 1.0))
+            apply(drift)
+        elif order == "chen":
+            apply(drift)
+            apply(*kick(1.0))
+        else:
+            matrix, variance = kick(1.0)
+            matrix[:2, 2:] = eye
+            apply(matrix, variance)
+    of_theta, of_v = transition[:2, :2], transition[:2, 2:]
+    return stationary(of_theta, noise[:2, :2] + h * of_v @ of_v.T)
+
+
+EXACT = {
+    "sgld": sgld_covariance,
+    "sghmc": lambda h, **others: sghmc_covariance("leapfrog", h, **others),
+    "sghmc-chen": lambda h, **others: sghmc_covariance("chen", h, **others),
+    "sghmc-as-published": lambda h, **others: sghmc_covariance("as published", h, **others),
+}
+BIASED = {"sgnht"}
+
+
+def test_every_sampler_of_the_registry_is_tested():
+    assert set(EXACT) | BIASED == set(SAMPLERS)
+
+
+def overrides_of(name):
+    return {"friction": 0.1, "noise_estimate": 0.04} if name.startswith("sghmc") else {}
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("ending", ["", "-cv"])
+def test_covariance_is_the_linear_recursions_own(gaussian, name, ending):
+    step_size, overrides = (0.2 if name == "sgld" else 0.05), overrides_of(name)
+    draws = independent_draws(
+        gaussian, name + ending, arm_of(name, step_size), n_steps=2_000, burn_in=200, overrides=overrides
+    )
+    covariance, error = covariance_and_error(draws)
+    z = {other: (covariance - exact(step_size, **overrides)) / error for other, exact in EXACT.items()}
+    assert np.abs(z[name]).max() < 4.5
+    # The test has the power to tell the samplers apart, and each from the target.
+    assert all(np.abs(z[other]).max() > 10 for other in EXACT if other != name)
+    assert np.abs((covariance - COVARIANCE) / error).max() > 10
+    mean, error = mean_and_error(draws.mean(0))
+    assert (np.abs(mean) < 4.5 * error).all()
+
+
+@pytest.mark.parametrize("name", ["sgld", "sghmc"])
+def test_target_is_reached_as_the_step_size_falls(gaussian, name):
+    """Of the recursion itself, exactly: the bias falls like the step size (squared in time) to nothing."""
+    bias = [np.linalg.norm(EXACT[name](h) - COVARIANCE) for h in (1e-2, 1e-3, 1e-4)]
+    assert bias[1] == pytest.approx(bias[0] / 10, rel=0.2)
+    assert bias[2] == pytest.approx(bias[1] / 10, rel=0.2)
+
+
+def test_chen_tends_to_a_wrong_variance():
+    """L / (L - 1) times the target's, even as h -> 0 (no friction, so that nothing else is in the way)."""
+    ratio = sghmc_covariance("chen", 1e-6, friction=0.0) / COVARIANCE
+    assert ratio == pytest.approx(np.full((2, 2), N_LEAPFROG / (N_LEAPFROG - 1)), rel=1e-3)
+
+
+@pytest.mark.parametrize("n_leapfrog", [1, 0, None, 2.0])
+@pytest.mark.parametrize("name", ["sghmc-chen", "sghmc-chen-cv"])
+def test_chen_refuses_one_leapfrog(gaussian, name, n_leapfrog):
+    with pytest.raises(InputError, match=r"n_leapfrog.*>= 2"):
+        Lockstep(gaussian, name, [Arm(0.1, N_DATA, n_leapfrog)])
+
+
+@pytest.mark.slow
+def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
+    def bias(h):
+        draws = independent_draws(gaussian, "sgnht", Arm(h, N_DATA), n_steps=20_000, burn_in=1_000, stride=4)
+        per_chain = np.einsum("nwi,ij,nwj->w", draws, PRECISION, draws) / (2 * len(draws)) - 1
+        mean, error = mean_and_error(draws.mean(0))
+        assert (np.abs(mean) < 4.5 * error).all()
+        return mean_and_error(per_chain)
+
+    (small, small_error), (large, large_error) = bias(0.01), bias(0.04)
+    assert abs(small) + 5 * np.hypot(small_error, large_error) < abs(large)
+    assert abs(small) < 0.04
+    # What is left when a bias linear in h is taken off: the target itself.
+    assert abs((4 * small - large) / 3) < 5 * np.hypot(4 * small_error, large_error) / 3
+
+
+def test_sgnht_step_is_the_update_of_ding_et_al():
+    """v' ~ N(v + h grad - alpha v, 2 a h I), theta' = theta + v', alpha' = alpha + |v'|^2 / D - h, over a pytree."""
+    h, friction, n = 0.03, 0.05, 100_000
+    hyperparameters = {"step_size": jnp.float32(h), "friction": jnp.float32(friction)}
+    position = {"a": jnp.array([1.0, -2.0]), "b": jnp.array([[0.5]])}
+    gradient = {"a": jnp.array([3.0, 1.0]), "b": jnp.array([[-4.0]])}
+    sampler = SAMPLERS["sgnht"]
+    first = sampler.init(jax.random.key(0), position, (), hyperparameters)
+    assert float(first.thermostat) == pytest.approx(friction)
+    momentum = {"a": jnp.array([0.2, -0.3]), "b": jnp.array([[0.1]])}
+    state = first._replace(momentum=momentum, thermostat=jnp.float32(0.7))
+    step = jax.vmap(lambda key: sampler.step(key, state, lambda p, i, e: (gradient, e), hyperparameters))
+    after = step(jax.random.split(jax.random.key(1), n))
+
+    def flat(tree):
+        return np.concatenate([np.asarray(tree["a"]).reshape(-1, 2), np.asarray(tree["b"]).reshape(-1, 1)], 1)
+
+    moved = flat(after.position) - flat(position)
+    np.testing.assert_allclose(moved, flat(after.momentum), atol=1e-6)
+    expected = 0.7 + np.mean(flat(after.momentum) ** 2, axis=1) - h
+    np.testing.assert_allclose(after.thermostat, expected, rtol=1e-5)
+    mean = 0.3 * flat(momentum)[0] + h * flat(gradient)[0]
+    variance = 2 * friction * h
+    assert (np.abs(moved.mean(0) - mean) < 4.5 * np.sqrt(variance / n)).all()
+    errors = np.where(np.eye(3), np.sqrt(2 / n), np.sqrt(1 / n)) * variance
+    assert (np.abs(np.cov(moved.T) - variance * np.eye(3)) < 4.5 * errors).all()
+    starts = jax.vmap(lambda key: sampler.init(key, position, (), hyperparameters))(
+        jax.random.split(jax.random.key(2), n)
+    )
+    assert np.abs(np.mean(flat(starts.momentum) ** 2, axis=0) / h - 1).max() < 4.5 * np.sqrt(2 / n)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return small_logistic_model(n_data=200)
+
+
+@pytest.mark.parametrize("name", sampler_names())
+def test_a_chain_is_its_own(small, name):
+    """It depends on seed, replicate and arm; not on chunks, on thinning, nor on the arms that run beside it."""
+    arms = [arm_of(name, step_size, 20) for step_size in (1e-3, 2e-3, 3e-3)]
+
+    def draws(arms, *parts, stride=1, **options):
+        chains = Lockstep(small, name, arms, **{"seed": 3, **options})
+        return np.concatenate([chains.advance(part, stride) for part in parts])
+
+    together = draws(arms, 20)
+    assert np.array_equal(draws(arms, 20), together)
+    assert np.array_equal(draws(arms, 7, 0, 12, 1), together)
+    assert np.array_equal(draws(arms, 20, stride=4), together[3::4])
+    alone = draws(arms[1:2], 20)
+    np.testing.assert_allclose(alone[:, 0], together[:, 1], rtol=1e-4, atol=1e-5)
+    turned = draws(arms[::-1], 20)
+    np.testing.assert_allclose(turned[:, ::-1], together, rtol=1e-4, atol=1e-5)
+    for options in ({"seed": 4}, {"replicate": 1}):
+        assert np.abs(draws(arms, 20, **options)[-1] - together[-1]).min() > 1e-4
+
+
+@pytest.mark.parametrize("name", sampler_names())
+def test_step_sizes_share_one_program(small, name):
+    first = Lockstep(small, name, [arm_of(name, 1e-3, 30)])
+    first.advance(2)
+    assert first.compile_seconds > 0
+    second = Lockstep(small, name, [arm_of(name, 7e-4, 30)], seed=5)
+    second.advance(3)
+    assert second.compile_seconds == 0
+
+
+@pytest.mark.parametrize("name", ["sghmc", "sgnht"])
+def test_friction_shares_one_program(small, name):
+    Lockstep(small, name, [arm_of(name, 1e-3, 30)]).advance(1)
+    other = Lockstep(small, name, [arm_of(name, 1e-3, 30)], overrides={"friction": 0.2})
+    other.advance(1)
+    assert other.compile_seconds == 0
+
+
+@pytest.fixture(scope="module")
+def paper_posterior(logistic_data_dir):
+    model = load_model("logistic", logistic_data_dir)
+    return model, laplace_sd(model)
+
+
+def sd_errors(paper_posterior, name, arms, n_samples, burn_in):
+    """xi of each arm, the first ``burn_in`` samples left out; infinite for a chain that is not finite."""
+    model, sd = paper_posterior
+    chains = Lockstep(model, name, arms)
+    chains.advance(burn_in)
+    draws = chains.advance(n_samples).astype(np.float64)
+    return [relative_sd_error(draws[:, i].std(0), sd) for i in range(len(arms))]
+
+
+TENTH = 80_000
+
+
+@pytest.mark.slow
+def test_leapfrog_is_stable_where_the_explicit_order_is_not(paper_posterior):
+    """10% batches, L = 10, at h = 1e-6 and h = 1/N: xi = 0.40 and 0.68 were seen, explicit 29.9 and 55."""
+    arms = [Arm(1e-6, TENTH, 10), Arm(1 / 800_000, TENTH, 10)]
+    leapfrog = sd_errors(paper_posterior, "sghmc", arms, 500, 50)
+    assert leapfrog[0] < 0.7
+    assert leapfrog[1] < 1
+    assert min(sd_errors(paper_posterior, "sghmc-as-published", arms, 300, 50)) > 10
+
+
+@pytest.mark.slow
+def test_leapfrog_with_control_variates_is_close_to_exact(paper_posterior):
+    """0.1% batches, L = 10, h = 10^-6.5, 20,000 samples: xi = 0.014 was seen, 0.067 with Chen's order."""
+    arm = [Arm(10**-6.5, 800, 10)]
+    (leapfrog,) = sd_errors(paper_posterior, "sghmc-cv", arm, 20_000, 0)
+    (chen,) = sd_errors(paper_posterior, "sghmc-chen-cv", arm, 20_000, 0)
+    assert leapfrog < 0.04 < chen
