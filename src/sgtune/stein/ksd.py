@@ -1,0 +1,104 @@
+"""Kernel Stein discrepancy (paper Sect. 2.2.1, Eq. 3), the square root of the V-statistic."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from sgtune.errors import InputError, check_integer
+from sgtune.stein.kernel import Draws, Scale, imq, squared_distances
+
+__all__ = ["ksd"]
+
+
+def ksd(
+    positions: PyTree, scores: PyTree, scale: Scale = "identity", *, block: tuple[int, int] = (1024, 2048)
+) -> float:
+    """KSD between the empirical distribution of the draws and the posterior whose scores these are (Eq. 3).
+
+    The root of the mean over all n^2 pairs, the diagonal included, of
+
+        k_pi(x, y) = s_x's_y q^(-1/2) + (s_x - s_y)'(x - y) q^(-3/2) + D q^(-3/2) - 3 |x - y|^2 q^(-5/2),
+
+    q = 1 + |x - y|^2 and s the score, the gradient of the log posterior. n independent draws of N(0, I) have
+    E[KSD^2] = 2 D / n.
+
+    All comes from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X and S
+    never exist unless ``scale`` is a (D, D) factor. Memory beside the inputs is bounded by ``block``, (rows,
+    columns), whatever n and D: about 0.25 GB as it stands. It takes 4 n^2 D floating-point operations (the
+    symmetric half of a 2n x 2n Gram matrix): a second for 500 x 79,510 on two cores, seven for 20,000 x 10.
+
+    Args:
+        positions: (n, D) array, or a pytree whose leaves share a leading axis n.
+        scores: gradients of the log posterior at the positions, of the same structure and shapes.
+        scale: ``"identity"`` is the paper's KSD, with a kernel of width 1 in the model's own coordinates; or
+            a (D,) array of posterior sds, or a (D, D) factor of the covariance: see `sgtune.stein.rescale`.
+        block: rows and columns of a tile; they change memory and time, not the value.
+
+    Returns:
+        The discrepancy, >= 0; infinity if a position or score is not finite.
+
+    Raises:
+        InputError: shapes that differ, no draws, one-dimensional input; ``scale`` or ``block`` not allowed.
+    """
+    if not (isinstance(block, tuple) and len(block) == 2):
+        raise InputError(f"block: {block!r} is not allowed; it must be (rows, columns)")
+    rows, columns = (check_integer("block", size, at_least=1) for size in block)
+    draws = Draws.read(positions, scores, scale)
+    if draws is None:
+        return float("inf")
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sum(_pair_sums(draws, rows, columns))
+    return float(np.sqrt(max(total, 0.0)) / len(draws.positions)) if np.isfinite(total) else float("inf")
+
+
+def _pair_sums(draws: Draws, rows: int, columns: int) -> Iterator[float]:
+    """Sums of k_pi over blocks of pairs; together they are the sum over all n^2 pairs."""
+    n = len(draws.positions)
+    blocks = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+    norms, slopes = np.empty(n), np.empty(n)
+    for a in blocks:
+        xx, ss, xs, sx = _grams(draws, a, a, columns)
+        norms[a], slopes[a] = np.diagonal(xx), np.diagonal(xs)
+        yield _stein_sum(draws, ss, xs + sx, squared_distances(norms[a], norms[a], xx), slopes[a], slopes[a])
+    for index, a in enumerate(blocks):
+        for b in blocks[index + 1 :]:
+            xx, ss, xs, sx = _grams(draws, a, b, columns)
+            squares = squared_distances(norms[a], norms[b], xx)
+            # k_pi is symmetric: the block of (b, a) has the same sum.
+            yield 2.0 * _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[b])
+
+
+def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.ndarray, "a b"], ...]:
+    """X_a X_b', S_a S_b', X_a S_b', S_a X_b', one tile of columns at a time."""
+    n_a, n_b = a.stop - a.start, b.stop - b.start
+    gram = np.zeros((2 * n_a, 2 * n_b))
+    if a == b:
+        for _, x, s in draws.tiles(a, columns):
+            stacked = np.concatenate([x, s])
+            # Z Z' of one array is a symmetric rank-k update to NumPy: half the operations.
+            gram += stacked @ stacked.T
+    else:
+        for (_, x_a, s_a), (_, x_b, s_b) in zip(
+            draws.tiles(a, columns), draws.tiles(b, columns), strict=True
+        ):
+            gram += np.concatenate([x_a, s_a]) @ np.concatenate([x_b, s_b]).T
+    return gram[:n_a, :n_b], gram[n_a:, n_b:], gram[:n_a, n_b:], gram[n_a:, :n_b]
+
+
+def _stein_sum(
+    draws: Draws,
+    ss: Float[np.ndarray, "a b"],
+    crossed: Float[np.ndarray, "a b"],
+    squares: Float[np.ndarray, "a b"],
+    slopes_a: Float[np.ndarray, " a"],
+    slopes_b: Float[np.ndarray, " b"],
+) -> float:
+    """Sum of k_pi over a block of pairs; ``crossed`` is x's_y + s_x'y, the slopes are x's_x."""
+    k1, k3, k5 = imq(squares)
+    dimension = draws.positions.shape[1]
+    return float(
+        np.vdot(ss, k1)
+        + np.vdot(slopes_a[:, None] + slopes_b - crossed + dimension, k3)
+        - 3.0 * np.vdot(squares, k5)
+    )
