@@ -175,6 +175,7 @@ class Lockstep:
         self.states = jax.vmap(init, in_axes=(0, 0, axes))(init_keys, starts, self.hyperparameters)
         self.steps_done = 0
         self.compile_seconds = 0.0
+        self._run: Callable | None = None
         length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
         self.program = _Program(density_of(model), self.sampler, self.estimator, batch_size, length)
 
@@ -199,17 +200,21 @@ class Lockstep:
         other.hyperparameters = dict(
             self.hyperparameters, step_size=self.hyperparameters["step_size"][padded]
         )
-        other.compile_seconds = 0.0
+        other.compile_seconds, other._run = 0.0, None
         return other
+
+    @property
+    def shape(self) -> tuple:
+        """What decides whether two ensembles share a compiled program."""
+        leaves, structure = jax.tree.flatten(self._arguments(0, 1))
+        return (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
 
     def compile(self) -> None:
         """Compile the program of this shape if no ensemble has done so yet in this process."""
-        arguments = self._arguments(0, 1)
-        leaves, structure = jax.tree.flatten(arguments)
-        shape = (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
+        shape = self.shape
         if shape not in _compiled:
             start = perf_counter()
-            _compiled[shape] = _jitted_advance.lower(self.program, *arguments).compile()
+            _compiled[shape] = _jitted_advance.lower(self.program, *self._arguments(0, 1)).compile()
             self.compile_seconds += perf_counter() - start
         self._run = _compiled[shape]
 
@@ -220,9 +225,8 @@ class Lockstep:
     def advance_chunk(self, n_draws: int, stride: int = 1) -> np.ndarray:
         """At most one program's length of draws: ``(n_draws, W, D)`` float32. Blocks until done."""
         n_draws = min(n_draws, self.program.length)
-        if not hasattr(self, "_run") or self._run_width != self.width:
+        if self._run is None:
             self.compile()
-            self._run_width = self.width
         self.states, draws = self._run(*self._arguments(n_draws, stride))
         self.steps_done += n_draws * stride
         return np.asarray(draws)[:n_draws]

@@ -12,11 +12,25 @@ from time import perf_counter
 from sgtune.artifacts.provenance import collect
 from sgtune.config import fingerprint
 from sgtune.errors import DataError, InputError
-from sgtune.files import file_sha256, read_json, write_json
+from sgtune.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = ["Job", "artifact_files", "job", "open_log", "publish", "settings_of", "tuning_arguments"]
+__all__ = [
+    "Job",
+    "artifact_files",
+    "job",
+    "open_log",
+    "publish",
+    "settings_of",
+    "show_results",
+    "tuning_arguments",
+]
 
-TUNER_SECTIONS = {
+TUNER_RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
+RESULTS_END = "<!-- end of results -->"
+SHOWN = ("table1", "figure3", "regret", "widths", "tuning_time")
+"""What README shows; the rest is a link away."""
+
+SECTIONS = {
     "mamba-ksd": "mamba",
     "mamba-fssd": "mamba",
     "mamba-ksd-scaled": "mamba",
@@ -24,6 +38,11 @@ TUNER_SECTIONS = {
     "grid-ksd": "grid_ksd",
     "heuristic": "heuristic",
 }
+
+RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
+RESULTS_END = "<!-- end of results -->"
+SHOWN = ("table1", "figure3", "regret", "widths", "tuning_time")
+"""What README shows; the rest is a link away."""
 
 SECTIONS = {
     "data": ("data",),
@@ -163,3 +182,26 @@ def publish(manifest: Path, destination: Path) -> None:
         shutil.copyfile(manifest.parent / name, target)
     shutil.rmtree(destination, ignore_errors=True)
     staging.rename(destination)
+
+
+def show_results(readme: Path, published: Path) -> None:
+    """Put the published tables and figures between the two `results` comments of ``readme``."""
+    manifest = read_json(published / "manifest.json")
+    text = readme.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(RESULTS_BEGIN)
+    _, end, after = rest.partition(RESULTS_END)
+    if not (begin and end):
+        raise DataError(f"{readme}: needs the lines {RESULTS_BEGIN!r} and {RESULTS_END!r} around its results")
+    where = published.relative_to(readme.parent)
+    origin = manifest["provenance"]
+    parts = [
+        f"The run `{manifest['run']}`, on {origin['cores']} cores of {origin['cpu']}, {origin['created'][:10]}. "
+        f"All tables and figures: [{where}/]({where}/)."
+    ]
+    for name in SHOWN:
+        if f"figures/{name}.svg" in manifest["files"]:
+            parts.append(f"![{name}]({where}/figures/{name}.svg)")
+        if f"tables/{name}.md" in manifest["files"]:
+            parts.append((published / "tables" / f"{name}.md").read_text(encoding="utf-8").strip())
+    with atomic_write(readme) as temporary:
+        temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")

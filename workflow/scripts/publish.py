@@ -1,10 +1,12 @@
-"""Copy a finished run's artifacts to the tracked folder."""
+"""Copy a finished run's artifacts to the tracked folder, and show the main ones in the README."""
 
 from sgtune.workflow import job
 
-with job(snakemake) as this:
+with job(snakemake):
     from pathlib import Path
 
-    from sgtune.workflow import publish
+    from sgtune.workflow import publish, show_results
 
-    publish(Path(snakemake.input[0]), Path("results", "published"))
+    published = Path("results", "published").resolve()
+    publish(Path(snakemake.input[0]), published)
+    show_results(published.parent.parent / "README.md", published)

@@ -88,6 +88,8 @@ def sample_nuts(
         key = named_key(seed, "nuts", model.name, chain)
         state = _initial_state(kernel, start, covariance, key, model.data, offset)
     done = sum(len(arrays["n_steps"]) for arrays in blocks)
+    if done:
+        logger.info("NUTS on %s, chain %d: goes on after iteration %d of %d", model.name, chain, done, total)
     while done < total:
         began = perf_counter()
         length = min(block, total - done)

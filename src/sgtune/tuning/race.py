@@ -3,7 +3,9 @@
 MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -24,6 +26,10 @@ KEPT_DRAWS = 8_192
 KEPT_BYTES = 2**30
 """A racer keeps at most so many draws over the whole race: many times the points that any rung scores. All racers
 together keep at most so many bytes."""
+
+
+WORTH_COMPILING = 0.2
+"""Seconds of a rung, per arm, from which on a narrower program saves more than its compilation takes."""
 
 
 class AllDivergedError(InputError):
@@ -84,7 +90,7 @@ class Race:
         self.warnings: list[str] = [self.schedule.remark] if self.schedule.remark else []
         per_step = resolve_sampler(self.sampler)[0].gradients_per_step
         self.terms_per_step = {arm: per_step(arm.n_leapfrog) * arm.batch_size for arm in self.arms}
-        self.groups: list[tuple[Lockstep, list[Racer]]] = []
+        self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
         per_racer = KEPT_BYTES // (4 * self.model.dimension * len(self.arms))
         self.most_kept = max(self.points, min(KEPT_DRAWS, per_racer))
 
@@ -97,6 +103,7 @@ class Race:
         self._form_groups()
         running, values = self.racers, {}
         for number, rung in enumerate(self.schedule.rungs):
+            self._narrow_groups(running, rung.amount)
             for ensemble, members in self.groups:
                 self._advance(ensemble, members, rung.amount)
             cap = self.points * self.growth**number
@@ -114,7 +121,6 @@ class Race:
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
             )
             running = survivors
-            self._narrow_groups(running)
         winner = min(running, key=lambda racer: values[racer.index])
         if not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)
@@ -125,44 +131,54 @@ class Race:
         return winner
 
     def _form_groups(self) -> None:
+        """Ensembles of one shape, each with the racers at its places."""
         shapes: dict[tuple, list[Racer]] = {}
         for racer in self.racers:
             shape = racer.arm[1:] if self.clock == "calibrated" else racer.index
             shapes.setdefault(shape, []).append(racer)
-        self.groups = [(self.make([racer.arm for racer in members]), members) for members in shapes.values()]
+        self.groups = [
+            (self.make([racer.arm for racer in members]), dict(enumerate(members)))
+            for members in shapes.values()
+        ]
 
-    def _narrow_groups(self, running: list[Racer]) -> None:
+    def _narrow_groups(self, running: list[Racer], amount: float) -> None:
+        """Take the pruned racers out of their ensembles, and compile what the next rung needs."""
         alive = {racer.index for racer in running}
-        narrowed = []
+        groups = []
         for ensemble, members in self.groups:
-            kept = [place for place, racer in enumerate(members) if racer.index in alive]
-            if len(kept) == len(members):
-                narrowed.append((ensemble, members))
+            kept = {place: racer for place, racer in members.items() if racer.index in alive}
+            # A narrower program is another program: in a short rung the pruned chains rather run on, unheeded.
+            is_short = self.budget.seconds is not None and amount < WORTH_COMPILING
+            if kept and len(kept) < len(members) and not is_short:
+                groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values()))))
             elif kept:
-                narrowed.append((ensemble.narrow(kept), [members[place] for place in kept]))
-        self.groups = narrowed
+                groups.append((ensemble, kept))
+        self.groups = groups
+        began = perf_counter()
+        programs = {ensemble.shape: ensemble for ensemble, _ in groups}
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(Lockstep.compile, programs.values()))
+        self.seconds["compilation"] += perf_counter() - began
 
-    def _advance(self, ensemble: Lockstep, members: list[Racer], amount: float) -> None:
-        before = ensemble.compile_seconds
-        ensemble.advance_chunk(0)
-        self.seconds["compilation"] += ensemble.compile_seconds - before
+    def _advance(self, ensemble: Lockstep, members: dict[int, Racer], amount: float) -> None:
+        first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
             draws, _, _ = ensemble.advance_for(amount, self.most_kept)
-            n_steps = ensemble.steps_done - members[0].steps
+            n_steps = ensemble.steps_done - first.steps
         else:
-            arm = members[0].arm
-            target = members[0].spent + amount
-            n_steps = self._steps(arm, target) - members[0].steps
-            longest = self._steps(arm, sum(rung.amount for rung in self.schedule.rungs))
+            n_steps = self._steps(first.arm, first.spent + amount) - first.steps
+            longest = self._steps(first.arm, sum(rung.amount for rung in self.schedule.rungs))
             stride = -(-longest // self.most_kept)
             draws = ensemble.advance(n_steps, max(1, stride))
         self.seconds["sampling"] += perf_counter() - began
-        for place, racer in enumerate(members):
+        for place, racer in members.items():
             racer.chunks.append(draws[:, place])
             racer.steps += n_steps
             racer.spent += amount
-        self.gradient_evaluations += n_steps * sum(self.terms_per_step[racer.arm] for racer in members)
+        self.gradient_evaluations += n_steps * sum(
+            self.terms_per_step[racer.arm] for racer in members.values()
+        )
 
     def _steps(self, arm: Arm, amount: float) -> int:
         seconds_per_step = None
