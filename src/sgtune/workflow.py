@@ -25,12 +25,7 @@ __all__ = [
     "tuning_arguments",
 ]
 
-TUNER_RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
-RESULTS_END = "<!-- end of results -->"
-SHOWN = ("table1", "figure3", "regret", "widths", "tuning_time")
-"""What README shows; the rest is a link away."""
-
-SECTIONS = {
+TUNER_SECTIONS = {
     "mamba-ksd": "mamba",
     "mamba-fssd": "mamba",
     "mamba-ksd-scaled": "mamba",
