@@ -1,4 +1,6 @@
-"""Small posteriors whose answers are known, for the tests of samplers and tuners."""
+"""Small posteriors whose answers are known, and what holds of every race, for the tests of samplers and tuners."""
+
+import json
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +8,7 @@ import numpy as np
 
 from sgtune.models import define_model, logistic
 
-__all__ = ["gaussian_model", "logistic_arrays", "small_logistic_model"]
+__all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "small_logistic_model"]
 
 
 def gaussian_model(precision, mean, n_data=8):
@@ -45,3 +47,33 @@ def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
     inputs, targets = logistic_arrays(n_data + 500, dimension, seed)
     test_data = {"inputs": inputs[n_data:], "targets": targets[n_data:]}
     return logistic.from_arrays(inputs[:n_data], targets[:n_data], test_data=test_data, **options)
+
+
+def check_rungs(result):
+    """Lower values survive, infinite ones never before finite ones, and all is on record, on paper too."""
+    table = result.rungs
+    named = {line.split(": ")[1] for line in result.warnings if line.startswith("rung")}
+    for number, rung in table.groupby("rung"):
+        values = rung["discrepancy"].astype(float).fillna(np.inf)
+        assert (values >= 0).all()
+        if rung["pruned"].any():
+            assert values[~rung["pruned"]].max() <= values[rung["pruned"]].min()
+        assert ((rung["reason"] != "") == (rung["pruned"] | np.isinf(values))).all()
+        assert {_name(row) for row in rung[np.isinf(values)].itertuples()} <= named
+        left = {_name(row) for row in rung[~rung["pruned"]].itertuples()}
+        following = {_name(row) for row in table[table["rung"] == number + 1].itertuples()}
+        assert following in (left, set())
+    last = table[table["rung"] == table["rung"].max()]
+    best = last.loc[last["discrepancy"].astype(float).idxmin()]
+    assert (result.best.step_size, result.best.batch_size) == (best["step_size"], best["batch_size"])
+    assert (
+        result.steps
+        == table.groupby(["step_size", "batch_size", "n_leapfrog"], dropna=False)["steps"].max().sum()
+    )
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def _name(row):
+    """The arm of a row as warnings name it."""
+    leapfrogs = f", n_leapfrog={int(row.n_leapfrog)}" if row.n_leapfrog and row.n_leapfrog > 0 else ""
+    return f"step_size={row.step_size:.3g}, batch_size={row.batch_size}{leapfrogs}"

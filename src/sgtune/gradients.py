@@ -5,16 +5,28 @@ Every estimator is one `GradientEstimator`. A sampler takes any of them: the pub
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-from jaxtyping import PRNGKeyArray
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from sgtune.minibatch import draw_minibatch
 from sgtune.models.base import Model
-from sgtune.posterior import Density, density_of, score, sum_of_gradients
+from sgtune.posterior import (
+    Density,
+    chunked,
+    density_of,
+    from_matrix,
+    score,
+    scores,
+    sum_of_gradients,
+    to_matrix,
+)
 
-__all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch"]
+__all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_scores"]
 
 PyTree = Any
 
@@ -105,3 +117,35 @@ control_variate = GradientEstimator(
 
 ESTIMATORS = {"": minibatch, "cv": control_variate}
 """By the ending of the sampler's published name: ``sgld`` and ``sgld-cv``."""
+
+
+@partial(jax.jit, static_argnums=0)
+def _subset_scores(density: Density, positions: PyTree, rows: PyTree, weight: Array) -> PyTree:
+    def one(position):
+        prior = jax.grad(density.log_prior)(position)
+        return jax.tree.map(lambda p, g: p + weight * g, prior, sum_of_gradients(density, position, rows))
+
+    return jax.vmap(one)(positions)
+
+
+def subset_scores(
+    model: Model, positions: Float[np.ndarray, "n D"], fraction: float, centre: PyTree
+) -> Float[np.ndarray, "n D"]:
+    """Scores from the first ``fraction`` of the rows (they are in random order), corrected at ``centre``.
+
+    score(centre) + (score of the subset at the position - score of the subset at the centre): exact at the centre,
+    and near it off by the error of the subset's curvature. One subset serves all positions, so that the error is common
+    to all that is compared. ``fraction`` = 1 gives `scores`.
+    """
+    n_rows = max(1, round(fraction * model.n_data))
+    if n_rows == model.n_data:
+        return scores(model, positions)
+    rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)
+    centre = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], centre))
+    weight = jnp.float32(model.n_data / n_rows)
+
+    def run(matrix):
+        return to_matrix(_subset_scores(density_of(model), from_matrix(model, matrix), rows, weight))
+
+    correction = scores(model, centre) - chunked(model, run, centre)
+    return chunked(model, run, np.asarray(positions, np.float32)) + correction

@@ -19,6 +19,7 @@ from sgtune.models.base import Model
 
 __all__ = [
     "Density",
+    "chunked",
     "density_of",
     "flatten",
     "from_matrix",
@@ -164,8 +165,6 @@ def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[n
     Raises:
         InputError: the positions have another D than the model.
     """
-    default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
-    chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)
     leaves = jax.tree.leaves(positions)
     flat = np.asarray(leaves[0], np.float32) if len(leaves) == 1 else None
     matrix = flat if flat is not None and flat.ndim == 2 else to_matrix(positions)
@@ -173,12 +172,24 @@ def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[n
         raise InputError(
             f"positions: shape {matrix.shape} is not allowed; {model.name!r} needs (n, {model.dimension})"
         )
+
+    def run(rows):
+        return to_matrix(_scores(density_of(model), from_matrix(model, rows), model.data))
+
+    return chunked(model, run, matrix, chunk)
+
+
+def chunked(
+    model: Model, run: Callable, matrix: Float[np.ndarray, "n D"], chunk: int | None = None
+) -> Float[np.ndarray, "n D"]:
+    """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time, the last ones padded."""
+    default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
+    chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)
     result = np.empty(matrix.shape, np.float32)
     for start in range(0, len(matrix), chunk):
         rows = matrix[start : start + chunk]
         padded = np.pad(rows, ((0, chunk - len(rows)), (0, 0)), mode="edge")
-        gradients = _scores(density_of(model), from_matrix(model, padded), model.data)
-        result[start : start + chunk] = to_matrix(gradients)[: len(rows)]
+        result[start : start + chunk] = run(padded)[: len(rows)]
     return result
 
 

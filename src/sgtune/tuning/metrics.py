@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sgtune import metrics
+from sgtune.gradients import subset_scores
 from sgtune.models.base import Model
-from sgtune.posterior import scores
 from sgtune.reference.curvature import laplace_scale
+from sgtune.reference.map import map_position
 from sgtune.stein import DISCREPANCIES
 
 __all__ = ["Judgement", "Metric", "predictive_metric", "stein_metric"]
@@ -28,8 +29,13 @@ Metric = Callable[[Model, list[np.ndarray]], Judgement]
 """``(model, points) -> Judgement``; points holds an ``(n_i, D)`` array per arm."""
 
 
-def stein_metric(discrepancy: str, scale: str = "identity", seed: int = 0) -> Metric:
-    """KSD or FSSD on full-batch scores (paper Sect. 3.3.2), in coordinates scaled as ``scale`` says."""
+def stein_metric(
+    discrepancy: str, scale: str = "identity", seed: int = 0, score_fraction: float = 1.0
+) -> Metric:
+    """KSD or FSSD (paper Sect. 3.3.2), in coordinates scaled as ``scale`` says.
+
+    Scores are of the whole data, or of ``score_fraction`` of them with a correction at the MAP (`subset_scores`).
+    """
 
     def judge(model: Model, points: list[np.ndarray]) -> Judgement:
         began = perf_counter()
@@ -38,7 +44,8 @@ def stein_metric(discrepancy: str, scale: str = "identity", seed: int = 0) -> Me
         finite = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in points]
         scored = [draws for draws, use in zip(points, finite, strict=True) if use]
         stacked = np.concatenate(scored) if scored else np.empty((0, model.dimension), np.float32)
-        gradients = iter(np.split(scores(model, stacked), np.cumsum([len(draws) for draws in scored])[:-1]))
+        gradients = subset_scores(model, stacked, score_fraction, map_position(model))
+        gradients = iter(np.split(gradients, np.cumsum([len(draws) for draws in scored])[:-1]))
         between = perf_counter()
         values = [
             measure(draws, next(gradients), scaling, seed) if use else np.inf
@@ -48,7 +55,7 @@ def stein_metric(discrepancy: str, scale: str = "identity", seed: int = 0) -> Me
             [float(value) for value in values],
             between - began,
             perf_counter() - between,
-            len(stacked) * model.n_data,
+            len(stacked) * round(score_fraction * model.n_data),
         )
 
     return judge

@@ -22,10 +22,8 @@ from sgtune.tuning.metrics import Metric
 
 __all__ = ["AllDivergedError", "Race", "Racer", "rank_arms"]
 
-KEPT_DRAWS = 8_192
 KEPT_BYTES = 2**30
-"""A racer keeps at most so many draws over the whole race: many times the points that any rung scores. All racers
-together keep at most so many bytes."""
+"""All racers together keep at most so many bytes of draws; beyond it, fewer draws, evenly spaced."""
 
 
 WORTH_COMPILING = 0.2
@@ -45,6 +43,7 @@ class Racer:
     chunks: list[np.ndarray] = field(default_factory=list)
     steps: int = 0
     spent: float = 0.0
+    stride: int = 1
 
     @property
     def draws(self) -> np.ndarray:
@@ -63,6 +62,7 @@ class Race:
         budget: its currency is the schedule's.
         clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in lockstep, and the
             outcome does not depend on the machine's mood. ``wall``: one arm after the other, by the clock, literally.
+        thin: every thin-th draw judges an arm; fewer than ten draws are taken as they are.
         points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
             1/eta of the arms are left: a rung's scores cost the same.
         growth: eta.
@@ -78,6 +78,7 @@ class Race:
     cost: CostTable | None
     clock: str
     points: int
+    thin: int
     growth: int
     make: Callable[[list[Arm]], Lockstep]
     report: Callable[[str], None] = lambda line: None
@@ -91,8 +92,7 @@ class Race:
         per_step = resolve_sampler(self.sampler)[0].gradients_per_step
         self.terms_per_step = {arm: per_step(arm.n_leapfrog) * arm.batch_size for arm in self.arms}
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
-        per_racer = KEPT_BYTES // (4 * self.model.dimension * len(self.arms))
-        self.most_kept = max(self.points, min(KEPT_DRAWS, per_racer))
+        self.most_kept = max(self.points, KEPT_BYTES // (4 * self.model.dimension * len(self.arms)))
 
     def run(self) -> Racer:
         """The winner.
@@ -164,16 +164,17 @@ class Race:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, _, _ = ensemble.advance_for(amount, self.most_kept)
+            draws, first.stride, _ = ensemble.advance_for(amount, self.most_kept)
             n_steps = ensemble.steps_done - first.steps
         else:
             n_steps = self._steps(first.arm, first.spent + amount) - first.steps
             longest = self._steps(first.arm, sum(rung.amount for rung in self.schedule.rungs))
-            stride = -(-longest // self.most_kept)
-            draws = ensemble.advance(n_steps, max(1, stride))
+            first.stride = max(1, -(-longest // self.most_kept))
+            draws = ensemble.advance(n_steps, first.stride)
         self.seconds["sampling"] += perf_counter() - began
         for place, racer in members.items():
             racer.chunks.append(draws[:, place])
+            racer.stride = first.stride
             racer.steps += n_steps
             racer.spent += amount
         self.gradient_evaluations += n_steps * sum(
@@ -189,7 +190,9 @@ class Race:
         )
 
     def _points(self, racer: Racer, cap: int) -> np.ndarray:
-        return evenly_spaced(racer.draws, cap)
+        draws = racer.draws
+        every = max(1, self.thin // racer.stride)
+        return evenly_spaced(draws[every - 1 :: every] if len(draws) >= 10 else draws, cap)
 
     def _record(self, number, running, points, values, survivors) -> None:
         alive = {racer.index for racer in survivors}

@@ -36,7 +36,9 @@ class Settings:
     Attributes:
         log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms.
         pruning_rate: eta of successive halving.
+        thin: every thin-th draw of an arm judges it; fewer than ten draws are taken as they are.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one.
+        score_fraction: of the data in a score (`sgtune.gradients.subset_scores`); 1 is the paper's full batch.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
         n_leapfrog: of the heuristic, which does not tune it.
@@ -47,7 +49,9 @@ class Settings:
     batch_fractions: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)
     n_leapfrogs: tuple[int, ...] = LEAPFROGS
     pruning_rate: int = 3
-    points: int = 50
+    thin: int = 10
+    points: int = 500
+    score_fraction: float = 0.1
     clock: str = "calibrated"
     batch_fraction: float = 0.1
     n_leapfrog: int = 10
@@ -60,7 +64,7 @@ class Tuner:
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
-    metric: Callable[[int], Metric] | None
+    metric: Callable[[int, Settings], Metric] | None
     default: Budget
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
 
@@ -92,24 +96,26 @@ def _one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
     return single_rung(n_arms, amount)
 
 
-def _mamba(metric: Callable[[int], Metric]) -> Tuner:
+def _mamba(metric: Callable[[int, Settings], Metric]) -> Tuner:
     return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0))
 
 
+def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
+    return lambda seed, settings: stein_metric(discrepancy, scale, seed, settings.score_fraction)
+
+
 TUNERS: dict[str, Tuner] = {
-    "mamba-ksd": _mamba(lambda seed: stein_metric("ksd", "identity", seed)),
-    "mamba-fssd": _mamba(lambda seed: stein_metric("fssd", "identity", seed)),
-    "mamba-ksd-scaled": _mamba(lambda seed: stein_metric("ksd", "laplace", seed)),
+    "mamba-ksd": _mamba(_stein("ksd", "identity")),
+    "mamba-fssd": _mamba(_stein("fssd", "identity")),
+    "mamba-ksd-scaled": _mamba(_stein("ksd", "laplace")),
     "grid": Tuner(
         _grid_at_one_batch_size,
         _one_rung,
-        lambda seed: predictive_metric("log-loss"),
+        lambda seed, settings: predictive_metric("log-loss"),
         Budget(steps=5_000),
         lambda settings: settings.start_noise,
     ),
-    "grid-ksd": Tuner(
-        _full_grid, _one_rung, lambda seed: stein_metric("ksd", "identity", seed), Budget(seconds=1.0)
-    ),
+    "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0)),
     "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
 }
 
@@ -144,6 +150,8 @@ def tune(
     settings = settings or Settings()
     check_choice("clock", settings.clock, ("calibrated", "wall"))
     check_integer("points", settings.points, at_least=1)
+    check_integer("thin", settings.thin, at_least=1)
+    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
     method = TUNERS[tuner]
     budget = budget or method.default
@@ -162,10 +170,11 @@ def tune(
         arms=arms,
         schedule=schedule,
         budget=budget,
-        metric=method.metric(seed),
+        metric=method.metric(seed, settings),
         cost=cost,
         clock=settings.clock if budget.seconds is not None else "calibrated",
         points=settings.points,
+        thin=settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep(
             model, sampler, group, seed=seed, start_noise=method.start_noise(settings)

@@ -1,0 +1,238 @@
+"""Gradient estimators: unbiased, with the covariance of sampling without replacement, exact where they should be."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import logistic_arrays, small_logistic_model
+
+from sgtune.gradients import ESTIMATORS
+from sgtune.lockstep import Arm, Lockstep
+from sgtune.minibatch import block_rows
+from sgtune.models import define_model, logistic
+from sgtune.posterior import density_of
+from sgtune.samplers import SAMPLERS, Sampler
+
+CENTRE = np.array([0.3, -0.2], np.float32)
+NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)
+SIGMAS = 4.5
+
+
+def terms(model, position):
+    """(N, D) gradients of the log-likelihood of each datum, float64, of logistic regression by hand."""
+    rows = np.asarray(model.data["signed_inputs"], np.float64)
+    return rows / (1 + np.exp(rows @ np.asarray(position, np.float64)))[:, None]
+
+
+def exact_score(model, position):
+    return terms(model, position).sum(0) - np.asarray(position, np.float64) / 10
+
+
+def effective_terms(model, ending, position):
+    """What the estimator's sum over a minibatch is made of: its noise is that of these terms."""
+    return terms(model, position) - (terms(model, CENTRE) if ending else 0)
+
+
+def estimates(model, ending, position, batch_size, n_keys, centre=CENTRE, seed=0):
+    """(n_keys, D) estimates of the gradient, each from a minibatch of its own."""
+    estimator, key = ESTIMATORS[ending], jax.random.key(seed)
+    constants = estimator.prepare(model, jnp.asarray(centre))
+    state = estimator.init(constants, jnp.asarray(position))
+
+    @jax.jit
+    def run(constants, position):
+        def one(t):
+            step_key = jax.random.fold_in(key, t)
+            return estimator.estimate(density_of(model), constants, step_key, position, batch_size, state)[0]
+
+        return jax.lax.map(one, jnp.arange(n_keys), batch_size=min(n_keys, 200_000 // batch_size + 1))
+
+    return np.asarray(run(constants, jnp.asarray(position)), np.float64)
+
+
+def check_moments(sample, mean, covariance):
+    """Mean and covariance of ``sample`` against the exact ones, element by element, within Monte Carlo error.
+
+    Returns the covariance found and its standard errors.
+    """
+    n = len(sample)
+    assert (np.abs(sample.mean(0) - mean) < SIGMAS * np.sqrt(np.diag(covariance) / n)).all()
+    deviations = sample - mean
+    products = deviations[:, :, None] * deviations[:, None, :]
+    found, error = products.mean(0), products.std(0) / np.sqrt(n)
+    assert (np.abs(found - covariance) < SIGMAS * error).all()
+    return found, error
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=120, seed=3)
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("batch_size", [1, 40, 119])
+def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, ending, batch_size):
+    """Covariance (N^2 / n) (1 - n / N) S, with S the finite-population covariance (divisor N - 1)."""
+    n_data = model.n_data
+    sample = estimates(model, ending, FAR, batch_size, 40_000)
+    population = np.cov(effective_terms(model, ending, FAR).T, ddof=1)
+    with_replacement = n_data**2 / batch_size * population * (n_data - 1) / n_data
+    covariance = n_data**2 / batch_size * (1 - batch_size / n_data) * population
+    found, error = check_moments(sample, exact_score(model, FAR), covariance)
+    if batch_size >= 40:
+        # The test can tell the two ways of sampling apart.
+        assert (np.abs(np.diag(found - with_replacement)) > 20 * np.diag(error)).all()
+
+
+@pytest.fixture(scope="module")
+def sorted_arrays():
+    """16,000 data in the worst of orders: sorted by their input, so that neighbours are alike."""
+    inputs, targets = logistic_arrays(16_000, 2, seed=4)
+    order = np.argsort(inputs[:, 0])
+    return inputs[order], targets[order]
+
+
+def covariance_of_blocks(of_terms, batch_size):
+    """(M^2 / m) (1 - m / M) S over the sums of the M blocks, of which m are drawn."""
+    rows = block_rows(batch_size, len(of_terms))
+    sums = of_terms.reshape(-1, rows, of_terms.shape[1]).sum(1)
+    n_blocks, drawn = len(sums), batch_size // rows
+    return n_blocks**2 / drawn * (1 - drawn / n_blocks) * np.cov(sums.T, ddof=1)
+
+
+def covariance_of_rows(of_terms, batch_size):
+    n_data = len(of_terms)
+    return n_data**2 / batch_size * (1 - batch_size / n_data) * np.cov(of_terms.T, ddof=1)
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("shuffle_seed", [None, 0])
+def test_blocks_have_their_finite_population_covariance(sorted_arrays, ending, shuffle_seed):
+    """n = 4,800 of N = 16,000: 300 of 1,000 blocks of 16 rows, in sorted data and in shuffled."""
+    batch_size = 4_800
+    model = logistic.from_arrays(*sorted_arrays, shuffle_seed=shuffle_seed)
+    assert block_rows(batch_size, model.n_data) == 16
+    of_terms = effective_terms(model, ending, FAR)
+    sample = estimates(model, ending, FAR, batch_size, 2_000)
+    check_moments(sample, exact_score(model, FAR), covariance_of_blocks(of_terms, batch_size))
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+def test_the_shuffle_makes_blocks_as_good_as_single_rows(sorted_arrays, ending):
+    """Variances of blocks over those of rows: 1 within sqrt(2 / M) in shuffled data, far above it in sorted."""
+    for shuffle_seed in (None, 0, 1):
+        model = logistic.from_arrays(*sorted_arrays, shuffle_seed=shuffle_seed)
+        of_terms = effective_terms(model, ending, FAR)
+        ratio = np.diag(covariance_of_blocks(of_terms, 4_800)) / np.diag(covariance_of_rows(of_terms, 4_800))
+        if shuffle_seed is None:
+            assert ratio.max() > 1 + 10 * np.sqrt(2 / 1_000)
+        else:
+            assert (np.abs(ratio - 1) < 4.5 * np.sqrt(2 / 1_000)).all()
+
+
+@pytest.mark.parametrize("batch_size", [1, 12, 119])
+def test_control_variate_is_exact_at_its_centre(model, batch_size):
+    sample = estimates(model, "cv", CENTRE, batch_size, 50)
+    np.testing.assert_allclose(sample, np.tile(exact_score(model, CENTRE), (50, 1)), rtol=1e-5, atol=1e-4)
+    assert np.ptp(estimates(model, "", CENTRE, batch_size, 50), axis=0).min() > 1
+
+
+def test_control_variates_noise_grows_with_the_distance_from_the_centre(model):
+    def variance(ending, position):
+        return estimates(model, ending, position, 12, 4_000).var(0).sum()
+
+    direction = np.float32([0.6, -0.8])
+    near, twice = (variance("cv", CENTRE + d * direction) for d in (0.02, 0.04))
+    assert twice / near == pytest.approx(4, rel=0.25)
+    assert near < variance("", CENTRE + 0.02 * direction) / 100
+    assert variance("cv", NEAR) < variance("cv", FAR)
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("position", [CENTRE, FAR])
+def test_all_data_give_the_exact_gradient(model, ending, position):
+    sample = estimates(model, ending, position, model.n_data, 5)
+    np.testing.assert_allclose(sample, np.tile(exact_score(model, position), (5, 1)), rtol=1e-5, atol=1e-4)
+    assert (sample == sample[0]).all()
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("batch_size", [3, 30])
+def test_positions_may_be_trees(ending, batch_size):
+    """Linear regression with its weights and intercept apart: as with both in one vector."""
+    rng = np.random.default_rng(5)
+    inputs, targets = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    data = {"x": inputs.astype(np.float32), "y": targets.astype(np.float32)}
+
+    def model_of(parts):
+        def log_likelihood(position, batch):
+            weights, intercept = parts(position)
+            return -0.5 * (batch["y"] - batch["x"] @ weights - intercept) ** 2
+
+        return define_model(
+            "linear",
+            log_prior=lambda p: -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(p)),
+            log_likelihood=log_likelihood,
+            data=data,
+            init=lambda key: {"w": jnp.zeros(2), "b": jnp.zeros(())},
+        )
+
+    tree = model_of(lambda p: (p["w"], p["b"]))
+    position = {"w": jnp.array([0.5, -1.0]), "b": jnp.array(0.3)}
+    centre = {"w": jnp.array([0.1, 0.2]), "b": jnp.array(-0.3)}
+    estimator = ESTIMATORS[ending]
+    constants = estimator.prepare(tree, centre)
+    keys = jax.random.split(jax.random.key(0), 20_000)
+    estimate = jax.jit(
+        jax.vmap(
+            lambda key: estimator.estimate(density_of(tree), constants, key, position, batch_size, ())[0]
+        )
+    )
+    gradients = estimate(keys)
+    residuals = targets - inputs @ [0.5, -1.0] - 0.3
+    for name, exact in (("w", inputs.T @ residuals - [0.5, -1.0]), ("b", residuals.sum() - 0.3)):
+        found = np.asarray(gradients[name], np.float64)
+        error = found.std(0) / np.sqrt(len(found))
+        assert (np.abs(found.mean(0) - exact) < SIGMAS * error + 1e-4).all()
+
+
+class ProbeState(NamedTuple):
+    position: Any
+    origin: Any
+    estimator: Any
+
+
+def probe(*places):
+    """No sampler: its draws are the gradients at its start, the one of each place in a step beside the other."""
+
+    def init(key, position, estimator, hyperparameters):
+        return ProbeState(jnp.stack([position] * len(places)), position, estimator)
+
+    def step(key, state, gradient_fn, hyperparameters):
+        gradients = [gradient_fn(state.origin, place, state.estimator)[0] for place in places]
+        return state._replace(position=jnp.stack(gradients))
+
+    return Sampler(init, step, has_leapfrog=len(places) > 1)
+
+
+@pytest.mark.parametrize("ending", ["", "-cv"])
+@pytest.mark.parametrize("places", [(0,), (0, 1, 2)])
+def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, ending, places):
+    """The same gradient at the same position for every arm; another one at every step and leapfrog."""
+    monkeypatch.setitem(SAMPLERS, "probe", probe(*places))
+    arms = [Arm(step_size, 7, len(places) if len(places) > 1 else None) for step_size in (1e-3, 1e-2, 1e-1)]
+
+    def gradients(**options):
+        chains = Lockstep(model, f"probe{ending}", arms, position=FAR, centre=CENTRE, **options)
+        return chains.advance_chunk(40).reshape(40, len(arms), len(places), 2)
+
+    drawn = gradients(seed=1)
+    np.testing.assert_allclose(drawn, np.repeat(drawn[:, :1], len(arms), axis=1), rtol=1e-5)
+    distinct = np.unique(drawn[:, 0].reshape(-1, 2).round(3), axis=0)
+    assert len(distinct) == 40 * len(places)
+    for options in ({"seed": 2}, {"seed": 1, "replicate": 1}):
+        assert np.abs(gradients(**options) - drawn)[:, 0].max(-1).min() > 1e-3
+    mean, error = drawn[:, 0].mean((0, 1)), drawn[:, 0].std((0, 1)) / np.sqrt(40 * len(places))
+    assert (np.abs(mean - exact_score(model, FAR)) < SIGMAS * error).all()

@@ -1,0 +1,178 @@
+"""The tuners: known winners, decisions that repeat, survivors that go on where they were, arms that diverge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_models import check_rungs, gaussian_model, small_logistic_model
+
+from sgtune import Budget, CostTable, sample, tune
+from sgtune.errors import InputError
+from sgtune.samplers import resolve_sampler
+from sgtune.tuning import TUNERS, Settings, calibrate_cost, race
+from sgtune.tuning.metrics import stein_metric
+
+SENSIBLE = 10**-5.7
+ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)
+ONE_SENSIBLE = Settings(
+    log10_step_sizes=(*ABSURD[:4], -5.7, *ABSURD[4:]), batch_fractions=(1.0,), n_leapfrogs=(5,)
+)
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    """A Gaussian posterior of sds near 1e-2, as narrow as those of large data: steps above 1e-4 diverge."""
+    return gaussian_model(1e4 * np.array([[2.0, -1.2], [-1.2, 1.5]]), [0.5, -1.0])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model()
+
+
+@pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
+def test_mamba_finds_the_one_sensible_arm(narrow, sampler):
+    result = tune(
+        narrow,
+        sampler,
+        tuner="mamba-ksd-scaled",
+        budget=Budget(steps=3_000),
+        settings=ONE_SENSIBLE,
+    )
+    assert result.best.step_size == pytest.approx(SENSIBLE)
+    check_rungs(result)
+
+
+def test_grid_search_finds_the_one_sensible_arm(model):
+    """By log-loss: started 3 sds of noise away, arms that do not move stay there."""
+    settings = Settings(log10_step_sizes=(2.0, 1.0, -3.0, -9.0, -12.0), start_noise=3.0)
+    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=1_000), settings=settings)
+    assert result.best == (1e-3, 200, None)
+    check_rungs(result)
+
+
+COST = CostTable({("sgld-cv", 2_000, None): 1e-4, ("sgld-cv", 20, None): 2e-5, ("sgnht", 8, None): 1e-4})
+GRID = Settings(
+    log10_step_sizes=tuple(np.arange(-1, -7, -0.5)), batch_fractions=(1.0, 0.01), n_leapfrogs=(3,)
+)
+
+
+@pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid-ksd"])
+def test_same_seed_and_costs_give_the_same_decisions(model, tuner):
+    def run(seed):
+        return tune(
+            model, "sgld-cv", tuner=tuner, budget=Budget(seconds=0.03), seed=seed, cost=COST, settings=GRID
+        )
+
+    first, second, other = run(1), run(1), run(2)
+    assert first.rows == second.rows
+    assert (first.best, first.warnings, first.steps) == (second.best, second.warnings, second.steps)
+    assert first.rows != other.rows
+    check_rungs(first)
+
+
+def test_seconds_become_steps_by_the_cost_table(model):
+    """R = 0.03 s of 24 arms, K = 2: a rung of T / (24 K) and one of T / (8 K), T = R M K / (1 + 3)."""
+    result = tune(model, "sgld-cv", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
+    total = 0.03 * 24 * 2 / 4
+    assert result.seconds["nominal"] == pytest.approx(total)
+    spent = {1: total / 48, 2: total / 48 + total / 16}
+    for row in result.rungs.itertuples():
+        steps = spent[row.rung] / COST.lookup("sgld-cv", row.batch_size, None)
+        assert row.steps == pytest.approx(steps, abs=1)
+        assert row.steps <= steps + 1e-6
+    with pytest.raises(InputError, match=r"cost: .*sgld.*2000"):
+        tune(model, "sgld", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
+
+
+@pytest.mark.parametrize("clock", ["calibrated", "wall"])
+def test_both_clocks_keep_the_same_winner(narrow, clock):
+    settings = replace(ONE_SENSIBLE, clock=clock)
+    budget = Budget(seconds=0.15)
+    result = tune(narrow, "sgld", tuner="mamba-ksd-scaled", budget=budget, settings=settings)
+    assert result.best.step_size == pytest.approx(SENSIBLE)
+    check_rungs(result)
+    parts = ("sampling", "gradients", "discrepancy", "compilation")
+    assert sum(result.seconds[part] for part in parts) <= result.seconds["total"]
+    assert result.seconds["nominal"] == pytest.approx(0.15 * 9 * 2 / 4)
+
+
+@pytest.fixture
+def spy(monkeypatch):
+    """The tuner ``spy``: MAMBA-KSD that keeps the points that each rung has judged."""
+    seen = []
+
+    def metric(model, points):
+        seen.append([np.array(one) for one in points])
+        return stein_metric("ksd")(model, points)
+
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed: metric))
+    return seen
+
+
+def alone(model, sampler, row):
+    """The chain of the arm of a row of the rungs' table, run by itself and without a break."""
+    n_leapfrog = int(row.n_leapfrog) if resolve_sampler(sampler)[0].has_leapfrog else None
+    arm = {"step_size": row.step_size, "batch_size": row.batch_size, "n_leapfrog": n_leapfrog}
+    return sample(model, sampler, **arm, budget=Budget(steps=row.steps), seed=5)
+
+
+@pytest.mark.parametrize("sampler", ["sghmc-cv", "sgnht"])
+def test_survivors_go_on_where_they_were(model, spy, sampler):
+    """Momentum, thermostat, minibatches and all draws: as the same arm run alone without a break."""
+    settings = Settings(
+        log10_step_sizes=tuple(np.arange(-2.5, -7, -0.5)),
+        batch_fractions=(0.05, 0.5),
+        n_leapfrogs=(3,),
+        points=10**6,
+    )
+    result = tune(model, sampler, tuner="spy", budget=Budget(steps=60), seed=5, settings=settings)
+    assert [len(points) for points in spy] == [18, 6]
+    for number, points in enumerate(spy, 1):
+        rows = result.rungs[result.rungs["rung"] == number].itertuples()
+        for row, draws in zip(rows, points, strict=True):
+            assert len(draws) == row.points == row.samples == row.steps
+            made = alone(model, sampler, row).draws
+            # An exploding chain multiplies the last bit, in which programs of different width differ.
+            calm = np.cumsum(~(np.abs(made) < 1e3).all(1)) == 0
+            assert calm.all() or row.step_size > 1e-3
+            np.testing.assert_allclose(draws[calm], made[calm], rtol=1e-3, atol=1e-4)
+    steps = [result.rungs[result.rungs["rung"] == number]["steps"].unique() for number in (1, 2)]
+    assert [list(one) for one in steps] == [[15], [60]]
+
+
+def test_points_come_evenly_from_the_whole_chain(model, spy):
+    """20 points in the first rung, eta times as many in the next, the last sample among them."""
+    settings = Settings(
+        log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
+    )
+    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=600), seed=5, settings=settings)
+    assert [[len(one) for one in points] for points in spy] == [[20] * 4, [40] * 2]
+    for number, points in enumerate(spy, 1):
+        rows = result.rungs[result.rungs["rung"] == number].itertuples()
+        for row, draws in zip(rows, points, strict=True):
+            made = alone(model, "sgld", row).draws
+            places = [int(np.abs(made - draw).sum(1).argmin()) for draw in draws]
+            np.testing.assert_allclose(draws, made[places], rtol=1e-4, atol=1e-5)
+            assert places[-1] == row.steps - 1
+            assert np.abs(np.diff(places) - row.steps / row.points).max() <= 1
+
+
+@pytest.mark.parametrize("clock", ["calibrated", "wall"])
+def test_kept_draws_are_as_dense_in_every_rung(narrow, monkeypatch, clock):
+    """With more steps than are kept, too: thinned evenly over the whole chain, whatever clock rules."""
+    monkeypatch.setattr(race, "KEPT_DRAWS", 200)
+    settings = Settings(
+        log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50, clock=clock
+    )
+    cost = calibrate_cost(narrow, [("sgld", 8, None)]) if clock == "calibrated" else None
+    result = tune(narrow, "sgld", budget=Budget(seconds=0.2), cost=cost, settings=settings)
+    table = result.rungs.set_index("step_size")
+    first = table[table["rung"] == 1]
+    last = table[table["rung"] == 2]
+    for step_size, row in last.iterrows():
+        before = first.loc[step_size]
+        stride = before["steps"] / before["samples"]
+        stride_after = (row["steps"] - before["steps"]) / (row["samples"] - before["samples"])
+        # Wall-clock chunks are not whole numbers of strides.
+        assert stride_after == pytest.approx(stride, rel=0.5)
