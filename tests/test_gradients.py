@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from small_models import logistic_arrays, small_logistic_model
 
+from sgtune.arm import Arm
 from sgtune.gradients import ESTIMATORS
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.minibatch import block_rows
 from sgtune.models import define_model, logistic
 from sgtune.posterior import density_of

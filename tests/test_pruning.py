@@ -1,4 +1,4 @@
-"""On the real posterior: judging arms by fewer points and a tenth of the data keeps the arms that the whole would keep."""
+"""On the real posterior: fewer points and a tenth of the data keep the arms that all would keep."""
 
 import pytest
 
@@ -14,15 +14,24 @@ EVERY_POINT = 10**6
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-ksd-scaled"])
-def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_point(logistic_data_dir, tuner):
+def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_point(
+    logistic_data_dir, tuner
+):
     model = sgtune.load_model("logistic", logistic_data_dir)
 
     def survivors(**settings):
         result = sgtune.tune(
-            model, "sgld-cv", tuner=tuner, budget=sgtune.Budget(seconds=0.3), cost=COST, settings=Settings(**settings)
+            model,
+            "sgld-cv",
+            tuner=tuner,
+            budget=sgtune.Budget(seconds=0.3),
+            cost=COST,
+            settings=Settings(**settings),
         )
         kept = result.rungs[~result.rungs.pruned]
-        return [set(map(tuple, rung[["step_size", "batch_size"]].to_numpy())) for _, rung in kept.groupby("rung")]
+        return [
+            set(map(tuple, rung[["step_size", "batch_size"]].to_numpy())) for _, rung in kept.groupby("rung")
+        ]
 
     full = survivors(points=EVERY_POINT, score_fraction=1.0)
     cheap = survivors(points=200, score_fraction=0.1)

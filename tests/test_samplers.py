@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, small_logistic_model
 
+from sgtune.arm import Arm
 from sgtune.errors import InputError
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.metrics import relative_sd_error
 from sgtune.models import load_model
 from sgtune.reference.curvature import laplace_sd

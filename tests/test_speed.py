@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from sgtune import stein
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.arm import Arm
+from sgtune.lockstep import Lockstep
 from sgtune.models import load_model
 from sgtune.posterior import scores
 from sgtune.reference.map import map_position

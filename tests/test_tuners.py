@@ -45,7 +45,7 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     assert list(result.rungs["steps"]) == [40] * 3
     assert result.warnings == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1)
-    scoring = 0 if tuner == "grid" else result.rungs["points"].sum() * 2_000
+    scoring = 0 if tuner == "grid" else result.rungs["points"].sum() * round(SMALL.score_fraction * 2_000)
     assert result.gradient_evaluations == sampling + scoring
     parts = ("sampling", "gradients", "discrepancy", "compilation")
     assert 0 < sum(result.seconds[part] for part in parts) <= result.seconds["total"]
@@ -88,7 +88,7 @@ def starts(model, monkeypatch, tuner, settings):
         seen.append(np.concatenate(points))
         return Judgement([1.0] * len(points), 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed, settings: metric))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=1), settings=settings)
     return seen[0] - np.asarray(map_position(model)), result
 
@@ -144,7 +144,7 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
     def metric(model, points):
         return Judgement(values[len(points) == 3], 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(0.5,))
     result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=8), settings=settings)
     last = result.rungs[result.rungs["rung"] == 2]
@@ -186,7 +186,7 @@ def test_the_cap_on_points_prunes_as_all_points_do(model, sampler, budget):
     """The same winner, and arms pruned otherwise are ties: within 20% of the cut when judged on every point."""
 
     def run(points):
-        settings = Settings(batch_fractions=(1.0, 0.01), points=points)
+        settings = Settings(batch_fractions=(1.0, 0.01), points=points, thin=1, score_fraction=1.0)
         return tune(model, sampler, tuner="mamba-ksd-scaled", budget=budget, cost=COST, settings=settings)
 
     capped, full = run(50), run(10**6)

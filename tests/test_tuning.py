@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
+import sgtune
 from sgtune import Budget, CostTable, sample, tune
 from sgtune.errors import InputError
 from sgtune.samplers import resolve_sampler
-from sgtune.tuning import TUNERS, Settings, calibrate_cost, race
+from sgtune.tuning import TUNERS, Settings, race
 from sgtune.tuning.metrics import stein_metric
 
 SENSIBLE = 10**-5.7
@@ -106,7 +107,7 @@ def spy(monkeypatch):
         seen.append([np.array(one) for one in points])
         return stein_metric("ksd")(model, points)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     return seen
 
 
@@ -121,6 +122,7 @@ def alone(model, sampler, row):
 def test_survivors_go_on_where_they_were(model, spy, sampler):
     """Momentum, thermostat, minibatches and all draws: as the same arm run alone without a break."""
     settings = Settings(
+        thin=1,
         log10_step_sizes=tuple(np.arange(-2.5, -7, -0.5)),
         batch_fractions=(0.05, 0.5),
         n_leapfrogs=(3,),
@@ -144,7 +146,7 @@ def test_survivors_go_on_where_they_were(model, spy, sampler):
 def test_points_come_evenly_from_the_whole_chain(model, spy):
     """20 points in the first rung, eta times as many in the next, the last sample among them."""
     settings = Settings(
-        log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
+        thin=1, log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
     )
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=600), seed=5, settings=settings)
     assert [[len(one) for one in points] for points in spy] == [[20] * 4, [40] * 2]
@@ -158,21 +160,27 @@ def test_points_come_evenly_from_the_whole_chain(model, spy):
             assert np.abs(np.diff(places) - row.steps / row.points).max() <= 1
 
 
-@pytest.mark.parametrize("clock", ["calibrated", "wall"])
-def test_kept_draws_are_as_dense_in_every_rung(narrow, monkeypatch, clock):
-    """With more steps than are kept, too: thinned evenly over the whole chain, whatever clock rules."""
-    monkeypatch.setattr(race, "KEPT_DRAWS", 200)
-    settings = Settings(
-        log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50, clock=clock
-    )
-    cost = calibrate_cost(narrow, [("sgld", 8, None)]) if clock == "calibrated" else None
-    result = tune(narrow, "sgld", budget=Budget(seconds=0.2), cost=cost, settings=settings)
+def test_kept_draws_are_as_dense_in_every_rung(narrow, monkeypatch):
+    """With more steps than are kept, too: thinned evenly over the whole chain."""
+    monkeypatch.setattr(race, "KEPT_BYTES", 200 * 4 * narrow.dimension * 9)
+    settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
+    result = tune(narrow, "sgld", budget=Budget(steps=4_000), settings=settings)
     table = result.rungs.set_index("step_size")
     first = table[table["rung"] == 1]
-    last = table[table["rung"] == 2]
-    for step_size, row in last.iterrows():
+    for step_size, row in table[table["rung"] == 2].iterrows():
         before = first.loc[step_size]
         stride = before["steps"] / before["samples"]
+        assert stride > 2
         stride_after = (row["steps"] - before["steps"]) / (row["samples"] - before["samples"])
-        # Wall-clock chunks are not whole numbers of strides.
-        assert stride_after == pytest.approx(stride, rel=0.5)
+        assert stride_after == pytest.approx(stride, rel=0.05)
+
+
+@pytest.mark.parametrize("strides", [(1, 4, 2), (4, 1), (2, 8, 8), (1, 1)])
+def test_draws_of_unequal_strides_end_at_the_widest(strides):
+    """The wall clock may ask for another stride in each rung; what stays is evenly spaced all the same."""
+    racer, step = race.Racer(0, sgtune.Arm(1e-3, 10)), 0
+    for stride in strides:
+        steps = np.arange(step + stride, step + 64 + 1, stride)
+        racer.extend(steps[:, None].astype(np.float32), stride)
+        step += 64
+    np.testing.assert_array_equal(racer.draws[:, 0], np.arange(racer.stride, step + 1, max(strides)))

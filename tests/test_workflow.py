@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -34,7 +35,10 @@ def snakemake(directory: Path, *arguments: str) -> list[str]:
 
 def run_here(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -48,24 +52,31 @@ def workplace(tmp_path_factory) -> Path:
 
 
 def study(folder: Path, *arguments: str) -> list[str]:
-    return snakemake(folder, "--rerun-incomplete", "--configfile", str(ROOT / "tests/tiny.yaml"), "killed.yaml", *arguments)
+    """The command that runs the small study in ``folder``."""
+    overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(folder / "killed.yaml")]
+    return snakemake(folder, *arguments, "--rerun-incomplete", *overlays)
 
 
-def kill_job(folder: Path, rule: str, ready, target: list[str]) -> None:
-    """Run the study until a job of ``rule`` is at work and ``ready()``, kill that job, and see the run fail."""
-    with subprocess.Popen(
-        study(folder, *target), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as run:
+def kill_job(folder: Path, rule: str, ready, target: Path) -> bool:
+    """Run the study to ``target`` until a job of ``rule`` is at work and ``ready()``, and kill that job.
+
+    Whether it left no ``target`` behind.
+    """
+    command = study(folder, str(target.relative_to(folder)))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         victim, deadline = None, time.monotonic() + 120
         while victim is None and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
-            jobs = [p for p in psutil.Process(run.pid).children(recursive=True) if f"{rule}.py" in _command(p)]
+            jobs = [
+                p for p in psutil.Process(run.pid).children(recursive=True) if f"{rule}.py" in _command(p)
+            ]
             if jobs and ready():
                 victim = jobs[0]
         assert victim is not None, f"no job of {rule} was seen at work: {run.communicate()[0][-2000:]}"
         os.kill(victim.pid, signal.SIGKILL)
         output = run.communicate(timeout=120)[0]
     assert run.returncode != 0, output[-2000:]
+    return not target.exists()
 
 
 def _command(process: psutil.Process) -> str:
@@ -80,38 +91,32 @@ def killed_run(workplace) -> dict:
     """The study, with SIGKILL in a NUTS block, in a tune job and in an evaluation, and then to its end."""
     results = workplace / "results/killed"
     checkpoints = results / "reference/logistic/checkpoints"
-    nuts = results / "reference/logistic/nuts-0.nc"
-    kill_job(workplace, "sample_nuts", lambda: len(list(checkpoints.rglob("*.npz"))) >= 3, [str(nuts.relative_to(workplace))])
+
+    def has_blocks() -> bool:
+        return len(list(checkpoints.rglob("*.npz"))) >= 3
+
+    left_nothing = [kill_job(workplace, "sample_nuts", has_blocks, results / "reference/logistic/nuts-0.nc")]
     blocks = {path: path.stat().st_mtime_ns for path in checkpoints.rglob("*.npz")}
-    half_written = [path for path in (nuts,) if path.exists()]
-
-    tuned = results / "tuning/logistic/sghmc-cv/mamba-ksd.json"
-    kill_job(workplace, "tune_sampler", lambda: _log(results, "tune_sampler", "sghmc-cv-mamba-ksd"), [str(tuned.relative_to(workplace))])
-    half_written += [path for path in (tuned,) if path.exists()]
-
-    evaluated = results / "evaluation/logistic/sgld/heuristic.json"
-    kill_job(workplace, "evaluate_sampler", lambda: _log(results, "evaluate_sampler", "sgld-heuristic"), [str(evaluated.relative_to(workplace))])
-    half_written += [path for path in (evaluated,) if path.exists()]
+    for rule, job, target in (
+        ("tune_sampler", "sghmc-cv-mamba-ksd", results / "tuning/logistic/sghmc-cv/mamba-ksd.json"),
+        ("evaluate_sampler", "sgld-heuristic", results / "evaluation/logistic/sgld/heuristic.json"),
+    ):
+        log = results / f"logs/{rule}/logistic-{job}.log"
+        left_nothing.append(kill_job(workplace, rule, log.exists, target))
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
-
     finished = subprocess.run(study(workplace), capture_output=True, text=True, timeout=600)
     assert finished.returncode == 0, finished.stderr[-3000:]
-    return {"results": results, "blocks": blocks, "half_written": half_written, "before": before}
-
-
-def _log(results: Path, rule: str, job: str) -> bool:
-    return (results / f"logs/{rule}/logistic-{job}.log").exists()
+    return {"results": results, "blocks": blocks, "left_nothing": left_nothing, "before": before}
 
 
 @pytest.mark.slow
 def test_killed_run_goes_on_and_loses_at_most_one_block_or_job(killed_run):
-    assert killed_run["half_written"] == []
+    assert killed_run["left_nothing"] == [True] * 3
     assert len(killed_run["blocks"]) >= 3
     for path, written in (killed_run["blocks"] | killed_run["before"]).items():
-        if path.exists():  # a finished chain may clear its checkpoints
-            assert path.stat().st_mtime_ns == written, f"{path} was made again"
+        assert path.stat().st_mtime_ns == written, f"{path} was made again"
     log = (killed_run["results"] / "logs/sample_nuts/logistic-0.log").read_text()
-    assert "resum" in log.lower() or "continu" in log.lower() or "goes on" in log.lower(), log[-500:]
+    assert "goes on after iteration" in log
 
 
 @pytest.mark.slow
@@ -162,11 +167,14 @@ def test_result_of_another_configuration_is_refused_by_name(killed_run, workplac
 
 @pytest.mark.slow
 def test_report_shows_every_table_and_figure(killed_run, workplace):
-    done = subprocess.run(study(workplace, "--report", "report.zip"), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        study(workplace, "--report", "report.zip"), capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr[-2000:]
-    listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", "report.zip"], cwd=workplace, capture_output=True, text=True)
+    with zipfile.ZipFile(workplace / "report.zip") as archive:
+        names = " ".join(archive.namelist())
     for name in ("table1.html", "figure3.svg", "regret.html", "widths.svg"):
-        assert name in listing.stdout
+        assert name in names
 
 
 def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it():

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 # Names are imported when first used: a job that only reads files does not wait for JAX.
 _HOME = {
-    "Arm": "sgtune.lockstep",
+    "Arm": "sgtune.arm",
     "Budget": "sgtune.budget",
     "Chain": "sgtune.chain",
     "CostTable": "sgtune.budget",

@@ -6,7 +6,7 @@ from numbers import Real
 
 from sgtune.errors import InputError, check_number
 
-__all__ = ["Budget", "CostTable"]
+__all__ = ["Budget", "CostTable", "check_budget"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,15 @@ class Budget:
         return int(amount / (1 if self.steps is not None else gradients_per_step))
 
 
+def check_budget(budget: object) -> Budget:
+    """``budget`` if it is one, or an `InputError`."""
+    if not isinstance(budget, Budget):
+        raise InputError(
+            f"budget: {budget!r} is not allowed; it must be a Budget, such as Budget(seconds=1.0)"
+        )
+    return budget
+
+
 @dataclass(frozen=True)
 class CostTable:
     """Seconds that one step takes, by (sampler, batch_size, n_leapfrog), measured once on this machine.
@@ -56,6 +65,10 @@ class CostTable:
     """
 
     seconds_per_step: Mapping[tuple[str, int, int | None], float] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for shape, seconds in self.seconds_per_step.items():
+            check_number(f"cost: seconds_per_step of {shape}", seconds, above=0)
 
     def lookup(self, sampler: str, batch_size: int, n_leapfrog: int | None) -> float:
         """Seconds of one step.
@@ -87,10 +100,5 @@ class CostTable:
             InputError: a cost is not a positive number.
         """
         return cls(
-            {
-                (row["sampler"], row["batch_size"], row["n_leapfrog"]): check_number(
-                    "cost: seconds_per_step", row["seconds_per_step"], above=0
-                )
-                for row in rows
-            }
+            {(row["sampler"], row["batch_size"], row["n_leapfrog"]): row["seconds_per_step"] for row in rows}
         )

@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from sgtune.budget import Budget
+from sgtune.arm import Arm
+from sgtune.budget import Budget, check_budget
 from sgtune.errors import check_integer
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.posterior import scores
 
-__all__ = ["Chain", "evenly_spaced", "sample"]
+__all__ = ["Chain", "evenly_spaced", "sample", "thin_draws"]
 
 PyTree = Any
 
@@ -57,10 +58,17 @@ class Chain:
         return max((kept for at, kept in self.clock if at <= seconds), default=0)
 
     def thinned(self, thin: int, at_most: int) -> np.ndarray:
-        """Every ``thin``-th kept draw, and of those at most ``at_most``, evenly spaced over the chain."""
-        return evenly_spaced(
-            self.draws[thin - 1 :: thin] if len(self.draws) >= 10 * thin else self.draws, at_most
-        )
+        """The points that judge the chain: `thin_draws` of the kept draws."""
+        return thin_draws(self.draws, thin, at_most)
+
+
+def thin_draws(draws: np.ndarray, thin: int, at_most: int) -> np.ndarray:
+    """Every ``thin``-th row, and of those at most ``at_most``, evenly spaced.
+
+    Thinning stops at ten rows: a chain of fewer than ten is taken as it is.
+    """
+    every = min(thin, max(1, len(draws) // 10))
+    return evenly_spaced(draws[every - 1 :: every], at_most)
 
 
 def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:
@@ -102,6 +110,7 @@ def sample(
         InputError: an argument is not allowed.
     """
     check_integer("seed", seed, at_least=0)
+    check_budget(budget)
     ensemble = Lockstep(
         model,
         sampler,

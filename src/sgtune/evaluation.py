@@ -6,9 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sgtune import metrics
+from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
 from sgtune.chain import Chain, evenly_spaced, sample
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.posterior import scores
 from sgtune.reference.curvature import laplace_scale

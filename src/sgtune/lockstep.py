@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.arm import Arm, check_arm, check_hyperparameters, check_position
 from sgtune.gradients import GradientEstimator
 from sgtune.models.base import Model
 from sgtune.posterior import Density, density_of
@@ -22,39 +22,13 @@ from sgtune.randomness import named_key
 from sgtune.reference.map import map_position
 from sgtune.samplers import Sampler, resolve_sampler
 
-__all__ = ["Arm", "Lockstep", "check_arm"]
+__all__ = ["Lockstep"]
 
 PyTree = Any
 
 CHUNK_DRAWS = 1_024
 CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
-
-
-class Arm(NamedTuple):
-    """One setting of the tuned hyperparameters. ``n_leapfrog`` is None for samplers without leapfrogs."""
-
-    step_size: float
-    batch_size: int
-    n_leapfrog: int | None = None
-
-
-def check_arm(model: Model, sampler_name: str, arm: Arm) -> Arm:
-    """``arm`` in canonical types.
-
-    Raises:
-        InputError: the step size is not positive, the batch size is not in 1..N, or the leapfrog number is missing,
-            too small, or given to a sampler that has none.
-    """
-    sampler, _ = resolve_sampler(sampler_name)
-    step_size = check_number("step_size", arm.step_size, above=0)
-    batch_size = check_integer("batch_size", arm.batch_size, at_least=1, at_most=model.n_data)
-    if not sampler.has_leapfrog:
-        if arm.n_leapfrog is not None:
-            raise InputError(f"n_leapfrog: {arm.n_leapfrog!r} given, but {sampler_name} makes no leapfrogs")
-        return Arm(step_size, batch_size, None)
-    n_leapfrog = check_integer("n_leapfrog", arm.n_leapfrog, at_least=sampler.least_leapfrog)
-    return Arm(step_size, batch_size, n_leapfrog)
 
 
 class _Program(NamedTuple):
@@ -137,16 +111,9 @@ class Lockstep:
         self.arms = [check_arm(model, sampler_name, arm) for arm in arms]
         self.model = model
         self.sampler, self.estimator = resolve_sampler(sampler_name)
-        defaults = dict(self.sampler.hyperparameters)
-        for name in overrides or {}:
-            if name not in defaults:
-                raise InputError(
-                    f"{name}: {sampler_name} has no such hyperparameter; allowed: {', '.join(defaults)}"
-                )
         _, batch_size, n_leapfrog = self.arms[0]
-        self.hyperparameters = {
-            name: jnp.float32(value) for name, value in {**defaults, **(overrides or {})}.items()
-        }
+        numbers = check_hyperparameters(sampler_name, self.sampler, overrides or {})
+        self.hyperparameters = {name: jnp.float32(value) for name, value in numbers.items()}
         self.hyperparameters["step_size"] = jnp.array([arm.step_size for arm in self.arms], jnp.float32)
         if n_leapfrog is not None:
             self.hyperparameters["n_leapfrog"] = jnp.int32(n_leapfrog)
@@ -154,7 +121,7 @@ class Lockstep:
         self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
         self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
         self.constants = _constants(model, self.estimator, centre)
-        position = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
+        position = map_position(model) if position is None else check_position("position", model, position)
         flat, unravel = ravel_pytree(position)
         self.start = flat
         starts = jnp.stack(
@@ -282,7 +249,7 @@ def _constants(model: Model, estimator: GradientEstimator, centre: PyTree | None
     if not estimator.needs_centre:
         return estimator.prepare(model, None)
     if centre is not None:
-        return estimator.prepare(model, jax.tree.map(jnp.asarray, centre))
+        return estimator.prepare(model, check_position("centre", model, centre))
     kept = model.cache.setdefault("constants at the MAP", {})
     if estimator.name not in kept:
         kept[estimator.name] = estimator.prepare(model, map_position(model))

@@ -8,10 +8,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
+from sgtune.arm import Arm
 from sgtune.budget import CostTable
 from sgtune.chain import evenly_spaced
 from sgtune.gradients import minibatch
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.posterior import density_of, scores, to_matrix
 from sgtune.randomness import named_key

@@ -5,8 +5,8 @@ from sgtune.workflow import job
 with job(snakemake) as this:
     from pathlib import Path
 
+    from sgtune.arm import Arm
     from sgtune.evaluation import evaluate
-    from sgtune.lockstep import Arm
     from sgtune.models import load_model
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)

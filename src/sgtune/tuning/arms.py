@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sgtune.arm import Arm
 from sgtune.errors import InputError, check_integer, check_number
-from sgtune.lockstep import Arm
 from sgtune.samplers import resolve_sampler
 
 __all__ = ["BATCH_FRACTIONS", "LEAPFROGS", "LOG10_STEP_SIZES", "batch_size_of", "make_arms"]
@@ -53,6 +53,8 @@ def make_arms(
         "n_leapfrogs": leapfrogs,
     }
     for name, values in named.items():
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+            raise InputError(f"{name}: {values!r} is not allowed; it must be a list of numbers")
         if len(values) == 0:
             raise InputError(f"{name}: the grid is empty; give at least one value")
     for value in log10_step_sizes:

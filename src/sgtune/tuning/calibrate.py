@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
+from sgtune.arm import Arm
 from sgtune.budget import CostTable
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 
 __all__ = ["calibrate_cost"]

@@ -11,10 +11,11 @@ from time import perf_counter
 
 import numpy as np
 
+from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import evenly_spaced
+from sgtune.chain import thin_draws
 from sgtune.errors import InputError
-from sgtune.lockstep import Arm, Lockstep
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning.halving import Schedule
@@ -50,6 +51,17 @@ class Racer:
         """``(n_kept, D)``."""
         return np.concatenate(self.chunks) if self.chunks else np.empty((0, 0), np.float32)
 
+    def extend(self, draws: np.ndarray, stride: int) -> None:
+        """Add draws; where strides differ (both are powers of two then), the denser ones are thinned."""
+        if stride < self.stride:
+            every = self.stride // stride
+            draws = draws[every - 1 :: every]
+        elif stride > self.stride and self.chunks:
+            every = stride // self.stride
+            self.chunks = [self.draws[every - 1 :: every]]
+        self.stride = max(stride, self.stride)
+        self.chunks.append(draws)
+
 
 @dataclass
 class Race:
@@ -62,7 +74,7 @@ class Race:
         budget: its currency is the schedule's.
         clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in lockstep, and the
             outcome does not depend on the machine's mood. ``wall``: one arm after the other, by the clock, literally.
-        thin: every thin-th draw judges an arm; fewer than ten draws are taken as they are.
+        thin: every thin-th draw judges an arm, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
             1/eta of the arms are left: a rung's scores cost the same.
         growth: eta.
@@ -107,7 +119,7 @@ class Race:
             for ensemble, members in self.groups:
                 self._advance(ensemble, members, rung.amount)
             cap = self.points * self.growth**number
-            points = [self._points(racer, cap) for racer in running]
+            points = [thin_draws(racer.draws, max(1, self.thin // racer.stride), cap) for racer in running]
             judgement = self.metric(self.model, points)
             values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
             self.seconds["gradients"] += judgement.gradient_seconds
@@ -164,17 +176,16 @@ class Race:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, first.stride, _ = ensemble.advance_for(amount, self.most_kept)
+            draws, stride, _ = ensemble.advance_for(amount, self.most_kept)
             n_steps = ensemble.steps_done - first.steps
         else:
             n_steps = self._steps(first.arm, first.spent + amount) - first.steps
             longest = self._steps(first.arm, sum(rung.amount for rung in self.schedule.rungs))
-            first.stride = max(1, -(-longest // self.most_kept))
-            draws = ensemble.advance(n_steps, first.stride)
+            stride = max(1, -(-longest // self.most_kept))
+            draws = ensemble.advance(n_steps, stride)
         self.seconds["sampling"] += perf_counter() - began
         for place, racer in members.items():
-            racer.chunks.append(draws[:, place])
-            racer.stride = first.stride
+            racer.extend(draws[:, place], stride)
             racer.steps += n_steps
             racer.spent += amount
         self.gradient_evaluations += n_steps * sum(
@@ -189,11 +200,6 @@ class Race:
             amount, seconds_per_step=seconds_per_step, gradients_per_step=self.terms_per_step[arm]
         )
 
-    def _points(self, racer: Racer, cap: int) -> np.ndarray:
-        draws = racer.draws
-        every = max(1, self.thin // racer.stride)
-        return evenly_spaced(draws[every - 1 :: every] if len(draws) >= 10 else draws, cap)
-
     def _record(self, number, running, points, values, survivors) -> None:
         alive = {racer.index for racer in survivors}
         for racer, used in zip(running, points, strict=True):
@@ -202,11 +208,13 @@ class Race:
                 reason = "no sample in its time"
             elif not np.isfinite(racer.draws).all():
                 reason = "diverged"
+            elif not np.isfinite(value):
+                reason = "value not finite"
             elif racer.index not in alive:
                 reason = "higher value than the survivors"
             else:
                 reason = ""
-            if reason in ("no sample in its time", "diverged"):
+            if not np.isfinite(value):
                 self.warnings.append(f"rung {number + 1}: {_describe(racer.arm)}: {reason}")
             self.rows.append(
                 {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from sgtune.lockstep import Arm
+from sgtune.arm import Arm
 
 __all__ = ["TuningResult"]
 

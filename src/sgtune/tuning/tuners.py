@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from sgtune.budget import Budget, CostTable
-from sgtune.errors import check_choice, check_integer, check_number
-from sgtune.lockstep import Arm, Lockstep, check_arm
+from sgtune.arm import Arm, check_arm
+from sgtune.budget import Budget, CostTable, check_budget
+from sgtune.errors import InputError, check_choice, check_integer, check_number
+from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, batch_size_of, make_arms
@@ -36,7 +37,7 @@ class Settings:
     Attributes:
         log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms.
         pruning_rate: eta of successive halving.
-        thin: every thin-th draw of an arm judges it; fewer than ten draws are taken as they are.
+        thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one.
         score_fraction: of the data in a score (`sgtune.gradients.subset_scores`); 1 is the paper's full batch.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
@@ -67,6 +68,7 @@ class Tuner:
     metric: Callable[[int, Settings], Metric] | None
     default: Budget
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
+    needs_test_data: bool = False
 
 
 def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -114,6 +116,7 @@ TUNERS: dict[str, Tuner] = {
         lambda seed, settings: predictive_metric("log-loss"),
         Budget(steps=5_000),
         lambda settings: settings.start_noise,
+        needs_test_data=True,
     ),
     "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0)),
     "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
@@ -154,7 +157,13 @@ def tune(
     check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
     method = TUNERS[tuner]
-    budget = budget or method.default
+    budget = check_budget(method.default if budget is None else budget)
+    if settings.clock == "wall" and budget.seconds is None:
+        raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
+    if method.needs_test_data and (model.test_data is None or model.predict is None):
+        raise InputError(
+            f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
+        )
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None:
         seconds = dict.fromkeys(("sampling", "gradients", "discrepancy", "compilation", "nominal"), 0.0)
@@ -164,6 +173,9 @@ def tune(
     # Bad settings end here; from now on it costs time.
     if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
         cost = calibrate_cost(model, [(sampler, *arm[1:]) for arm in arms], report=report)
+    if budget.seconds is not None and settings.clock == "calibrated":
+        for arm in arms:
+            cost.lookup(sampler, *arm[1:])
     race = Race(
         model=model,
         sampler=sampler,
@@ -172,7 +184,7 @@ def tune(
         budget=budget,
         metric=method.metric(seed, settings),
         cost=cost,
-        clock=settings.clock if budget.seconds is not None else "calibrated",
+        clock=settings.clock,
         points=settings.points,
         thin=settings.thin,
         growth=settings.pruning_rate,
