@@ -73,7 +73,7 @@ class Provenance:
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
         self._load_before = _load()
-        self._created = datetime.now(UTC).isoformat(timespec="seconds")
+        self._created = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._start = time.perf_counter()
 
     def finish(self) -> dict:
@@ -139,7 +139,7 @@ def describe(summary: dict) -> str:
             f"run {listed(summary['run'])}",
             f"seed {listed(summary['seed'])}",
             f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",
-            f"made {' to '.join(summary['created']) or 'unknown'}",
+            f"made {' to '.join(moment[:19] for moment in summary['created']) or 'at an unknown time'} UTC",
             f"{listed(summary['cpu'])}, {listed(summary['cores'])} cores",
             f"highest load before a job {'unknown' if load is None else load}",
             versions or "versions unknown",
