@@ -384,6 +384,7 @@ def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog):
     with caplog.at_level(logging.INFO, "sgtune.reference.nuts"):
         resumed = short_run(folder)
     assert [r.message.split(": ")[1].split(",")[0] for r in caplog.records] == [
+        "goes on after iteration 120 of 180",
         "iteration 160 of 180",
         "iteration 180 of 180",
     ]

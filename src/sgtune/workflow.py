@@ -2,12 +2,14 @@
 
 import logging
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
+from zlib import crc32
 
 from sgtune.artifacts.provenance import collect
 from sgtune.config import fingerprint
@@ -143,8 +145,21 @@ def open_log(snakemake) -> None:
     logging.getLogger("sgtune").setLevel(logging.INFO)
 
 
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        features = platform.processor() or platform.machine()
+    return f"{crc32(features.encode()):08x}"
+
+
 def _share_compiled_programs(folder: Path) -> None:
-    """JAX's persistent cache: the hundredth job does not compile what the first one did."""
+    """JAX's persistent cache: the hundredth job does not compile what the first one did.
+
+    One folder for each kind of processor: on a shared file system another one's programs may not run here.
+    """
+    folder = folder / _processor()
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
