@@ -22,7 +22,12 @@ from sgtune.tuning.arms import batch_size_of
 ROOT = Path(__file__).parent.parent
 SCHEMA_PATH = ROOT / "workflow/schemas/config.schema.yaml"
 SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text())
-OVERLAYS = {"quick": None, "paper": "config/paper.yaml", "tiny": "tests/tiny.yaml"}
+OVERLAYS = {
+    "quick": None,
+    "medium": "config/medium.yaml",
+    "paper": "config/paper.yaml",
+    "tiny": "tests/tiny.yaml",
+}
 
 
 def raw_config(run: str) -> dict:
@@ -234,8 +239,11 @@ def test_defaults_are_those_of_the_library():
     assert {name: tuple(values) for name, values in grid.items()} == {
         name: getattr(library, name) for name in grid
     }
-    for name in ("pruning_rate", "clock", "points"):
+    for name in ("pruning_rate", "clock", "thin", "score_fraction"):
         assert mamba[name] == getattr(library, name)
+    assert library.points is None
+    for section, tuner in (("mamba", "mamba-ksd"), ("grid", "grid"), ("grid_ksd", "grid-ksd")):
+        assert paper[section]["points"] == TUNERS[tuner].points
     for name in ("batch_fraction", "n_leapfrog"):
         assert paper["heuristic"][name] == getattr(library, name)
     assert paper["grid"]["start_noise"] == library.start_noise

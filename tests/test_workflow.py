@@ -23,7 +23,7 @@ OVERLAY = """
 run: killed
 samplers: [sgld, sghmc-cv]
 tuners: [mamba-ksd, heuristic]
-reference: {chains: 1, n_draws: 3000, block: 100}
+reference: {chains: 2, n_draws: 4000, block: 100}
 mamba: {seconds: 0.3}
 evaluation: {seconds: 0.5}
 """
@@ -117,8 +117,9 @@ def test_killed_run_goes_on_and_loses_at_most_one_block_or_job(killed_run):
     assert len(killed_run["blocks"]) >= 3
     for path, written in (killed_run["blocks"] | killed_run["before"]).items():
         assert path.stat().st_mtime_ns == written, f"{path} was made again"
-    log = (killed_run["results"] / "logs/sample_nuts/logistic-0.log").read_text()
-    assert "goes on after iteration" in log
+    logs = killed_run["results"] / "logs/sample_nuts"
+    assert "goes on after iteration" in (logs / "logistic-0.log").read_text()
+    assert "anew" not in (logs / "logistic-1.log").read_text()
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 
-from sgtune.errors import InputError, check_number
+from sgtune.errors import InputError, check_integer, check_number
 
 __all__ = ["Budget", "CostTable", "check_budget"]
 
@@ -13,7 +13,8 @@ __all__ = ["Budget", "CostTable", "check_budget"]
 class Budget:
     """One of: ``seconds`` of sampling, ``steps`` (samples of the chain), or ``gradients`` (minibatch terms).
 
-    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them.
+    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as many with
+    control variates.
 
     Raises:
         InputError: not exactly one is given, or it is not a positive finite number.
@@ -30,6 +31,8 @@ class Budget:
             raise InputError(f"budget: {named} given; give exactly one of seconds, steps, gradients")
         ((name, value),) = given.items()
         check_number(f"budget: {name}", value, above=0)
+        if name != "seconds":
+            check_integer(f"budget: {name}", value, at_least=1)
 
     def given(self) -> dict[str, Real]:
         """The currency in use and its amount."""

@@ -4,15 +4,14 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-import jax
 import numpy as np
 
 from sgtune.arm import Arm
 from sgtune.budget import Budget, check_budget
 from sgtune.errors import check_integer
-from sgtune.lockstep import Lockstep
+from sgtune.lockstep import Lockstep, data_terms
 from sgtune.models.base import Model
-from sgtune.posterior import scores
+from sgtune.posterior import from_matrix, scores
 
 __all__ = ["Chain", "evenly_spaced", "sample", "thin_draws"]
 
@@ -47,19 +46,20 @@ class Chain:
     @property
     def positions(self) -> PyTree:
         """The kept draws as positions of the model, with a leading axis n_kept."""
-        return jax.vmap(self.model.unravel)(self.draws)
+        return from_matrix(self.model, self.draws)
 
-    def scores(self, model: Model | None = None) -> np.ndarray:
-        """Full-data scores at the kept draws: ``(n_kept, D)``."""
-        return scores(model or self.model, self.draws)
+    def scores(self, model: Model | None = None) -> PyTree:
+        """Full-data scores at the kept draws, in the structure of ``positions``."""
+        model = model or self.model
+        return from_matrix(model, scores(model, self.draws))
 
     def kept_by(self, seconds: float) -> int:
         """How many of the kept draws the chain had made ``seconds`` after its start (0 without a clock)."""
         return max((kept for at, kept in self.clock if at <= seconds), default=0)
 
     def thinned(self, thin: int, at_most: int) -> np.ndarray:
-        """The points that judge the chain: `thin_draws` of the kept draws."""
-        return thin_draws(self.draws, thin, at_most)
+        """The points that judge the chain: every ``thin``-th sample, at most ``at_most`` (`thin_draws`)."""
+        return thin_draws(self.draws, max(1, thin // self.stride), at_most)
 
 
 def thin_draws(draws: np.ndarray, thin: int, at_most: int) -> np.ndarray:
@@ -127,7 +127,7 @@ def sample(
 def run_chain(ensemble: Lockstep, budget: Budget) -> Chain:
     """The first chain of ``ensemble`` for ``budget``."""
     model, arm = ensemble.model, ensemble.arms[0]
-    gradients_per_step = ensemble.sampler.gradients_per_step(arm.n_leapfrog) * arm.batch_size
+    gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
     most_kept = max(100, KEPT_BYTES // (4 * model.dimension))
     clock: list[tuple[float, int]] = []
     if budget.seconds is not None:

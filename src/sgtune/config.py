@@ -96,6 +96,10 @@ def check_config(config: Mapping) -> None:
             f"run: {config['run']!r} is not allowed; it must be another name: {RESERVED_RUNS[config['run']]}"
         )
 
+    widths = config["widths"]["widths"]
+    if 1 not in widths:
+        raise InputError(f"widths.widths: {widths!r} is not allowed; it must contain 1, the exact draws")
+
     logistic = config["data"]["logistic"]
     if not logistic["n_train"] < logistic["n_rows"]:
         raise InputError(

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sgtune import metrics
 from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import Chain, evenly_spaced, sample
+from sgtune.chain import Chain, sample, thin_draws
 from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.posterior import scores
@@ -74,11 +74,12 @@ def evaluate(
             model, sampler, **best._asdict(), budget=Budget(seconds=budget), seed=seed, replicate=replicate
         )
 
+    can_predict = model.predict is not None and model.test_data is not None
     table = []
     for replicate in range(replicates):
         chain = run(seconds, f"table {replicate}")
         points = chain.thinned(thin, ksd_points)
-        row = judge_draws(model, chain.draws, points=points, reference_sd=reference_sd, predict=True)
+        row = judge_draws(model, chain.draws, points=points, reference_sd=reference_sd, predict=can_predict)
         row |= {"replicate": replicate, "seconds": chain.seconds, "n_samples": chain.n_samples}
         table.append(row | {"diverged": chain.diverged})
         report(
@@ -89,7 +90,7 @@ def evaluate(
         chain = run(max(curve_seconds), f"curve {replicate}")
         for checkpoint in curve_seconds:
             draws = chain.draws[: chain.kept_by(checkpoint)]
-            points = evenly_spaced(draws, curve_points)
+            points = thin_draws(draws, max(1, thin // chain.stride), curve_points)
             row = judge_draws(model, draws, points=points, reference_sd=reference_sd)
             row |= {"replicate": replicate, "seconds": checkpoint, "n_samples": len(draws) * chain.stride}
             curves.append(row)

@@ -39,6 +39,7 @@ class GradientEstimator(NamedTuple):
         init: ``(constants, position) -> state``: what one chain carries from step to step; () if nothing.
         estimate: ``(density, constants, key, position, batch_size, state) -> (gradient, state)``.
         needs_centre: whether ``prepare`` uses its centre.
+        evaluations: times that it evaluates each datum of a minibatch.
     """
 
     name: str
@@ -46,6 +47,7 @@ class GradientEstimator(NamedTuple):
     init: Callable
     estimate: Callable
     needs_centre: bool = False
+    evaluations: int = 1
 
 
 def _no_state(constants: PyTree, position: PyTree) -> tuple:
@@ -112,6 +114,7 @@ control_variate = GradientEstimator(
     init=_no_state,
     estimate=_estimate_control_variate,
     needs_centre=True,
+    evaluations=2,
 )
 """The minibatch estimate minus its error at the centre (Baker et al. 2019)."""
 

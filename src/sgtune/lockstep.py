@@ -22,7 +22,7 @@ from sgtune.randomness import named_key
 from sgtune.reference.map import map_position
 from sgtune.samplers import Sampler, resolve_sampler
 
-__all__ = ["Lockstep"]
+__all__ = ["Lockstep", "data_terms"]
 
 PyTree = Any
 
@@ -110,6 +110,7 @@ class Lockstep:
     ):
         self.arms = [check_arm(model, sampler_name, arm) for arm in arms]
         self.model = model
+        self.sampler_name = sampler_name
         self.sampler, self.estimator = resolve_sampler(sampler_name)
         _, batch_size, n_leapfrog = self.arms[0]
         numbers = check_hyperparameters(sampler_name, self.sampler, overrides or {})
@@ -120,8 +121,10 @@ class Lockstep:
         names = [(sampler_name, *arm, replicate) for arm in self.arms]
         self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
         self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
+        if position is not None:
+            position = check_position("position", model, position)
         self.constants = _constants(model, self.estimator, centre)
-        position = map_position(model) if position is None else check_position("position", model, position)
+        position = map_position(model) if position is None else position
         flat, unravel = ravel_pytree(position)
         self.start = flat
         starts = jnp.stack(
@@ -242,6 +245,13 @@ class Lockstep:
             room = min(0.02, max(seconds - elapsed, 0.0))
             n_draws = int(np.clip(room / per_draw, 1, 4 * n_draws))
         return np.concatenate(chunks), stride, clock
+
+
+def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
+    """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too)."""
+    sampler, estimator = resolve_sampler(sampler_name)
+    each = arm.batch_size if arm.batch_size == model.n_data else estimator.evaluations * arm.batch_size
+    return sampler.gradients_per_step(arm.n_leapfrog) * each
 
 
 def _constants(model: Model, estimator: GradientEstimator, centre: PyTree | None) -> PyTree:

@@ -79,8 +79,5 @@ def log_loss(probabilities: Float[Array, "m ..."], targets: np.ndarray) -> float
     return float(-np.mean(np.log(np.maximum(given, np.finfo(np.float32).tiny))))
 
 
-PREDICTIVE = {
-    "log-loss": log_loss,
-    "error": lambda probabilities, targets: 1.0 - accuracy(probabilities, targets),
-}
+PREDICTIVE = {"log-loss": log_loss}
 """Lower is better, for tuning."""

@@ -1,11 +1,11 @@
 """Two studies of the discrepancies themselves: how they may be estimated, and what they can see."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from sgtune.arm import Arm
@@ -14,7 +14,7 @@ from sgtune.chain import evenly_spaced
 from sgtune.gradients import minibatch
 from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
-from sgtune.posterior import density_of, scores, to_matrix
+from sgtune.posterior import density_of, from_matrix, scores, to_matrix
 from sgtune.randomness import named_key
 from sgtune.reference.curvature import laplace_scale
 from sgtune.reference.map import map_position
@@ -27,21 +27,21 @@ def stochastic_scores(
     model: Model, draws: Float[np.ndarray, "n d"], batch_size: int, seed: int = 0
 ) -> Float[np.ndarray, "n d"]:
     """Minibatch estimates of the score at each draw, every one from a fresh minibatch (Gorham et al. 2020)."""
-    constants = minibatch.prepare(model, None)
-    density, unravel = density_of(model), model.unravel
+    key = named_key(seed, "stochastic scores", batch_size)
+    positions = from_matrix(model, np.asarray(draws))
+    return to_matrix(
+        _stochastic_scores(density_of(model), batch_size, minibatch.prepare(model, None), positions, key)
+    )
 
-    @jax.jit
-    def run(constants, draws, key):
-        def one(i_and_draw):
-            i, draw = i_and_draw
-            step_key = jax.random.fold_in(key, i)
-            return ravel_pytree(
-                minibatch.estimate(density, constants, step_key, unravel(draw), batch_size, ())[0]
-            )[0]
 
-        return jax.lax.map(one, (jnp.arange(len(draws)), draws))
+@partial(jax.jit, static_argnums=(0, 1))
+def _stochastic_scores(density, batch_size, constants, positions, key):
+    def one(i_and_position):
+        i, position = i_and_position
+        return minibatch.estimate(density, constants, jax.random.fold_in(key, i), position, batch_size, ())[0]
 
-    return np.asarray(run(constants, jnp.asarray(draws), named_key(seed, "stochastic scores", batch_size)))
+    n = jax.tree.leaves(positions)[0].shape[0]
+    return jax.lax.map(one, (jnp.arange(n), positions))
 
 
 def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:

@@ -45,7 +45,7 @@ SECTIONS = {
     "data": ("data",),
     "map": ("data",),
     "reference": ("data", "reference", "seed"),
-    "cost": ("data", "grids", "calibration", "grid", "heuristic"),
+    "cost": ("data", "grids", "calibration", "grid", "heuristic", "samplers"),
     "evaluation": ("data", "seed", "reference", "evaluation"),
     "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
     "estimates": ("data", "seed", "grids", "estimates"),
@@ -184,6 +184,13 @@ def publish(manifest: Path, destination: Path) -> None:
             raise DataError(
                 f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again"
             )
+        if name.startswith("tables/") and name.endswith(".json"):
+            commits = read_json(manifest.parent / name)["sources"]["commit"]
+            if len(commits) != 1 or commits[0].endswith("-dirty"):
+                raise DataError(
+                    f"{manifest.parent / name}: made by {', '.join(commits) or 'no commit'}; "
+                    "make the run again, all of it from one clean commit"
+                )
     staging = destination.with_name(f".{destination.name}")
     shutil.rmtree(staging, ignore_errors=True)
     for name in [*files, manifest.name]:

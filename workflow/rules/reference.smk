@@ -39,7 +39,7 @@ rule sample_nuts:
         machine=1,
     params:
         settings=settings("reference"),
-        checkpoints=f"{RUN}/reference/{{model}}/checkpoints",
+        checkpoints=f"{RUN}/reference/{{model}}/checkpoints/{{chain}}",
     script:
         "../scripts/sample_nuts.py"
 

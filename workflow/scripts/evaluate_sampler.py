@@ -5,6 +5,8 @@ from sgtune.workflow import job
 with job(snakemake) as this:
     from pathlib import Path
 
+    import numpy as np
+
     from sgtune.arm import Arm
     from sgtune.evaluation import evaluate
     from sgtune.models import load_model
@@ -18,7 +20,7 @@ with job(snakemake) as this:
         model,
         snakemake.wildcards.sampler,
         Arm(**tuning["best"]),
-        reference_sd=reference["sd"],
+        reference_sd=np.array(reference["sd"]),
         seconds=settings["seconds"],
         replicates=settings["replicates"],
         thin=settings["thin"],

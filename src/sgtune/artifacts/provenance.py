@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import subprocess
 import time
 from collections.abc import Iterable
@@ -79,7 +80,7 @@ class Provenance:
     def finish(self) -> dict:
         """The provenance of what was made since: run, seed, commit (None outside git), created (UTC, when the
         job started), versions (None: not installed), cpu, cores, load averages over 1, 5 and 15 minutes
-        before and after, and the seconds in between."""
+        before and after, the seconds in between, and the most memory that the process held so far, in GiB."""
         return {
             "run": self._run,
             "seed": self._seed,
@@ -91,6 +92,7 @@ class Provenance:
             "load_before": self._load_before,
             "load_after": _load(),
             "seconds": round(time.perf_counter() - self._start, 3),
+            "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
         }
 
 

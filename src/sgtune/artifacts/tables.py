@@ -31,7 +31,7 @@ def evaluation_cells(record: dict, metrics: tuple[str, ...]) -> list[Cell]:
     for metric in metrics:
         key, factor = SOURCES[metric]
         rows = record["table"]
-        values = [None if row.get("diverged") else finite(row[key]) for row in rows]
+        values = [None if row.get("diverged") else finite(row.get(key)) for row in rows]
         values = [factor * value for value in values if value is not None]
         cells.append(
             Cell(

@@ -62,7 +62,9 @@ class Model:
     @property
     def position_shape(self) -> PyTree:
         """Shapes and dtypes of a position, without computing one."""
-        return jax.eval_shape(self.init, jax.random.key(0))
+        if "position_shape" not in self.cache:
+            self.cache["position_shape"] = jax.eval_shape(self.init, jax.random.key(0))
+        return self.cache["position_shape"]
 
     def unravel(self, flat: jax.Array) -> PyTree:
         """A ``(D,)`` vector as a position."""

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from sgtune.errors import InputError, check_integer
 from sgtune.models.base import Model
-from sgtune.posterior import LARGE_DIMENSION, hessian_products, negative_hessian
+from sgtune.posterior import LARGE_DIMENSION, flatten, hessian_products, negative_hessian
 from sgtune.reference.kept import keep, read_kept
 from sgtune.reference.map import map_position
 
@@ -35,8 +35,13 @@ def laplace_scale(
     if "laplace" not in model.cache:
         shape = (model.dimension,) * (1 if model.dimension > LARGE_DIMENSION else 2)
         kept = read_kept(model, "laplace")
-        if kept is None or kept.get("scale", np.empty(0)).shape != shape:
-            kept = {"scale": _scale(model, map_position(model))}
+        mode = flatten(map_position(model))
+        if (
+            kept is None
+            or kept.get("scale", np.empty(0)).shape != shape
+            or not np.array_equal(kept.get("position"), mode)
+        ):
+            kept = {"scale": _scale(model, map_position(model)), "position": mode}
             keep(model, "laplace", **kept)
         model.cache["laplace"] = kept["scale"]
     return model.cache["laplace"]

@@ -165,7 +165,11 @@ def _kept_or_found(model: Model) -> MapResult:
     kept = read_kept(model, "map")
     if kept is not None and kept.get("position", np.empty(0)).shape == (model.dimension,):
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
-        return MapResult(position=model.unravel(jnp.asarray(kept["position"])), **numbers)
+        position = model.unravel(jnp.asarray(kept["position"]))
+        value = jax.jit(log_posterior, static_argnums=0)(density_of(model), position, model.data)
+        if math.isclose(-float(value), numbers["negative_log_posterior"], rel_tol=1e-4, abs_tol=0.1):
+            return MapResult(position=position, **numbers)
+        logger.warning("MAP of %s: kept one is of another log posterior, found anew", model.name)
     result = find_map(model)
     keep(model, "map", **{**result._asdict(), "position": flatten(result.position)})
     return result

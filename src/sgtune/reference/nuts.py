@@ -55,9 +55,9 @@ def sample_nuts(
 
     The mass matrix starts as that of the Laplace approximation; it and the step size adapt during the
     warm-up, which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
-    ``checkpoint_dir``. A call with the same arguments goes on from the last whole block, and its draws are
-    those of an uninterrupted run, bit for bit; blocks of other arguments, another posterior or other versions
-    of JAX or NumPyro are thrown away.
+    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments goes on from the last
+    whole block, and its draws are those of an uninterrupted run, bit for bit; blocks of other arguments,
+    another posterior or other versions of JAX or NumPyro are thrown away.
 
     Returns:
         one chain, as `sgtune.reference.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,

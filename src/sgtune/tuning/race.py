@@ -15,9 +15,8 @@ from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
 from sgtune.chain import thin_draws
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep
+from sgtune.lockstep import Lockstep, data_terms
 from sgtune.models.base import Model
-from sgtune.samplers import resolve_sampler
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.metrics import Metric
 
@@ -50,6 +49,13 @@ class Racer:
     def draws(self) -> np.ndarray:
         """``(n_kept, D)``."""
         return np.concatenate(self.chunks) if self.chunks else np.empty((0, 0), np.float32)
+
+    def points(self, thin: int, at_most: int) -> np.ndarray:
+        """The draws that judge it; the last one alone if that is not finite, however the others are."""
+        draws = self.draws
+        if len(draws) and not np.isfinite(draws[-1]).all():
+            return draws[-1:]
+        return thin_draws(draws, max(1, thin // self.stride), at_most)
 
     def extend(self, draws: np.ndarray, stride: int) -> None:
         """Add draws; where strides differ (both are powers of two then), the denser ones are thinned."""
@@ -101,8 +107,8 @@ class Race:
         self.gradient_evaluations = 0
         self.rows: list[dict] = []
         self.warnings: list[str] = [self.schedule.remark] if self.schedule.remark else []
-        per_step = resolve_sampler(self.sampler)[0].gradients_per_step
-        self.terms_per_step = {arm: per_step(arm.n_leapfrog) * arm.batch_size for arm in self.arms}
+        self.terms_per_step = {arm: data_terms(self.model, self.sampler, arm) for arm in self.arms}
+        self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
         self.most_kept = max(self.points, KEPT_BYTES // (4 * self.model.dimension * len(self.arms)))
 
@@ -115,16 +121,19 @@ class Race:
         self._form_groups()
         running, values = self.racers, {}
         for number, rung in enumerate(self.schedule.rungs):
+            before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
             for ensemble, members in self.groups:
                 self._advance(ensemble, members, rung.amount)
             cap = self.points * self.growth**number
-            points = [thin_draws(racer.draws, max(1, self.thin // racer.stride), cap) for racer in running]
+            points = [racer.points(self.thin, cap) for racer in running]
             judgement = self.metric(self.model, points)
             values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
             self.seconds["gradients"] += judgement.gradient_seconds
             self.seconds["discrepancy"] += judgement.metric_seconds
             self.gradient_evaluations += judgement.gradient_evaluations
+            spent = {name: seconds - before[name] for name, seconds in self.seconds.items()}
+            self.rung_seconds.append({"rung": number + 1, **spent})
             order = rank_arms(judgement.values)
             survivors = [running[i] for i in order[: rung.n_survivors]]
             self._record(number, running, points, values, survivors)
@@ -161,7 +170,7 @@ class Race:
             kept = {place: racer for place, racer in members.items() if racer.index in alive}
             # A narrower program is another program: in a short rung the pruned chains rather run on, unheeded.
             is_short = self.budget.seconds is not None and amount < WORTH_COMPILING
-            if kept and len(kept) < len(members) and not is_short:
+            if kept and len(kept) < ensemble.width and not is_short:
                 groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values()))))
             elif kept:
                 groups.append((ensemble, kept))
@@ -176,7 +185,9 @@ class Race:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, stride, _ = ensemble.advance_for(amount, self.most_kept)
+            draws, stride, log = ensemble.advance_for(amount, self.most_kept)
+            if log[0][0] > amount:  # its first step alone took longer than it had
+                draws = draws[:0]
             n_steps = ensemble.steps_done - first.steps
         else:
             n_steps = self._steps(first.arm, first.spent + amount) - first.steps
@@ -204,7 +215,7 @@ class Race:
         alive = {racer.index for racer in survivors}
         for racer, used in zip(running, points, strict=True):
             value = values[racer.index]
-            if racer.steps == 0:
+            if len(racer.draws) == 0:
                 reason = "no sample in its time"
             elif not np.isfinite(racer.draws).all():
                 reason = "diverged"

@@ -29,6 +29,7 @@ class TuningResult:
     Attributes:
         best: ``step_size``, ``batch_size``, ``n_leapfrog``.
         rows: one record per arm and rung, with the columns of ``rungs``.
+        rung_seconds: one record per rung of what is in ``seconds`` besides the total.
         seconds: ``total`` of wall clock, ``nominal`` (the budget T over all arms; None if it is not in seconds), and of
             the total ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
         steps: samples made, all arms together.
@@ -42,6 +43,7 @@ class TuningResult:
     n_data: int
     best: Arm
     rows: list[dict] = field(default_factory=list, repr=False)
+    rung_seconds: list[dict] = field(default_factory=list, repr=False)
     seconds: dict[str, float | None] = field(default_factory=dict)
     steps: int = 0
     gradient_evaluations: int = 0
@@ -64,6 +66,7 @@ class TuningResult:
             "n_data": self.n_data,
             "best": self.best._asdict(),
             "rungs": self.rows,
+            "rung_seconds": self.rung_seconds,
             "seconds": self.seconds,
             "steps": self.steps,
             "gradient_evaluations": self.gradient_evaluations,

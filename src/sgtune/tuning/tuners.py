@@ -38,7 +38,8 @@ class Settings:
         log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms.
         pruning_rate: eta of successive halving.
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
-        points: at most so many points judge an arm in the first rung, eta times as many in each later one.
+        points: at most so many points judge an arm in the first rung, eta times as many in each later one;
+            None for the tuner's own default: 500, grid 50, grid-ksd 2,000.
         score_fraction: of the data in a score (`sgtune.gradients.subset_scores`); 1 is the paper's full batch.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
@@ -51,7 +52,7 @@ class Settings:
     n_leapfrogs: tuple[int, ...] = LEAPFROGS
     pruning_rate: int = 3
     thin: int = 10
-    points: int = 500
+    points: int | None = None
     score_fraction: float = 0.1
     clock: str = "calibrated"
     batch_fraction: float = 0.1
@@ -69,6 +70,7 @@ class Tuner:
     default: Budget
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
     needs_test_data: bool = False
+    points: int = 500
 
 
 def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -117,10 +119,30 @@ TUNERS: dict[str, Tuner] = {
         Budget(steps=5_000),
         lambda settings: settings.start_noise,
         needs_test_data=True,
+        points=50,
     ),
-    "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0)),
+    "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0), points=2_000),
     "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
 }
+
+
+def _check(model: Model, tuner: str, budget: Budget, settings: Settings) -> None:
+    """What must hold between a model, a tuner and its settings, or an `InputError`."""
+    check_choice("clock", settings.clock, ("calibrated", "wall"))
+    if settings.clock == "wall" and budget.seconds is None:
+        raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
+    if settings.points is not None:
+        check_integer("points", settings.points, at_least=1)
+    check_integer("thin", settings.thin, at_least=1)
+    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
+    check_number("start_noise", settings.start_noise, at_least=0)
+    if TUNERS[tuner].needs_test_data:
+        if model.test_data is None or model.predict is None:
+            raise InputError(
+                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
+            )
+        if model.task != "classification":
+            raise InputError(f"tuner: {tuner!r} scores classes; {model.name!r} has task={model.task!r}")
 
 
 def tune(
@@ -151,19 +173,9 @@ def tune(
     check_choice("tuner", tuner, TUNERS)
     check_integer("seed", seed, at_least=0)
     settings = settings or Settings()
-    check_choice("clock", settings.clock, ("calibrated", "wall"))
-    check_integer("points", settings.points, at_least=1)
-    check_integer("thin", settings.thin, at_least=1)
-    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
-    check_number("start_noise", settings.start_noise, at_least=0)
     method = TUNERS[tuner]
     budget = check_budget(method.default if budget is None else budget)
-    if settings.clock == "wall" and budget.seconds is None:
-        raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
-    if method.needs_test_data and (model.test_data is None or model.predict is None):
-        raise InputError(
-            f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
-        )
+    _check(model, tuner, budget, settings)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None:
         seconds = dict.fromkeys(("sampling", "gradients", "discrepancy", "compilation", "nominal"), 0.0)
@@ -185,7 +197,7 @@ def tune(
         metric=method.metric(seed, settings),
         cost=cost,
         clock=settings.clock,
-        points=settings.points,
+        points=method.points if settings.points is None else settings.points,
         thin=settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep(
@@ -202,6 +214,7 @@ def tune(
         n_data=model.n_data,
         best=winner.arm,
         rows=race.rows,
+        rung_seconds=race.rung_seconds,
         seconds={"total": perf_counter() - began, "nominal": nominal, **race.seconds},
         steps=sum(racer.steps for racer in race.racers),
         gradient_evaluations=race.gradient_evaluations,
