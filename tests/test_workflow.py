@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sgtune.errors import DataError
 from sgtune.reference.draws import read_draws
+from sgtune.workflow import publish, show_results
 
 ROOT = Path(__file__).parent.parent
 TIMED = {"calibrate_cost", "tune_sampler", "evaluate_sampler"}
@@ -211,3 +214,25 @@ def test_a_bad_configuration_is_one_line_before_any_work():
     assert "mamba-kds" in lines[0]
     assert "mamba-ksd" in lines[0]
     assert "Traceback" not in done.stderr
+
+
+def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
+    shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
+    readme = shutil.copy(ROOT / "README.md", tmp_path / "README.md")
+    show_results(Path(readme), tmp_path / "results/published")
+    assert Path(readme).read_text() == (ROOT / "README.md").read_text()
+
+
+def test_published_files_are_those_of_the_manifest(tmp_path):
+    published = ROOT / "results/published"
+    publish(published / "manifest.json", tmp_path / "again")
+    names = {
+        str(path.relative_to(tmp_path / "again"))
+        for path in (tmp_path / "again").rglob("*")
+        if path.is_file()
+    }
+    assert names == {str(path.relative_to(published)) for path in published.rglob("*") if path.is_file()}
+    (tmp_path / "again/tables/table1.md").write_text("another")
+    with pytest.raises(DataError, match=r"table1\.md"):
+        publish(tmp_path / "again/manifest.json", tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
