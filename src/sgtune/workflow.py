@@ -20,6 +20,7 @@ __all__ = [
     "Job",
     "artifact_files",
     "job",
+    "offer_package_to_jobs",
     "open_log",
     "publish",
     "settings_of",
@@ -59,6 +60,12 @@ def settings_of(config: dict, kind: str, tuner: str | None = None) -> dict:
     if kind in ("tuning", "evaluation"):
         sections = (*sections, "grids", TUNER_SECTIONS[tuner])
     return {section: config[section] for section in sorted(set(sections))}
+
+
+def offer_package_to_jobs() -> None:
+    """An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here."""
+    here = str(Path(__file__).parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
 
 
 def tuning_arguments(settings: dict, model: str, tuner: str) -> dict:

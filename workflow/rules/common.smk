@@ -1,19 +1,12 @@
 """Validation of the configuration, names and paths that all rules share."""
 
-import os
-from pathlib import Path
-
-import sgtune
 from sgtune.artifacts import REQUIRES
 from sgtune.config import exit_unless_valid
-from sgtune.workflow import settings_of
+from sgtune.workflow import offer_package_to_jobs, settings_of
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 
-# An environment of --sdm conda holds what sgtune depends on, and finds sgtune itself where it is found here.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(Path(sgtune.__file__).parents[1]), os.environ.get("PYTHONPATH")])
-)
+offer_package_to_jobs()
 
 # A resource without a limit is ignored in a local run, and then untimed jobs would run beside timed ones. The limit is
 # set here and not in a profile, because --resources and --default-resources replace a profile's.
