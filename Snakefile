@@ -19,18 +19,19 @@ include: "workflow/rules/artifacts.smk"
 report: "workflow/report/report.rst"
 
 
-localrules:
-    all,
-    logistic,
-
-
 rule all:
     default_target: True
     input:
         ARTIFACTS,
         rules.describe_run.output,
+    localrule: True
 
 
-rule logistic:
-    input:
-        ARTIFACTS,
+for model in MODELS:
+
+    rule:
+        name:
+            model
+        input:
+            study_of(model),
+        localrule: True

@@ -8,31 +8,34 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import jinja2
-import numpy as np
-import pandas as pd
 import pytest
-from artifact_records import N_DATA, PROVENANCE, SAMPLERS, TUNERS, WORKFLOW, make_records, write_records
+from artifact_records import (
+    MODELS,
+    PROVENANCE,
+    SAMPLERS,
+    TUNERS,
+    WORKFLOW,
+    make_records,
+    make_tables,
+    studied,
+)
 
-from sgtune.artifacts import FIGURES, REQUIRES, TABLES, make_table
-from sgtune.artifacts.comparisons import regret_cells
-from sgtune.artifacts.layout import Cell, format_number, mark_best
+from sgtune.artifacts import FIGURES, FORMS, MODEL_OF, REQUIRES, TABLES, category_of, make_table, requested
+from sgtune.artifacts.layout import Cell, format_number, lay_out, mark_best
 from sgtune.artifacts.provenance import collect, summarise
 from sgtune.artifacts.records import KINDS, load_records
-from sgtune.artifacts.writers import to_markdown
+from sgtune.artifacts.writers import to_html, to_markdown
 from sgtune.errors import DataError, InputError
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
-def made(request, tmp_path_factory):
-    """Every table of a run, and the files it was made from."""
-    folder = tmp_path_factory.mktemp("run")
-    paths = write_records(make_records(request.param), folder)
-    for name in TABLES:
-        make_table(name, paths, **{kind: folder / f"{name}.{kind}" for kind in ("csv", "md", "html")})
-    return folder, paths
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_tables(3, tmp_path_factory.mktemp("run"))
 
 
 class Body(HTMLParser):
@@ -111,122 +114,39 @@ def test_csv_markdown_and_html_print_the_same(made, name):
     assert [(cell.strip("*"), cell.startswith("**")) for cell in printed] == tidy
 
 
-def test_table1_holds_mean_and_sd_of_the_replicates_and_names_the_diverged(made):
-    folder, paths = made
-    table = pd.read_csv(folder / "table1.csv").set_index(["tuner", "metric", "sampler"])
-    assert len(table) == 5 * 2 * 6
-    record = next(
-        r for r in load_records(paths)["evaluation"] if (r["sampler"], r["tuner"]) == ("sgld", "grid")
-    )
-    errors = np.array([100 * row["relative_sd_error"] for row in record["table"]])
-    cell = table.loc["grid", "relative_sd_error_x100", "sgld"]
-    assert cell["value"] == pytest.approx(errors.mean(), rel=1e-12)
-    assert cell["replicates"] == errors.size
-    if errors.size > 1:
-        assert cell["sd"] == pytest.approx(errors.std(ddof=1), rel=1e-12)
-        assert table.loc["grid", "ksd", "sghmc-cv"]["shown"].endswith("(2/3)")
-    else:
-        assert math.isnan(cell["sd"])
-        assert "±" not in cell["shown"]
-    assert table.loc["heuristic", "ksd", "sghmc"]["shown"] == "diverged"
-    assert table.groupby(["metric", "sampler"])["best"].sum().eq(1).all()
+@pytest.mark.parametrize("name", REQUIRES)
+def test_an_artifact_without_its_records_says_which_are_missing(name):
+    maker, full = (TABLES | FIGURES)[name], make_records(1)
+    for kind in REQUIRES[name]:
+        with pytest.raises(DataError, match=f"{name}: no {kind} records; it is made from at least one"):
+            maker(full | {kind: []})
+    if MODEL_OF[name]:
+        others = make_records(1, tuple(set(MODELS) - {MODEL_OF[name]}))
+        with pytest.raises(DataError, match=f"{name}: no {REQUIRES[name][0]} records"):
+            maker(others)
 
 
-def test_a_tuner_that_was_not_run_has_no_row_and_a_missing_run_a_dash():
-    records = make_records(1)
-    records["evaluation"] = [
-        record
-        for record in records["evaluation"]
-        if record["tuner"] != "mamba-fssd" and (record["tuner"], record["sampler"]) != ("grid", "sgld")
+def test_several_models_have_a_heading_each():
+    table = TABLES["regret"](make_records(1))
+    assert table.stub == ("Model", "Tuner", "Metric")
+    page = to_html(table, "footer")
+    headings = re.findall(r'colspan="8">([^<]*)<', page)
+    assert headings == ["Logistic regression", "PMF", "Neural network"]
+    assert page.index("Logistic regression") < page.index("Regret in ξ(σ̂)") < page.index("Neural network")
+    assert TABLES["regret"](make_records(1, ("pmf",))).stub == ("Tuner", "Metric")
+
+
+def test_columns_of_two_levels_stand_in_order_and_blanks_are_dashes():
+    cells = [
+        Cell("logistic", sampler, "grid", "ksd", 1.0, detail=detail)
+        for sampler, detail in [("sgnht", "ours"), ("sgld", "ours"), ("sgld", "paper")]
     ]
-    table = TABLES["table1"](records)
-    assert [row.labels[0] for row in table.rows[::2]] == [
-        "MAMBA-KSD",
-        "Grid",
-        "Heuristic",
-        "MAMBA-KSD scaled",
-    ]
-    assert [cell.shown for cell in table.rows[2].cells].count("–") == 1
-    with pytest.raises(DataError, match="table1: no evaluation records"):
-        TABLES["table1"]({"evaluation": []})
-
-
-def test_several_models_get_a_column_of_their_own():
-    table = TABLES["table6"](make_records(1, models=("pmf", "logistic")))
-    assert table.stub == ("Model", "Sampler", "Metric")
-    assert (table.rows[0].labels[0], table.rows[-1].labels[0]) == ("Logistic regression", "PMF")
-
-
-def test_table4_and_5_say_what_was_tuned_and_chosen(made):
-    folder, _paths = made
-    tuned = pd.read_csv(folder / "table4.csv").set_index(["sampler", "tuner"])["shown"]
-    assert tuned["sgld", "mamba-ksd"] == "h, n (16)"
-    assert tuned["sghmc", "grid"] == "h, L (8)"
-    assert tuned["sgnht", "heuristic"] == "fixed"
-    chosen = pd.read_csv(folder / "table5.csv").set_index(["sampler", "tuner", "metric"])["value"]
-    assert chosen["sgld", "heuristic", "log10_step_size"] == pytest.approx(-math.log10(N_DATA))
-    assert chosen["sghmc", "heuristic", "batch_percent"] == pytest.approx(10)
-    assert chosen.xs("n_leapfrog", level="metric").size == 2 * len(TUNERS)
-
-
-def test_regret_is_the_error_of_the_chosen_arm_over_the_smallest():
-    records = make_records(1)
-    cells = {(cell.sampler, cell.tuner, cell.metric): cell for cell in regret_cells(records)}
-    assert all(c.value >= 1 for (_, t, m), c in cells.items() if m == "regret" and t != "heuristic")
-    for sweep in records["sweep"]:
-        errors = [row["relative_sd_error"] for row in sweep["rows"] if not row["is_heuristic"]]
-        smallest = min(error for error in errors if error is not None)
-        expected = None if sweep["sampler"] == "sghmc" else 0.3 / smallest
-        assert cells[sweep["sampler"], "heuristic", "regret"].value == expected
-        oracle = cells[sweep["sampler"], "oracle", "relative_sd_error_x100"]
-        assert oracle.value == pytest.approx(100 * smallest)
-    assert cells["sghmc", "heuristic", "regret"].shown == "diverged"
-
-
-def sweep_of(errors, heuristic):
-    rows = [
-        {
-            "step_size": 10.0**-i,
-            "batch_size": 8,
-            "n_leapfrog": None,
-            "relative_sd_error": e,
-            "is_heuristic": False,
-        }
-        for i, e in enumerate(errors)
-    ]
-    arm = {"step_size": 0.5, "batch_size": 8, "n_leapfrog": None, "is_heuristic": True}
-    rows.append(arm | {"relative_sd_error": heuristic})
-    return {"model": "logistic", "sampler": "sgld", "rows": rows}
-
-
-@pytest.mark.parametrize(
-    ("tuner", "step_size", "shown"),
-    [
-        ("grid", 1.0, "diverged"),
-        ("grid", float(np.float32(0.1)), "2.00"),
-        ("grid", 0.01, "1.00"),
-        ("grid", 0.03, "–"),
-        ("heuristic", 0.5, "0.500"),
-    ],
-)
-def test_regret_by_hand(tuner, step_size, shown):
-    best = {"step_size": step_size, "batch_size": 8, "n_leapfrog": None}
-    tuning = {"model": "logistic", "sampler": "sgld", "tuner": tuner, "best": best}
-    cells = regret_cells({"tuning": [tuning], "sweep": [sweep_of([None, 0.4, 0.2], 0.1)]})
-    assert cells[0].shown == shown
-    assert cells[-1].value == pytest.approx(20)
-
-
-def test_tuning_time_is_compared_with_mamba(made):
-    folder, _paths = made
-    table = (
-        pd.read_csv(folder / "tuning_time.csv")
-        .set_index(["tuner", "metric", "sampler"])["value"]
-        .sort_index()
-    )
-    assert np.allclose(table["mamba-ksd", "wall_ratio"], 1)
-    seconds = table["grid", "wall_seconds"] / table["mamba-ksd", "wall_seconds"]
-    assert np.allclose(table["grid", "wall_ratio"], seconds)
+    cells.append(replace(cells[0], tuner="mamba-ksd"))
+    names = {"name": "t", "title": "", "caption": "", "stub": {"tuner": "Who"}}
+    table = lay_out(cells, **names, rows=("tuner",), columns=("sampler", "detail"))
+    assert table.columns == (("SGLD", "ours"), ("SGLD", "paper"), ("SGNHT", "ours"))
+    assert table.stub == ("Who",)
+    assert [[cell.shown for cell in row.cells] for row in table.rows] == [["–", "–", "1.00"], ["1.00"] * 3]
 
 
 def test_provenance_names_machine_versions_and_seconds():
@@ -253,8 +173,9 @@ def test_summary_holds_every_distinct_value():
 
 def test_tables_carry_the_provenance_of_their_own_records_only(made):
     folder, _paths = made
-    sidecar = json.loads((folder / "table1.json").read_text())
-    assert sidecar["sources"]["files"] == len(SAMPLERS) * len(TUNERS)
+    for name, tuners in (("table1", len(TUNERS["logistic"]) - 1), ("table6", len(TUNERS["logistic"]))):
+        sidecar = json.loads((folder / f"{name}.json").read_text())
+        assert sidecar["sources"]["files"] == len(SAMPLERS) * tuners
     assert (sidecar["provenance"]["run"], sidecar["provenance"]["seed"]) == ("quick", 7)
     for kind in ("md", "html"):
         assert "seed 7 · commit 0123456789 ·" in (folder / f"table1.{kind}").read_text()
@@ -263,14 +184,61 @@ def test_tables_carry_the_provenance_of_their_own_records_only(made):
 def test_html_and_markdown_escape_what_they_print():
     records = make_records(1)
     for record in records["evaluation"]:
-        record["model"] = "a|<b>"
-    records["evaluation"][0]["model"] = "other"
-    assert "A\\|<B>" in to_markdown(TABLES["table6"](records), "footer")
+        record["tuner"] = "a|<b>"
+    table = TABLES["table6"](records)
+    assert "A\\|<B>" in to_markdown(table, "footer")
+    assert "A|&lt;B&gt;" in to_html(table, "footer")
 
 
 def test_registries_agree():
     assert REQUIRES.keys() == TABLES.keys() | FIGURES.keys()
+    assert {name for name, form in FORMS.items() if form == "figure"} == FIGURES.keys()
+    assert set(FORMS.values()) == {"table", "figure"}
     assert {kind for kinds in REQUIRES.values() for kind in kinds} <= set(KINDS)
+    assert set(MODEL_OF.values()) == {*MODELS, None}
+
+
+def test_a_run_of_everything_requests_everything():
+    assert set(requested(studied(), MODELS)) == set(REQUIRES)
+
+
+OF_ALL = {"table4", "tuning_time", "regret", "figure1", "figure2", "regret_dots"}
+
+
+@pytest.mark.parametrize(
+    ("triples", "referenced", "own"),
+    [
+        (
+            [("logistic", "sgld", "grid-ksd")],
+            ("logistic",),
+            {"published_comparison", "widths", "table5", "table6", "figure3", "figure3_scaled"},
+        ),
+        (
+            studied(("pmf",)),
+            (),
+            {"published_comparison", "table2", "table7", "table8", "figure4", "figure4_scaled"},
+        ),
+        (
+            [("bnn", "sgld", "mamba-ece")],
+            (),
+            {"table3", "table9", "table10", "figure5", "ood", "ood_entropy"},
+        ),
+    ],
+)
+def test_a_run_requests_what_it_can_make_and_nothing_else(triples, referenced, own):
+    assert set(requested(triples, referenced)) == OF_ALL | own
+    records = make_records(1, (triples[0][0],))
+    for kind in ("tuning", "evaluation"):
+        any_tuner = {record["sampler"]: record for record in records[kind]}
+        records[kind] = [any_tuner[sampler] | {"tuner": tuner} for _, sampler, tuner in triples]
+    for name in requested(triples, referenced):
+        (TABLES | FIGURES)[name](records)
+
+
+def test_reports_list_artifacts_under_their_model():
+    assert category_of(SimpleNamespace(table="table8")) == "PMF"
+    assert category_of(SimpleNamespace(figure="figure5")) == "Neural network"
+    assert category_of(SimpleNamespace(figure="figure1")) == "All models"
 
 
 @pytest.mark.parametrize(("wildcard", "names"), [("table", TABLES), ("figure", FIGURES)])

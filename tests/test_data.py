@@ -92,7 +92,7 @@ def test_missing_truncated_and_changed_files_are_refused(small_dir, tmp_path):
             {"train_inputs": np.full((200, 3), np.nan, np.float32)},
             "train_inputs holds values that are not finite",
         ),
-        ({"test_targets": np.full(100, 2, np.uint8)}, "test_targets holds 2; expected 0 and 1"),
+        ({"test_targets": np.full(100, 2, np.uint8)}, "test_targets holds 2; expected 0 to 1"),
         ({"train_inputs": np.zeros((200, 4), np.float32)}, r"\(200, 4\); expected float32 \(200, 3\)"),
         ({"train_inputs": np.zeros((200, 3))}, "float64"),
         ({"test_inputs": None}, "expected .*test_inputs"),

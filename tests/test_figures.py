@@ -6,30 +6,36 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from artifact_records import PROVENANCE, make_records, write_records
+from artifact_records import OOD_MISSING, PROVENANCE, SAMPLERS, make_records, write_records
 
 from sgtune.artifacts import FIGURES, make_figure
 from sgtune.artifacts.figures import curve
+from sgtune.artifacts.labels import TUNERS
+from sgtune.artifacts.style import tuner_style
 from sgtune.errors import DataError
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
-def made(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Every figure of a run, and the files it was made from."""
     folder = tmp_path_factory.mktemp("run")
-    paths = write_records(make_records(request.param), folder)
+    paths = write_records(make_records(3), folder)
     for name in FIGURES:
         make_figure(name, paths, svg=folder / f"{name}.svg", pdf=folder / f"{name}.pdf")
     return folder, paths
 
 
 LABELS = {
-    "figure1": {"KSD", "FSSD", "KSD scaled", "full-batch, all samples", "stochastic, thinned samples"},
-    "figure2": {"KSD", "FSSD", "KSD scaled", "full-batch, thinned samples", "stochastic, all samples"},
+    "figure1": {"PMF", "KSD", "FSSD", "KSD scaled", "full-batch, all samples", "stochastic, thinned samples"},
+    "figure2": {"Neural network", "FSSD", "full-batch, thinned samples", "stochastic, all samples"},
     "figure3": {"SGLD", "SGHMC-CV", "run time (s)", "KSD", "MAMBA-KSD scaled", "Heuristic: not finite"},
     "figure3_scaled": {"SGNHT", "SGNHT-CV", "run time (s)", "KSD scaled", "Grid-KSD"},
-    "widths": {"KSD", "FSSD", "exact draws", "coordinates scaled by the posterior", "lowest value"},
-    "regret_dots": {"SGLD", "SGNHT-CV", "diverged", "MAMBA-FSSD", "Heuristic"},
+    "figure4": {"SGLD", "SGHMC-CV", "run time (s)", "KSD", "MAMBA-KSD scaled", "Heuristic: not finite"},
+    "figure4_scaled": {"SGNHT", "SGNHT-CV", "run time (s)", "KSD scaled", "Grid"},
+    "figure5": {"SGNHT", "run time (s)", "ECE (%)", "MAMBA-KSD, smaller grid", "Heuristic: not finite"},
+    "widths": {"PMF", "exact draws", "coordinates scaled by the posterior", "lowest value"},
+    "regret_dots": {"SGLD", "SGNHT-CV", "diverged", "MAMBA-FSSD", "Heuristic", "Regret in ECE"},
+    "ood_entropy": {"Density on the test set", "Density on Fashion-MNIST", "AUROC", "Heuristic: not finite"},
 }
 
 
@@ -48,18 +54,92 @@ def test_figures_have_their_labels_and_provenance_and_repeat(made, name, tmp_pat
         assert (tmp_path / f"again.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
 
 
-def test_figures_of_several_models_and_of_nothing_finite():
-    records = make_records(1, models=("logistic", "pmf"))
-    assert len(FIGURES["figure1"](records).axes) == 6
-    with pytest.raises(DataError, match="logistic, pmf; it shows one model"):
-        FIGURES["figure3"](records)
+def texts(figure):
+    return [text.get_text() for axis in figure.axes for text in axis.texts]
+
+
+def test_discrepancies_have_a_column_per_model_and_a_row_per_discrepancy():
+    three, one = make_records(1), make_records(1, ("pmf",))
+    for name in ("figure1", "figure2"):
+        axes = FIGURES[name](three).axes
+        assert [axis.get_title() for axis in axes[:3]] == ["Logistic regression", "PMF", "Neural network"]
+        assert [axis.get_ylabel() for axis in axes[::3]] == ["KSD", "FSSD", "KSD scaled"]
+        assert [axis.get_title() for axis in FIGURES[name](one).axes] == ["KSD", "FSSD", "KSD scaled"]
+
+
+def test_panels_without_a_finite_value_say_so():
     lost = make_records(1)
     for record in lost["evaluation"]:
-        record["curves"] = [row | {"ksd": None} for row in record["curves"]]
+        record["curves"] = [row | {"ksd": None, "ece": None} for row in record["curves"]]
     for row in lost["estimates"][0]["rows"]:
         row.update(ksd=None, fssd=None, ksd_scaled=None)
-    for name in ("figure1", "figure2", "figure3"):
-        FIGURES[name](lost).canvas.draw()
+    for name, n_empty in {"figure1": 3, "figure2": 3, "figure3": 6, "figure4": 6, "figure5": 6}.items():
+        figure = FIGURES[name](lost)
+        assert texts(figure).count("no finite value") == n_empty
+        figure.canvas.draw()
+    assert "no finite value" not in texts(FIGURES["figure4_scaled"](lost))
+
+
+def test_a_metric_without_values_in_some_curves_is_named_in_its_panel():
+    records = make_records(1, ("bnn",))
+    for record in records["evaluation"]:
+        if record["tuner"] == "grid":
+            record["curves"] = [
+                {key: value for key, value in row.items() if key != "ece"} for row in record["curves"]
+            ]
+    notes = texts(FIGURES["figure5"](records))
+    assert sum("Grid: not finite" in note for note in notes) == len(SAMPLERS)
+
+
+def test_ece_curves_are_in_percent():
+    records = make_records(1, ("bnn",))
+    record = next(r for r in records["evaluation"] if (r["sampler"], r["tuner"]) == ("sgld", "grid"))
+    lines = {line.get_label(): line for line in FIGURES["figure5"](records).axes[0].lines}
+    assert lines["Grid"].get_ydata()[0] == pytest.approx(100 * record["curves"][0]["ece"])
+
+
+def test_regret_has_a_panel_per_model_and_says_where_it_was_not_computed():
+    records = make_records(1)
+    for sweep in records["sweep"]:
+        if sweep["model"] == "bnn":
+            sweep["rows"] = [row | {"ece": None} for row in sweep["rows"]]
+    figure = FIGURES["regret_dots"](records)
+    assert [axis.get_title() for axis in figure.axes] == ["Logistic regression", "PMF", "Neural network"]
+    assert [text.get_text() for text in figure.axes[2].texts] == ["not computed"]
+    assert "not computed" not in [text.get_text() for axis in figure.axes[:2] for text in axis.texts]
+
+
+def test_entropy_densities_are_means_over_the_replicates_and_auroc_a_dot_per_tuner():
+    records = make_records(3)
+    figure = FIGURES["ood_entropy"](records)
+    assert len(figure.axes) == 3 * len(SAMPLERS)
+    record = next(r for r in records["evaluation"] if r["model"] == "bnn")
+    accounts = [row["ood"] for row in record["table"]]
+    drawn = figure.axes[1].patches[0].get_data()
+    assert np.allclose(drawn.values, np.mean([account["histogram_ood"] for account in accounts], axis=0))
+    assert np.allclose(drawn.edges, accounts[0]["edges"])
+    dots = {dot.get_label(): dot.lines[0].get_xdata()[0] for dot in figure.axes[2].containers}
+    assert dots["MAMBA-KSD"] == pytest.approx(np.mean([account["auroc"] for account in accounts]))
+
+
+def test_entropy_figure_says_why_there_is_nothing_and_refuses_different_bins():
+    records = make_records(1, ("bnn",))
+    for record in records["evaluation"]:
+        record["table"] = [row | {"ood": OOD_MISSING} for row in record["table"]]
+    words = " ".join(text.get_text() for text in FIGURES["ood_entropy"](records).texts)
+    assert "Fashion-MNIST is missing (no source of it answered)" in words.replace("\n", " ")
+    records = make_records(2, ("bnn",))
+    records["evaluation"][0]["table"][1]["ood"]["edges"] = [0.0, 1.0]
+    with pytest.raises(DataError, match="ood_entropy: replicates of sgld have histograms of different bins"):
+        FIGURES["ood_entropy"](records)
+
+
+def test_every_tuner_has_a_look_of_its_own():
+    looks = {
+        (style["color"], style["marker"], style["markerfacecolor"])
+        for style in (tuner_style(tuner) for tuner in TUNERS if tuner != "oracle")
+    }
+    assert len(looks) == len(TUNERS) - 1
 
 
 def test_curves_are_means_over_the_replicates_that_are_finite():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import jax
 import numpy as np
 
 from sgtune.arm import Arm
@@ -18,7 +19,7 @@ __all__ = ["Chain", "evenly_spaced", "sample", "thin_draws"]
 PyTree = Any
 
 KEPT_BYTES = 512 * 2**20
-"""A chain keeps at most this many bytes of draws; beyond it every second one is dropped, again and again."""
+"""A chain keeps at most this many bytes of draws."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Chain:
         stride: steps between kept draws.
         n_samples: samples (steps) that the chain made.
         seconds: wall seconds of sampling, without compilation.
-        clock: (seconds, kept draws so far) at the end of each chunk; empty for budgets that are not in seconds.
+        clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
         diverged: whether the chain left the finite numbers.
     """
 
@@ -53,9 +54,13 @@ class Chain:
         model = model or self.model
         return from_matrix(model, scores(model, self.draws))
 
+    def made_by(self, seconds: float) -> int:
+        """How many samples the chain had made ``seconds`` after its start (0 without a clock)."""
+        return max((steps for at, steps in self.clock if at <= seconds), default=0)
+
     def kept_by(self, seconds: float) -> int:
         """How many of the kept draws the chain had made ``seconds`` after its start (0 without a clock)."""
-        return max((kept for at, kept in self.clock if at <= seconds), default=0)
+        return self.made_by(seconds) // self.stride
 
     def thinned(self, thin: int, at_most: int) -> np.ndarray:
         """The points that judge the chain: every ``thin``-th sample, at most ``at_most`` (`thin_draws`)."""
@@ -90,6 +95,7 @@ def sample(
     replicate: int | str = 0,
     position: PyTree | None = None,
     centre: PyTree | None = None,
+    kept_draws: int | None = None,
     **hyperparameters: float,
 ) -> Chain:
     """Run one chain of ``sampler`` for ``budget``.
@@ -104,6 +110,8 @@ def sample(
         replicate: another name gives another chain of the same seed.
         position: the start; the MAP unless given.
         centre: of the control variates; the MAP unless given.
+        kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
+            that of the kept draws.
         hyperparameters: the sampler's others, such as ``friction``.
 
     Raises:
@@ -111,6 +119,9 @@ def sample(
     """
     check_integer("seed", seed, at_least=0)
     check_budget(budget)
+    most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
+    if kept_draws is not None:
+        most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
     ensemble = Lockstep(
         model,
         sampler,
@@ -121,14 +132,13 @@ def sample(
         centre=centre,
         overrides=hyperparameters,
     )
-    return run_chain(ensemble, budget)
+    return run_chain(ensemble, budget, most_kept)
 
 
-def run_chain(ensemble: Lockstep, budget: Budget) -> Chain:
-    """The first chain of ``ensemble`` for ``budget``."""
+def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
+    """The first chain of ``ensemble`` for ``budget``, with at most ``most_kept`` of its draws."""
     model, arm = ensemble.model, ensemble.arms[0]
     gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
-    most_kept = max(100, KEPT_BYTES // (4 * model.dimension))
     clock: list[tuple[float, int]] = []
     if budget.seconds is not None:
         draws, stride, clock = ensemble.advance_for(budget.seconds, most_kept)
@@ -150,6 +160,7 @@ def run_chain(ensemble: Lockstep, budget: Budget) -> Chain:
         stride=stride,
         n_samples=ensemble.steps_done,
         seconds=seconds,
-        diverged=not bool(np.isfinite(draws[-1]).all()),
+        # Steps after the last kept draw count, too.
+        diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
         clock=clock,
     )

@@ -15,10 +15,11 @@ from pathlib import Path
 from jsonschema import ValidationError
 
 from sgtune.errors import InputError
+from sgtune.settings import FACTS, model_settings
 
 __all__ = [
+    "allowed",
     "check_config",
-    "describe_keys",
     "exit_unless_valid",
     "fingerprint",
     "validate_config",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 RESERVED_RUNS = {"published": "results/published/ is the tracked copy of a finished run"}
+
+NEED_CLASSES = ("mamba-ece", "mamba-mce", "mamba-accuracy", "mamba-log-loss")
+"""Tuners that judge by predicted classes."""
 
 
 def exit_unless_valid(config: dict, schema: str | Path) -> None:
@@ -96,9 +100,12 @@ def check_config(config: Mapping) -> None:
             f"run: {config['run']!r} is not allowed; it must be another name: {RESERVED_RUNS[config['run']]}"
         )
 
-    widths = config["widths"]["widths"]
-    if 1 not in widths:
-        raise InputError(f"widths.widths: {widths!r} is not allowed; it must contain 1, the exact draws")
+    mirror = config["data"]["mirror"]
+    if mirror is not None and not Path(mirror).is_dir():
+        raise InputError(
+            f"data.mirror: {mirror!r} is not allowed; it must be null or a folder; "
+            f"{str(Path(mirror).absolute())!r} is none"
+        )
 
     logistic = config["data"]["logistic"]
     if not logistic["n_train"] < logistic["n_rows"]:
@@ -107,23 +114,64 @@ def check_config(config: Mapping) -> None:
             f"it must be < data.logistic.n_rows = {logistic['n_rows']}, to leave rows for the test set"
         )
 
-    reference = config["reference"]
-    if reference["n_draws"] % reference["chains"]:
+    for model in config["models"]:
+        check_model(config, model)
+
+
+def check_model(config: Mapping, model: str) -> None:
+    """What must hold within the settings of ``model``, wherever they stand (`check_config`)."""
+    settings = model_settings(config, model)
+
+    def key(*path: str) -> str:
+        part = config["per_model"].get(model, {})
+        for name in path:
+            part = part.get(name, {}) if isinstance(part, Mapping) else {}
+        return dotted(path) if part == {} else dotted(("per_model", model, *path))
+
+    for i, tuner in enumerate(settings["tuners"]):
+        if tuner in NEED_CLASSES and FACTS[model].task != "classification":
+            raise InputError(
+                f"{key('tuners')}[{i}]: {tuner!r} is not allowed for {model}, which is not a classifier; "
+                f"it must be none of: {', '.join(NEED_CLASSES)}"
+            )
+
+    widths = settings["widths"]["widths"]
+    if 1 not in widths:
         raise InputError(
-            f"reference.n_draws: {reference['n_draws']} is not allowed; "
-            f"it must be a multiple of reference.chains = {reference['chains']}"
+            f"{key('widths', 'widths')}: {widths!r} is not allowed; it must contain 1, the exact draws"
         )
 
-    n_data = {"logistic": logistic["n_train"]}
-    for model in config["models"]:
-        for i, fraction in enumerate(config["grids"][model]["batch_fractions"]):
-            check_fraction(f"grids.{model}.batch_fractions[{i}]", fraction, n_data[model])
-        for section in ("grid", "heuristic", "estimates"):
-            check_fraction(f"{section}.batch_fraction", config[section]["batch_fraction"], n_data[model])
+    reference = settings["reference"]
+    if reference["n_draws"] % reference["chains"]:
+        raise InputError(
+            f"{key('reference', 'n_draws')}: {reference['n_draws']} is not allowed; "
+            f"it must be a multiple of {key('reference', 'chains')} = {reference['chains']}"
+        )
 
-    budgets = config["evaluation"]["curves"]["seconds"]
+    if not reference["nuts"] and not settings["sweep"]["prediction_draws"]:
+        raise InputError(
+            f"{key('sweep', 'prediction_draws')}: 0 is not allowed for {model}, which has no reference; "
+            "it must be >= 1, or nothing judges the arms"
+        )
+
+    smaller = settings["grids"].get("smaller", {})
+    if smaller.get("samplers") and "log10_step_sizes" not in smaller:
+        raise InputError(
+            f"grids.{model}.smaller.log10_step_sizes: missing; it must be a list of the step sizes for "
+            f"{', '.join(smaller['samplers'])}"
+        )
+
+    n_data = FACTS[model].n_data(settings["data"][model])
+    for i, fraction in enumerate(settings["grids"]["batch_fractions"]):
+        check_fraction(f"grids.{model}.batch_fractions[{i}]", fraction, n_data)
+    for section in ("grid", "heuristic", "estimates"):
+        check_fraction(key(section, "batch_fraction"), settings[section]["batch_fraction"], n_data)
+
+    budgets = settings["evaluation"]["curves"]["seconds"]
     if any(later <= earlier for earlier, later in pairwise(budgets)):
-        raise InputError(f"evaluation.curves.seconds: {budgets!r} is not allowed; it must ascend")
+        raise InputError(
+            f"{key('evaluation', 'curves', 'seconds')}: {budgets!r} is not allowed; it must ascend"
+        )
 
 
 def check_fraction(key: str, fraction: float, n_data: int) -> None:
@@ -150,50 +198,24 @@ def fingerprint(section: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def describe_keys(schema: Mapping) -> str:
-    """The keys of the schema as Markdown tables, one per section."""
-    top = {name: entry for name, entry in schema["properties"].items() if entry.get("type") != "object"}
-    parts = [table(top, "")]
-    for key, entry in sections(schema):
-        plain = {name: child for name, child in entry["properties"].items() if child.get("type") != "object"}
-        parts.append(f"### `{key}`\n\n{entry['description']}" + (f"\n\n{table(plain, key)}" if plain else ""))
-    return "\n\n".join(parts) + "\n"
-
-
-def sections(schema: Mapping, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping]]:
-    for name, entry in schema["properties"].items():
-        if entry.get("type") == "object":
-            yield ".".join([*path, name]), entry
-            yield from sections(entry, (*path, name))
-
-
-def table(entries: Mapping[str, Mapping], section: str) -> str:
-    rows = ["| key | meaning | unit | allowed | default |", "| --- | --- | --- | --- | --- |"]
-    for name, entry in entries.items():
-        key = f"{section}.{name}" if section else name
-        unit = entry.get("unit", entry.get("items", {}).get("unit", ""))
-        default = f"`{yaml_value(entry['default'])}`" if "default" in entry else "none: give one"
-        rows.append(
-            " | ".join([f"| `{key}`", entry["description"].strip(), unit, allowed(entry), f"{default} |"])
-        )
-    return "\n".join(rows)
-
-
-def yaml_value(value: object) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-
-
 def allowed(schema: Mapping) -> str:
     """What a schema entry allows, in words."""
     if "enum" in schema:
         return "one of: " + ", ".join(map(str, schema["enum"]))
+    if isinstance(schema["type"], list):
+        return f"null or {allowed({**schema, 'type': schema['type'][0]})}"
+    if schema["type"] == "boolean":
+        return "true or false"
     if schema["type"] == "array":
-        return f"a list without repeats, of {schema['minItems']} or more, each {allowed(schema['items'])}"
+        least = f", of {schema['minItems']} or more" if schema["minItems"] else ""
+        return f"a list without repeats{least}, each {allowed(schema['items'])}"
     if schema["type"] == "object":
         return "a mapping with keys among " + ", ".join(schema["properties"])
     if "pattern" in schema:
         return f"a string that matches {schema['pattern']}"
-    signs = {"exclusiveMinimum": ">", "minimum": ">=", "maximum": "<="}
+    if schema["type"] == "string":
+        return "text that is not empty"
+    signs = {"exclusiveMinimum": ">", "minimum": ">=", "maximum": "<=", "exclusiveMaximum": "<"}
     bounds = " and ".join(f"{sign} {schema[name]}" for name, sign in signs.items() if name in schema)
     return f"{'an integer' if schema['type'] == 'integer' else 'a number'} {bounds}".rstrip()
 
@@ -237,5 +259,7 @@ def canonical(value: object) -> object:
 
 if __name__ == "__main__":
     import yaml
+
+    from sgtune.config_tables import describe_keys
 
     print(describe_keys(yaml.safe_load(Path(sys.argv[1]).read_text())), end="")

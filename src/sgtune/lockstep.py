@@ -41,12 +41,17 @@ class _Program(NamedTuple):
     length: int
 
 
+def _mapped_axes(hyperparameters: dict) -> dict:
+    """For `jax.vmap` over chains: the step size is each one's own, the other numbers are common to all."""
+    return {name: 0 if name == "step_size" else None for name in hyperparameters}
+
+
 def _advance(
     program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
 ):
     """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
     sampler, estimator = program.sampler, program.estimator
-    hyperparameter_axes = {name: 0 if name == "step_size" else None for name in hyperparameters}
+    axes = (0, 0, _mapped_axes(hyperparameters))
 
     def one_step(t, states):
         step_key = jax.random.fold_in(minibatch_key, t)
@@ -60,7 +65,7 @@ def _advance(
         def one_chain(key, state, hyperparameters):
             return sampler.step(jax.random.fold_in(key, t), state, gradient_fn, hyperparameters)
 
-        return jax.vmap(one_chain, in_axes=(0, 0, hyperparameter_axes))(keys, states, hyperparameters)
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
 
     def one_draw(i, carry):
         states, draws = carry
@@ -135,14 +140,14 @@ class Lockstep:
             ]
         )
         init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
-        axes = {name: 0 if name == "step_size" else None for name in self.hyperparameters}
+        axes = (0, 0, _mapped_axes(self.hyperparameters))
 
         def init(key, start, hyperparameters):
             position = unravel(start)
             estimator_state = self.estimator.init(self.constants, position)
             return self.sampler.init(key, position, estimator_state, hyperparameters)
 
-        self.states = jax.vmap(init, in_axes=(0, 0, axes))(init_keys, starts, self.hyperparameters)
+        self.states = jax.vmap(init, in_axes=axes)(init_keys, starts, self.hyperparameters)
         self.steps_done = 0
         self.compile_seconds = 0.0
         self._run: Callable | None = None
@@ -199,7 +204,8 @@ class Lockstep:
             self.compile()
         self.states, draws = self._run(*self._arguments(n_draws, stride))
         self.steps_done += n_draws * stride
-        return np.asarray(draws)[:n_draws]
+        # A view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
+        return np.asarray(draws)[:n_draws].copy()
 
     def advance(self, n_steps: int, stride: int = 1) -> np.ndarray:
         """``n_steps`` steps of every chain; every ``stride``-th is kept: ``(n_steps // stride, W, D)``.
@@ -216,35 +222,52 @@ class Lockstep:
         return np.concatenate(chunks)
 
     def advance_for(self, seconds: float, most_kept: int) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
-        """Advance by the wall clock, keeping at most ``most_kept`` draws, evenly spaced.
+        """Advance by the wall clock, by at least one step, keeping at most ``most_kept`` draws, evenly spaced.
 
-        Compiles first, so that the clock sees sampling only; stops early when no chain is finite any more.
+        Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where there are
+        too many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws
+        stays on the device. Memory: twice the kept draws, and twice ``CHUNK_BYTES``. Stops early when no chain is
+        finite any more; that end then stands as the last draw.
 
         Returns:
-            draws ``(n_kept, W, D)``, the stride between them, and the clock: (seconds since the start, draws kept
-            of those made until then) at the end of each chunk.
+            draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps; the clock:
+            (seconds since the start, steps so far) at the end of each call.
         """
         self.advance_chunk(0)
-        chunks, clock, stride = [np.empty((0, self.width, self.model.dimension), np.float32)], [], 1
-        n_draws, total, elapsed = 1, 0, 0.0
+        chunks, clock, stride, n_kept = [], [], 1, 0
+        n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
         began = perf_counter()
-        while elapsed < seconds:
-            before = elapsed
-            chunks.append(self.advance_chunk(n_draws, stride))
-            elapsed = perf_counter() - began
-            total += len(chunks[-1])
-            clock.append((elapsed, total))
-            if not np.isfinite(chunks[-1][-1]).any():
-                break
-            per_draw = (elapsed - before) / len(chunks[-1])
-            if total > most_kept:
-                chunks = [np.concatenate(chunks)[1::2]]
-                clock = [(at, kept // 2) for at, kept in clock]
-                stride, per_draw, total = 2 * stride, 2 * per_draw, total // 2
-            # Aim at 20 ms a chunk: short against every budget, long against the cost of a call.
+        while elapsed < seconds and is_finite:
+            before, until_kept = elapsed, stride - done % stride
+            if until_kept == stride <= n_steps:
+                draws = self.advance_chunk(n_steps // stride, stride)
+                made = len(draws) * stride
+            else:
+                made = min(n_steps, until_kept)
+                draws = self.advance_chunk(1, made)
+            elapsed, done = perf_counter() - began, done + made
+            clock.append((elapsed, done))
+            if done % stride == 0:
+                chunks.append(draws)
+                n_kept += len(draws)
+            while n_kept > most_kept:
+                chunks, stride, n_kept = _every_second(chunks), 2 * stride, n_kept // 2
+            is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
+            # Aim at 20 ms a call: short against every budget, long against the cost of a call.
             room = min(0.02, max(seconds - elapsed, 0.0))
-            n_draws = int(np.clip(room / per_draw, 1, 4 * n_draws))
+            n_steps = int(np.clip(room * made / (elapsed - before), 1, 4 * made))
+        if not is_finite:
+            chunks[-1][-1] = draws[-1]
         return np.concatenate(chunks), stride, clock
+
+
+def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
+    """The second, fourth, ... of all draws, copied chunk by chunk, so that the others' memory is free at once."""
+    start = 0
+    for i, chunk in enumerate(chunks):
+        chunks[i] = chunk[(start + 1) % 2 :: 2].copy()
+        start += len(chunk)
+    return [chunk for chunk in chunks if len(chunk)]
 
 
 def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:

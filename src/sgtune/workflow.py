@@ -15,6 +15,7 @@ from sgtune.artifacts.provenance import collect
 from sgtune.config import fingerprint
 from sgtune.errors import DataError, InputError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.settings import METHODS, TUNER_SECTIONS
 
 __all__ = [
     "Job",
@@ -23,43 +24,17 @@ __all__ = [
     "offer_package_to_jobs",
     "open_log",
     "publish",
-    "settings_of",
     "show_results",
     "tuning_arguments",
 ]
 
-TUNER_SECTIONS = {
-    "mamba-ksd": "mamba",
-    "mamba-fssd": "mamba",
-    "mamba-ksd-scaled": "mamba",
-    "grid": "grid",
-    "grid-ksd": "grid_ksd",
-    "heuristic": "heuristic",
-}
-
 RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
 RESULTS_END = "<!-- end of results -->"
-SHOWN = ("table1", "figure3", "regret", "widths", "tuning_time")
+SHOWN = (
+    *("table1", "table2", "table3", "figure3", "figure4", "figure5"),
+    *("regret", "widths", "ood", "tuning_time"),
+)
 """What README shows; the rest is a link away."""
-
-SECTIONS = {
-    "data": ("data",),
-    "map": ("data",),
-    "reference": ("data", "reference", "seed"),
-    "cost": ("data", "grids", "calibration", "grid", "heuristic", "samplers"),
-    "evaluation": ("data", "seed", "reference", "evaluation"),
-    "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
-    "estimates": ("data", "seed", "grids", "estimates"),
-    "widths": ("data", "seed", "reference", "widths"),
-}
-
-
-def settings_of(config: dict, kind: str, tuner: str | None = None) -> dict:
-    """The sections of ``config`` that results of ``kind`` depend on; Snakemake reruns a job when they change."""
-    sections = SECTIONS.get(kind, ("data", "seed", "grids"))
-    if kind in ("tuning", "evaluation"):
-        sections = (*sections, "grids", TUNER_SECTIONS[tuner])
-    return {section: config[section] for section in sorted(set(sections))}
 
 
 def offer_package_to_jobs() -> None:
@@ -68,16 +43,17 @@ def offer_package_to_jobs() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
 
 
-def tuning_arguments(settings: dict, model: str, tuner: str) -> dict:
-    """``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections (`settings_of`)."""
+def tuning_arguments(settings: dict, tuner: str) -> dict:
+    """``tuner``, ``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections (`settings_of`)."""
     from sgtune.budget import Budget
     from sgtune.tuning import Settings
 
-    own = dict(settings[TUNER_SECTIONS[tuner]])
+    method = METHODS.get(tuner, tuner)
+    own = dict(settings[TUNER_SECTIONS[method]])
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
-    grid = {name: tuple(values) for name, values in settings["grids"][model].items()}
-    return {"budget": budget, "settings": Settings(**grid, **own)}
+    grid = {name: tuple(values) for name, values in settings["grids"].items()}
+    return {"tuner": method, "budget": budget, "settings": Settings(**grid, **own)}
 
 
 class Job:

@@ -1,27 +1,36 @@
 """Tables and figures: what a person sees."""
 
-PER_SAMPLER_AND_TUNER = dict(model=MODELS, sampler=SAMPLERS, tuner=TUNERS)
+from sgtune.artifacts import FORMS, category_of, requested
 
-RESULTS = {
-    "tuning": collect(rules.tune_sampler.output.tuning, **PER_SAMPLER_AND_TUNER),
-    "evaluation": collect(rules.evaluate_sampler.output.evaluation, **PER_SAMPLER_AND_TUNER),
-    "sweep": collect(rules.sweep_grid.output.sweep, model=MODELS, sampler=SAMPLERS),
-    "estimates": collect(rules.estimate_discrepancies.output.estimates, model=MODELS),
-    "widths": collect(rules.measure_widths.output.widths, model=MODELS),
-    "published": [workflow.source_path("../resources/published.csv")],
+PATTERNS = {
+    "tuning": rules.tune_sampler.output.tuning,
+    "evaluation": rules.evaluate_sampler.output.evaluation,
+    "sweep": rules.sweep_grid.output.sweep,
+    "estimates": rules.estimate_discrepancies.output.estimates,
+    "widths": rules.measure_widths.output.widths,
 }
 
-FIGURES = ["figure1", "figure2", "figure3", "figure3_scaled", "widths", "regret_dots"]
-TABLES = [name for name in REQUIRES if name not in FIGURES]
-# Tables without a row, when none of their tuners is studied.
-if not {"mamba-ksd", "mamba-fssd", "grid", "heuristic", "mamba-ksd-scaled"} & set(TUNERS):
-    TABLES.remove("table1")
-if set(TUNERS) == {"mamba-ksd-scaled"}:
-    TABLES.remove("published_comparison")
+RESULTS = {
+    kind: {
+        model: list(
+            dict.fromkeys(
+                path
+                for name, sampler, tuner in STUDIED
+                if name == model
+                for path in collect(pattern, model=model, sampler=sampler, tuner=tuner)
+            )
+        )
+        for model in MODELS
+        if kind != "widths" or has_reference(model)
+    }
+    for kind, pattern in PATTERNS.items()
+}
+RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
-ARTIFACTS = collect(f"{RUN}/tables/{{table}}.html", table=TABLES) + collect(
-    f"{RUN}/figures/{{figure}}.svg", figure=FIGURES
-)
+ARTIFACTS = [
+    f"{RUN}/tables/{name}.html" if FORMS[name] == "table" else f"{RUN}/figures/{name}.svg"
+    for name in requested(STUDIED, [model for model in MODELS if has_reference(model)])
+]
 
 
 rule make_table:
@@ -34,7 +43,7 @@ rule make_table:
         html=report(
             f"{RUN}/tables/{{table}}.html",
             caption="../report/table.rst",
-            category="Logistic regression",
+            category=category_of,
             subcategory="Tables",
             labels={"artifact": "{table}"},
         ),
@@ -57,7 +66,7 @@ rule make_figure:
         svg=report(
             f"{RUN}/figures/{{figure}}.svg",
             caption="../report/figure.rst",
-            category="Logistic regression",
+            category=category_of,
             subcategory="Figures",
             labels={"artifact": "{figure}"},
         ),

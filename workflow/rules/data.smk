@@ -1,5 +1,22 @@
 """Where data come from."""
 
+from sgtune.data.downloads import MNIST, MOVIELENS
+
+DOWNLOADS = "results/downloads"
+"""Shared by all runs: a file is the same whatever source it came from."""
+
+OOD = config["data"]["ood"]
+
+SIMULATED = {model: config["data"][model]["simulated"] is not None for model in ("pmf", "bnn")}
+"""What is simulated needs no downloads."""
+
+
+# Nodes of a cluster often have no way out.
+localrules:
+    download_movielens,
+    download_mnist,
+    download_ood,
+
 
 rule simulate_logistic:
     """The paper's own simulated data set (App. B.1)."""
@@ -13,6 +30,102 @@ rule simulate_logistic:
     resources:
         machine=1,
     params:
-        settings=settings("data"),
+        settings=settings("data", "logistic"),
     script:
         "../scripts/simulate_logistic.py"
+
+
+rule download_movielens:
+    """MovieLens 100K: for research, not to be redistributed (README)."""
+    output:
+        [
+            ensure(f"{DOWNLOADS}/movielens-100k/{name}", sha256=checksum)
+            for name, checksum in MOVIELENS.sha256.items()
+        ],
+        source=f"{DOWNLOADS}/movielens-100k/source.json",
+    log:
+        f"{LOGS}/download_movielens.log",
+    retries: 2
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        data_set="movielens-100k",
+    script:
+        "../scripts/download_data.py"
+
+
+rule download_mnist:
+    """MNIST's four files."""
+    output:
+        [ensure(f"{DOWNLOADS}/mnist/{name}", sha256=checksum) for name, checksum in MNIST.sha256.items()],
+        source=f"{DOWNLOADS}/mnist/source.json",
+    log:
+        f"{LOGS}/download_mnist.log",
+    retries: 2
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        data_set="mnist",
+    script:
+        "../scripts/download_data.py"
+
+
+rule download_ood:
+    """Images that are no digits; if no source has them, an empty file, and source.json says why."""
+    output:
+        images=ensure(f"{DOWNLOADS}/{OOD}/t10k-images-idx3-ubyte", non_empty=True),
+        source=f"{DOWNLOADS}/{OOD}/source.json",
+    log:
+        f"{LOGS}/download_ood.log",
+    retries: 2
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        data_set=OOD,
+    script:
+        "../scripts/download_ood.py"
+
+
+rule prepare_movielens:
+    """Ratings of the split u1."""
+    input:
+        [] if SIMULATED["pmf"] else f"{DOWNLOADS}/movielens-100k/u.data",
+    output:
+        data=f"{RUN}/data/pmf.npz",
+        facts=f"{RUN}/data/pmf.json",
+    log:
+        f"{LOGS}/prepare_movielens.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("data", "pmf"),
+    script:
+        "../scripts/prepare_movielens.py"
+
+
+rule prepare_mnist:
+    """MNIST with the images that are no digits."""
+    input:
+        [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in MNIST.sha256],
+        ood=[] if SIMULATED["bnn"] else rules.download_ood.output.source,
+    output:
+        data=f"{RUN}/data/bnn.npz",
+        facts=f"{RUN}/data/bnn.json",
+    log:
+        f"{LOGS}/prepare_mnist.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("data", "bnn"),
+    script:
+        "../scripts/prepare_mnist.py"

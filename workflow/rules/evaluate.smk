@@ -7,7 +7,7 @@ rule evaluate_sampler:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
-        reference=f"{RUN}/reference/{{model}}/nuts.json",
+        reference=reference_of,
         tuning=rules.tune_sampler.output.tuning,
     output:
         evaluation=f"{RUN}/evaluation/{{model}}/{{sampler}}/{{tuner}}.json",
@@ -27,12 +27,12 @@ rule evaluate_sampler:
 
 
 rule sweep_grid:
-    """xi of every arm of a sampler's grid at the same seconds, turned into steps: what a tuner could have had."""
+    """How good every arm of a sampler's grid is after the same seconds, turned into steps: what a tuner could have had."""
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
-        reference=f"{RUN}/reference/{{model}}/nuts.json",
+        reference=reference_of,
         cost=rules.calibrate_cost.output.cost,
     output:
         sweep=f"{RUN}/sweep/{{model}}/{{sampler}}.json",

@@ -1,7 +1,5 @@
 """What tuners are judged against: the MAP, and NUTS draws as ground truth."""
 
-CHAINS = range(config["reference"]["chains"])
-
 
 rule find_map:
     """The maximum a posteriori position and the curvature there, kept beside the data."""
@@ -47,7 +45,7 @@ rule sample_nuts:
 rule combine_nuts:
     """All chains in one file, with their diagnostics."""
     input:
-        chains=expand(f"{RUN}/reference/{{{{model}}}}/nuts-{{chain}}.nc", chain=CHAINS),
+        chains=chains_of,
     output:
         draws=f"{RUN}/reference/{{model}}/nuts.nc",
         facts=f"{RUN}/reference/{{model}}/nuts.json",

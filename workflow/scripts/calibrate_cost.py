@@ -9,7 +9,7 @@ with job(snakemake) as this:
     from sgtune.tuning import calibrate_cost, make_arms
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
-    grid = this.settings["grids"][model.name]
+    grid = this.settings["grids"]
     samplers = dict.fromkeys(["sgld", *this.settings["samplers"]])
     shapes = [(name, *arm[1:]) for name in samplers for arm in make_arms(model.n_data, name, **grid)]
     # Arms that tuners use outside the grid: one batch size, and the heuristic's leapfrog number.

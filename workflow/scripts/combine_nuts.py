@@ -5,13 +5,23 @@ from sgtune.workflow import job
 with job(snakemake) as this:
     import json
 
-    from sgtune.reference.nuts import combine_chains, diagnostics, read_draws, summary, write_draws
+    from sgtune.reference.nuts import (
+        by_block,
+        combine_chains,
+        convergence,
+        diagnostics,
+        read_draws,
+        summary,
+        write_draws,
+    )
 
     draws = combine_chains([read_draws(path) for path in snakemake.input.chains])
     draws.posterior.attrs["provenance"] = json.dumps(this.provenance.finish())
     mean, sd = summary(draws)
-    checks = diagnostics(draws)
+    checked = convergence(draws)
+    checks = diagnostics(draws, checked)
     this.report(str(checks))
     write_draws(snakemake.output.draws, draws)
     record = {"model": snakemake.wildcards.model, "mean": mean, "sd": sd, "diagnostics": checks}
+    record["blocks"] = by_block(draws, checked)
     this.write(snakemake.output.facts, record)

@@ -12,7 +12,7 @@ with job(snakemake) as this:
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
     cost = CostTable.from_rows(this.read(snakemake.input.cost, snakemake.params.cost_settings)["rows"])
-    settings, grid = this.settings["estimates"], this.settings["grids"][model.name]
+    settings, grid = this.settings["estimates"], this.settings["grids"]
     rows = estimate_discrepancies(
         model,
         log10_step_sizes=grid["log10_step_sizes"],

@@ -5,6 +5,7 @@ from sgtune.workflow import job
 with job(snakemake) as this:
     from pathlib import Path
 
+    from sgtune.metrics import at_position
     from sgtune.models import load_model
     from sgtune.reference.curvature import laplace_scale, laplace_sd
     from sgtune.reference.map import map_result
@@ -14,4 +15,6 @@ with job(snakemake) as this:
     this.report(f"gradient norm {found.gradient_norm:.4g} after {found.steps} steps")
     laplace_scale(model)
     facts = {name: value for name, value in found._asdict().items() if name != "position"}
-    this.write(snakemake.output.facts, {"model": model.name, **facts, "laplace_sd": laplace_sd(model)})
+    facts |= {"laplace_sd": laplace_sd(model), "test": at_position(model, found.position)}
+    this.report(f"at the MAP: {facts['test']}")
+    this.write(snakemake.output.facts, {"model": model.name, **facts})

@@ -1,4 +1,4 @@
-"""Run every arm of a sampler's grid and record its sd error."""
+"""Run every arm of a sampler's grid and record how good it is."""
 
 from sgtune.workflow import job
 
@@ -16,16 +16,18 @@ with job(snakemake) as this:
     sampler = snakemake.wildcards.sampler
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
     cost = CostTable.from_rows(this.read(snakemake.input.cost, snakemake.params.cost_settings)["rows"])
-    reference = this.read(snakemake.input.reference, snakemake.params.reference_settings)
     heuristic = TUNERS["heuristic"].arms(model.n_data, sampler, Settings(**this.settings["heuristic"]))
+    # A model without a reference has no such input.
+    references = [this.read(path, snakemake.params.reference_settings) for path in snakemake.input.reference]
     rows = sweep_arms(
         model,
         sampler,
-        grid=this.settings["grids"][model.name],
+        grid=this.settings["grids"],
         extra=heuristic,
         seconds=this.settings["sweep"]["seconds"],
         cost=cost,
-        reference_sd=np.array(reference["sd"]),
+        reference_sd=np.array(references[0]["sd"]) if references else None,
+        prediction_draws=this.settings["sweep"]["prediction_draws"],
         seed=this.seed,
         report=this.report,
     )

@@ -14,13 +14,12 @@ with job(snakemake) as this:
     result = tune(
         model,
         snakemake.wildcards.sampler,
-        tuner=snakemake.wildcards.tuner,
         seed=this.seed,
         cost=cost,
         report=this.report,
-        **tuning_arguments(this.settings, model.name, snakemake.wildcards.tuner),
+        **tuning_arguments(this.settings, snakemake.wildcards.tuner),
     )
-    record = result.to_dict()
+    record = result.to_dict() | {"tuner": snakemake.wildcards.tuner}
     # A user waits for the start-up too, and for compilation: both are in the total.
     record["seconds"]["startup"] = this.seconds_since_start() - record["seconds"]["total"]
     record["seconds"]["total"] = this.seconds_since_start()

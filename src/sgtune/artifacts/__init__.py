@@ -1,28 +1,30 @@
 """Tables and figures of a run, from its result files.
 
-`REQUIRES` says which kinds of files an artifact is made from, and imports nothing heavy: the workflow reads
-it to decide a rule's inputs. `TABLES` and `FIGURES` map a name to its maker, ``maker(records) -> Table`` or
-``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is the dict of
-`records.load_records`, kind -> list of records.
+`REQUIRES` says which kinds of files an artifact is made from, `MODEL_OF` of which model (None: of all),
+`FORMS` whether it is a table or a figure; `requested` says which artifacts a run has, and `category_of` where
+a report puts them. They import nothing heavy: the workflow reads them to decide its targets and inputs.
+`TABLES` and `FIGURES` map a name to its maker, ``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``,
+and import what they need on first use; ``records`` is the dict of `records.load_records`, kind -> list of
+records.
 """
 
-__all__ = ["FIGURES", "REQUIRES", "TABLES", "make_figure", "make_table"]
+from sgtune.artifacts.studies import ARTIFACTS, category_of, requested
 
-REQUIRES = {
-    "table1": ("evaluation",),
-    "table4": ("tuning",),
-    "table5": ("tuning",),
-    "table6": ("evaluation",),
-    "regret": ("tuning", "sweep"),
-    "tuning_time": ("tuning",),
-    "published_comparison": ("evaluation", "published"),
-    "figure1": ("estimates",),
-    "figure2": ("estimates",),
-    "figure3": ("evaluation",),
-    "figure3_scaled": ("evaluation",),
-    "widths": ("widths",),
-    "regret_dots": ("tuning", "sweep"),
-}
+__all__ = [
+    "FIGURES",
+    "FORMS",
+    "MODEL_OF",
+    "REQUIRES",
+    "TABLES",
+    "category_of",
+    "make_figure",
+    "make_table",
+    "requested",
+]
+
+REQUIRES = {name: artifact.kinds for name, artifact in ARTIFACTS.items()}
+MODEL_OF = {name: artifact.model for name, artifact in ARTIFACTS.items()}
+FORMS = {name: artifact.form for name, artifact in ARTIFACTS.items()}
 
 
 def __getattr__(name: str) -> object:

@@ -1,17 +1,19 @@
-"""The paper's figures, of our records: 1 and 2 (estimates of the discrepancies), 3 (KSD over run time)."""
+"""The paper's figures, of our records: 1, 2 (estimates of the discrepancies), 3 to 5 (a metric over run time)."""
 
 import math
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
-from sgtune.artifacts.labels import MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.artifacts.records import Records, finite, need, only_model
+from sgtune.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.artifacts.records import Records, finite, need
 from sgtune.artifacts.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
+from sgtune.artifacts.tables import SOURCES
 
-__all__ = ["figure1", "figure2", "figure3", "figure3_scaled"]
+__all__ = ["curve", "figure1", "figure2", "legend_below", "numbers", "panels", "run_time", "tuner_legend"]
 
 DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 DASHED = (0, (4, 1.5))
@@ -41,6 +43,20 @@ def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
     """One legend for all panels, outside them."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=3.2)
+
+
+def tuner_legend(figure: Figure, tuners: list[str], **look: object) -> None:
+    """The tuners below all panels, in rows of at most four that are equally long."""
+    handles = [Line2D([], [], **tuner_style(tuner) | look) for tuner in tuners]
+    n_columns = math.ceil(len(tuners) / math.ceil(len(tuners) / 4))
+    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, handlelength=3.2)
+
+
+def say_empty(axis: Axes) -> None:
+    """Words where lines would be."""
+    axis.set_yticks([])
+    axis.yaxis.minorticks_off()
+    axis.text(0.5, 0.5, "no finite value", transform=axis.transAxes, ha="center", va="center", color=INK)
 
 
 def _estimates(records: Records, name: str, varied: str) -> Figure:
@@ -76,6 +92,8 @@ def _estimates(records: Records, name: str, varied: str) -> Figure:
                 log_ticks(axis.xaxis)
             else:
                 axis.xaxis.set_major_locator(MultipleLocator(1))
+            if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
+                say_empty(axis)
             last = len(models) == 1 or key == list(DISCREPANCIES)[-1]
             if last:
                 axis.set_xlabel(
@@ -87,6 +105,7 @@ def _estimates(records: Records, name: str, varied: str) -> Figure:
                 axis.set_title(label(model, MODELS))
             if column == 0 and (len(models) > 1 or key == "ksd"):
                 axis.set_ylabel(heading if len(models) > 1 else "discrepancy")
+    figure.align_ylabels(axes[:, 0])
     legend_below(figure, axes[0, 0], 2)
     return figure
 
@@ -115,7 +134,7 @@ def curve(rows: list[dict], key: str) -> np.ndarray:
     columns = []
     for k in range(max(map(len, replicates.values()), default=0)):
         at = [found[k] for found in replicates.values() if len(found) > k]
-        values = numbers([row[key] for row in at])
+        values = numbers([row.get(key) for row in at])
         values = values[np.isfinite(values)]
         columns.append(
             (
@@ -129,7 +148,7 @@ def curve(rows: list[dict], key: str) -> np.ndarray:
     return np.array(columns, float).reshape(-1, 5).T
 
 
-def _run_time_panel(axis: Axes, records: list[dict], key: str) -> None:
+def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) -> None:
     notes, lows, highs = [], [], []
     for i, record in enumerate(records):
         name = label(record["tuner"], TUNERS)
@@ -137,6 +156,7 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str) -> None:
         if not np.isfinite(mean).any():
             notes.append(f"{name}: not finite")
             continue
+        mean, sd = factor * mean, factor * sd
         if finite_runs[-1] < runs[-1]:
             notes.append(f"{name}: {finite_runs[-1]:.0f} of {runs[-1]:.0f} runs finite")
         style = tuner_style(record["tuner"])
@@ -150,16 +170,25 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str) -> None:
         axis.fill_between(seconds, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
     axis.set_yscale("log")
     axis.set_xlim(left=0)
-    if lows:
-        axis.set_ylim(0.6 * min(lows), 1.6 * max(highs))
-        log_ticks(axis.yaxis)
+    if not lows:
+        say_empty(axis)
+        return
+    axis.set_ylim(0.6 * min(lows), 1.6 * max(highs))
+    log_ticks(axis.yaxis)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
     axis.text(0.99, 0.98, "\n".join(notes), **place, fontsize=7, color=INK, bbox=box if notes else None)
 
 
-def _run_time(records: Records, name: str, key: str, heading: str) -> Figure:
-    found = only_model(need(records, "evaluation", name), name)
+@styled
+def run_time(records: Records, *, name: str, metric: str) -> Figure:
+    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5): mean and 2 sd.
+
+    A line without a finite value is named in its panel, and so is a panel without any.
+    """
+    found = need(records, "evaluation", name)
+    key, factor = SOURCES[metric]
+    heading = METRICS[metric].label
     samplers = in_order((record["sampler"] for record in found), SAMPLERS)
     tuners = in_order((record["tuner"] for record in found), TUNERS)
     n_columns = min(3, len(samplers))
@@ -168,7 +197,7 @@ def _run_time(records: Records, name: str, key: str, heading: str) -> Figure:
     axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
     for axis, sampler in zip(axes.flat, samplers, strict=False):
         own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
-        _run_time_panel(axis, [own[tuner] for tuner in tuners if tuner in own], key)
+        _run_time_panel(axis, [own[tuner] for tuner in tuners if tuner in own], key, factor)
         axis.set_title(label(sampler, SAMPLERS))
     for axis in axes.flat[len(samplers) :]:
         axis.remove()
@@ -176,18 +205,5 @@ def _run_time(records: Records, name: str, key: str, heading: str) -> Figure:
         axis.set_xlabel("run time (s)")
     for axis in axes[:, 0]:
         axis.set_ylabel(heading)
-    handles = [axes[0, 0].plot([], [], **tuner_style(tuner))[0] for tuner in tuners]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
+    tuner_legend(figure, tuners)
     return figure
-
-
-@styled
-def figure3(records: Records) -> Figure:
-    """KSD against run time, a panel per sampler and a line per tuner (paper, Fig. 3): mean and 2 sd."""
-    return _run_time(records, "figure3", "ksd", "KSD")
-
-
-@styled
-def figure3_scaled(records: Records) -> Figure:
-    """`figure3` with the KSD in coordinates scaled by the posterior."""
-    return _run_time(records, "figure3_scaled", "ksd_scaled", "KSD scaled")

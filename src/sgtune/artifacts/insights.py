@@ -1,13 +1,15 @@
 """Figures the paper does not have: what the discrepancies can see, and the regret of the tuners."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sgtune.artifacts.comparisons import regret_cells
-from sgtune.artifacts.figures import legend_below, numbers, panels
-from sgtune.artifacts.labels import MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.artifacts.layout import DIVERGED
-from sgtune.artifacts.records import Records, need, only_model
+from sgtune.artifacts.figures import legend_below, numbers, panels, tuner_legend
+from sgtune.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.artifacts.layout import DIVERGED, Cell
+from sgtune.artifacts.records import Records, need
+from sgtune.artifacts.regret import regret_cells
+from sgtune.artifacts.studies import STUDIES
 from sgtune.artifacts.style import BLUE, INK, VERMILION, WIDTH, log_ticks, styled, tuner_style
 from sgtune.errors import DataError
 
@@ -35,6 +37,9 @@ RING = {
     "markeredgewidth": 1.2,
     "linestyle": "none",
 }
+
+
+DOT = {"linestyle": "none", "markersize": 6}
 
 
 def _relative(rows: list[dict], model: str) -> tuple[np.ndarray, np.ndarray]:
@@ -86,44 +91,66 @@ def widths(records: Records) -> Figure:
     return figure
 
 
-@styled
-def regret_dots(records: Records) -> Figure:
-    """The regret of each tuner, a row per sampler; arms that diverged stand at the right edge."""
-    only_model(need(records, "tuning", "regret_dots"), "regret_dots")
-    cells = [cell for cell in regret_cells(records) if cell.metric == "regret"]
-    samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
-    tuners = in_order((cell.tuner for cell in cells), TUNERS)
+def _regret_panel(axis: Axes, cells: list[Cell], samplers: list[str], tuners: list[str]) -> None:
+    """A row per sampler and a dot per tuner; the strip at the right edge is of those that diverged."""
     values = [cell.value for cell in cells if cell.value is not None]
-    edge = 2.0 * max(values, default=1.0)
+    low, high = min([1.0, *values]), max([1.0, *values])
+    # In decades: room for the strip, and for the dots at the edges.
+    span = max(np.log10(high / low), 0.5)
+    edge = high * 10 ** (0.2 * span)
     diverged = any(cell.missing == DIVERGED for cell in cells)
-    figure = Figure(figsize=(WIDTH, 0.5 * len(samplers) + 1.3), layout="constrained")
-    axis = figure.subplots()
     offsets = np.linspace(-0.3, 0.3, len(tuners)) if len(tuners) > 1 else [0.0]
     for tuner, offset in zip(tuners, offsets, strict=True):
-        own = [cell for cell in cells if cell.tuner == tuner]
-        shown = [cell for cell in own if cell.value is not None or cell.missing == DIVERGED]
+        shown = [
+            cell
+            for cell in cells
+            if cell.tuner == tuner and (cell.value is not None or cell.missing == DIVERGED)
+        ]
         x = [edge if cell.value is None else cell.value for cell in shown]
         y = [samplers.index(cell.sampler) + offset for cell in shown]
-        axis.plot(
-            x, y, **tuner_style(tuner) | {"linestyle": "none", "markersize": 6}, zorder=3, clip_on=False
-        )
+        if shown:
+            axis.plot(x, y, **tuner_style(tuner) | DOT, zorder=3, clip_on=False)
     for i in range(1, len(samplers)):
         axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
     axis.axvline(1.0, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
     axis.grid(False, axis="y")
     axis.set_xscale("log")
-    axis.set_xlim(0.8 * min([1.0, *values]), 1.3 * edge if diverged else 1.2 * max([1.0, *values]))
+    margin = 10 ** (0.08 * span)
+    axis.set_xlim(low / margin, edge * margin if diverged else high * margin)
     log_ticks(axis.xaxis)
     if diverged:
         # The strip has no place on the scale, so no tick may stand in it.
-        low, _ = axis.get_xlim()
-        axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick < edge / 1.3])
+        left, _ = axis.get_xlim()
+        axis.set_xticks([tick for tick in axis.get_xticks() if left <= tick < edge / margin])
         axis.minorticks_off()
-        axis.axvspan(edge / 1.3, edge * 1.3, color="#f0f0f0", zorder=0)
-        axis.text(edge, -0.55, "diverged", ha="center", va="bottom", fontsize=7, color=INK)
+        axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
+        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
+        axis.text(1.0, 1.01, "diverged", **place, color=INK)
     axis.set_ylim(len(samplers) - 0.5, -0.5)
-    axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
     axis.tick_params(axis="y", length=0)
-    axis.set_xlabel(r"regret: $\xi(\hat\sigma)$ of the arm chosen / smallest $\xi(\hat\sigma)$ in the grid")
-    legend_below(figure, axis, 3)
+    if not (values or diverged):
+        axis.set_xticks([])
+        axis.xaxis.minorticks_off()
+        box = {"facecolor": "white", "edgecolor": "none"}
+        place = {"transform": axis.transAxes, "ha": "center", "va": "center", "bbox": box}
+        axis.text(0.5, 0.5, "not computed", **place, color=INK)
+
+
+@styled
+def regret_dots(records: Records) -> Figure:
+    """The regret of each tuner by its model's main metric: a panel per model, a row per sampler."""
+    cells = regret_cells(records, "regret_dots")
+    models = in_order((cell.model for cell in cells), MODELS)
+    main = {model: f"{STUDIES[model].regret[0]}_regret" for model in models}
+    cells = [cell for cell in cells if cell.metric == main[cell.model]]
+    samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
+    tuners = in_order((cell.tuner for cell in cells), TUNERS)
+    figure = Figure(figsize=(WIDTH, 0.5 * len(samplers) + 1.5), layout="constrained")
+    axes = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    for axis, model in zip(axes, models, strict=True):
+        _regret_panel(axis, [cell for cell in cells if cell.model == model], samplers, tuners)
+        axis.set_title(label(model, MODELS), pad=14)
+        axis.set_xlabel(METRICS[main[model]].label)
+    axes[0].set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
+    tuner_legend(figure, tuners, **DOT)
     return figure

@@ -5,9 +5,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["COMPARED", "METRICS", "MODELS", "SAMPLERS", "TUNERS", "Metric", "in_order", "label"]
+__all__ = ["DETAILS", "METRICS", "MODELS", "OOD_SETS", "SAMPLERS", "TUNERS", "Metric", "in_order", "label"]
 
-MODELS = {"logistic": "Logistic regression", "pmf": "PMF", "nn": "Neural network"}
+MODELS = {"logistic": "Logistic regression", "pmf": "PMF", "bnn": "Neural network"}
 
 SAMPLERS = {
     "sgld": "SGLD",
@@ -20,13 +20,31 @@ SAMPLERS = {
 
 TUNERS = {
     "mamba-ksd": "MAMBA-KSD",
+    "mamba-ksd-smaller": "MAMBA-KSD, smaller grid",
     "mamba-fssd": "MAMBA-FSSD",
     "grid": "Grid",
+    "grid-smaller": "Grid, smaller grid",
     "heuristic": "Heuristic",
     "grid-ksd": "Grid-KSD",
     "mamba-ksd-scaled": "MAMBA-KSD scaled",
+    "mamba-ece": "MAMBA-ECE",
+    "mamba-mce": "MAMBA-MCE",
+    "mamba-accuracy": "MAMBA-accuracy",
+    "mamba-log-loss": "MAMBA-log-loss",
     "oracle": "Best of the grid",
 }
+
+# Of several numbers of one metric: blocks of the parameters.
+DETAILS = {
+    "users": "U (users)",
+    "items": "V (items)",
+    "mean_users": "Mean of U",
+    "mean_items": "Mean of V",
+    "log_precision_users": "log Λ of U",
+    "log_precision_items": "log Λ of V",
+}
+
+OOD_SETS = {"fashion-mnist": "Fashion-MNIST", "notmnist": "notMNIST"}
 
 
 class Metric(NamedTuple):
@@ -34,36 +52,62 @@ class Metric(NamedTuple):
 
     ``form``: "significant" (3 significant digits), "general" (the same without trailing zeros, for values of
     a grid), "count" (whole) or "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where
-    neither end is a merit.
+    neither end is a merit. ``meaning``: what a caption says of it.
     """
 
     label: str
+    meaning: str = ""
     form: str = "significant"
     best: object = None
 
 
 METRICS = {
-    "ksd": Metric("KSD", best=min),
-    "ksd_scaled": Metric("KSD scaled", best=min),
-    "relative_sd_error_x100": Metric("ξ(σ̂) × 10²", best=min),
-    "accuracy_percent": Metric("Pred. acc. (%)", best=max),
-    "n_samples": Metric("# of samples", "count"),
-    "log10_step_size": Metric("log₁₀(h)", "general"),
-    "batch_percent": Metric("τ (%)", "general"),
-    "n_leapfrog": Metric("L", "count"),
-    "regret": Metric("Regret", best=min),
-    "n_arms": Metric("Tuned (arms)", "count"),
+    "ksd": Metric("KSD", "kernel Stein discrepancy with the paper's kernel", best=min),
+    "ksd_scaled": Metric("KSD scaled", "KSD in coordinates scaled by the posterior", best=min),
+    "relative_sd_error_x100": Metric(
+        "ξ(σ̂) × 10²", "relative error of the posterior standard deviations, in hundredths", best=min
+    ),
+    "rmse": Metric("RMSE", "of the mean prediction on the test ratings", best=min),
+    "rmse_as_published": Metric(
+        "RMSE, as published",
+        "by the published definition (mean squared error of single draws, no root)",
+        best=min,
+    ),
+    "ece_percent": Metric(
+        "ECE (%)",
+        "expected calibration error of the averaged probabilities, 15 equal bins on [0, 1]",
+        best=min,
+    ),
+    "mce_percent": Metric("MCE (%)", "the error of the worst of these bins", best=min),
+    "ece_as_published_percent": Metric(
+        "ECE, as published (%)",
+        "by the published definition (averaged log-probabilities, 10 bins over the range of the data)",
+        best=min,
+    ),
+    "mce_as_published_percent": Metric("MCE, as published (%)", "the worst of its bins", best=min),
+    "accuracy_percent": Metric("Pred. acc. (%)", "predictive accuracy on the test set", best=max),
+    "log_loss": Metric("Log-loss", "mean of −log p of the true class on the test set, in nats", best=min),
+    "n_samples": Metric("# of samples", "drawn in the time given, any burn-in included", "count"),
+    "log10_step_size": Metric("log₁₀(h)", form="general"),
+    "batch_percent": Metric("τ (%)", form="general"),
+    "n_leapfrog": Metric("L", form="count"),
+    "n_arms": Metric("Tuned (arms)", form="count"),
     "wall_seconds": Metric("Wall time (s)"),
     "nominal_seconds": Metric("Budget T (s)"),
     "gradient_evaluations_x1e-9": Metric("Data terms (10⁹)"),
     "wall_ratio": Metric("Wall time / MAMBA-KSD"),
     "nominal_ratio": Metric("Budget / MAMBA-KSD"),
+    "entropy_test": Metric("Entropy, test set"),
+    "entropy_ood": Metric("Entropy, OOD set"),
+    "auroc": Metric("AUROC", best=max),
 }
 
-COMPARED = ("ksd", "relative_sd_error_x100", "log10_step_size", "batch_percent", "n_leapfrog")
-for _metric in COMPARED:
-    METRICS[f"{_metric}_published"] = Metric(METRICS[_metric].label, "printed")
-    METRICS[f"{_metric}_ratio"] = Metric(METRICS[_metric].label)
+for _metric, _label in {
+    "relative_sd_error_x100": "ξ(σ̂)",
+    "ece_percent": "ECE",
+    "log_loss": "log-loss",
+}.items():
+    METRICS[f"{_metric}_regret"] = Metric(f"Regret in {_label}", best=min)
 
 
 def label(name: str, labels: dict[str, str]) -> str:

@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sgtune.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.errors import DataError
 
 __all__ = ["DASH", "DIVERGED", "Cell", "Row", "Table", "format_number", "lay_out", "mark_best"]
@@ -14,7 +14,7 @@ DASH = "–"
 DIVERGED = "diverged"
 DIGITS = 3
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS, "metric": METRICS}
+ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 
 
 def format_number(value: float, form: str = "significant", sd: float | None = None) -> str:
@@ -50,6 +50,7 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
 class Cell:
     """One number of a table, and whose it is.
 
+    ``detail`` tells apart several numbers of one metric: a block of the parameters, or ours and the paper's.
     ``value`` is None where there is none, and ``missing`` then says what to print. ``finite`` of
     ``replicates`` runs gave the value. ``text`` replaces the number in print.
     """
@@ -65,6 +66,7 @@ class Cell:
     best: bool = False
     missing: str = DASH
     text: str | None = None
+    detail: str = ""
 
     def __post_init__(self):
         if self.value is None:
@@ -107,7 +109,7 @@ class Table:
 
 
 def mark_best(cells: Iterable[Cell]) -> list[Cell]:
-    """The cells, the best of each (model, sampler, metric) marked.
+    """The cells, the best of each (model, sampler, metric, detail) marked.
 
     All that print the same number as the best are best, unless the whole group does: that marks nothing. A
     cell with a replicate that is not finite never is best: its mean is of the lucky runs.
@@ -115,15 +117,23 @@ def mark_best(cells: Iterable[Cell]) -> list[Cell]:
     cells = list(cells)
     groups: dict[tuple, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.model, cell.sampler, cell.metric), []).append(cell)
+        groups.setdefault((cell.model, cell.sampler, cell.metric, cell.detail), []).append(cell)
     best = set()
-    for (_, _, metric), group in groups.items():
+    for (_, _, metric, _), group in groups.items():
         eligible = [cell for cell in group if cell.value is not None and cell.finite == cell.replicates]
         if METRICS[metric].best and eligible:
             winner = METRICS[metric].best(eligible, key=lambda cell: cell.value).rank
             alike = [cell for cell in eligible if cell.rank == winner]
             best.update(alike if len(alike) < len(group) else [])
     return [replace(cell, best=cell in best) for cell in cells]
+
+
+def _named(field: str, name: str) -> str:
+    if field == "metric":
+        return METRICS[name].label
+    if field == "detail":
+        return DETAILS.get(name, name.replace("_", " "))
+    return label(name, ORDERS[field])
 
 
 def lay_out(
@@ -133,53 +143,58 @@ def lay_out(
     title: str,
     caption: str,
     rows: Sequence[str],
-    columns: str,
-    headings: dict[str, tuple[str, str]] | None = None,
+    columns: Sequence[str],
+    stub: dict[str, str] | None = None,
 ) -> Table:
-    """Cells to a table with a row per distinct value of the fields ``rows`` and a column per one of the field
-    ``columns``, in the order of print, preceded by the model where there are several.
+    """Cells to a table with a row per distinct value of the fields ``rows``, preceded by the model where there
+    are several, and a column per one of ``columns`` (one field or two, the first above the second).
 
-    ``headings`` gives the two headings of each column, and their order. Metrics keep the order in which they
-    come. Raises `DataError` where there is no cell at all.
+    Names stand in the order of print; metrics, and details that have none, in the order in which they come.
+    ``stub`` renames the headings of the fields ``rows``. Raises `DataError` where there is no cell at all.
     """
     if not cells:
         raise DataError(f"{name}: none of the records belongs in it; it is made from at least one")
     if len({cell.model for cell in cells}) > 1:
         rows = ("model", *rows)
-    fields = ("model", "sampler", "tuner", "metric")
-    met = dict.fromkeys(cell.metric for cell in cells)
-    orders = ORDERS | {"metric": met} | ({columns: headings} if headings else {})
+    orders = ORDERS | {
+        "metric": dict.fromkeys(cell.metric for cell in cells),
+        "detail": dict.fromkeys([*DETAILS, *(cell.detail for cell in cells)]),
+    }
     ranks = {
         field: {
-            value: i for i, value in enumerate(in_order((getattr(c, field) for c in cells), orders[field]))
+            value: i
+            for i, value in enumerate(in_order((getattr(cell, field) for cell in cells), orders[field]))
         }
-        for field in fields
+        for field in orders
     }
-    placed: dict[tuple, dict[str, Cell]] = {}
-    for cell in cells:
-        placed.setdefault(tuple(getattr(cell, field) for field in rows), {})[getattr(cell, columns)] = cell
-    keys = sorted(
-        placed, key=lambda key: [ranks[field][value] for field, value in zip(rows, key, strict=True)]
-    )
 
-    def named(field: str, value: str) -> str:
-        return METRICS[value].label if field == "metric" else label(value, ORDERS[field])
+    def key_of(cell: Cell, fields: Sequence[str]) -> tuple[str, ...]:
+        return tuple(getattr(cell, field) for field in fields)
 
-    def complete(key: tuple, column: str) -> Cell:
-        blank = dict.fromkeys(fields, "") | {"model": cells[0].model} | dict(zip(rows, key, strict=True))
-        return placed[key].get(column) or Cell(**blank | {columns: column}, finite=0, replicates=0)
+    def sort(keys: set[tuple[str, ...]], fields: Sequence[str]) -> list[tuple[str, ...]]:
+        return sorted(
+            keys, key=lambda key: [ranks[field][value] for field, value in zip(fields, key, strict=True)]
+        )
+
+    placed = {(key_of(cell, rows), key_of(cell, columns)): cell for cell in cells}
+    across = sort({column for _, column in placed}, columns)
+
+    def complete(row: tuple[str, ...], column: tuple[str, ...]) -> Cell:
+        blank = dict.fromkeys(orders, "") | {"model": cells[0].model}
+        blank |= dict(zip((*rows, *columns), (*row, *column), strict=True))
+        return placed.get((row, column)) or Cell(**blank, finite=0, replicates=0)
+
+    def names(fields: Sequence[str], key: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_named(field, value) for field, value in zip(fields, key, strict=True))
 
     return Table(
         name=name,
         title=title,
         caption=caption,
-        stub=tuple(field.capitalize() for field in rows),
-        columns=tuple((headings or {}).get(value, ("", named(columns, value))) for value in ranks[columns]),
+        stub=tuple((stub or {}).get(field, field.capitalize()) for field in rows),
+        columns=tuple(("", *names(columns, column))[-2:] for column in across),
         rows=tuple(
-            Row(
-                tuple(named(field, value) for field, value in zip(rows, key, strict=True)),
-                tuple(complete(key, column) for column in ranks[columns]),
-            )
-            for key in keys
+            Row(names(rows, row), tuple(complete(row, column) for column in across))
+            for row in sort({row for row, _ in placed}, rows)
         ),
     )

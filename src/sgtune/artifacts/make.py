@@ -1,11 +1,14 @@
 """From result files to a table's or a figure's files: what the workflow's scripts call."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-from sgtune.artifacts import REQUIRES, comparisons, figures, insights, tables
+from sgtune.artifacts import comparisons, figures, insights, ood, tables
 from sgtune.artifacts.provenance import collect, summarise
-from sgtune.artifacts.records import Records, load_records, provenances
+from sgtune.artifacts.records import Records, belonging, load_records, provenances
+from sgtune.artifacts.regret import regret
+from sgtune.artifacts.studies import ARTIFACTS, STUDIES
 from sgtune.artifacts.style import save_figure
 from sgtune.artifacts.writers import write_table
 from sgtune.errors import check_choice
@@ -13,29 +16,34 @@ from sgtune.errors import check_choice
 __all__ = ["FIGURES", "TABLES", "make_figure", "make_table"]
 
 TABLES = {
-    "table1": tables.table1,
     "table4": tables.table4,
-    "table5": tables.table5,
-    "table6": tables.table6,
-    "regret": comparisons.regret,
+    "regret": regret,
     "tuning_time": comparisons.tuning_time,
     "published_comparison": comparisons.published_comparison,
+    "xi_by_block": tables.xi_by_block,
+    "ood": ood.ood,
 }
 
 FIGURES = {
     "figure1": figures.figure1,
     "figure2": figures.figure2,
-    "figure3": figures.figure3,
-    "figure3_scaled": figures.figure3_scaled,
     "widths": insights.widths,
     "regret_dots": insights.regret_dots,
+    "ood_entropy": ood.ood_entropy,
 }
+
+for _model, _study in STUDIES.items():
+    TABLES[_study.short[0]] = partial(tables.short_table, model=_model)
+    TABLES[_study.long[0]] = partial(tables.long_table, model=_model)
+    TABLES[_study.choices] = partial(tables.choices_table, model=_model)
+    for _figure, _metric in _study.curves.items():
+        FIGURES[_figure] = partial(figures.run_time, name=_figure, metric=_metric)
 
 
 def _required(name: str, inputs: Iterable[str | Path]) -> Records:
     """The records that ``name`` is made from: others among the inputs have no part in its provenance."""
     records = load_records(inputs)
-    return {kind: records[kind] for kind in REQUIRES[name]}
+    return {kind: belonging(records, kind, name) for kind in ARTIFACTS[name].kinds}
 
 
 def _only(values: list) -> object:

@@ -5,10 +5,11 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from sgtune.artifacts.studies import ARTIFACTS
 from sgtune.errors import DataError
 from sgtune.files import read_json
 
-__all__ = ["KINDS", "Records", "finite", "load_records", "need", "only_model", "provenances"]
+__all__ = ["KINDS", "Records", "belonging", "finite", "load_records", "need", "provenances"]
 
 KINDS = ("tuning", "evaluation", "sweep", "estimates", "widths", "published")
 Records = dict[str, list[dict]]
@@ -41,20 +42,22 @@ def load_records(paths: Iterable[str | Path]) -> Records:
     return records
 
 
+def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
+    """The records of ``kind`` of the model that ``artifact`` is of and of the tuners that it shows."""
+    of = ARTIFACTS[artifact]
+    return [
+        record
+        for record in records.get(kind) or []
+        if of.model in (None, record["model"]) and record.get("tuner") not in of.without
+    ]
+
+
 def need(records: Records, kind: str, artifact: str) -> list[dict]:
-    """The records of ``kind``, or a `DataError` if there are none."""
-    found = records.get(kind) or []
+    """What `belonging` finds, or a `DataError` if it finds nothing."""
+    found = belonging(records, kind, artifact)
     if not found:
         raise DataError(f"{artifact}: no {kind} records; it is made from at least one")
     return found
-
-
-def only_model(records: list[dict], artifact: str) -> list[dict]:
-    """The records if they are of one model, or a `DataError`: a figure of six panels has room for one."""
-    models = sorted({record["model"] for record in records})
-    if len(models) > 1:
-        raise DataError(f"{artifact}: records of the models {', '.join(models)}; it shows one model")
-    return records
 
 
 def finite(value: float | None) -> float | None:

@@ -48,26 +48,38 @@ RC = {
     "svg.hashsalt": "sgtune",  # else the ids of an SVG differ from one drawing to the next
 }
 
+BLACK, OLIVE, WINE = "#000000", "#8A7B00", "#882255"
+
+# A tuner that runs another one on other step sizes has its colour and a hollow marker.
 TUNER_STYLES = {
     "mamba-ksd": (BLUE, "o", "-"),
+    "mamba-ksd-smaller": (BLUE, "o", (0, (2, 1))),
     "mamba-fssd": (SKY, "s", (0, (5, 1.5))),
     "mamba-ksd-scaled": (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))),
     "grid": (ORANGE, "^", (0, (3, 1.2))),
+    "grid-smaller": (ORANGE, "^", (0, (1.2, 1))),
     "heuristic": (PURPLE, "X", (0, (1.2, 1.2))),
     "grid-ksd": (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2))),
+    "mamba-ece": (BLACK, "P", "-"),
+    "mamba-mce": (GREY, "h", (0, (5, 1.5))),
+    "mamba-accuracy": (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5))),
+    "mamba-log-loss": (WINE, ">", (0, (3, 1.2))),
 }
+HOLLOW = ("mamba-ksd-smaller", "grid-smaller")
 
 
 def tuner_style(tuner: str) -> dict:
     """Colour, marker, line style and label of a tuner, the same in every figure."""
     color, marker, linestyle = TUNER_STYLES.get(tuner, (GREY, "P", "-"))
+    hollow = tuner in HOLLOW
     return {
         "color": color,
         "marker": marker,
         "linestyle": linestyle,
         "label": label(tuner, TUNERS),
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.4,
+        "markerfacecolor": "white" if hollow else color,
+        "markeredgecolor": color if hollow else "white",
+        "markeredgewidth": 1.0 if hollow else 0.4,
     }
 
 
@@ -89,15 +101,15 @@ def log_ticks(axis: Axis) -> None:
         axis.set_major_formatter(LogFormatterMathtext())
 
 
-def styled(maker: Callable[[Records], Figure]) -> Callable[[Records], Figure]:
+def styled(maker: Callable[..., Figure]) -> Callable[..., Figure]:
     """The maker, drawing under `RC` whatever the caller's matplotlib settings are."""
 
     @wraps(maker)
-    def make(records: Records) -> Figure:
+    def make(records: Records, **options: str) -> Figure:
         with matplotlib.rc_context():
             matplotlib.rcdefaults()
             matplotlib.rcParams.update(RC)
-            return maker(records)
+            return maker(records, **options)
 
     return make
 

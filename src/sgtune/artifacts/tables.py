@@ -1,50 +1,88 @@
-"""The paper's tables, of our records: 1 and 6 (accuracy), 4 (what is tuned), 5 (what is chosen)."""
+"""The paper's tables, of our records: 1 to 3, 6, 8, 10 (accuracy), 4 (what is tuned), 5, 7, 9 (what is chosen)."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from collections.abc import Iterable
+from dataclasses import replace
 from math import log10
 from statistics import fmean, stdev
 
+from sgtune.artifacts.labels import METRICS, MODELS, label
 from sgtune.artifacts.layout import DASH, DIVERGED, Cell, Table, lay_out, mark_best
 from sgtune.artifacts.records import Records, finite, need
+from sgtune.artifacts.studies import STUDIES
 
-__all__ = ["choice_cells", "evaluation_cells", "table1", "table4", "table5", "table6"]
+__all__ = [
+    "FINITE",
+    "SOURCES",
+    "choice_cells",
+    "choices_table",
+    "evaluation_cells",
+    "identity",
+    "long_table",
+    "short_table",
+    "table4",
+    "xi_by_block",
+]
 
-# metric of a table: (key of an evaluation's rows, factor)
+# metric of a table: (key of a result's rows, factor); a dot leads into an entry of the row
 SOURCES = {
     "relative_sd_error_x100": ("relative_sd_error", 100),
     "ksd": ("ksd", 1),
     "ksd_scaled": ("ksd_scaled", 1),
+    "rmse": ("rmse", 1),
+    "rmse_as_published": ("rmse_published", 1),
+    "ece_percent": ("ece", 100),
+    "mce_percent": ("mce", 100),
+    "ece_as_published_percent": ("ece_published", 100),
+    "mce_as_published_percent": ("mce_published", 100),
     "accuracy_percent": ("accuracy", 100),
+    "log_loss": ("log_loss", 1),
     "n_samples": ("n_samples", 1),
+    "entropy_test": ("ood.entropy_test", 1),
+    "entropy_ood": ("ood.entropy_ood", 1),
+    "auroc": ("ood.auroc", 1),
 }
 FINITE = "“(k/n)”: mean of the k of n replicates that are finite, which is never marked; “diverged”: of none."
+SPREAD = "mean ± sd over replicates where there are several"
 
 
 def identity(record: dict) -> dict:
     return {key: record[key] for key in ("model", "sampler", "tuner")}
 
 
-def evaluation_cells(record: dict, metrics: tuple[str, ...]) -> list[Cell]:
-    """A cell per metric: mean and sd (divisor n - 1) over the replicates that stayed finite."""
-    cells = []
-    for metric in metrics:
-        key, factor = SOURCES[metric]
-        rows = record["table"]
-        values = [None if row.get("diverged") else finite(row.get(key)) for row in rows]
-        values = [factor * value for value in values if value is not None]
-        cells.append(
-            Cell(
-                **identity(record),
-                metric=metric,
-                value=fmean(values) if values else None,
-                sd=stdev(values) if len(values) > 1 else None,
-                finite=len(values),
-                replicates=len(rows),
-                missing=DIVERGED if any(row.get("diverged") for row in rows) else DASH,
-            )
-        )
-    return cells
+def _entry(row: dict, key: str) -> float | None:
+    entry = row
+    for part in key.split("."):
+        entry = (entry or {}).get(part)
+    return entry
+
+
+def _mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
+    """Mean and sd (divisor n - 1) of a replicate's value each, over those that stayed finite."""
+    lost = [bool(row.get("diverged")) for row in record["table"]]
+    kept = [
+        SOURCES[metric][1] * value
+        for value, diverged in zip(values, lost, strict=True)
+        if not diverged and finite(value) is not None
+    ]
+    return Cell(
+        **identity(record),
+        metric=metric,
+        value=fmean(kept) if kept else None,
+        sd=stdev(kept) if len(kept) > 1 else None,
+        finite=len(kept),
+        replicates=len(values),
+        missing=DIVERGED if any(lost) else DASH,
+    )
+
+
+def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
+    """A cell per metric: mean and sd over the replicates that stayed finite."""
+    return [
+        _mean_cell(record, metric, [_entry(row, SOURCES[metric][0]) for row in record["table"]])
+        for metric in metrics
+    ]
 
 
 def choice_cells(record: dict) -> list[Cell]:
@@ -62,22 +100,60 @@ def choice_cells(record: dict) -> list[Cell]:
     ]
 
 
-def table1(records: Records) -> Table:
-    """KSD and xi of each tuner and sampler (paper, Table 1), with MAMBA-KSD scaled as an extra tuner."""
-    tuners = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "mamba-ksd-scaled")
-    chosen = [record for record in need(records, "evaluation", "table1") if record["tuner"] in tuners]
+def _title(name: str, model: str, what: str) -> str:
+    return f"Table {name.removeprefix('table')}. {label(model, MODELS)}: {what}"
+
+
+def _meanings(metrics: Iterable[str]) -> str:
+    return "; ".join(f"{METRICS[metric].label}: {METRICS[metric].meaning}" for metric in metrics)
+
+
+def short_table(records: Records, *, model: str) -> Table:
+    """The tuners by the metrics of the paper's text (its Tables 1 to 3), with ours beside the paper's."""
+    name, metrics = STUDIES[model].short
     cells = [
-        cell for record in chosen for cell in evaluation_cells(record, ("ksd", "relative_sd_error_x100"))
+        cell for record in need(records, "evaluation", name) for cell in evaluation_cells(record, metrics)
     ]
     return lay_out(
         mark_best(cells),
-        name="table1",
-        title="Table 1. Accuracy of the tuned samplers",
-        caption="Kernel Stein discrepancy and relative error ξ(σ̂) of the posterior standard deviations, "
-        "per tuner and sampler, mean ± sd over replicates where there are several. Bold: best of a "
-        f"sampler and metric, MAMBA-KSD scaled, which the paper does not have, included. {FINITE}",
+        name=name,
+        title=_title(name, model, "accuracy of the tuned samplers"),
+        caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a sampler and metric, tuners that the paper does "
+        f"not have included. {FINITE}",
         rows=("tuner", "metric"),
-        columns="sampler",
+        columns=("sampler",),
+    )
+
+
+def long_table(records: Records, *, model: str) -> Table:
+    """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
+    name, metrics = STUDIES[model].long
+    cells = [
+        cell for record in need(records, "evaluation", name) for cell in evaluation_cells(record, metrics)
+    ]
+    return lay_out(
+        mark_best(cells),
+        name=name,
+        title=_title(name, model, "tuners compared"),
+        caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a row; the number of samples, which is no merit by "
+        f"itself, is not marked. {FINITE}",
+        rows=("sampler", "metric"),
+        columns=("tuner",),
+    )
+
+
+def choices_table(records: Records, *, model: str) -> Table:
+    """The hyperparameters each tuner chose (paper, Tables 5, 7 and 9)."""
+    name = STUDIES[model].choices
+    cells = [cell for record in need(records, "tuning", name) for cell in choice_cells(record)]
+    return lay_out(
+        cells,
+        name=name,
+        title=_title(name, model, "hyperparameters chosen"),
+        caption="Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
+        "size τ in % of the training data, and leapfrog steps L.",
+        rows=("sampler", "metric"),
+        columns=("tuner",),
     )
 
 
@@ -100,41 +176,35 @@ def table4(records: Records) -> Table:
         title="Table 4. What each tuner tunes",
         caption="Hyperparameters of which a tuner compared several values (h step size, n batch size, L "
         "leapfrog steps) and, in brackets, the number of its arms. “fixed”: it compares nothing; the "
-        "paper lists the heuristic, which sets h = 1/N, as tuning h.",
+        "paper lists the heuristic, which sets h = 1/N, as tuning h. A dash: not run.",
         rows=("sampler",),
-        columns="tuner",
+        columns=("tuner",),
     )
 
 
-def table5(records: Records) -> Table:
-    """The hyperparameters each tuner chose (paper, Table 5)."""
-    cells = [cell for record in need(records, "tuning", "table5") for cell in choice_cells(record)]
-    return lay_out(
-        cells,
-        name="table5",
-        title="Table 5. Hyperparameters chosen",
-        caption="Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
-        "size τ in % of the training data, and leapfrog steps L.",
-        rows=("sampler", "metric"),
-        columns="tuner",
-    )
-
-
-def table6(records: Records) -> Table:
-    """All metrics of all six tuners (paper, Table 6), with the scaled KSD beside the paper's."""
-    cells = [
-        cell
-        for record in need(records, "evaluation", "table6")
-        for cell in evaluation_cells(record, tuple(SOURCES))
-    ]
+def xi_by_block(records: Records) -> Table:
+    """xi of each block of the parameters, and of all of them."""
+    metric = "relative_sd_error_x100"
+    key = SOURCES[metric][0]
+    found = need(records, "evaluation", "xi_by_block")
+    rows = [row for record in found for row in record["table"]]
+    blocks = dict.fromkeys(block for row in rows for block in row.get(f"{key}_by_block") or ())
+    cells = []
+    for record in found:
+        values = {
+            block: [(row.get(f"{key}_by_block") or {}).get(block) for row in record["table"]]
+            for block in blocks
+        }
+        values["all parameters"] = [row.get(key) for row in record["table"]]
+        cells += [replace(_mean_cell(record, metric, own), detail=block) for block, own in values.items()]
     return lay_out(
         mark_best(cells),
-        name="table6",
-        title="Table 6. Tuners compared",
-        caption="Relative error ξ(σ̂) of the posterior standard deviations, KSD with the paper's kernel "
-        "and in coordinates scaled by the posterior, accuracy on the test rows and number of samples, "
-        "mean ± sd over replicates where there are several. Bold: best of a row; the number of samples, "
-        f"which is no merit by itself, is not marked. {FINITE}",
-        rows=("sampler", "metric"),
-        columns="tuner",
+        name="xi_by_block",
+        title="Relative error of the standard deviations, by block of the parameters",
+        caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
+        f"their precisions Λ, against NUTS; {SPREAD}. The blocks differ in size by orders of magnitude, so that "
+        f"of all parameters is mostly that of the largest. Bold: best of a sampler and block. {FINITE}",
+        rows=("tuner", "detail"),
+        columns=("sampler",),
+        stub={"detail": "Block"},
     )

@@ -12,7 +12,19 @@ from sgtune.files import atomic_write, write_json
 
 __all__ = ["to_html", "to_markdown", "write_table"]
 
-COLUMNS = ("model", "sampler", "tuner", "metric", "value", "sd", "finite", "replicates", "best", "shown")
+COLUMNS = (
+    "model",
+    "sampler",
+    "tuner",
+    "metric",
+    "detail",
+    "value",
+    "sd",
+    "finite",
+    "replicates",
+    "best",
+    "shown",
+)
 
 STYLE = """
 :root { color-scheme: light; }
@@ -21,7 +33,7 @@ body { margin: 2rem auto; max-width: max-content; padding: 0 1.5rem; background:
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; border-top: 2px solid #1a1a1a; border-bottom: 2px solid #1a1a1a;
   font-variant-numeric: tabular-nums; }
-caption { text-align: left; padding-bottom: .8rem; max-width: 60rem; }
+caption { text-align: left; padding-bottom: .8rem; max-width: 60rem; font-size: 15px; }
 caption b { display: block; font-size: 1.15rem; margin-bottom: .25rem; }
 th, td { padding: .28rem .8rem; text-align: right; white-space: nowrap; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }
@@ -30,7 +42,12 @@ thead th.over { text-align: center; border-bottom: 1px solid #999; }
 th.stub { text-align: left; vertical-align: top; }
 tbody th.group { font-weight: 600; }
 tbody + tbody { border-top: 1px solid #ccc; }
+tbody.section th { padding-top: .8rem; font-weight: 700; }
+tbody + tbody.section { border-top: 1px solid #1a1a1a; }
 td.missing { color: #767676; }
+td.opens { border-left: 1px solid #ccc; }
+.grouped { font-size: .85em; }
+.grouped th, .grouped td { padding-left: .5rem; padding-right: .5rem; }
 td b { font-weight: 700; }
 footer { margin-top: .9rem; max-width: 60rem; color: #595959; font-size: .8rem; }
 """
@@ -69,8 +86,10 @@ def to_markdown(table: Table, footer: str) -> str:
 def _html_head(table: Table) -> str:
     grouped = any(over for over, _ in table.columns)
     span = ' rowspan="2"' if grouped else ""
-    stub = "".join(f'<th class="stub" scope="col"{span}>{escape(name)}</th>' for name in table.stub)
-    names = "".join(f'<th scope="col">{escape(name)}</th>' for _, name in table.columns)
+    stub = "".join(f'<th class="stub" scope="col"{span}>{escape(name)}</th>' for name in table.stub[-2:])
+    names = "".join(
+        f'<th scope="col">{escape(name).replace(", ", ",<br>")}</th>' for _, name in table.columns
+    )
     if not grouped:
         return f"<tr>{stub}{names}</tr>"
     above = ""
@@ -79,29 +98,36 @@ def _html_head(table: Table) -> str:
     return f"<tr>{stub}{above}</tr>\n<tr>{names}</tr>"
 
 
-def _html_cell(cell: Cell) -> str:
-    text = escape(cell.shown)
-    if cell.value is None:
-        return f'<td class="missing">{text}</td>'
-    return f"<td><b>{text}</b></td>" if cell.best else f"<td>{text}</td>"
+def _html_cell(cell: Cell, opens_group: bool) -> str:
+    text = f"<b>{escape(cell.shown)}</b>" if cell.best else escape(cell.shown)
+    classes = " ".join(["missing"] * (cell.value is None) + ["opens"] * opens_group)
+    return f'<td class="{classes}">{text}</td>' if classes else f"<td>{text}</td>"
 
 
 def _html_body(table: Table) -> str:
     bodies = []
-    # Rows that differ only in their last label belong together: they share the cells of the others.
-    for shared, group in groupby(table.rows, key=lambda row: row.labels[:-1]):
-        rows = list(group)
-        lines = []
-        for i, row in enumerate(rows):
-            first = [
-                f'<th class="stub group" scope="rowgroup" rowspan="{len(rows)}">{escape(name)}</th>'
-                for name in shared
-                if i == 0
-            ]
-            last = f'<th class="stub" scope="row">{escape(row.labels[-1])}</th>'
-            cells = [_html_cell(cell) for cell in row.cells]
-            lines.append(f"<tr>{''.join(first)}{last}{''.join(cells)}</tr>")
-        bodies.append("<tbody>\n" + "\n".join(lines) + "\n</tbody>")
+    above = [over for over, _ in table.columns]
+    opens = [bool(over) and (i == 0 or above[i - 1] != over) for i, over in enumerate(above)]
+    # The last two labels of a row stand in its stub; those before them in a heading above all rows that share them.
+    for sections, members in groupby(table.rows, key=lambda row: row.labels[:-2]):
+        for name in sections:
+            width = min(len(table.stub), 2) + len(table.columns)
+            heading = f'<th class="stub" scope="rowgroup" colspan="{width}">{escape(name)}</th>'
+            bodies.append(f'<tbody class="section">\n<tr>{heading}</tr>\n</tbody>')
+        # Rows that differ only in their last label belong together: they share the cell of the other.
+        for shared, group in groupby(members, key=lambda row: row.labels[-2:-1]):
+            rows = list(group)
+            lines = []
+            for i, row in enumerate(rows):
+                stub = [
+                    f'<th class="stub group" scope="rowgroup" rowspan="{len(rows)}">{escape(name)}</th>'
+                    for name in shared
+                    if i == 0
+                ]
+                last = f'<th class="stub" scope="row">{escape(row.labels[-1])}</th>'
+                cells = [_html_cell(cell, at_edge) for cell, at_edge in zip(row.cells, opens, strict=True)]
+                lines.append(f"<tr>{''.join(stub)}{last}{''.join(cells)}</tr>")
+            bodies.append("<tbody>\n" + "\n".join(lines) + "\n</tbody>")
     return "\n".join(bodies)
 
 
@@ -117,7 +143,7 @@ def to_html(table: Table, footer: str) -> str:
 </head>
 <body>
 <div class="scroll">
-<table>
+<table{' class="grouped"' if any(over for over, _ in table.columns) else ""}>
 <caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>
 <thead>
 {_html_head(table)}

@@ -1,12 +1,11 @@
 """The simulated data set of the logistic regression (paper Sect. 4.1, App. B.1.1): the paper's own."""
 
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from sgtune.data.store import check_array, check_range, read_arrays, write_arrays
 from sgtune.errors import DataError, check_integer
-from sgtune.files import atomic_write, file_sha256, read_json, write_json
 
 __all__ = ["load", "simulate", "write"]
 
@@ -62,14 +61,10 @@ def write(path_npz: str | Path, arrays: dict[str, np.ndarray], *, seed: int = 42
     """``arrays`` of `simulate` as ``path_npz``, and beside it a ``.json``: its SHA-256, how it was made."""
     import jax
 
-    path_npz = Path(path_npz)
-    with atomic_write(path_npz) as temporary:
-        np.savez(temporary, **{name: arrays[name] for name in NAMES})
-    write_json(
-        path_npz.with_suffix(".json"),
+    write_arrays(
+        path_npz,
+        {name: arrays[name] for name in NAMES},
         {
-            "file": path_npz.name,
-            "sha256": file_sha256(path_npz),
             "made_by": "sgtune.data.logistic.simulate",
             "seed": seed,
             "n_train": len(arrays["train_targets"]),
@@ -88,38 +83,15 @@ def load(data_dir: str | Path) -> dict[str, np.ndarray]:
             arrays, other shapes, values that are not finite, or targets that are not 0 and 1.
     """
     path = Path(data_dir) / "logistic.npz"
-    if not path.is_file():
-        raise DataError(f"{path}: the file is missing; sgtune.data.logistic.write makes it")
-    sidecar = read_json(path.with_suffix(".json"))
-    expected = sidecar.get("sha256") if isinstance(sidecar, dict) else None
-    if not expected:
-        raise DataError(f"{path.with_suffix('.json')}: no entry 'sha256'; expected that of {path.name}")
-    found = file_sha256(path)
-    if found != expected:
-        raise DataError(f"{path}: truncated or changed: SHA-256 {found[:12]}..., expected {expected[:12]}...")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise DataError(f"{path}: not a readable .npz file ({' '.join(str(error).split())})") from None
-    _check(path, arrays)
-    return arrays
-
-
-def _check(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    if set(arrays) != set(NAMES):
-        raise DataError(f"{path}: holds {', '.join(sorted(arrays))}; expected {', '.join(sorted(NAMES))}")
+    arrays = read_arrays(path, NAMES, made_by="sgtune.data.logistic.write")
     dimension = arrays["true_position"].size
-    n_train, n_test = arrays["train_targets"].size, arrays["test_targets"].size
-    shapes = ((n_train, dimension), (n_train,), (n_test, dimension), (n_test,), (dimension,))
+    n_train, n_test = arrays["train_targets"].size or "n", arrays["test_targets"].size or "n"
+    shapes = ((n_train, dimension), (n_train,), (n_test, dimension), (n_test,), (dimension or "D",))
     for name, shape in zip(NAMES, shapes, strict=True):
-        dtype = np.uint8 if name.endswith("targets") else np.float32
-        array = arrays[name]
-        if array.shape != shape or array.dtype != dtype or array.size == 0:
-            raise DataError(
-                f"{path}: {name} is {array.dtype} {array.shape}; expected {np.dtype(dtype)} {shape}"
-            )
-        if dtype is np.uint8 and array.max() > 1:
-            raise DataError(f"{path}: {name} holds {array.max()}; expected 0 and 1 only")
-        if dtype is np.float32 and not np.isfinite(array).all():
+        targets = name.endswith("targets")
+        check_array(path, name, arrays[name], np.uint8 if targets else np.float32, shape)
+        if targets:
+            check_range(path, name, arrays[name], 0, 1)
+        elif not np.isfinite(arrays[name]).all():
             raise DataError(f"{path}: {name} holds values that are not finite; expected finite numbers only")
+    return arrays

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from sgtune.errors import check_choice
-from sgtune.models import logistic
+from sgtune.models import bnn, logistic, pmf
 from sgtune.models.base import Model, define_model
 
 __all__ = ["MODELS", "Model", "define_model", "load_model"]
 
-MODELS = {"logistic": logistic.load}
+MODELS = {"logistic": logistic.load, "pmf": pmf.load, "bnn": bnn.load}
 """Loaders: ``data_dir -> Model``."""
 
 

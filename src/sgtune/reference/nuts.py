@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import math
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,10 +21,12 @@ from sgtune.files import atomic_write
 from sgtune.models.base import Model
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, flatten, log_posterior
 from sgtune.randomness import named_key
+from sgtune.reference.convergence import MAX_TREE_DEPTH, by_block, convergence, diagnostics
 from sgtune.reference.curvature import laplace_scale
 from sgtune.reference.draws import (
+    Moments,
+    add_draws,
     combine_chains,
-    diagnostics,
     read_draws,
     summary,
     to_inference_data,
@@ -34,10 +37,22 @@ from sgtune.reference.map import map_position
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["combine_chains", "diagnostics", "read_draws", "sample_nuts", "summary", "write_draws"]
+__all__ = [
+    "by_block",
+    "combine_chains",
+    "convergence",
+    "diagnostics",
+    "read_draws",
+    "sample_nuts",
+    "summary",
+    "write_draws",
+]
 
 PyTree = Any
 logger = logging.getLogger(__name__)
+
+# Of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.
+KEPT_BYTES = 512 * 2**20
 
 
 def sample_nuts(
@@ -59,6 +74,8 @@ def sample_nuts(
     whole block, and its draws are those of an uninterrupted run, bit for bit; blocks of other arguments,
     another posterior or other versions of JAX or NumPyro are thrown away.
 
+    Draws of more than `KEPT_BYTES` are thinned evenly as they come; `summary` still gives mean and sd of all.
+
     Returns:
         one chain, as `sgtune.reference.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,
         ``n_steps`` (leapfrogs), ``acceptance_rate``, ``energy`` (less a constant) and ``step_size``.
@@ -70,9 +87,10 @@ def sample_nuts(
     n_draws = check_integer("n_draws", n_draws, at_least=1)
     block = check_integer("block", block, at_least=1)
     total = n_warmup + n_draws
+    every = _thinning(model.dimension, n_draws)
     kernel = _Kernel(density_of(model), n_warmup, model.dimension <= LARGE_DIMENSION)
     folder = Path(checkpoint_dir)
-    fingerprint = _fingerprint(model, n_warmup, n_draws, seed, chain, block, position)
+    fingerprint = _fingerprint(model, n_warmup, n_draws, seed, chain, block, position, every)
     blocks = _read_blocks(folder, fingerprint)
     if blocks:
         offset = jnp.float32(blocks[-1]["offset"])
@@ -88,6 +106,7 @@ def sample_nuts(
         key = named_key(seed, "nuts", model.name, chain)
         state = _initial_state(kernel, start, covariance, key, model.data, offset)
     done = sum(len(arrays["n_steps"]) for arrays in blocks)
+    moments = _moments(blocks[-1]) if blocks else None
     if done:
         logger.info("NUTS on %s, chain %d: goes on after iteration %d of %d", model.name, chain, done, total)
     while done < total:
@@ -95,7 +114,14 @@ def sample_nuts(
         length = min(block, total - done)
         state, draws, statistics = jax.block_until_ready(_advance(kernel, length, state, model.data, offset))
         arrays = {name: np.asarray(values) for name, values in statistics.items()}
-        arrays["draws"] = np.asarray(draws)[max(0, min(length, n_warmup - done)) :]
+        draws = np.asarray(draws)[max(0, n_warmup - done) :]
+        if every > 1 and len(draws):
+            moments = add_draws(moments, draws)
+            first = (every - 1 - max(0, done - n_warmup)) % every
+            # A copy, for a slice would hold on to the draws that are not kept.
+            draws = draws[first::every].copy()
+        arrays["draws"] = draws
+        arrays |= _moments_to_arrays(moments)
         arrays |= {"seconds": perf_counter() - began, "offset": np.asarray(offset)}
         with atomic_write(_block_path(folder, len(blocks))) as temporary:
             np.savez(temporary, fingerprint=fingerprint, **arrays, **_to_arrays(state))
@@ -120,7 +146,14 @@ def sample_nuts(
             "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
             "numpyro_version": version("numpyro"),
         },
+        every=every,
+        moments=moments,
     )
+
+
+def _thinning(dimension: int, n_draws: int) -> int:
+    """Draws of which one is kept, so that a chain's take at most `KEPT_BYTES`."""
+    return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / KEPT_BYTES)))
 
 
 # --- the kernel: NumPyro's, with the data and the position as arguments ---
@@ -149,7 +182,8 @@ class _Kernel(NamedTuple):
             return lambda position: -log_posterior(self.density, position, data, offset)
 
         init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
-        return partial(init, num_warmup=self.n_warmup, dense_mass=self.dense), sample
+        settings = {"dense_mass": self.dense, "max_tree_depth": MAX_TREE_DEPTH}
+        return partial(init, num_warmup=self.n_warmup, **settings), sample
 
 
 @partial(jax.jit, static_argnums=0)
@@ -215,10 +249,21 @@ def _agrees(density: Density, state: PyTree, data: PyTree, offset: jax.Array) ->
     return abs(energy - stored) <= 0.1 + 1e-4 * abs(stored)
 
 
-def _fingerprint(model, n_warmup, n_draws, seed, chain, block, position) -> str:
+def _fingerprint(model, n_warmup, n_draws, seed, chain, block, position, every) -> str:
     start = None if position is None else hashlib.sha256(flatten(position).tobytes()).hexdigest()
-    what = [model.name, model.checksum, model.dimension, n_warmup, n_draws, seed, chain, block, start]
+    what = [model.name, model.checksum, model.dimension, n_warmup, n_draws, seed, chain, block, start, every]
     return json.dumps([*what, jax.__version__, version("numpyro")])
+
+
+def _moments_to_arrays(moments: Moments | None) -> dict[str, Any]:
+    return {} if moments is None else {f"moments_{name}": value for name, value in moments._asdict().items()}
+
+
+def _moments(arrays: dict[str, np.ndarray]) -> Moments | None:
+    """The moments of all draws up to the block, if there were any and they are thinned."""
+    if "moments_n" not in arrays:
+        return None
+    return Moments(int(arrays["moments_n"]), arrays["moments_mean"], arrays["moments_squares"])
 
 
 def _block_path(folder: Path, index: int) -> Path:

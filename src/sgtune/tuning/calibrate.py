@@ -10,6 +10,9 @@ from sgtune.models.base import Model
 
 __all__ = ["calibrate_cost"]
 
+LONG_ENOUGH = 1.0
+"""Seconds after which a single step is measurement enough."""
+
 
 def calibrate_cost(
     model: Model,
@@ -20,8 +23,9 @@ def calibrate_cost(
 ) -> CostTable:
     """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog), by running it for ``seconds``.
 
-    The median over chunks of about 20 ms is taken, so that a moment's disturbance does not count. Compilation is
-    left out. The step size plays no part; a tiny one keeps the chain finite.
+    The median over chunks of about 20 ms, three or more unless they last longer than a second, is taken, so that a
+    moment's disturbance does not count. Compilation is left out. The step size plays no part; a tiny one keeps the
+    chain finite.
     """
     table = {}
     for sampler, batch_size, n_leapfrog in dict.fromkeys(shapes):
@@ -31,7 +35,7 @@ def calibrate_cost(
         ensemble.advance_chunk(1)
         n_steps = max(1, int(0.02 / max(perf_counter() - began, 1e-6)))
         per_step, spent = [], 0.0
-        while spent < seconds or len(per_step) < 3:
+        while spent < seconds or (len(per_step) < 3 and spent < LONG_ENOUGH):
             began = perf_counter()
             done = len(ensemble.advance_chunk(n_steps))
             elapsed = perf_counter() - began

@@ -61,13 +61,15 @@ def stein_metric(
     return judge
 
 
-def predictive_metric(name: str) -> Metric:
-    """A metric of the averaged predictions on the test set: ``log-loss`` and its kin in `sgtune.metrics`."""
+def predictive_metric(name: str | dict[str, str]) -> Metric:
+    """A metric of the averaged predictions on the test set (paper Sect. 3.3.3): a name in
+    `sgtune.metrics.PREDICTIVE`, or one for each task that a model may have."""
 
     def judge(model: Model, points: list[np.ndarray]) -> Judgement:
         began = perf_counter()
+        loss = metrics.PREDICTIVE[name if isinstance(name, str) else name[model.task]].loss
         values = [
-            metrics.PREDICTIVE[name](metrics.mean_prediction(model, draws), model.test_data["targets"])
+            loss(metrics.mean_prediction(model, draws), model.test_data["targets"])
             if len(draws) and np.isfinite(draws).all()
             else np.inf
             for draws in points

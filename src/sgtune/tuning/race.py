@@ -22,9 +22,9 @@ from sgtune.tuning.metrics import Metric
 
 __all__ = ["AllDivergedError", "Race", "Racer", "rank_arms"]
 
-KEPT_BYTES = 2**30
-"""All racers together keep at most so many bytes of draws; beyond it, fewer draws, evenly spaced."""
-
+KEPT_BYTES = 2**29
+"""All running arms together keep at most so many bytes of draws, or ten draws each; beyond it every second draw
+is dropped, again and again. Taking them apart and scoring them needs three times as much."""
 
 WORTH_COMPILING = 0.2
 """Seconds of a rung, per arm, from which on a narrower program saves more than its compilation takes."""
@@ -36,7 +36,7 @@ class AllDivergedError(InputError):
 
 @dataclass
 class Racer:
-    """One arm in the race: all its draws so far, and whether it is still running."""
+    """One arm in the race, with its draws as long as it runs."""
 
     index: int
     arm: Arm
@@ -58,7 +58,7 @@ class Racer:
         return thin_draws(draws, max(1, thin // self.stride), at_most)
 
     def extend(self, draws: np.ndarray, stride: int) -> None:
-        """Add draws; where strides differ (both are powers of two then), the denser ones are thinned."""
+        """Add draws; where strides differ (all are powers of two), the denser ones are thinned."""
         if stride < self.stride:
             every = self.stride // stride
             draws = draws[every - 1 :: every]
@@ -110,7 +110,6 @@ class Race:
         self.terms_per_step = {arm: data_terms(self.model, self.sampler, arm) for arm in self.arms}
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
-        self.most_kept = max(self.points, KEPT_BYTES // (4 * self.model.dimension * len(self.arms)))
 
     def run(self) -> Racer:
         """The winner.
@@ -137,6 +136,10 @@ class Race:
             order = rank_arms(judgement.values)
             survivors = [running[i] for i in order[: rung.n_survivors]]
             self._record(number, running, points, values, survivors)
+            alive = {racer.index for racer in survivors}
+            for racer in running:
+                if racer.index not in alive:
+                    racer.chunks = []
             self.report(
                 f"rung {number + 1}/{len(self.schedule.rungs)}: {len(running)} arms ran {rung.amount:.4g} each, "
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
@@ -185,14 +188,13 @@ class Race:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, stride, log = ensemble.advance_for(amount, self.most_kept)
+            draws, stride, log = ensemble.advance_for(amount, self._most_kept())
             if log[0][0] > amount:  # its first step alone took longer than it had
                 draws = draws[:0]
             n_steps = ensemble.steps_done - first.steps
         else:
             n_steps = self._steps(first.arm, first.spent + amount) - first.steps
-            longest = self._steps(first.arm, sum(rung.amount for rung in self.schedule.rungs))
-            stride = max(1, -(-longest // self.most_kept))
+            stride = 1 << (-(-(first.steps + n_steps) // self._most_kept()) - 1).bit_length()
             draws = ensemble.advance(n_steps, stride)
         self.seconds["sampling"] += perf_counter() - began
         for place, racer in members.items():
@@ -202,6 +204,11 @@ class Race:
         self.gradient_evaluations += n_steps * sum(
             self.terms_per_step[racer.arm] for racer in members.values()
         )
+
+    def _most_kept(self) -> int:
+        """Draws that an arm may keep until the end of the rung."""
+        width = sum(ensemble.width for ensemble, _ in self.groups)
+        return max(10, KEPT_BYTES // (4 * self.model.dimension * width))
 
     def _steps(self, arm: Arm, amount: float) -> int:
         seconds_per_step = None

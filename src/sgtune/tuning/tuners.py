@@ -3,9 +3,9 @@
 ============== ======================= ==================== ==========================================
 name           schedule                judged by            paper
 ============== ======================= ==================== ==========================================
-mamba-*        successive halving      ksd, fssd, ...       Algorithm 1, Sect. 3.2
+mamba-*        successive halving      ksd, fssd, ...       Algorithm 1, Sects. 3.2, 3.3.3
 grid-ksd       one rung, by seconds    ksd                  Sect. 4.1, App. B.1
-grid           one rung, by steps      log-loss on the test Sect. 3.4.1, App. B.1.2
+grid           one rung, by steps      log-loss, RMSE       Sect. 3.4.1, Apps. B.1.2, B.2.2, B.3.2
 heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse et al. 2018)
 ============== ======================= ==================== ==========================================
 """
@@ -18,6 +18,7 @@ from sgtune.arm import Arm, check_arm
 from sgtune.budget import Budget, CostTable, check_budget
 from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.lockstep import Lockstep
+from sgtune.metrics import PREDICTIVE
 from sgtune.models.base import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, batch_size_of, make_arms
@@ -39,7 +40,7 @@ class Settings:
         pruning_rate: eta of successive halving.
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
-            None for the tuner's own default: 500, grid 50, grid-ksd 2,000.
+            None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50.
         score_fraction: of the data in a score (`sgtune.gradients.subset_scores`); 1 is the paper's full batch.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
@@ -62,14 +63,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Tuner:
-    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper."""
+    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are those
+    whose models it can judge by their predictions on test data, or None if it needs none."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
     metric: Callable[[int, Settings], Metric] | None
     default: Budget
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
-    needs_test_data: bool = False
+    tasks: tuple[str, ...] | None = None
     points: int = 500
 
 
@@ -100,13 +102,23 @@ def _one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
     return single_rung(n_arms, amount)
 
 
-def _mamba(metric: Callable[[int, Settings], Metric]) -> Tuner:
-    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0))
+def _mamba(metric: Callable[[int, Settings], Metric], **options) -> Tuner:
+    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0), **options)
 
 
 def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
     return lambda seed, settings: stein_metric(discrepancy, scale, seed, settings.score_fraction)
 
+
+def _predictive(name: str | dict[str, str]) -> Callable[[int, Settings], Metric]:
+    return lambda seed, settings: predictive_metric(name)
+
+
+def _mamba_by_predictions(name: str) -> Tuner:
+    return _mamba(_predictive(name), tasks=(PREDICTIVE[name].task,), points=50)
+
+
+GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
 
 TUNERS: dict[str, Tuner] = {
     "mamba-ksd": _mamba(_stein("ksd", "identity")),
@@ -115,14 +127,15 @@ TUNERS: dict[str, Tuner] = {
     "grid": Tuner(
         _grid_at_one_batch_size,
         _one_rung,
-        lambda seed, settings: predictive_metric("log-loss"),
+        _predictive(GRID_METRICS),
         Budget(steps=5_000),
         lambda settings: settings.start_noise,
-        needs_test_data=True,
+        tasks=tuple(GRID_METRICS),
         points=50,
     ),
     "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0), points=2_000),
     "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
+    **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
 }
 
 
@@ -136,13 +149,16 @@ def _check(model: Model, tuner: str, budget: Budget, settings: Settings) -> None
     check_integer("thin", settings.thin, at_least=1)
     check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
-    if TUNERS[tuner].needs_test_data:
+    if TUNERS[tuner].tasks is not None:
         if model.test_data is None or model.predict is None:
             raise InputError(
                 f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
             )
-        if model.task != "classification":
-            raise InputError(f"tuner: {tuner!r} scores classes; {model.name!r} has task={model.task!r}")
+        if model.task not in TUNERS[tuner].tasks:
+            raise InputError(
+                f"tuner: {tuner!r} judges models with task={' or '.join(TUNERS[tuner].tasks)}; "
+                f"{model.name!r} has task={model.task!r}"
+            )
 
 
 def tune(

@@ -1,0 +1,47 @@
+"""How good a chain is: against a reference, and in its predictions."""
+
+from sgtune.metrics.averages import (
+    at_position,
+    average_predictions,
+    can_predict,
+    mean_prediction,
+    ood_metrics,
+    predictive_metrics,
+    predictive_names,
+)
+from sgtune.metrics.calibration import class_probabilities, ece, ece_published, mce, mce_published
+from sgtune.metrics.ood import auroc, compare_entropies, predictive_entropy
+from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, log_loss, rmse
+from sgtune.metrics.spread import (
+    position_blocks,
+    relative_sd_error,
+    relative_sd_error_by_block,
+    sd_of_draws,
+)
+
+__all__ = [
+    "PREDICTIVE",
+    "Predictive",
+    "accuracy",
+    "at_position",
+    "auroc",
+    "average_predictions",
+    "can_predict",
+    "class_probabilities",
+    "compare_entropies",
+    "ece",
+    "ece_published",
+    "log_loss",
+    "mce",
+    "mce_published",
+    "mean_prediction",
+    "ood_metrics",
+    "position_blocks",
+    "predictive_entropy",
+    "predictive_metrics",
+    "predictive_names",
+    "relative_sd_error",
+    "relative_sd_error_by_block",
+    "rmse",
+    "sd_of_draws",
+]

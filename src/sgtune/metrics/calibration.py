@@ -1,0 +1,72 @@
+"""Calibration errors: how far confidence is from accuracy (Guo et al. 2017; paper Sects. 3.3.3, 4.3)."""
+
+import numpy as np
+from jaxtyping import Array, Float
+
+__all__ = ["class_probabilities", "ece", "ece_published", "mce", "mce_published"]
+
+BINS, BINS_PUBLISHED = 15, 10
+
+
+def class_probabilities(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, "m c"]:
+    """Probabilities of all classes, in float64; ``(m,)`` means P(y = 1)."""
+    probabilities = np.asarray(probabilities, np.float64)
+    return np.stack([1 - probabilities, probabilities], axis=1) if probabilities.ndim == 1 else probabilities
+
+
+def ece(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
+    """Expected calibration error: the mean of |accuracy - confidence| over the bins, weighted by their data.
+
+    The confidence of a datum is the probability of its most probable class. 15 equal bins on [0, 1], each with its
+    upper and without its lower edge (Guo et al. 2017).
+    """
+    gaps, shares = _gaps(probabilities, targets)
+    return float(gaps @ shares)
+
+
+def mce(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
+    """Maximum calibration error: the largest |accuracy - confidence| of a bin that has data; bins as for `ece`."""
+    return float(_gaps(probabilities, targets)[0].max())
+
+
+def ece_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: np.ndarray) -> float:
+    """The ECE of the paper's code, from log-probabilities averaged over the draws.
+
+    Confidence is the exponential of the largest of them: a geometric mean, whose sum over the classes is below 1. 10
+    equal bins between the smallest and the largest confidence, each with its lower and without its upper edge: the
+    largest confidence is in none, though its datum counts in the weights. NaN if no datum is in any.
+    """
+    gaps, shares = _gaps_published(log_probabilities, targets)
+    return float(gaps @ shares) if len(gaps) else float("nan")
+
+
+def mce_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: np.ndarray) -> float:
+    """The MCE of the paper's code; bins as for `ece_published`."""
+    gaps, _ = _gaps_published(log_probabilities, targets)
+    return float(gaps.max()) if len(gaps) else float("nan")
+
+
+def _gaps(probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    probabilities = class_probabilities(probabilities)
+    confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == np.asarray(targets)
+    inner_edges = np.linspace(0, 1, BINS + 1)[1:-1]
+    return _per_bin(confidence, is_right, np.searchsorted(inner_edges, confidence, side="left"))
+
+
+def _gaps_published(log_probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    log_probabilities = np.asarray(log_probabilities, np.float64)
+    confidence = np.exp(log_probabilities.max(axis=1))
+    is_right = log_probabilities.argmax(axis=1) == np.asarray(targets)
+    edges = np.linspace(confidence.min(), confidence.max(), BINS_PUBLISHED + 1)
+    is_in = confidence < edges[-1]
+    bins = np.searchsorted(edges, confidence[is_in], side="right") - 1
+    gaps, shares = _per_bin(confidence[is_in], is_right[is_in], bins)
+    return gaps, shares * np.mean(is_in)
+
+
+def _per_bin(confidence: np.ndarray, is_right: np.ndarray, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """|accuracy - confidence| of each bin that has data, and its share of them."""
+    counts = np.bincount(bins)
+    gaps = np.abs(np.bincount(bins, is_right) - np.bincount(bins, confidence))
+    has_data = counts > 0
+    return gaps[has_data] / counts[has_data], counts[has_data] / max(1, len(bins))

@@ -1,0 +1,49 @@
+"""Whether predictions are less certain on inputs from elsewhere (Lakshminarayanan et al. 2017; paper Sect. 3.3.3)."""
+
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import entr
+from scipy.stats import rankdata
+
+from sgtune.metrics.calibration import class_probabilities
+
+__all__ = ["auroc", "compare_entropies", "predictive_entropy"]
+
+BINS = 40
+
+ENTROPY_FACTS = ("auroc", "entropy_test", "entropy_ood", "edges", "histogram_test", "histogram_ood")
+"""What `compare_entropies` gives."""
+
+
+def predictive_entropy(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, " m"]:
+    """Entropy of each predicted distribution over the classes, in nats; ``(m,)`` means P(y = 1)."""
+    return entr(class_probabilities(probabilities)).sum(axis=1)
+
+
+def auroc(negatives: Float[np.ndarray, " n"], positives: Float[np.ndarray, " k"]) -> float:
+    """Probability that a random positive has the higher value than a random negative; a tie counts half."""
+    ranks = rankdata(np.concatenate([negatives, positives]))
+    n, k = len(negatives), len(positives)
+    return float((ranks[n:].sum() - k * (k + 1) / 2) / (n * k))
+
+
+def compare_entropies(
+    test: Float[Array | np.ndarray, "m ..."], ood: Float[Array | np.ndarray, "k ..."]
+) -> dict:
+    """Entropies of the averaged probabilities at the test inputs and at those from elsewhere.
+
+    Returns:
+        ``auroc`` of the entropy as a detector of the latter; means ``entropy_test`` and ``entropy_ood``, in nats;
+        ``edges`` of equal bins over [0, log(classes)], and the densities ``histogram_test`` and ``histogram_ood``.
+    """
+    largest = np.log(class_probabilities(test).shape[1])
+    edges = np.linspace(0, largest, BINS + 1)
+    # Rounding takes the entropy of equal probabilities past the last edge.
+    entropies = {
+        name: np.minimum(predictive_entropy(p), largest) for name, p in (("test", test), ("ood", ood))
+    }
+    result = {"auroc": auroc(entropies["test"], entropies["ood"]), "edges": edges.tolist()}
+    for name, values in entropies.items():
+        result[f"entropy_{name}"] = float(values.mean())
+        result[f"histogram_{name}"] = np.histogram(values, edges, density=True)[0].tolist()
+    return result

@@ -1,0 +1,136 @@
+"""Whether the draws of a reference sampler can be trusted: as a whole, and block by block of the position."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sgtune.reference.draws import COLUMNS, FLAT, arviz_module, summary, variables_of
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+__all__ = ["Convergence", "by_block", "convergence", "diagnostics"]
+
+# NumPyro's default: no trajectory is longer than 2^10 - 1 leapfrogs.
+MAX_TREE_DEPTH = 10
+# R-hat and ESS take 0.6 to 2.7 ms a parameter (30 and 2,500 draws in two chains): of more parameters than
+# this a fixed random subset is checked, in five minutes at most.
+MOST_CHECKED = 100_000
+# Of fewer draws ArviZ gives no R-hat.
+FEWEST_DRAWS = 4
+
+
+class Convergence(NamedTuple):
+    """R-hat and effective sample sizes of the parameters that are checked, by `convergence`.
+
+    Attributes:
+        parameters: which they are, in the order of `ravel_pytree`.
+        stuck: whether there is a chain in which the parameter never moves: its R-hat is infinite, its ESS 0.
+    """
+
+    parameters: Int[np.ndarray, " k"]
+    r_hat: Float[np.ndarray, " k"]
+    ess_bulk: Float[np.ndarray, " k"]
+    ess_tail: Float[np.ndarray, " k"]
+    stuck: Bool[np.ndarray, " k"]
+
+
+def convergence(idata: "InferenceData") -> Convergence:
+    """Rank-normalised split R-hat, bulk and tail ESS of Vehtari et al. (2021), by ArviZ, of the draws kept.
+
+    A single chain is compared half against half. The ESS of a thinned chain is that of the draws kept, a
+    lower bound for all of them (Geyer 1992). All are nan with fewer than 4 draws a chain.
+    """
+    variables = variables_of(idata)
+    dimension = sum(array.shape[-1] for array in variables.values())
+    rng, start, parts = np.random.default_rng(0), 0, []
+    for array in variables.values():
+        size = array.shape[-1]
+        checked = np.arange(size)
+        if dimension > MOST_CHECKED:
+            checked = np.sort(rng.choice(size, -(-size * MOST_CHECKED // dimension), replace=False))
+        parts += [
+            (start + columns, *_of_columns(array[..., columns]))
+            for columns in np.split(checked, range(COLUMNS, len(checked), COLUMNS))
+        ]
+        start += size
+    return Convergence(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> tuple[np.ndarray, ...]:
+    n_chains, n_draws, size = draws.shape
+    stuck = np.all(draws == draws[:, :1], axis=1).any(axis=0)
+    if n_draws < FEWEST_DRAWS:
+        return (*np.full((3, size), np.nan), stuck)
+    arviz = arviz_module()
+    whole = arviz.convert_to_dataset({"x": draws})
+    half = n_draws // 2
+    halves = arviz.convert_to_dataset({"x": np.concatenate([draws[:, :half], draws[:, -half:]])})
+    # ArviZ takes what never moves for independent draws.
+    return (
+        np.where(stuck, np.inf, arviz.rhat(halves if n_chains == 1 else whole)["x"].values),
+        np.where(stuck, 0.0, arviz.ess(whole, method="bulk")["x"].values),
+        np.where(stuck, 0.0, arviz.ess(whole, method="tail")["x"].values),
+        stuck,
+    )
+
+
+def diagnostics(
+    idata: "InferenceData", checked: Convergence | None = None
+) -> dict[str, float | int | list[float]]:
+    """What tells whether the draws can be trusted; R-hat and ESS are the worst over the parameters.
+
+    ``checked`` is the `convergence` of the draws, if it is known already: R-hat and ESS are those of the
+    ``draws_kept``. Leapfrogs, divergences, the share of trajectories that reach the greatest tree depth and
+    the energies' Bayesian fraction of missing information, by chain (Betancourt 2016), are those of all
+    ``draws`` a chain after the warm-up. ``seconds`` are all chains', warm-up and compilation included.
+    """
+    checked = convergence(idata) if checked is None else checked
+    statistics = idata.sample_stats
+    leapfrogs = statistics["n_steps"].values
+    energy = statistics["energy"].values.astype(np.float64)
+    n_chains, n_draws = leapfrogs.shape
+    with np.errstate(divide="ignore", invalid="ignore"):
+        e_bfmi = np.square(np.diff(energy, axis=1)).sum(axis=1) / (n_draws * energy.var(axis=1))
+    return {
+        "r_hat": float(checked.r_hat.max()),
+        "ess_bulk": float(checked.ess_bulk.min()),
+        "ess_tail": float(checked.ess_tail.min()),
+        "n_parameters_checked": len(checked.parameters),
+        "n_parameters_stuck": int(checked.stuck.sum()),
+        "divergences": int(statistics["diverging"].values.sum()),
+        "max_tree_depth_share": float(np.mean(leapfrogs >= 2**MAX_TREE_DEPTH - 1)),
+        "e_bfmi": e_bfmi.tolist(),
+        "leapfrogs": int(leapfrogs.sum()),
+        "leapfrogs_per_draw": float(leapfrogs.mean()),
+        "chains": n_chains,
+        "draws": n_draws,
+        "draws_kept": idata.posterior.sizes["draw"],
+        "seconds": float(idata.posterior.attrs.get("seconds", np.nan)),
+    }
+
+
+def by_block(idata: "InferenceData", checked: Convergence | None = None) -> dict[str, dict[str, float | int]]:
+    """How each top-level key of the position was sampled; one array is one block under the model's name.
+
+    ``n`` is the number of parameters, ``sd`` the root mean square of their posterior sds, the rest is bulk
+    ESS and R-hat over those of them that are checked (see `convergence`, of which ``checked`` is the result).
+    """
+    checked = convergence(idata) if checked is None else checked
+    variables = variables_of(idata)
+    names = [idata.posterior.attrs["model"] if name == FLAT else name.split(".")[0] for name in variables]
+    block_of = np.repeat(names, [array.shape[-1] for array in variables.values()])
+    _, sds = summary(idata)
+    blocks = {}
+    for name in dict.fromkeys(names):
+        own = block_of[checked.parameters] == name
+        blocks[name] = {
+            "n": int(np.sum(block_of == name)),
+            "sd": float(np.sqrt(np.mean(np.square(sds[block_of == name])))),
+            "r_hat_max": float(checked.r_hat[own].max()),
+            "r_hat_median": float(np.median(checked.r_hat[own])),
+            "ess_min": float(checked.ess_bulk[own].min()),
+            "ess_median": float(np.median(checked.ess_bulk[own])),
+        }
+    return blocks

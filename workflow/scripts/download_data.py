@@ -1,0 +1,12 @@
+"""Download a data set."""
+
+from sgtune.workflow import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from sgtune.data.downloads import DATA_SETS, download
+
+    folder = Path(snakemake.output.source).parent
+    # Not in params: another mirror has the same files, and nothing need be made again.
+    download(DATA_SETS[snakemake.params.data_set], folder, mirror=snakemake.config["data"]["mirror"])

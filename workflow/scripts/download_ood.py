@@ -1,0 +1,17 @@
+"""Download the out-of-distribution images, or say why there are none."""
+
+from sgtune.workflow import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from sgtune.data.downloads import DATA_SETS, download_or_stand_in
+    from sgtune.data.mnist import NO_IMAGES
+
+    images = Path(snakemake.output.images)
+    download_or_stand_in(
+        DATA_SETS[snakemake.params.data_set],
+        images.parent,
+        {images.name: NO_IMAGES},
+        mirror=snakemake.config["data"]["mirror"],
+    )

@@ -1,0 +1,19 @@
+"""Put MNIST and the out-of-distribution images together, or simulate a set like them."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from pathlib import Path
+
+    from sgtune.data import mnist
+    from sgtune.data.downloads import MNIST
+    from sgtune.data.store import check_files
+
+    n_simulated = this.settings["data"]["bnn"]["simulated"]
+    if n_simulated is None:
+        folder = Path(snakemake.input[0]).parent
+        check_files(folder, MNIST.sha256)
+        arrays, made_by = mnist.read_set(folder, Path(snakemake.input.ood).parent), "MNIST"
+    else:
+        arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
+    mnist.write(snakemake.output.data, arrays, made_by=made_by)

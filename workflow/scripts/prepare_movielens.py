@@ -1,0 +1,19 @@
+"""Split MovieLens 100K, or a simulated set like it."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from pathlib import Path
+
+    from sgtune.data import movielens
+    from sgtune.data.downloads import MOVIELENS
+    from sgtune.data.store import check_files
+
+    n_simulated = this.settings["data"]["pmf"]["simulated"]
+    if n_simulated is None:
+        path = Path(snakemake.input[0])
+        check_files(path.parent, MOVIELENS.sha256)
+        ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
+    else:
+        ratings, made_by = movielens.simulate(n_simulated), "sgtune.data.movielens.simulate"
+    movielens.write(snakemake.output.data, ratings, made_by=made_by)
