@@ -245,7 +245,7 @@ def check_line(error, *parts):
 def test_bad_models_get_one_line(tmp_path):
     with pytest.raises(InputError) as caught:
         sgtune.load_model("logstic", data_dir=tmp_path)
-    check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: logistic")
+    check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: bnn, logistic, pmf")
     with pytest.raises(DataError) as caught:
         sgtune.load_model("logistic", data_dir=tmp_path)
     check_line(caught.value, str(tmp_path), "logistic.npz", "missing")

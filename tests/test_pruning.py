@@ -1,15 +1,27 @@
-"""On the real posterior: fewer points and a tenth of the data keep the arms that all would keep."""
+"""Fewer points, and scores of a part of the data, keep the arms that all would keep."""
 
+import numpy as np
 import pytest
+from config_files import raw_config
 
 import sgtune
 from sgtune.budget import CostTable
+from sgtune.data import mnist, movielens
+from sgtune.models import bnn, pmf
+from sgtune.settings import model_settings
 from sgtune.tuning import Settings
 
 # Seconds a step, as measured on two cores: with a fixed table the outcome does not depend on this machine.
 COST = CostTable({("sgld-cv", 800_000, None): 4e-3, ("sgld-cv", 80_000, None): 1e-3, ("sgld-cv", 8_000, None): 1e-4,
                   ("sgld-cv", 800, None): 1.4e-5})  # fmt: skip
+SMALL_COSTS = {1: 3e-3, 10: 6e-4, 100: 3e-4}
 EVERY_POINT = 10**6
+
+
+def survivors_of(result):
+    """The arms left after each rung."""
+    kept = result.rungs[~result.rungs.pruned]
+    return [set(map(tuple, rung[["step_size", "batch_size"]].to_numpy())) for _, rung in kept.groupby("rung")]
 
 
 @pytest.mark.slow
@@ -28,10 +40,7 @@ def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_p
             cost=COST,
             settings=Settings(**settings),
         )
-        kept = result.rungs[~result.rungs.pruned]
-        return [
-            set(map(tuple, rung[["step_size", "batch_size"]].to_numpy())) for _, rung in kept.groupby("rung")
-        ]
+        return survivors_of(result)
 
     full = survivors(points=EVERY_POINT, score_fraction=1.0)
     cheap = survivors(points=200, score_fraction=0.1)
@@ -40,3 +49,46 @@ def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_p
     for exact, approximate in zip(full[:2], cheap[:2], strict=True):
         assert len(exact & approximate) >= len(exact) - max(1, len(exact) // 6)
     assert full[2] & cheap[2]
+
+
+def factorisation():
+    train, test = movielens.split_u1(movielens.simulate(5_000))
+    first = np.array([1, 1, 0, 0])
+    n_users, n_items = (int(column.max()) for column in train[:, :2].T)
+    return pmf.from_arrays(train - first, test - first, n_users=n_users, n_items=n_items)
+
+
+def network():
+    images = mnist.simulate(4_000)
+    return bnn.from_arrays(images["train_images"], images["train_labels"], n_hidden=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [factorisation, network])
+@pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-ksd-scaled"])
+def test_points_and_scores_of_the_large_models_prune_as_all_would(make, tuner):
+    """Small cases of the large models, judged as the paper run judges them (config/paper.yaml)."""
+    model = make()
+    section = model_settings(raw_config("paper"), model.name)["mamba"]
+    cost = CostTable({("sgld", model.n_data // part, None): cost for part, cost in SMALL_COSTS.items()})
+
+    def survivors(**settings):
+        result = sgtune.tune(
+            model,
+            "sgld",
+            tuner=tuner,
+            budget=sgtune.Budget(seconds=1.0),
+            cost=cost,
+            settings=Settings(
+                log10_step_sizes=tuple(np.arange(-2, -8, -0.5)), batch_fractions=(1.0, 0.1, 0.01), **settings
+            ),
+        )
+        return survivors_of(result)
+
+    full = survivors(points=EVERY_POINT, score_fraction=1.0)
+    cheap = survivors(points=section["points"], score_fraction=section["score_fraction"])
+    assert [len(rung) for rung in full] == [12, 4, 1]
+    for exact, approximate in zip(full[:2], cheap[:2], strict=True):
+        assert len(exact & approximate) >= len(exact) - max(1, len(exact) // 6)
+    # The last four may be so close that fewer points put another of them first.
+    assert cheap[2] <= full[1]

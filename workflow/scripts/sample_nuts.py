@@ -19,6 +19,7 @@ with job(snakemake) as this:
         chain=int(snakemake.wildcards.chain),
         checkpoint_dir=snakemake.params.checkpoints,
         block=settings["block"],
+        max_tree_depth=settings["max_tree_depth"],
     )
     draws.posterior.attrs["provenance"] = json.dumps(this.provenance.finish())
     write_draws(snakemake.output.draws, draws)

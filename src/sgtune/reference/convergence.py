@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Convergence", "by_block", "convergence", "diagnostics"]
 
-# NumPyro's default: no trajectory is longer than 2^10 - 1 leapfrogs.
-MAX_TREE_DEPTH = 10
 # R-hat and ESS take 0.6 to 2.7 ms a parameter (30 and 2,500 draws in two chains): of more parameters than
 # this a fixed random subset is checked, in five minutes at most.
 MOST_CHECKED = 100_000
@@ -91,6 +89,7 @@ def diagnostics(
     leapfrogs = statistics["n_steps"].values
     energy = statistics["energy"].values.astype(np.float64)
     n_chains, n_draws = leapfrogs.shape
+    deepest = idata.posterior.attrs.get("max_tree_depth", 10)
     with np.errstate(divide="ignore", invalid="ignore"):
         e_bfmi = np.square(np.diff(energy, axis=1)).sum(axis=1) / (n_draws * energy.var(axis=1))
     return {
@@ -100,7 +99,7 @@ def diagnostics(
         "n_parameters_checked": len(checked.parameters),
         "n_parameters_stuck": int(checked.stuck.sum()),
         "divergences": int(statistics["diverging"].values.sum()),
-        "max_tree_depth_share": float(np.mean(leapfrogs >= 2**MAX_TREE_DEPTH - 1)),
+        "max_tree_depth_share": float(np.mean(leapfrogs >= 2**deepest - 1)),
         "e_bfmi": e_bfmi.tolist(),
         "leapfrogs": int(leapfrogs.sum()),
         "leapfrogs_per_draw": float(leapfrogs.mean()),

@@ -21,7 +21,7 @@ from sgtune.files import atomic_write
 from sgtune.models.base import Model
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, flatten, log_posterior
 from sgtune.randomness import named_key
-from sgtune.reference.convergence import MAX_TREE_DEPTH, by_block, convergence, diagnostics
+from sgtune.reference.convergence import by_block, convergence, diagnostics
 from sgtune.reference.curvature import laplace_scale
 from sgtune.reference.draws import (
     Moments,
@@ -64,6 +64,7 @@ def sample_nuts(
     chain: int = 0,
     checkpoint_dir: str | Path,
     block: int = 250,
+    max_tree_depth: int = 10,
     position: PyTree | None = None,
 ) -> "InferenceData":
     """One chain of NUTS from ``position`` (default: MAP); its mass matrix is dense up to D = 200.
@@ -74,7 +75,8 @@ def sample_nuts(
     whole block, and its draws are those of an uninterrupted run, bit for bit; blocks of other arguments,
     another posterior or other versions of JAX or NumPyro are thrown away.
 
-    Draws of more than `KEPT_BYTES` are thinned evenly as they come; `summary` still gives mean and sd of all.
+    A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
+    as they come; `summary` still gives mean and sd of all.
 
     Returns:
         one chain, as `sgtune.reference.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,
@@ -86,11 +88,12 @@ def sample_nuts(
     n_warmup = check_integer("n_warmup", n_warmup, at_least=1)
     n_draws = check_integer("n_draws", n_draws, at_least=1)
     block = check_integer("block", block, at_least=1)
+    max_tree_depth = check_integer("max_tree_depth", max_tree_depth, at_least=1)
     total = n_warmup + n_draws
     every = _thinning(model.dimension, n_draws)
-    kernel = _Kernel(density_of(model), n_warmup, model.dimension <= LARGE_DIMENSION)
+    kernel = _Kernel(density_of(model), n_warmup, model.dimension <= LARGE_DIMENSION, max_tree_depth)
     folder = Path(checkpoint_dir)
-    fingerprint = _fingerprint(model, n_warmup, n_draws, seed, chain, block, position, every)
+    fingerprint = _fingerprint(model, kernel, n_draws, seed, chain, block, position, every)
     blocks = _read_blocks(folder, fingerprint)
     if blocks:
         offset = jnp.float32(blocks[-1]["offset"])
@@ -141,6 +144,7 @@ def sample_nuts(
         {name: values[n_warmup:] for name, values in statistics.items()},
         {
             "n_warmup": n_warmup,
+            "max_tree_depth": max_tree_depth,
             "seed": seed,
             "seconds": float(sum(arrays["seconds"] for arrays in blocks)),
             "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
@@ -173,6 +177,7 @@ class _Kernel(NamedTuple):
     density: Density
     n_warmup: int
     dense: bool
+    max_tree_depth: int
 
     def build(self):
         """NumPyro's pair of functions (init, sample); init must be called before sample in every program."""
@@ -182,7 +187,7 @@ class _Kernel(NamedTuple):
             return lambda position: -log_posterior(self.density, position, data, offset)
 
         init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
-        settings = {"dense_mass": self.dense, "max_tree_depth": MAX_TREE_DEPTH}
+        settings = {"dense_mass": self.dense, "max_tree_depth": self.max_tree_depth}
         return partial(init, num_warmup=self.n_warmup, **settings), sample
 
 
@@ -249,9 +254,10 @@ def _agrees(density: Density, state: PyTree, data: PyTree, offset: jax.Array) ->
     return abs(energy - stored) <= 0.1 + 1e-4 * abs(stored)
 
 
-def _fingerprint(model, n_warmup, n_draws, seed, chain, block, position, every) -> str:
+def _fingerprint(model, kernel, n_draws, seed, chain, block, position, every) -> str:
     start = None if position is None else hashlib.sha256(flatten(position).tobytes()).hexdigest()
-    what = [model.name, model.checksum, model.dimension, n_warmup, n_draws, seed, chain, block, start, every]
+    of_model = [model.name, model.checksum, model.dimension, kernel.n_warmup, kernel.max_tree_depth]
+    what = [*of_model, n_draws, seed, chain, block, start, every]
     return json.dumps([*what, jax.__version__, version("numpyro")])
 
 

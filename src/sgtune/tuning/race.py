@@ -26,8 +26,8 @@ KEPT_BYTES = 2**29
 """All running arms together keep at most so many bytes of draws, or ten draws each; beyond it every second draw
 is dropped, again and again. Taking them apart and scoring them needs three times as much."""
 
-WORTH_COMPILING = 0.2
-"""Seconds of a rung, per arm, from which on a narrower program saves more than its compilation takes."""
+WORTH_COMPILING = 0.5
+"""Seconds that pruned chains would run on, from which on a narrower program, which has to be compiled, is cheaper."""
 
 
 class AllDivergedError(InputError):
@@ -172,8 +172,8 @@ class Race:
         for ensemble, members in self.groups:
             kept = {place: racer for place, racer in members.items() if racer.index in alive}
             # A narrower program is another program: in a short rung the pruned chains rather run on, unheeded.
-            is_short = self.budget.seconds is not None and amount < WORTH_COMPILING
-            if kept and len(kept) < ensemble.width and not is_short:
+            wasted = (ensemble.width - len(kept)) * amount if self.budget.seconds is not None else np.inf
+            if kept and len(kept) < ensemble.width and wasted >= WORTH_COMPILING:
                 groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values()))))
             elif kept:
                 groups.append((ensemble, kept))
