@@ -202,7 +202,7 @@ def test_a_run_of_everything_requests_everything():
     assert set(requested(studied(), MODELS)) == set(REQUIRES)
 
 
-OF_ALL = {"table4", "tuning_time", "regret", "figure1", "figure2", "regret_dots"}
+OF_ALL = {"table4", "tuning_time", "regret", "figure1", "figure2", "regret_dots", "modes"}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ OF_ALL = {"table4", "tuning_time", "regret", "figure1", "figure2", "regret_dots"
         (
             [("logistic", "sgld", "grid-ksd")],
             ("logistic",),
-            {"published_comparison", "widths", "table5", "table6", "figure3", "figure3_scaled"},
+            {"published_comparison", "widths", "reference", "table5", "table6", "figure3", "figure3_scaled"},
         ),
         (
             studied(("pmf",)),

@@ -25,6 +25,11 @@ RESULTS = {
     }
     for kind, pattern in PATTERNS.items()
 }
+RESULTS["reference"] = {
+    model: collect(rules.find_map.output.facts, model=model)
+    + (collect(rules.combine_nuts.output.facts, model=model) if has_reference(model) else [])
+    for model in MODELS
+}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
 ARTIFACTS = [

@@ -100,6 +100,15 @@ METRICS = {
     "entropy_test": Metric("Entropy, test set"),
     "entropy_ood": Metric("Entropy, OOD set"),
     "auroc": Metric("AUROC", best=max),
+    "negative_log_posterior": Metric("−log π"),
+    "gradient_norm": Metric("|∇ log π|"),
+    "steps": Metric("Steps", form="count"),
+    "block_n": Metric("Parameters", form="count"),
+    "block_sd": Metric("Sd"),
+    "block_r_hat_max": Metric("R-hat, worst", form="general"),
+    "block_r_hat_median": Metric("R-hat, median", form="general"),
+    "block_ess_min": Metric("ESS, worst"),
+    "block_ess_median": Metric("ESS, median"),
 }
 
 for _metric, _label in {

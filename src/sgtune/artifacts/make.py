@@ -7,6 +7,7 @@ from pathlib import Path
 from sgtune.artifacts import comparisons, figures, insights, ood, tables
 from sgtune.artifacts.provenance import collect, summarise
 from sgtune.artifacts.records import Records, belonging, load_records, provenances
+from sgtune.artifacts.reference import modes, reference
 from sgtune.artifacts.regret import regret
 from sgtune.artifacts.studies import ARTIFACTS, STUDIES
 from sgtune.artifacts.style import save_figure
@@ -22,6 +23,8 @@ TABLES = {
     "published_comparison": comparisons.published_comparison,
     "xi_by_block": tables.xi_by_block,
     "ood": ood.ood,
+    "modes": modes,
+    "reference": reference,
 }
 
 FIGURES = {

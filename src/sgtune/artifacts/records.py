@@ -11,7 +11,7 @@ from sgtune.files import read_json
 
 __all__ = ["KINDS", "Records", "belonging", "finite", "load_records", "need", "provenances"]
 
-KINDS = ("tuning", "evaluation", "sweep", "estimates", "widths", "published")
+KINDS = ("tuning", "evaluation", "sweep", "estimates", "widths", "reference", "published")
 Records = dict[str, list[dict]]
 
 

@@ -99,6 +99,8 @@ ARTIFACTS = {
     "published_comparison": Artifact("table", ("evaluation", "published"), without=NOT_IN_PAPER),
     "xi_by_block": Artifact("table", ("evaluation",), "pmf", needs_reference=True),
     "ood": Artifact("table", ("evaluation",), "bnn"),
+    "modes": Artifact("table", ("reference",)),
+    "reference": Artifact("table", ("reference",), needs_reference=True),
     "figure1": Artifact("figure", ("estimates",)),
     "figure2": Artifact("figure", ("estimates",)),
     "widths": Artifact("figure", ("widths",), needs_reference=True),

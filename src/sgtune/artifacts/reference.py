@@ -1,0 +1,79 @@
+"""What tuners start from and are judged against: the mode that was found, and how well NUTS sampled."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from sgtune.artifacts.labels import MODELS, label
+from sgtune.artifacts.layout import DASH, Cell, Table, lay_out
+from sgtune.artifacts.records import Records, finite, need
+
+__all__ = ["modes", "reference"]
+
+TESTED = {"accuracy": ("accuracy_percent", 100), "log_loss": ("log_loss", 1), "rmse": ("rmse", 1)}
+IN_BLOCK = ("n", "sd", "r_hat_max", "r_hat_median", "ess_min", "ess_median")
+
+
+def _cell(model: str, metric: str, value: float | None, block: str = "") -> Cell:
+    return Cell(
+        model=model, sampler="", tuner="", metric=metric, value=finite(value), missing=DASH, detail=block
+    )
+
+
+def modes(records: Records) -> Table:
+    """How far the MAP was found, and what it predicts."""
+    cells = []
+    for record in need(records, "reference", "modes"):
+        if "gradient_norm" not in record:
+            continue
+        model = record["model"]
+        cells += [
+            _cell(model, metric, record[metric])
+            for metric in ("negative_log_posterior", "gradient_norm", "steps")
+        ]
+        cells += [
+            _cell(model, metric, factor * record["test"][key])
+            for key, (metric, factor) in TESTED.items()
+            if key in record["test"]
+        ]
+    return lay_out(
+        cells,
+        name="modes",
+        title="The modes",
+        caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
+        "out, norm of its gradient over all data in the model's own coordinates, steps of the optimisers (Adam on "
+        "minibatches goes before L-BFGS where D > 200), and the error of the mode's predictions on the test set. The "
+        "root of D, 229 for the factorisation and 282 for the network, is the least that the gradient is long at a draw "
+        "of a posterior with sds of at most 1.",
+        rows=("model",),
+        columns=("metric",),
+    )
+
+
+def reference(records: Records) -> Table:
+    """How well NUTS sampled each block of parameters."""
+    cells, said = [], []
+    for record in need(records, "reference", "reference"):
+        if "diagnostics" not in record:
+            continue
+        model, checks = record["model"], record["diagnostics"]
+        for block, summary in record["blocks"].items():
+            cells += [
+                _cell(model, f"block_{metric}", summary[metric], "all" if block == model else block)
+                for metric in IN_BLOCK
+            ]
+        said.append(
+            f"{label(model, MODELS)}: {checks['chains']} chains of {checks['draws']:,} draws, "
+            f"{checks['divergences']:,} divergences, {checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
+            f"{100 * checks['max_tree_depth_share']:.3g}% of the trajectories cut at the greatest depth, E-BFMI "
+            f"{' and '.join(f'{value:.2g}' for value in checks['e_bfmi'])}."
+        )
+    return lay_out(
+        cells,
+        name="reference",
+        title="How well the reference is sampled",
+        caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat and "
+        "bulk effective sample size. R-hat far above 1.01 or an effective sample size below some hundreds: ξ(σ̂) is "
+        f"against a truth known as badly as that. {' '.join(said)}",
+        rows=("model", "detail"),
+        columns=("metric",),
+        stub={"detail": "Block"},
+    )
