@@ -194,7 +194,8 @@ def sweep_arms(
         shapes.setdefault(arm[1:], []).append((arm, is_extra))
     for (batch_size, n_leapfrog), members in shapes.items():
         ensemble = Lockstep(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
-        n_steps = max(2, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))
+        fewest = 1 if reference_sd is None else 2  # which have an sd
+        n_steps = max(fewest, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))
         # Without predictions one draw, the last, is made.
         stride = -(-n_steps // max(1, prediction_draws))
         if reference_sd is None:
