@@ -195,7 +195,14 @@ def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
     blocks = BLOCKS if model == "pmf" else (model,)
-    summary = {"n": 20, "sd": 0.25, "r_hat_max": 1.23, "r_hat_median": 1.001, "ess_min": 12.0, "ess_median": 400.0}
+    summary = {
+        "n": 20,
+        "sd": 0.25,
+        "r_hat_max": 1.23,
+        "r_hat_median": 1.001,
+        "ess_min": 12.0,
+        "ess_median": 400.0,
+    }
     checks = {"chains": 2, "draws": 500, "divergences": 3, "leapfrogs_per_draw": 63.0}
     checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5]}
     records = [mode]

@@ -149,7 +149,7 @@ BAD = [
     ),
     (
         {"reference__chains": 7},
-        "per_model.pmf.reference.n_draws: 80 is not allowed; it must be a multiple of ",
+        "per_model.pmf.reference.n_draws: 60 is not allowed; it must be a multiple of ",
     ),
     (
         {"evaluation__curves__seconds": [2, 1]},

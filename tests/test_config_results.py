@@ -7,7 +7,7 @@ from config_files import valid
 
 from sgtune.config import fingerprint
 from sgtune.errors import InputError
-from sgtune.settings import FACTS, settings_of, studied, tuners_of
+from sgtune.settings import FACTS, SECTIONS, settings_of, studied, tuners_of
 from sgtune.workflow import tuning_arguments
 
 RESULTS = [
@@ -109,6 +109,9 @@ def test_smaller_grid_reaches_its_tuners_alone():
     other = valid(grids__bnn__smaller__log10_step_sizes=[-6])
     one, another = (settings_of(c, "tuning", "bnn", "grid-smaller") for c in (config, other))
     assert fingerprint(one) != fingerprint(another)
+    # A job of such a tuner reads results of other kinds, which are made without a tuner.
+    for kind in set(SECTIONS) - {"tuning", "evaluation"}:
+        assert settings_of(config, kind, "bnn", "grid-smaller") == settings_of(config, kind, "bnn")
 
 
 def test_tuning_arguments_are_the_models_own():

@@ -263,13 +263,15 @@ def test_modes_and_reference_say_what_was_reached():
     records = make_records(1)
     table = TABLES["modes"](records)
     headings = [column[-1] for column in table.columns]
-    shown = {row.labels: dict(zip(headings, (cell.shown for cell in row.cells), strict=True)) for row in table.rows}
+    shown = {
+        row.labels: dict(zip(headings, (cell.shown for cell in row.cells), strict=True)) for row in table.rows
+    }
     assert shown[("PMF",)]["RMSE"] == "0.987"
     assert shown[("PMF",)]["Log-loss"] == "–"
     assert shown[("Neural network",)]["Pred. acc. (%)"] == "95.0"
     assert shown[("Logistic regression",)]["|∇ log π|"] == "78.9"
     table = TABLES["reference"](records)
-    assert [row.labels for row in table.rows][0] == ("Logistic regression", "all")
+    assert table.rows[0].labels == ("Logistic regression", "all")
     assert len(table.rows) == 1 + len(BLOCKS)
     assert "25% of the trajectories cut" in table.caption
     assert "PMF: 2 chains of 500 draws, 3 divergences" in table.caption

@@ -81,7 +81,10 @@ SECTIONS = {
     "estimates": ("data", "seed", "grids", "estimates"),
     "widths": ("data", "seed", "reference", "widths"),
 }
-"""Sections that each kind of result depends on; tuning and evaluation on their tuner's section too."""
+"""Sections that each kind of result depends on."""
+
+OF_A_TUNER = ("tuning", "evaluation")
+"""Kinds that depend on their tuner's section and grid, too; other kinds do not, whichever job reads them."""
 
 
 def model_settings(config: Mapping, model: str) -> dict:
@@ -113,7 +116,7 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     Args:
         config: a valid configuration.
         kind: a key of `SECTIONS`.
-        tuner: of kinds ``tuning`` and ``evaluation``.
+        tuner: of the job; it matters to the kinds of `OF_A_TUNER` only.
 
     Returns:
         The sections by name, as `model_settings` has them; ``grids`` is the one grid that the tuner uses.
@@ -123,10 +126,10 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         settings["reference"] = {"nuts": False}
     grid = dict(settings["grids"])
     smaller = grid.pop("smaller", None)
-    if tuner in METHODS:
+    if kind in OF_A_TUNER and tuner in METHODS:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
     settings["grids"] = grid
-    if kind in ("tuning", "evaluation"):
+    if kind in OF_A_TUNER:
         sections = (*sections, TUNER_SECTIONS[METHODS.get(tuner, tuner)])
     return {section: settings[section] for section in sorted(set(sections))}
 

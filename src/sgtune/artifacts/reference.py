@@ -41,8 +41,8 @@ def modes(records: Records) -> Table:
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, steps of the optimisers (Adam on "
         "minibatches goes before L-BFGS where D > 200), and the error of the mode's predictions on the test set. The "
-        "root of D, 229 for the factorisation and 282 for the network, is the least that the gradient is long at a draw "
-        "of a posterior with sds of at most 1.",
+        "root of D, 229 for the factorisation and 282 for the network, is about the least length of a draw's gradient "
+        "where sds are at most 1.",
         rows=("model",),
         columns=("metric",),
     )
@@ -70,8 +70,8 @@ def reference(records: Records) -> Table:
         cells,
         name="reference",
         title="How well the reference is sampled",
-        caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat and "
-        "bulk effective sample size. R-hat far above 1.01 or an effective sample size below some hundreds: ξ(σ̂) is "
+        caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
+        "and bulk effective sample size. R-hat far above 1.01 or an effective sample size below some hundreds: ξ(σ̂) is "
         f"against a truth known as badly as that. {' '.join(said)}",
         rows=("model", "detail"),
         columns=("metric",),
