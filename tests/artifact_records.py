@@ -194,6 +194,7 @@ def width_record(model):
 def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
+    mode["laplace_sd"] = [0.5] * 100
     blocks = BLOCKS if model == "pmf" else (model,)
     summary = {
         "n": 20,
@@ -203,7 +204,13 @@ def reference_records(model):
         "ess_min": 12.0,
         "ess_median": 400.0,
     }
-    checks = {"chains": 2, "draws": 500, "divergences": 3, "leapfrogs_per_draw": 63.0}
+    checks = {
+        "chains": 2,
+        "draws": 500,
+        "divergences": 3,
+        "n_parameters_stuck": 0,
+        "leapfrogs_per_draw": 63.0,
+    }
     checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5]}
     records = [mode]
     if model != "bnn":

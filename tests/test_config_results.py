@@ -56,7 +56,7 @@ def test_what_concerns_other_models_reruns_nothing(model):
 
 def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", sweep__seconds=2) == {"sweep"}
-    assert reruns("pmf", per_model__pmf__grid__n_steps=2) == {"cost", "tuning", "evaluation"}
+    assert reruns("pmf", per_model__pmf__grid__n_steps=2) == {"tuning", "evaluation"}
     assert reruns("pmf", grid__n_steps=2) == set()
     assert reruns("pmf", calibration__seconds=2) == {"cost"}
     assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {

@@ -154,6 +154,13 @@ def check_model(config: Mapping, model: str) -> None:
             "it must be >= 1, or nothing judges the arms"
         )
 
+    estimates = settings["estimates"]
+    if estimates["thin"] > estimates["max_points"]:
+        raise InputError(
+            f"{key('estimates', 'thin')}: {estimates['thin']} is not allowed; "
+            f"it must be <= {key('estimates', 'max_points')} = {estimates['max_points']}, or no point is left"
+        )
+
     smaller = settings["grids"].get("smaller", {})
     if smaller.get("samplers") and "log10_step_sizes" not in smaller:
         raise InputError(

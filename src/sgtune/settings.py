@@ -74,7 +74,7 @@ SECTIONS = {
     "data": ("data",),
     "map": ("data",),
     "reference": ("data", "reference", "seed"),
-    "cost": ("data", "grids", "calibration", "grid", "heuristic", "samplers"),
+    "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
     "tuning": ("data", "seed", "grids"),
     "evaluation": ("data", "seed", "grids", "reference", "evaluation"),
     "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
@@ -129,6 +129,11 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     if kind in OF_A_TUNER and tuner in METHODS:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
     settings["grids"] = grid
+    if kind == "cost":
+        # A step costs the same whatever its size, and however many are made.
+        settings["grids"] = {name: values for name, values in grid.items() if name != "log10_step_sizes"}
+        for section in ("grid", "estimates"):
+            settings[section] = {"batch_fraction": settings[section]["batch_fraction"]}
     if kind in OF_A_TUNER:
         sections = (*sections, TUNER_SECTIONS[METHODS.get(tuner, tuner)])
     return {section: settings[section] for section in sorted(set(sections))}

@@ -75,7 +75,7 @@ rule download_mnist:
 
 
 rule download_ood:
-    """Images that are no digits; if no source has them, an empty file, and source.json says why."""
+    """Images that are no digits; if no source has them, a file of no images, and source.json says why."""
     output:
         images=ensure(f"{DOWNLOADS}/{OOD}/t10k-images-idx3-ubyte", non_empty=True),
         source=f"{DOWNLOADS}/{OOD}/source.json",
@@ -115,7 +115,7 @@ rule prepare_mnist:
     """MNIST with the images that are no digits."""
     input:
         [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in MNIST.sha256],
-        ood=[] if SIMULATED["bnn"] else rules.download_ood.output.source,
+        ood=[] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
     output:
         data=f"{RUN}/data/bnn.npz",
         facts=f"{RUN}/data/bnn.json",

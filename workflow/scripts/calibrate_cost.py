@@ -12,9 +12,10 @@ with job(snakemake) as this:
     grid = this.settings["grids"]
     samplers = dict.fromkeys(["sgld", *this.settings["samplers"]])
     shapes = [(name, *arm[1:]) for name in samplers for arm in make_arms(model.n_data, name, **grid)]
-    # Arms that tuners use outside the grid: one batch size, and the heuristic's leapfrog number.
+    # Arms outside the grid: one batch size, and the heuristic's leapfrog number.
     for section, leapfrogs in (
         ("grid", grid["n_leapfrogs"]),
+        ("estimates", grid["n_leapfrogs"]),
         ("heuristic", [this.settings["heuristic"]["n_leapfrog"]]),
     ):
         fractions = [this.settings[section]["batch_fraction"]]

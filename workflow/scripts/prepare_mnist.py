@@ -13,7 +13,7 @@ with job(snakemake) as this:
     if n_simulated is None:
         folder = Path(snakemake.input[0]).parent
         check_files(folder, MNIST.sha256)
-        arrays, made_by = mnist.read_set(folder, Path(snakemake.input.ood).parent), "MNIST"
+        arrays, made_by = mnist.read_set(folder, Path(snakemake.input.ood[0]).parent), "MNIST"
     else:
         arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
     mnist.write(snakemake.output.data, arrays, made_by=made_by)

@@ -2,6 +2,8 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from math import sqrt
+
 from sgtune.artifacts.labels import MODELS, label
 from sgtune.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.artifacts.records import Records, finite, need
@@ -12,9 +14,12 @@ TESTED = {"accuracy": ("accuracy_percent", 100), "log_loss": ("log_loss", 1), "r
 IN_BLOCK = ("n", "sd", "r_hat_max", "r_hat_median", "ess_min", "ess_median")
 
 
-def _cell(model: str, metric: str, value: float | None, block: str = "") -> Cell:
+INFINITE = "∞"  # what no finite number stands for in R-hat: a chain that never moved
+
+
+def _cell(model: str, metric: str, value: float | None, block: str = "", missing: str = DASH) -> Cell:
     return Cell(
-        model=model, sampler="", tuner="", metric=metric, value=finite(value), missing=DASH, detail=block
+        model=model, sampler="", tuner="", metric=metric, value=finite(value), missing=missing, detail=block
     )
 
 
@@ -29,6 +34,7 @@ def modes(records: Records) -> Table:
             _cell(model, metric, record[metric])
             for metric in ("negative_log_posterior", "gradient_norm", "steps")
         ]
+        cells += [_cell(model, "root_dimension", sqrt(len(record["laplace_sd"])))]
         cells += [
             _cell(model, metric, factor * record["test"][key])
             for key, (metric, factor) in TESTED.items()
@@ -40,9 +46,8 @@ def modes(records: Records) -> Table:
         title="The modes",
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, steps of the optimisers (Adam on "
-        "minibatches goes before L-BFGS where D > 200), and the error of the mode's predictions on the test set. The "
-        "root of D, 229 for the factorisation and 282 for the network, is about the least length of a draw's gradient "
-        "where sds are at most 1.",
+        "minibatches goes before L-BFGS where D > 200), and the error of the mode's predictions on the test set. Where "
+        "sds are at most 1, a draw's gradient is about √D long or longer: what is much shorter is near a mode.",
         rows=("model",),
         columns=("metric",),
     )
@@ -57,12 +62,13 @@ def reference(records: Records) -> Table:
         model, checks = record["model"], record["diagnostics"]
         for block, summary in record["blocks"].items():
             cells += [
-                _cell(model, f"block_{metric}", summary[metric], "all" if block == model else block)
+                _cell(model, f"block_{metric}", summary[metric], "all" if block == model else block, INFINITE)
                 for metric in IN_BLOCK
             ]
         said.append(
             f"{label(model, MODELS)}: {checks['chains']} chains of {checks['draws']:,} draws, "
-            f"{checks['divergences']:,} divergences, {checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
+            f"{checks['divergences']:,} divergences, {checks['n_parameters_stuck']:,} parameters stuck in a chain, "
+            f"{checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
             f"{100 * checks['max_tree_depth_share']:.3g}% of the trajectories cut at the greatest depth, E-BFMI "
             f"{' and '.join(f'{value:.2g}' for value in checks['e_bfmi'])}."
         )

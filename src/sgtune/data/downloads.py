@@ -100,7 +100,9 @@ def download_or_stand_in(
     for name, content in stand_in.items():
         with atomic_write(folder / name) as temporary:
             temporary.write_bytes(content)
-    logger.warning("%s: done without; snakemake --forcerun download_ood tries again", data_set.name)
+    logger.warning(
+        "%s: done without; snakemake --cores all --forcerun download_ood tries again", data_set.name
+    )
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in stand_in.items()}
     return _write_record(folder, data_set, source=None, sha256=sums, missing=missing)
 

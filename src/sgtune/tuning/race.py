@@ -133,7 +133,7 @@ class Race:
             self.gradient_evaluations += judgement.gradient_evaluations
             spent = {name: seconds - before[name] for name, seconds in self.seconds.items()}
             self.rung_seconds.append({"rung": number + 1, **spent})
-            order = rank_arms(judgement.values)
+            order = rank_arms(judgement.values, [self._hope(racer) for racer in running])
             survivors = [running[i] for i in order[: rung.n_survivors]]
             self._record(number, running, points, values, survivors)
             alive = {racer.index for racer in survivors}
@@ -198,12 +198,16 @@ class Race:
             draws = ensemble.advance(n_steps, stride)
         self.seconds["sampling"] += perf_counter() - began
         for place, racer in members.items():
-            racer.extend(draws[:, place], stride)
+            racer.extend(draws[:, place].copy(), stride)  # a view would keep all of them
             racer.steps += n_steps
             racer.spent += amount
         self.gradient_evaluations += n_steps * sum(
             self.terms_per_step[racer.arm] for racer in members.values()
         )
+
+    def _hope(self, racer: Racer) -> tuple:
+        """Which of the arms without a value comes first: one whose time was too short for a sample, the cheapest."""
+        return (len(racer.draws) > 0, self.terms_per_step[racer.arm])
 
     def _most_kept(self) -> int:
         """Draws that an arm may keep until the end of the rung."""
@@ -250,11 +254,12 @@ class Race:
             )
 
 
-def rank_arms(values: list[float]) -> list[int]:
-    """Places from the lowest value to the highest; infinite and NaN ones last; ties keep their order."""
+def rank_arms(values: list[float], hope: list[tuple] | None = None) -> list[int]:
+    """Places from the lowest value to the highest; infinite and NaN ones last, by ``hope``; ties keep their order."""
+    hope = [()] * len(values) if hope is None else hope
     return sorted(
         range(len(values)),
-        key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0, i),
+        key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, hope[i], i),
     )
 
 
