@@ -186,3 +186,27 @@ def test_draws_of_unequal_strides_end_at_the_widest(strides):
         racer.extend(steps[:, None].astype(np.float32), stride)
         step += 64
     np.testing.assert_array_equal(racer.draws[:, 0], np.arange(racer.stride, step + 1, max(strides)))
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_models_width_of_lockstep_changes_no_decision(model, width):
+    settings = Settings(log10_step_sizes=(-3, -3.5, -4, -4.5, -5), batch_fractions=(1.0, 0.1), points=20)
+
+    def decide(model):
+        return tune(model, "sgld", budget=Budget(steps=400), settings=settings, seed=3)
+
+    wide, narrow = decide(model), decide(replace(model, lockstep=width))
+    assert wide.best == narrow.best
+    columns = ["rung", "step_size", "batch_size", "steps", "pruned"]
+    assert wide.rungs[columns].equals(narrow.rungs[columns])
+    np.testing.assert_allclose(
+        wide.rungs["discrepancy"].astype(float), narrow.rungs["discrepancy"].astype(float), rtol=1e-2
+    )
+
+
+def test_arms_without_a_value_rank_by_what_they_may_yet_give():
+    """Those whose time was too short for a sample before those that diverged; of these the cheapest first."""
+    values = [np.inf, 2.0, np.inf, np.nan, 1.0]
+    hope = [(False, 800), (True, 1), (True, 8), (False, 80), (True, 1)]
+    assert race.rank_arms(values, hope) == [4, 1, 3, 0, 2]
+    assert race.rank_arms(values) == [4, 1, 0, 2, 3]

@@ -33,6 +33,7 @@ class Model:
         predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
         test_data: dict with ``inputs`` and ``targets``, or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
+        lockstep: most chains of one shape that gain from advancing together; None for any number.
         checksum: SHA-256 of the training data; the MAP is kept under it.
         data_dir: where the MAP is kept, or None: then it is found anew in every process.
     """
@@ -45,6 +46,7 @@ class Model:
     predict: Callable | None = None
     test_data: dict | None = None
     task: str = "classification"
+    lockstep: int | None = None
     checksum: str = ""
     data_dir: Path | None = None
     cache: dict = field(default_factory=dict, repr=False)
@@ -82,6 +84,7 @@ def define_model(
     predict: Callable | None = None,
     test_data: dict | None = None,
     task: str = "classification",
+    lockstep: int | None = None,
     data_dir: str | Path | None = None,
     shuffle_seed: int | None = 0,
 ) -> Model:
@@ -111,6 +114,7 @@ def define_model(
         predict=predict,
         test_data=test_data,
         task=task,
+        lockstep=lockstep,
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )

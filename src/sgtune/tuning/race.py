@@ -155,15 +155,18 @@ class Race:
         return winner
 
     def _form_groups(self) -> None:
-        """Ensembles of one shape, each with the racers at its places."""
+        """Ensembles of one shape, each with the racers at its places; as wide as the model gains by."""
         shapes: dict[tuple, list[Racer]] = {}
         for racer in self.racers:
             shape = racer.arm[1:] if self.clock == "calibrated" else racer.index
             shapes.setdefault(shape, []).append(racer)
-        self.groups = [
-            (self.make([racer.arm for racer in members]), dict(enumerate(members)))
-            for members in shapes.values()
-        ]
+        self.groups = []
+        for members in shapes.values():
+            width = self.model.lockstep or len(members)
+            for start in range(0, len(members), width):
+                together = members[start : start + width]
+                ensemble = self.make([racer.arm for racer in together])
+                self.groups.append((ensemble, dict(enumerate(together))))
 
     def _narrow_groups(self, running: list[Racer], amount: float) -> None:
         """Take the pruned racers out of their ensembles, and compile what the next rung needs."""
