@@ -1,0 +1,171 @@
+"""What is kept of a chain: few draws, evenly spaced, at bounded memory, and where it ended."""
+
+import tracemalloc
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sgtune import Budget, lockstep, sample
+from sgtune.arm import Arm
+from sgtune.errors import InputError
+from sgtune.lockstep import Lockstep
+from sgtune.models import define_model
+
+STEP = 2.0**-30
+"""A step size for which `counting_model` goes 1 ahead in each step of SGLD, give or take 4e-5."""
+
+
+def counting_model(dimension=1):
+    """A position that counts its steps: the gradient is one over `STEP`."""
+    return define_model(
+        "counting",
+        log_prior=lambda position: jnp.sum(position) / STEP,
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.zeros(dimension),
+    )
+
+
+def exploding_model():
+    """A position that triples in each step of SGLD with step size 1, and leaves float32 after 80 of them."""
+    return define_model(
+        "exploding",
+        log_prior=lambda position: jnp.sum(position**2),
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.ones(1),
+    )
+
+
+def count(budget, kept_draws, dimension=1):
+    """A chain whose draws say after which step they were made."""
+    arm = {"step_size": STEP, "batch_size": 2, "position": np.zeros(dimension, np.float32)}
+    model = counting_model(dimension)
+    return sample(model, "sgld", **arm, budget=budget, kept_draws=kept_draws)
+
+
+def check_kept(chain, at_most):
+    """Every stride-th step, all steps counted, no more and no less than a doubled stride would leave."""
+    steps = chain.stride * np.arange(1, len(chain.draws) + 1)
+    np.testing.assert_array_equal(np.round(chain.draws[:, 0]), steps)
+    assert len(chain.draws) == chain.n_samples // chain.stride
+    assert len(chain.draws) <= at_most
+    assert chain.stride == 1 or len(chain.draws) > at_most // 2 - 1
+
+
+@pytest.fixture
+def by_steps(monkeypatch):
+    """``by_steps(seconds)``: a clock that only steps move, so many seconds each."""
+
+    def set_clock(seconds_per_step):
+        clock = [0.0]
+        advance_chunk = Lockstep.advance_chunk
+
+        def advance(self, n_draws, stride=1):
+            before = self.steps_done
+            draws = advance_chunk(self, n_draws, stride)
+            clock[0] += (self.steps_done - before) * seconds_per_step
+            return draws
+
+        monkeypatch.setattr(Lockstep, "advance_chunk", advance)
+        monkeypatch.setattr(lockstep, "perf_counter", lambda: clock[0])
+
+    return set_clock
+
+
+@pytest.mark.parametrize("kept_draws", [1, 2, 7, 100, 10**6])
+def test_draws_kept_by_the_clock_are_few_and_even(kept_draws):
+    chain = count(Budget(seconds=0.15), kept_draws)
+    check_kept(chain, kept_draws)
+    assert chain.n_samples > 200
+    assert chain.clock[-1] == (chain.seconds, chain.n_samples)
+    for at, steps in chain.clock:
+        assert chain.made_by(at) == steps
+        assert chain.kept_by(at) == np.sum(np.round(chain.draws[:, 0]) <= steps)
+
+
+@pytest.mark.parametrize("kept_draws", [1, 7, 500, 1_000])
+def test_draws_kept_of_a_number_of_steps_are_few_and_even(kept_draws):
+    chain = count(Budget(steps=1_000), kept_draws)
+    assert chain.n_samples == 1_000
+    check_kept(chain, kept_draws)
+
+
+def test_a_chain_keeps_half_a_gigabyte_unless_told(monkeypatch):
+    monkeypatch.setattr("sgtune.chain.KEPT_BYTES", 50 * 4)
+    for kept_draws, at_most in ((None, 50), (20, 20), (10**6, 50)):
+        chain = count(Budget(steps=1_000), kept_draws)
+        check_kept(chain, at_most)
+        assert len(chain.draws) == at_most
+    with pytest.raises(InputError, match="kept_draws: 0 is not allowed"):
+        count(Budget(steps=10), 0)
+
+
+@pytest.mark.parametrize("kept_draws", [30, 1_000])
+def test_calls_stay_short_however_far_the_kept_draws_are_apart(by_steps, kept_draws):
+    """20 ms each, though 1,024 steps of 1 ms lie between two kept draws; the budget is met to a step."""
+    by_steps(0.001)
+    chain = count(Budget(seconds=20), kept_draws)
+    check_kept(chain, kept_draws)
+    assert chain.n_samples == pytest.approx(20_000, abs=1)
+    assert (chain.stride >= 512) == (kept_draws == 30)
+    calls = np.diff([0.0] + [at for at, _ in chain.clock])
+    assert calls.max() <= 0.0201
+    assert np.median(calls) >= 0.01
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0.1, 1), (3.0, 5), (3.5, 5), (3.6, 6)])
+def test_expensive_steps_are_made_one_by_one(by_steps, seconds, steps):
+    by_steps(0.7)
+    chain = count(Budget(seconds=seconds), 100)
+    assert chain.n_samples == len(chain.draws) == steps
+    assert [made for _, made in chain.clock] == list(range(1, steps + 1))
+
+
+def test_memory_of_a_chain_is_twice_its_kept_draws(by_steps):
+    """2,000 steps of 80 kB; numpy's own arrays are counted."""
+    by_steps(0.001)
+    dimension, kept_draws = 20_000, 100
+    count(Budget(seconds=0.1), kept_draws, dimension)
+    tracemalloc.start()
+    chain = count(Budget(seconds=2), kept_draws, dimension)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check_kept(chain, kept_draws)
+    assert peak < 2.2 * kept_draws * 4 * dimension + 20 * 4 * dimension
+
+
+def test_a_draw_handed_back_does_not_hold_the_buffer_of_the_program():
+    ensemble = Lockstep(counting_model(), "sgld", [Arm(STEP, 2)], position=np.zeros(1, np.float32))
+    draws = ensemble.advance_chunk(1)
+    assert draws.base is None
+    assert draws.nbytes == 4
+
+
+@pytest.mark.parametrize("kept_draws", [1, 2, 64, 1_000])
+def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draws):
+    by_steps(0.001)
+    chain = sample(
+        exploding_model(),
+        "sgld",
+        step_size=1.0,
+        batch_size=2,
+        position=np.ones(1, np.float32),
+        budget=Budget(seconds=60),
+        kept_draws=kept_draws,
+    )
+    assert chain.diverged
+    assert 80 <= chain.n_samples < 110
+    assert chain.n_samples % chain.stride > 0 or kept_draws >= 64
+    assert not np.isfinite(chain.draws[-1]).all()
+    assert 1 <= len(chain.draws) == chain.kept_by(60) <= kept_draws
+
+
+def test_steps_after_the_last_kept_draw_may_diverge():
+    arm = {"step_size": 1.0, "batch_size": 2, "position": np.ones(1, np.float32), "kept_draws": 2}
+    chain = sample(exploding_model(), "sgld", **arm, budget=Budget(steps=99))
+    assert chain.stride == 50
+    assert np.isfinite(chain.draws).all()
+    assert chain.diverged
+    assert not sample(exploding_model(), "sgld", **arm, budget=Budget(steps=50)).diverged
