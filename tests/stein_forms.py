@@ -1,0 +1,62 @@
+"""Naive forms of Eqs. (3) and (4), and draws to hold the fast ones against."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+varied = settings(max_examples=25, deadline=None, derandomize=True)
+sizes = {"n": st.integers(1, 9), "dimension": st.integers(1, 6), "seed": st.integers(0, 2**31 - 1)}
+# What is compiled is compiled once per dimension.
+few_shapes = sizes | {"dimension": st.sampled_from([1, 4])}
+
+
+def kernel(x, y):
+    """k and its derivatives for c = 1, beta = -1/2, term by term: k, grad_x k, grad_y k, div_x grad_y k."""
+    difference = x - y
+    base = 1.0 + np.sum(difference**2)
+    gradient_x = -(base**-1.5) * difference
+    divergence = sum(base**-1.5 - 3.0 * difference[i] ** 2 * base**-2.5 for i in range(len(x)))
+    return base**-0.5, gradient_x, -gradient_x, divergence
+
+
+def naive_ksd(positions, scores):
+    """Eq. (3) with grad U = -score, a float64 double loop."""
+    positions, grad_u = np.asarray(positions, np.float64), -np.asarray(scores, np.float64)
+    total = 0.0
+    for x, u in zip(positions, grad_u, strict=True):
+        for y, w in zip(positions, grad_u, strict=True):
+            k, k_x, k_y, k_xy = kernel(x, y)
+            total += u @ w * k - u @ k_y - w @ k_x + k_xy
+    return np.sqrt(total / len(positions) ** 2)
+
+
+def naive_fssd(positions, scores, locations):
+    """Eq. (4) with g of Sect. 2.2.2 and grad U = -score, in float64 loops."""
+    positions, grad_u = np.asarray(positions, np.float64), -np.asarray(scores, np.float64)
+    locations = np.asarray(locations, np.float64)
+    total = 0.0
+    for v in locations:
+        witness = np.zeros(positions.shape[1])
+        for x, u in zip(positions, grad_u, strict=True):
+            k, k_x, _, _ = kernel(x, v)
+            witness += (-u * k + k_x) / len(positions)
+        total += np.sum(witness**2)
+    return np.sqrt(total / locations.size)
+
+
+def some_draws(seed, n, dimension, *, offset=0.0, spread=1.0, size=1.0):
+    rng = np.random.default_rng(seed)
+    positions = offset + spread * rng.standard_normal((n, dimension))
+    scores = size * rng.standard_normal((n, dimension))
+    return positions.astype(np.float32), scores.astype(np.float32)
+
+
+def a_factor(seed, dimension):
+    """A random lower-triangular factor with a positive diagonal."""
+    rng = np.random.default_rng(seed)
+    return np.tril(rng.normal(0, 0.5, (dimension, dimension)), -1) + np.diag(rng.uniform(0.3, 3.0, dimension))
+
+
+def gaussian(positions, sd=1.0):
+    """Positions times sd, and the scores of N(0, sd^2 I) there, as float32."""
+    return (sd * positions).astype(np.float32), (-positions / sd).astype(np.float32)
