@@ -11,7 +11,7 @@ from sgtune.settings import FACTS, SECTIONS, settings_of, studied, tuners_of
 from sgtune.workflow import tuning_arguments
 
 RESULTS = [
-    *[(kind, None) for kind in ("data", "map", "reference", "cost", "sweep", "estimates", "widths")],
+    *[(kind, None) for kind in ("data", "ood", "map", "reference", "cost", "sweep", "estimates", "widths")],
     *[(kind, tuner) for kind in ("tuning", "evaluation") for tuner in ("mamba-ksd", "grid", "heuristic")],
 ]
 
@@ -59,6 +59,7 @@ def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", per_model__pmf__grid__n_steps=2) == {"tuning", "evaluation"}
     assert reruns("pmf", grid__n_steps=2) == set()
     assert reruns("pmf", calibration__seconds=2) == {"cost"}
+    assert reruns("pmf", map__epochs=2) == {"map"}
     assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {
         "cost",
         "tuning",
@@ -73,8 +74,9 @@ def test_a_result_depends_on_its_own_sections():
 
 def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):
     assert reruns("bnn", data__mirror=str(tmp_path)) == set()
-    assert reruns("bnn", data__ood="notmnist") == ALL
-    assert reruns("logistic", data__ood="notmnist") == set()
+    assert reruns("bnn", data__ood="notmnist") == {"ood", "evaluation"}
+    for model in set(FACTS) - {"bnn"}:
+        assert reruns(model, data__ood="notmnist") == set()
 
 
 def test_smaller_grid_is_for_its_samplers_and_its_tuners():

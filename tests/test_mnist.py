@@ -1,17 +1,14 @@
-"""MNIST and images of other sets: read as they are published, and what is no such set is refused in one line."""
-
-import shutil
+"""MNIST: read as it is published, and what is no such set is refused in one line."""
 
 import numpy as np
 import pytest
 from damaged_data import changed, packaged, put, refuses
 
 from sgtune.data import mnist
-from sgtune.data.downloads import FASHION_MNIST, MNIST
+from sgtune.data.downloads import MNIST
 from sgtune.data.idx import idx_bytes, read_idx, write_idx
 from sgtune.data.store import check_files
 from sgtune.errors import InputError
-from sgtune.files import file_sha256, write_json
 
 
 @pytest.fixture
@@ -76,64 +73,27 @@ def test_files_that_hold_no_labels_are_refused(tmp_path):
 
 @pytest.fixture
 def downloads(images, tmp_path):
-    """The files of a small MNIST, and of another set beside it."""
+    """The files of a small MNIST."""
     for part, prefix in (("train", "train"), ("test", "t10k")):
         square = images[f"{part}_images"].reshape(-1, 28, 28)
         write_idx(tmp_path / f"mnist/{prefix}-images-idx3-ubyte", square)
         write_idx(tmp_path / f"mnist/{prefix}-labels-idx1-ubyte", images[f"{part}_labels"])
-    other = tmp_path / "other/t10k-images-idx3-ubyte"
-    write_idx(other, images["ood"]["inputs"].reshape(-1, 28, 28))
-    record = {
-        "name": "other",
-        "source": "a test",
-        "sha256": {other.name: file_sha256(other)},
-        "missing": None,
-    }
-    write_json(tmp_path / "other/source.json", record)
-    return tmp_path / "mnist", tmp_path / "other"
+    return tmp_path / "mnist"
 
 
 def test_downloaded_images_are_prepared_and_loaded(images, downloads, tmp_path):
-    mnist.write(tmp_path / "bnn.npz", mnist.read_set(*downloads), made_by="a test")
+    mnist.write(tmp_path / "bnn.npz", mnist.read_set(downloads), made_by="a test")
     loaded = mnist.load(tmp_path)
+    assert loaded.keys() == images.keys() - {"ood"}
     for name in ("train_images", "train_labels", "test_images", "test_labels"):
         np.testing.assert_array_equal(loaded[name], images[name])
         assert loaded[name].dtype == np.uint8
-    np.testing.assert_array_equal(loaded["ood"]["inputs"], images["ood"]["inputs"])
-    assert (loaded["ood"]["name"], loaded["ood"]["missing"]) == ("other", None)
 
 
-def test_without_other_images_the_rest_is_there_and_the_reason_kept(images, downloads, tmp_path):
-    folder, other = downloads
-    (other / "t10k-images-idx3-ubyte").write_bytes(mnist.NO_IMAGES)
-    sums = {"t10k-images-idx3-ubyte": file_sha256(other / "t10k-images-idx3-ubyte")}
-    write_json(
-        other / "source.json", {"name": "other", "source": None, "sha256": sums, "missing": "no source"}
-    )
-    mnist.write(tmp_path / "bnn.npz", mnist.read_set(folder, other), made_by="a test")
-    loaded = mnist.load(tmp_path)
-    assert loaded["ood"] == {"name": "other", "inputs": None, "missing": "no source"}
-    np.testing.assert_array_equal(loaded["test_images"], images["test_images"])
-
-
-def test_downloads_that_changed_are_refused(downloads):
-    folder, other = downloads
-    path = other / "t10k-images-idx3-ubyte"
-    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
-    refuses(
-        "truncated or changed: SHA-256 .* expected .* downloads it again",
-        mnist.read_set,
-        folder,
-        other,
-        name=str(path),
-    )
-    write_json(other / "source.json", [])
-    refuses(
-        "expected the entries name, sha256 and missing", mnist.read_set, folder, other, name="source.json"
-    )
-    write_idx(folder / "t10k-labels-idx1-ubyte", np.zeros(59, np.uint8))
-    refuses("has 59 labels; expected 60", mnist.read_set, folder, other, name="t10k-labels")
-    refuses("cannot be read", check_files, folder, {"nothing": "0" * 64})
+def test_downloads_that_do_not_belong_together_are_refused(downloads):
+    write_idx(downloads / "t10k-labels-idx1-ubyte", np.zeros(59, np.uint8))
+    refuses("has 59 labels; expected 60", mnist.read_set, downloads, name="t10k-labels")
+    refuses("cannot be read", check_files, downloads, {"nothing": "0" * 64})
 
 
 @pytest.mark.parametrize(
@@ -151,9 +111,7 @@ def test_downloads_that_changed_are_refused(downloads):
             r"train_images is uint8 \(300, 400\); expected uint8 \(n, 784\)",
         ),
         ("test_images", lambda array: array / 255, "test_images is float64"),
-        ("ood_images", lambda array: array[:0], r"ood_images is uint8 \(0, 784\); expected uint8 \(m, 784\)"),
-        ("ood_missing", lambda array: np.array("why"), r"expected uint8 \(0, 784\)"),
-        ("ood_images", None, "expected .*ood_images"),
+        ("test_images", None, "expected .*test_images"),
     ],
 )
 def test_arrays_that_are_no_such_images_are_refused(images, tmp_path, name, change, words):
@@ -183,10 +141,3 @@ def test_mnist_from_its_package_is_mnist(tmp_path):
     assert (train.shape, test.shape) == ((60_000, 784), (10_000, 784))
     assert mnist.read_labels(tmp_path / "train-labels-idx1-ubyte")[:5].tolist() == [5, 0, 4, 1, 9]
     assert np.bincount(mnist.read_labels(tmp_path / "t10k-labels-idx1-ubyte"))[:2].tolist() == [980, 1135]
-
-
-@pytest.mark.network
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs Debian's apt-get")
-def test_fashion_mnist_from_its_package_is_fashion_mnist(tmp_path):
-    packaged(FASHION_MNIST, tmp_path)
-    assert mnist.read_images(tmp_path / "t10k-images-idx3-ubyte").shape == (10_000, 784)

@@ -2,26 +2,21 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import zipfile
-from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import psutil
 import pytest
+from workflow_runs import ROOT, snakemake
 
 from sgtune.errors import DataError
 from sgtune.reference.draws import read_draws
 from sgtune.workflow import publish, show_results
-
-ROOT = Path(__file__).parent.parent
-TIMED = {"calibrate_cost", "tune_sampler", "evaluate_sampler"}
 
 OVERLAY = """
 run: killed
@@ -32,21 +27,6 @@ reference: {chains: 2, n_draws: 4000, block: 100}
 mamba: {seconds: 0.3}
 evaluation: {seconds: 0.5}
 """
-
-
-def snakemake(directory: Path, *arguments: str) -> list[str]:
-    """The command that runs the workflow in ``directory``."""
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-    return [*command, "--directory", str(directory), *arguments]
-
-
-def run_here(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -185,96 +165,6 @@ def test_report_shows_every_table_and_figure(killed_run, workplace):
         names = " ".join(archive.namelist())
     for name in ("table1.html", "figure3.svg", "regret.html", "widths.svg"):
         assert name in names
-
-
-def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it():
-    done = run_here("--dry-run", "--forceall", "all", "publish")
-    assert done.returncode == 0, done.stderr[-2000:]
-    seen = {}
-    for block in re.split(r"\n(?=\[)", done.stdout):
-        found = re.search(r"^(?:local)?rule (\w+):", block, re.M)
-        if found and found[1] != "all":
-            machine = re.search(r"machine=(\d+)", block)
-            assert machine, f"{found[1]} does not take the resource machine"
-            seen[found[1]] = int(machine[1])
-    assert {rule for rule, machine in seen.items() if machine == 1000} == TIMED
-    assert all(machine == 1 for rule, machine in seen.items() if rule not in TIMED)
-    assert len(seen) >= 19
-
-
-def planned(folder: Path, *arguments: str) -> Counter:
-    """How many jobs a dry run has of each (rule, model); the model is None for rules that are of no model."""
-    done = subprocess.run(snakemake(folder, "--dry-run", *arguments), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    jobs = Counter()
-    for block in re.split(r"\n(?=\[)", done.stdout):
-        rule = re.search(r"^(?:local)?rule (\w+):", block, re.M)
-        model = re.search(r"wildcards: .*\bmodel=(\w+)", block)
-        if rule:
-            jobs[rule[1], model and model[1]] += 1
-    return jobs
-
-
-def test_a_run_has_the_jobs_of_all_three_models(workplace):
-    jobs = planned(workplace)
-    expected = {"logistic": 6 * 6, "pmf": 6 * 4, "bnn": 6 * 4 + 2}
-    for model, n_tuned in expected.items():
-        assert jobs["tune_sampler", model] == jobs["evaluate_sampler", model] == n_tuned
-        assert jobs["sweep_grid", model] == 6
-        for rule in ("find_map", "calibrate_cost", "estimate_discrepancies"):
-            assert jobs[rule, model] == 1
-    for model, n_chains in {"logistic": 2, "pmf": 2, "bnn": 0}.items():
-        assert jobs["sample_nuts", model] == n_chains
-        assert jobs["combine_nuts", model] == jobs["measure_widths", model] == (n_chains > 0)
-    assert {rule for rule, _ in jobs} >= {"simulate_logistic", "prepare_movielens", "prepare_mnist"}
-
-
-def test_smaller_grid_is_run_for_its_sampler_alone(workplace):
-    done = subprocess.run(snakemake(workplace, "--dry-run"), capture_output=True, text=True, check=True)
-    smaller = set(re.findall(r"output: (results/quick/tuning/\S+-smaller.json)", done.stdout))
-    folder = "results/quick/tuning/bnn/sgnht"
-    assert smaller == {f"{folder}/mamba-ksd-smaller.json", f"{folder}/grid-smaller.json"}
-
-
-@pytest.mark.parametrize("model", ["logistic", "pmf", "bnn"])
-def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, model):
-    jobs = planned(workplace, model)
-    assert {of_model for _, of_model in jobs} == {model, None}
-    for rule in ("tune_sampler", "evaluate_sampler", "sweep_grid", "estimate_discrepancies"):
-        assert jobs[rule, model] > 0
-    assert min(jobs["make_table", None], jobs["make_figure", None]) >= 1
-
-
-def test_a_model_without_a_reference_waits_for_none(workplace, tmp_path):
-    overlay = tmp_path / "no-reference.yaml"
-    overlay.write_text(
-        "run: bare\nmodels: [pmf]\nper_model: {pmf: {reference: {nuts: false}, sweep: {prediction_draws: 5}}}\n"
-    )
-    jobs = planned(workplace, "--configfile", str(overlay))
-    assert jobs["evaluate_sampler", "pmf"] == 24
-    assert not {"sample_nuts", "combine_nuts", "measure_widths"} & {rule for rule, _ in jobs}
-
-
-def test_simulated_data_need_no_download(workplace):
-    jobs = planned(workplace, "--configfile", str(ROOT / "tests/tiny.yaml"))
-    assert not {rule for rule, _ in jobs if rule.startswith("download")}
-    assert jobs["prepare_movielens", None] == jobs["prepare_mnist", None] == 1
-
-
-def test_the_limit_holds_whatever_resources_the_caller_gives():
-    done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
-    assert done.returncode == 0
-    assert "machine=1000" in done.stdout
-
-
-def test_a_bad_configuration_is_one_line_before_any_work():
-    done = run_here("--dry-run", "--config", "tuners=[mamba-kds]")
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if "tuners" in line]
-    assert len(lines) == 1
-    assert "mamba-kds" in lines[0]
-    assert "mamba-ksd" in lines[0]
-    assert "Traceback" not in done.stderr
 
 
 def test_readme_shows_the_published_run_and_nothing_else(tmp_path):

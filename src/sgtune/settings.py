@@ -27,12 +27,12 @@ class Facts:
     Attributes:
         task: as of `sgtune.models.Model`.
         n_data: number of training rows, given the model's section of ``data``.
-        shared_data: keys of ``data`` outside that section that its data depend on.
+        out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
     """
 
     task: str
     n_data: Callable[[Mapping], int]
-    shared_data: tuple[str, ...] = ()
+    out_of_distribution: bool = False
 
 
 def _n_ratings(data: Mapping) -> int:
@@ -47,7 +47,7 @@ def _n_images(data: Mapping) -> int:
 FACTS = {
     "logistic": Facts("classification", lambda data: data["n_train"]),
     "pmf": Facts("regression", _n_ratings),
-    "bnn": Facts("classification", _n_images, shared_data=("ood",)),
+    "bnn": Facts("classification", _n_images, out_of_distribution=True),
 }
 
 SMALLER = {"mamba-ksd": "mamba-ksd-smaller", "grid": "grid-smaller"}
@@ -72,11 +72,12 @@ TUNER_SECTIONS = {
 
 SECTIONS = {
     "data": ("data",),
-    "map": ("data",),
+    "ood": ("data", "ood"),
+    "map": ("data", "map"),
     "reference": ("data", "reference", "seed"),
     "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
     "tuning": ("data", "seed", "grids"),
-    "evaluation": ("data", "seed", "grids", "reference", "evaluation"),
+    "evaluation": ("data", "seed", "grids", "reference", "evaluation", "ood"),
     "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
     "estimates": ("data", "seed", "grids", "estimates"),
     "widths": ("data", "seed", "reference", "widths"),
@@ -90,13 +91,14 @@ OF_A_TUNER = ("tuning", "evaluation")
 def model_settings(config: Mapping, model: str) -> dict:
     """The configuration as it is for ``model``: ``per_model`` laid over the sections, its own data and grid alone.
 
-    ``data`` stays keyed by the model's name; ``grids`` is the model's grid.
+    ``data`` stays keyed by the model's name; ``grids`` is the model's grid; ``ood`` names its out-of-distribution
+    inputs, None if it has none.
     """
-    shared = {name: config["data"][name] for name in FACTS[model].shared_data}
     sections = {name: value for name, value in config.items() if name != "per_model"}
     return {
         **laid_over(sections, config["per_model"].get(model, {})),
-        "data": {model: config["data"][model], **shared},
+        "data": {model: config["data"][model]},
+        "ood": config["data"]["ood"] if FACTS[model].out_of_distribution else None,
         "grids": config["grids"][model],
     }
 

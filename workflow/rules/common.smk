@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sgtune.artifacts import MODEL_OF, REQUIRES
 from sgtune.config import exit_unless_valid
-from sgtune.settings import model_settings, settings_of, studied
+from sgtune.settings import FACTS, model_settings, settings_of, studied
 from sgtune.workflow import offer_package_to_jobs
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
@@ -52,6 +52,11 @@ def reference_of(wildcards):
     """The reference's summary, for models that have a reference."""
     referenced = [wildcards.model] if has_reference(wildcards.model) else []
     return expand(rules.combine_nuts.output.facts, model=referenced)
+
+
+def ood_of(wildcards):
+    """The out-of-distribution inputs, for models that have such inputs."""
+    return [f"{RUN}/data/{wildcards.model}.ood.npz"] if FACTS[wildcards.model].out_of_distribution else []
 
 
 def chains_of(wildcards):

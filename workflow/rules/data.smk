@@ -112,10 +112,9 @@ rule prepare_movielens:
 
 
 rule prepare_mnist:
-    """MNIST with the images that are no digits."""
+    """MNIST."""
     input:
         [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in MNIST.sha256],
-        ood=[] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
     output:
         data=f"{RUN}/data/bnn.npz",
         facts=f"{RUN}/data/bnn.json",
@@ -129,3 +128,22 @@ rule prepare_mnist:
         settings=settings("data", "bnn"),
     script:
         "../scripts/prepare_mnist.py"
+
+
+rule prepare_ood:
+    """The images that are no digits, apart from MNIST: only evaluations depend on which they are."""
+    input:
+        [] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
+    output:
+        data=f"{RUN}/data/bnn.ood.npz",
+        facts=f"{RUN}/data/bnn.ood.json",
+    log:
+        f"{LOGS}/prepare_ood.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("ood", "bnn"),
+    script:
+        "../scripts/prepare_ood.py"

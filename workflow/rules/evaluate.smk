@@ -7,6 +7,7 @@ rule evaluate_sampler:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        ood=ood_of,
         reference=reference_of,
         tuning=rules.tune_sampler.output.tuning,
     output:

@@ -6,7 +6,7 @@ with job(snakemake):
     from pathlib import Path
 
     from sgtune.data.downloads import DATA_SETS, download_or_stand_in
-    from sgtune.data.mnist import NO_IMAGES
+    from sgtune.data.ood import NO_IMAGES
 
     images = Path(snakemake.output.images)
     download_or_stand_in(

@@ -11,9 +11,10 @@ with job(snakemake) as this:
     from sgtune.evaluation import evaluate
     from sgtune.models import load_model
 
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
+    # Models without out-of-distribution inputs, or without a reference, have no such input file.
+    ood = next(iter(snakemake.input.ood), None)
+    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent, ood=ood)
     tuning = this.read(snakemake.input.tuning, snakemake.params.tuning_settings)
-    # A model without a reference has no such input.
     references = [this.read(path, snakemake.params.reference_settings) for path in snakemake.input.reference]
     settings = this.settings["evaluation"]
     curves = settings["curves"]

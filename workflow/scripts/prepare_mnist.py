@@ -1,4 +1,4 @@
-"""Put MNIST and the out-of-distribution images together, or simulate a set like them."""
+"""Put MNIST together, or simulate a set like it."""
 
 from sgtune.workflow import job
 
@@ -13,7 +13,7 @@ with job(snakemake) as this:
     if n_simulated is None:
         folder = Path(snakemake.input[0]).parent
         check_files(folder, MNIST.sha256)
-        arrays, made_by = mnist.read_set(folder, Path(snakemake.input.ood[0]).parent), "MNIST"
+        arrays, made_by = mnist.read_set(folder), "MNIST"
     else:
         arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
     mnist.write(snakemake.output.data, arrays, made_by=made_by)

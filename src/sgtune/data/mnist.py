@@ -1,31 +1,19 @@
-"""MNIST (LeCun et al. 1998) with images of another set, and a small simulated set in its format."""
+"""MNIST (LeCun et al. 1998), and a small simulated set in its format."""
 
 from pathlib import Path
 
 import numpy as np
 
-from sgtune.data.idx import idx_bytes, read_idx
-from sgtune.data.store import check_array, check_files, check_range, read_arrays, write_arrays
+from sgtune.data.idx import read_idx
+from sgtune.data.store import check_array, check_range, read_arrays, write_arrays
 from sgtune.errors import DataError, check_integer
-from sgtune.files import read_json
 
-__all__ = ["NO_IMAGES", "load", "read_images", "read_labels", "read_set", "simulate", "write"]
+__all__ = ["N_PIXELS", "SIDE", "load", "read_images", "read_labels", "read_set", "simulate", "write"]
 
 SIDE = 28
 N_PIXELS = SIDE**2
 N_CLASSES = 10
-NAMES = (
-    "train_images",
-    "train_labels",
-    "test_images",
-    "test_labels",
-    "ood_images",
-    "ood_name",
-    "ood_missing",
-)
-
-NO_IMAGES = idx_bytes(np.zeros((0, SIDE, SIDE), np.uint8))
-"""The idx file that stands in for images that no source has."""
+NAMES = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 def read_images(path: str | Path) -> np.ndarray:
@@ -59,12 +47,8 @@ def _times(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "single numbers"
 
 
-def read_set(folder: Path, ood_folder: Path) -> dict:
-    """What `load` returns, from downloads.
-
-    Args:
-        folder: holds MNIST's four files.
-        ood_folder: holds ``t10k-images-idx3-ubyte`` of another set, and ``source.json``.
+def read_set(folder: Path) -> dict[str, np.ndarray]:
+    """What `load` returns, from MNIST's four files in ``folder``.
 
     Raises:
         DataError: a file is missing or damaged, or has more labels or fewer than there are images beside it.
@@ -78,19 +62,14 @@ def read_set(folder: Path, ood_folder: Path) -> dict:
                 f"{path_labels}: has {len(labels)} labels; expected {len(images)}, one for each image beside it"
             )
         arrays |= {f"{part}_images": images, f"{part}_labels": labels}
-    source = read_json(ood_folder / "source.json")
-    if not isinstance(source, dict) or not {"name", "sha256", "missing"} <= set(source):
-        raise DataError(f"{ood_folder / 'source.json'}: expected the entries name, sha256 and missing")
-    check_files(ood_folder, source["sha256"])
-    inputs = None if source["missing"] else read_images(ood_folder / "t10k-images-idx3-ubyte")
-    return {**arrays, "ood": {"name": source["name"], "inputs": inputs, "missing": source["missing"]}}
+    return arrays
 
 
 def simulate(n_images: int, seed: int = 0) -> dict:
     """What `load` returns, of ``n_images`` simulated training images, and a fifth as many for testing.
 
-    A digit's place on a circle is where its blob of light lies, give or take a pixel; the other images, as many as
-    test images, have bars.
+    A digit's place on a circle is where its blob of light lies, give or take a pixel. Beside them under ``ood``,
+    what `sgtune.data.ood.load` returns: as many images as for testing, of bars.
 
     Raises:
         InputError: ``n_images`` is not an integer >= 10.
@@ -121,33 +100,24 @@ def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def write(path_npz: str | Path, arrays: dict, *, made_by: str) -> None:
-    """What `read_set` or `simulate` gives, as ``path_npz`` for `load`."""
-    ood = arrays["ood"]
-    inputs = np.zeros((0, N_PIXELS), np.uint8) if ood["inputs"] is None else ood["inputs"]
+    """What `read_set` or `simulate` gives, as ``path_npz`` for `load`: the digits alone."""
     write_arrays(
         path_npz,
-        {
-            **{name: array for name, array in arrays.items() if name != "ood"},
-            "ood_images": inputs,
-            "ood_name": np.array(ood["name"]),
-            "ood_missing": np.array(ood["missing"] or ""),
-        },
+        {name: arrays[name] for name in NAMES},
         {
             "made_by": made_by,
             "n_train": len(arrays["train_labels"]),
             "n_test": len(arrays["test_labels"]),
-            "ood": {"name": ood["name"], "n": len(inputs), "missing": ood["missing"]},
         },
     )
 
 
-def load(data_dir: str | Path) -> dict:
+def load(data_dir: str | Path) -> dict[str, np.ndarray]:
     """The images of ``data_dir/bnn.npz``.
 
     Returns:
         ``train_images`` and ``test_images``, (n, 784) uint8 of 0 to 255; ``train_labels`` and ``test_labels``,
-        (n,) uint8 of 0 to 9; ``ood``, a dict of ``name``, ``inputs`` ((m, 784) uint8 or None) and ``missing``
-        (None, or why there are none).
+        (n,) uint8 of 0 to 9.
 
     Raises:
         DataError: the file or its ``.json`` is missing, truncated, not what was written, or holds other arrays,
@@ -160,13 +130,4 @@ def load(data_dir: str | Path) -> dict:
         check_array(path, f"{part}_images", images, np.uint8, ("n", N_PIXELS))
         check_array(path, f"{part}_labels", labels, np.uint8, (len(images),))
         check_range(path, f"{part}_labels", labels, 0, N_CLASSES - 1)
-    missing = str(arrays["ood_missing"]) or None
-    inputs = arrays["ood_images"]
-    check_array(path, "ood_images", inputs, np.uint8, (0 if missing else "m", N_PIXELS))
-    ood = {
-        "name": str(arrays["ood_name"]),
-        "inputs": None if missing else inputs,
-        "missing": missing,
-    }
-    arrays = {name: array for name, array in arrays.items() if not name.startswith("ood_")}
-    return {**arrays, "ood": ood}
+    return arrays

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from sgtune.errors import check_choice
+from sgtune.data import ood as out_of_distribution
+from sgtune.errors import InputError, check_choice
 from sgtune.models import bnn, logistic, pmf
 from sgtune.models.base import Model, define_model
+from sgtune.settings import FACTS
 
 __all__ = ["MODELS", "Model", "define_model", "load_model"]
 
@@ -12,12 +14,23 @@ MODELS = {"logistic": logistic.load, "pmf": pmf.load, "bnn": bnn.load}
 """Loaders: ``data_dir -> Model``."""
 
 
-def load_model(name: str, data_dir: str | Path) -> Model:
+def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> Model:
     """The model ``name`` with its data from ``data_dir``, where its MAP is kept too.
 
+    Args:
+        ood: file of the rule prepare_ood, whose inputs become ``test_data["ood"]`` (name, inputs, missing); only
+            evaluation needs them.
+
     Raises:
-        InputError: no such model.
-        DataError: its data file is missing or damaged.
+        InputError: no such model, or it has no such inputs.
+        DataError: a data file is missing or damaged.
     """
     check_choice("model", name, MODELS)
-    return MODELS[name](data_dir)
+    if ood is not None and not FACTS[name].out_of_distribution:
+        raise InputError(
+            f"ood: {str(ood)!r} is not allowed; model {name!r} has no out-of-distribution inputs"
+        )
+    model = MODELS[name](data_dir)
+    if ood is not None:
+        model.test_data["ood"] = out_of_distribution.load(ood)
+    return model

@@ -70,11 +70,11 @@ def from_arrays(
 
 
 def load(data_dir: str | Path) -> Model:
-    """MNIST from ``data_dir/bnn.npz``, with the out-of-distribution images in ``test_data["ood"]``.
+    """MNIST from ``data_dir/bnn.npz``.
 
     Raises:
         DataError: the file is missing, damaged, or holds images or labels out of range.
     """
     arrays = mnist.load(data_dir)
-    test_data = {"inputs": arrays["test_images"], "targets": arrays["test_labels"], "ood": arrays["ood"]}
+    test_data = {"inputs": arrays["test_images"], "targets": arrays["test_labels"]}
     return from_arrays(arrays["train_images"], arrays["train_labels"], test_data=test_data, data_dir=data_dir)

@@ -1,0 +1,152 @@
+"""What the workflow would run, by dry runs: which jobs there are, what they wait for, and what a change makes anew."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from workflow_runs import ROOT, snakemake
+
+TIMED = {"calibrate_cost", "tune_sampler", "evaluate_sampler"}
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory) -> Path:
+    """A folder with the configuration, and nothing else."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "config").symlink_to(ROOT / "config")
+    return folder
+
+
+def run_here(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it():
+    done = run_here("--dry-run", "--forceall", "all", "publish")
+    assert done.returncode == 0, done.stderr[-2000:]
+    seen = {}
+    for block in re.split(r"\n(?=\[)", done.stdout):
+        found = re.search(r"^(?:local)?rule (\w+):", block, re.M)
+        if found and found[1] != "all":
+            machine = re.search(r"machine=(\d+)", block)
+            assert machine, f"{found[1]} does not take the resource machine"
+            seen[found[1]] = int(machine[1])
+    assert {rule for rule, machine in seen.items() if machine == 1000} == TIMED
+    assert all(machine == 1 for rule, machine in seen.items() if rule not in TIMED)
+    assert len(seen) >= 20
+
+
+def dry_run(folder: Path, *arguments: str) -> str:
+    """What a dry run in ``folder`` prints."""
+    done = subprocess.run(snakemake(folder, "--dry-run", *arguments), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def jobs_of(printed: str) -> Counter:
+    """How many jobs a dry run has of each (rule, model); the model is None for rules that are of no model."""
+    jobs = Counter()
+    for block in re.split(r"\n(?=\[)", printed):
+        rule = re.search(r"^(?:local)?rule (\w+):", block, re.M)
+        model = re.search(r"wildcards: .*\bmodel=(\w+)", block)
+        if rule:
+            jobs[rule[1], model and model[1]] += 1
+    return jobs
+
+
+def outputs_of(printed: str) -> set[Path]:
+    """The files that the jobs of a dry run would make."""
+    return {
+        Path(path) for line in re.findall(r"^ +output: (.+)$", printed, re.M) for path in line.split(", ")
+    }
+
+
+def test_a_run_has_the_jobs_of_all_three_models(workplace):
+    jobs = jobs_of(dry_run(workplace))
+    expected = {"logistic": 6 * 6, "pmf": 6 * 4, "bnn": 6 * 4 + 2}
+    for model, n_tuned in expected.items():
+        assert jobs["tune_sampler", model] == jobs["evaluate_sampler", model] == n_tuned
+        assert jobs["sweep_grid", model] == 6
+        for rule in ("find_map", "calibrate_cost", "estimate_discrepancies"):
+            assert jobs[rule, model] == 1
+    for model, n_chains in {"logistic": 2, "pmf": 2, "bnn": 0}.items():
+        assert jobs["sample_nuts", model] == n_chains
+        assert jobs["combine_nuts", model] == jobs["measure_widths", model] == (n_chains > 0)
+    assert {rule for rule, _ in jobs} >= {"simulate_logistic", "prepare_movielens", "prepare_mnist"}
+
+
+def test_smaller_grid_is_run_for_its_sampler_alone(workplace):
+    smaller = {path for path in outputs_of(dry_run(workplace)) if path.match("tuning/*/*/*-smaller.json")}
+    folder = Path("results/quick/tuning/bnn/sgnht")
+    assert smaller == {folder / "mamba-ksd-smaller.json", folder / "grid-smaller.json"}
+
+
+@pytest.mark.parametrize("model", ["logistic", "pmf", "bnn"])
+def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, model):
+    jobs = jobs_of(dry_run(workplace, model))
+    assert {of_model for _, of_model in jobs} == {model, None}
+    for rule in ("tune_sampler", "evaluate_sampler", "sweep_grid", "estimate_discrepancies"):
+        assert jobs[rule, model] > 0
+    assert jobs["prepare_ood", None] == (model == "bnn")
+    assert min(jobs["make_table", None], jobs["make_figure", None]) >= 1
+
+
+def test_a_model_without_a_reference_waits_for_none(workplace, tmp_path):
+    overlay = tmp_path / "no-reference.yaml"
+    overlay.write_text(
+        "run: bare\nmodels: [pmf]\nper_model: {pmf: {reference: {nuts: false}, sweep: {prediction_draws: 5}}}\n"
+    )
+    jobs = jobs_of(dry_run(workplace, "--configfile", str(overlay)))
+    assert jobs["evaluate_sampler", "pmf"] == 24
+    assert not {"sample_nuts", "combine_nuts", "measure_widths"} & {rule for rule, _ in jobs}
+
+
+def test_simulated_data_need_no_download(workplace):
+    jobs = jobs_of(dry_run(workplace, "--configfile", str(ROOT / "tests/tiny.yaml")))
+    assert not {rule for rule, _ in jobs if rule.startswith("download")}
+    for rule in ("prepare_movielens", "prepare_mnist", "prepare_ood"):
+        assert jobs[rule, None] == 1
+
+
+def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
+    """A finished run is stood in for by empty files of one age."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    for path in outputs_of(dry_run(tmp_path)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+        os.utime(tmp_path / path, (2e9, 2e9))
+    assert not jobs_of(dry_run(tmp_path, "--rerun-triggers", "mtime"))
+    printed = dry_run(tmp_path, "--rerun-triggers", "mtime", "--forcerun", "download_ood")
+    jobs, names = jobs_of(printed), {path.name for path in outputs_of(printed)}
+    assert jobs.keys() == {
+        *(("evaluate_sampler", "bnn"), ("download_ood", None), ("prepare_ood", None)),
+        *(("make_table", None), ("make_figure", None), ("describe_run", None), ("all", None)),
+    }
+    assert jobs["evaluate_sampler", "bnn"] == 6 * 4 + 2
+    assert {"bnn.ood.npz", "table3.html", "ood.html", "figure5.svg", "ood_entropy.svg"} <= names
+    assert not {"bnn.npz", "table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
+
+
+def test_the_limit_holds_whatever_resources_the_caller_gives():
+    done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
+    assert done.returncode == 0
+    assert "machine=1000" in done.stdout
+
+
+def test_a_bad_configuration_is_one_line_before_any_work():
+    done = run_here("--dry-run", "--config", "tuners=[mamba-kds]")
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if "tuners" in line]
+    assert len(lines) == 1
+    assert "mamba-kds" in lines[0]
+    assert "mamba-ksd" in lines[0]
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,15 @@
+"""Put the out-of-distribution images into one file, or the reason why there are none, or simulate some."""
+
+from sgtune.workflow import job
+
+with job(snakemake) as this:
+    from pathlib import Path
+
+    from sgtune.data import mnist, ood
+
+    n_simulated = this.settings["data"]["bnn"]["simulated"]
+    if n_simulated is None:
+        images, made_by = ood.read_set(Path(snakemake.input[0]).parent), "the rule download_ood"
+    else:
+        images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.data.mnist.simulate"
+    ood.write(snakemake.output.data, images, made_by=made_by)
