@@ -228,9 +228,9 @@ def test_estimates_of_the_gradient_are_unbiased(case, ending, batch_size):
 
 @pytest.mark.parametrize("name", ["pmf", "bnn"])
 def test_scores_by_tiles_are_gradients_of_all_rows_at_once(name):
-    n_rows = posterior.TILE + 500
+    n_rows = 500 + (posterior.TILE_OF_SMALL_ROWS if name == "pmf" else posterior.TILE)
     if name == "pmf":
-        sizes = {"n_users": 60, "n_items": 90}
+        sizes = {"n_users": 130, "n_items": 140}
         model = pmf.from_arrays(simulated_ratings(n_rows, **sizes), **sizes, n_factors=2)
         position = single(pmf_position(0, **sizes, n_factors=2))
     else:

@@ -12,6 +12,7 @@ from sgtune.errors import InputError
 from sgtune.models import logistic
 from sgtune.models.base import define_model
 from sgtune.reference import curvature
+from sgtune.reference.hutchinson import hutchinson_diagonal
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +43,28 @@ def test_sums_over_tiles_cover_every_row_once(tile):
     assert float(total["n"]) == 2_000
 
 
+def test_tiles_of_small_rows_are_larger():
+    """Where a row is a few bytes, adding a tile's gradient costs more than the tile."""
+    lengths = []
+
+    def length(rows):
+        lengths.append(len(rows["x"]))
+        return jnp.float32(lengths[-1])
+
+    for width, expected in ((1, posterior.TILE_OF_SMALL_ROWS), (500, posterior.TILE)):
+        rows = {"x": jnp.zeros((20_000, width), jnp.uint8), "y": jnp.zeros(20_000, jnp.uint8)}
+        lengths.clear()
+        assert float(posterior.sum_over_tiles(length, rows)) == 20_000
+        assert set(lengths) == {expected, 20_000 % expected}
+
+
 def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
     rows = np.full(400_000, 0.1, np.float32)
     total = float(jax.jit(lambda rows: posterior.sum_over_tiles(jnp.sum, rows, 4))(rows))
     assert total == pytest.approx(400_000 * float(np.float32(0.1)), rel=2e-7)
 
 
-@pytest.mark.parametrize(("n_rows", "n_points", "chunk"), [(10_000, 5, 2), (4_096, 7, 7), (5_000, 3, None)])
+@pytest.mark.parametrize(("n_rows", "n_points", "chunk"), [(40_000, 5, 2), (16_384, 7, 7), (5_000, 3, None)])
 def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points, chunk):
     arrays = logistic_data.simulate(n_rows=n_rows + 1, n_train=n_rows, dimension=DIMENSION)
     model = logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"])
@@ -83,7 +99,7 @@ def test_models_of_the_same_functions_share_a_program(arrays):
 
 
 def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
-    repeated = [np.concatenate([arrays[name]] * 5) for name in ("train_inputs", "train_targets")]
+    repeated = [np.concatenate([arrays[name]] * 10) for name in ("train_inputs", "train_targets")]
     model = logistic.from_arrays(*repeated)
     position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5
 
@@ -91,10 +107,10 @@ def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
         return posterior.log_posterior(posterior.density_of(model), position, model.data, offset)
 
     value, gradient = jax.value_and_grad(tiled)(position)
-    assert float(value) == pytest.approx(float(untiled(model, position)) - offset * 10_000, rel=1e-5)
+    assert float(value) == pytest.approx(float(untiled(model, position)) - offset * 20_000, rel=1e-5)
     assert float(tiled(position)) == pytest.approx(float(value), rel=1e-6)
     np.testing.assert_allclose(
-        gradient, jax.grad(lambda p: untiled(model, p))(position), rtol=1e-4, atol=1e-2
+        gradient, jax.grad(lambda p: untiled(model, p))(position), rtol=1e-4, atol=2e-2
     )
 
 
@@ -136,7 +152,7 @@ def test_hutchinson_is_exact_on_a_diagonal_hessian():
     model = wide_model(lambda position, rows: -0.5 * rows**2 @ position**2)
     expected = 1 + np.sum(np.asarray(model.data, np.float64) ** 2, axis=0)
     position = jnp.zeros(300)
-    np.testing.assert_allclose(curvature.hutchinson_diagonal(model, position), expected, rtol=1e-5)
+    np.testing.assert_allclose(hutchinson_diagonal(model, position), expected, rtol=1e-5)
     np.testing.assert_allclose(curvature.laplace_scale(model, position), expected**-0.5, rtol=1e-5)
     np.testing.assert_allclose(curvature.laplace_sd(model), expected**-0.5, rtol=1e-5)
 
@@ -146,7 +162,7 @@ def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     data = np.asarray(model.data, np.float64) / 10
     hessian = data.T @ data
     expected, error = 1 + np.diag(hessian), np.sqrt((np.sum(hessian**2, 1) - np.diag(hessian) ** 2) / 256)
-    found = curvature.hutchinson_diagonal(model, jnp.zeros(300), n_probes=256)
+    found = hutchinson_diagonal(model, jnp.zeros(300), n_probes=256)
     floored = found == 1
     assert floored.sum() < 200
     assert np.all(np.abs(found - expected)[~floored] < 5 * error[~floored])
@@ -158,9 +174,9 @@ def test_entries_without_curvature_get_the_priors_or_the_smallest():
         return -0.5 * rows[:, 0] * jnp.sum(position[10:] ** 2) / 50
 
     with_prior = wide_model(lambda p, rows: 0.5 * jnp.sum(p[:10] ** 2) + 0 * rows[:, 0])
-    np.testing.assert_allclose(curvature.hutchinson_diagonal(with_prior, jnp.zeros(300)), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(hutchinson_diagonal(with_prior, jnp.zeros(300)), 1.0, rtol=1e-6)
     flat_prior = wide_model(half_flat, log_prior=lambda position: 0.0 * jnp.sum(position))
-    found = curvature.hutchinson_diagonal(flat_prior, jnp.zeros(300))
+    found = hutchinson_diagonal(flat_prior, jnp.zeros(300))
     np.testing.assert_allclose(found, found[-1], rtol=1e-5)
     assert found[-1] > 0
 

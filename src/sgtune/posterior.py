@@ -37,8 +37,9 @@ __all__ = [
 PyTree = Any
 
 # Measured on 2 cores: logistic regression on 800,000 x 10 takes 0.3 ms a score, with tiles of 4,096 to 32,768
-# rows and 128 or 256 points at a time alike; a network of 79,510 parameters is 1.5 times as slow with 16,384.
-TILE = 4_096
+# rows and 128 or 256 points at a time alike; a network of 79,510 parameters, rows of 785 bytes, is 1.5 times as slow
+# with 16,384, and a factorisation of 52,580, rows of 12, twice as quick: there D additions a tile are most of the work.
+TILE, TILE_OF_SMALL_ROWS, SMALL_ROW_BYTES = 4_096, 16_384, 256
 CHUNK = 128
 # A tile's intermediate arrays grow with the number of points: a network's would take gigabytes.
 CHUNK_LARGE, LARGE_DIMENSION = 4, 200
@@ -56,12 +57,18 @@ def density_of(model: Model) -> Density:
     return Density(model.log_prior, model.log_likelihood)
 
 
-def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int = TILE) -> PyTree:
+def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int | None = None) -> PyTree:
     """Sum of ``function(rows)`` over blocks of ``tile`` consecutive rows of ``data``, the last one shorter.
+
+    ``tile`` is 4,096 unless given, or 16,384 where a row has no more than 256 bytes.
 
     Kahan's compensation keeps the float32 error of the sum at that of one tile.
     """
-    n_rows = jax.tree.leaves(data)[0].shape[0]
+    leaves = jax.tree.leaves(data)
+    n_rows = leaves[0].shape[0]
+    if tile is None:
+        row_bytes = sum(leaf.dtype.itemsize * leaf.size // n_rows for leaf in leaves)
+        tile = TILE_OF_SMALL_ROWS if row_bytes <= SMALL_ROW_BYTES else TILE
     n_tiles, remainder = divmod(n_rows, tile)
     if n_tiles == 0:
         return function(data)
@@ -159,8 +166,8 @@ def _scores(density, positions, data):
 def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[np.ndarray, "n D"]:
     """Gradients of the full-data log posterior at n positions: flat rows, or a position with a leading axis.
 
-    Positions are taken ``chunk`` at a time (128, or 4 when D > 200), the last ones padded, so one compiled
-    program serves every n, and all models made of the same functions.
+    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, no more than ``model.lockstep``), the last ones
+    padded, so one compiled program serves every n, and all models made of the same functions.
 
     Raises:
         InputError: the positions have another D than the model.
@@ -184,6 +191,7 @@ def chunked(
 ) -> Float[np.ndarray, "n D"]:
     """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time, the last ones padded."""
     default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
+    default = min(default, model.lockstep or default)
     chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)
     result = np.empty(matrix.shape, np.float32)
     for start in range(0, len(matrix), chunk):

@@ -48,14 +48,22 @@ def _parts(side: str) -> tuple[str, str, str]:
 
 def log_likelihood(position: dict, batch: dict) -> jax.Array:
     """log N(r | U_user' V_item, 1 / alpha) of each centred rating, up to a constant: ``(n,)``."""
-    predicted = jnp.sum(position["users"][batch["user"]] * position["items"][batch["item"]], axis=-1)
-    return -0.5 * RATING_PRECISION * (batch["rating"] - predicted) ** 2
+    return -0.5 * RATING_PRECISION * (batch["rating"] - _products(position, batch)) ** 2
+
+
+def _products(position: dict, rows: dict) -> jax.Array:
+    """U_user' V_item of each row: ``(n,)``.
+
+    The sum over features is a product with ones: XLA fuses a plain sum into the scatters of the gradient, where
+    every entry of a feature vector computes it anew, which takes 2 to 4 times as long.
+    """
+    products = position["users"][rows["user"]] * position["items"][rows["item"]]
+    return jnp.dot(products, np.ones(products.shape[-1], np.float32), precision="highest")
 
 
 def predict(position: dict, inputs: dict) -> jax.Array:
     """Expected ratings, the mean rating added back, clipped to [1, 5]: ``(n,)``."""
-    products = jnp.sum(position["users"][inputs["user"]] * position["items"][inputs["item"]], axis=-1)
-    return jnp.clip(products + inputs["mean_rating"], LOWEST, HIGHEST)
+    return jnp.clip(_products(position, inputs) + inputs["mean_rating"], LOWEST, HIGHEST)
 
 
 def from_arrays(
