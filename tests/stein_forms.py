@@ -19,15 +19,20 @@ def kernel(x, y):
     return base**-0.5, gradient_x, -gradient_x, divergence
 
 
-def naive_ksd(positions, scores):
-    """Eq. (3) with grad U = -score, a float64 double loop."""
+def naive_pairs(positions, scores):
+    """k_pi of Eq. (3) with grad U = -score for each pair, (n, n), in a float64 double loop."""
     positions, grad_u = np.asarray(positions, np.float64), -np.asarray(scores, np.float64)
-    total = 0.0
-    for x, u in zip(positions, grad_u, strict=True):
-        for y, w in zip(positions, grad_u, strict=True):
+    pairs = np.empty((len(positions), len(positions)))
+    for i, (x, u) in enumerate(zip(positions, grad_u, strict=True)):
+        for j, (y, w) in enumerate(zip(positions, grad_u, strict=True)):
             k, k_x, k_y, k_xy = kernel(x, y)
-            total += u @ w * k - u @ k_y - w @ k_x + k_xy
-    return np.sqrt(total / len(positions) ** 2)
+            pairs[i, j] = u @ w * k - u @ k_y - w @ k_x + k_xy
+    return pairs
+
+
+def naive_ksd(positions, scores):
+    """Eq. (3)."""
+    return np.sqrt(naive_pairs(positions, scores).mean())
 
 
 def naive_fssd(positions, scores, locations):

@@ -80,7 +80,7 @@ def starts(model, monkeypatch, tuner, settings):
     """Where each arm stood after one step of no length, and the arms' batch sizes."""
     seen = []
 
-    def metric(model, points):
+    def metric(model, points, n_draws):
         seen.append(np.concatenate(points))
         return Judgement([1.0] * len(points), 0.0, 0.0, 0)
 
@@ -137,7 +137,7 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
     exponents = np.linspace(-2, -3, 9)
     values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
 
-    def metric(model, points):
+    def metric(model, points, n_draws):
         return Judgement(values[len(points) == 3], 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))

@@ -103,9 +103,9 @@ def spy(monkeypatch):
     """The tuner ``spy``: MAMBA-KSD that keeps the points that each rung has judged."""
     seen = []
 
-    def metric(model, points):
+    def metric(model, points, n_draws):
         seen.append([np.array(one) for one in points])
-        return stein_metric("ksd")(model, points)
+        return stein_metric("ksd")(model, points, n_draws)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     return seen

@@ -14,7 +14,7 @@ from sgtune.lockstep import Lockstep, data_terms
 from sgtune.models.base import Model
 from sgtune.posterior import from_matrix, scores
 
-__all__ = ["Chain", "evenly_spaced", "sample", "thin_draws"]
+__all__ = ["Chain", "evenly_spaced", "sample", "thin_draws", "thinning"]
 
 PyTree = Any
 
@@ -72,8 +72,13 @@ def thin_draws(draws: np.ndarray, thin: int, at_most: int) -> np.ndarray:
 
     Thinning stops at ten rows: a chain of fewer than ten is taken as it is.
     """
-    every = min(thin, max(1, len(draws) // 10))
+    every = thinning(len(draws), thin)
     return evenly_spaced(draws[every - 1 :: every], at_most)
+
+
+def thinning(n_draws: int, thin: int) -> int:
+    """Every how-many-th of ``n_draws`` is taken: ``thin``, or less where not ten would be left."""
+    return min(thin, max(1, n_draws // 10))
 
 
 def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:

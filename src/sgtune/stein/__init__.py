@@ -7,13 +7,14 @@ from sgtune.stein.ksd import ksd
 __all__ = ["DISCREPANCIES", "fssd", "fssd_at", "ksd", "optimise_locations", "rescale"]
 
 
-def _ksd(positions, scores, scale: Scale = "identity", seed: int = 0) -> float:
-    return ksd(positions, scores, scale)
+def _ksd(positions, scores, scale: Scale = "identity", seed: int = 0, n_draws: int | None = None) -> float:
+    return ksd(positions, scores, scale, n_draws=n_draws)
 
 
-def _fssd(positions, scores, scale: Scale = "identity", seed: int = 0) -> float:
+def _fssd(positions, scores, scale: Scale = "identity", seed: int = 0, n_draws: int | None = None) -> float:
     return fssd(positions, scores, seed, scale)
 
 
-# All are called as (positions, scores, scale, seed) -> float; KSD draws nothing and ignores the seed.
+# All are called as (positions, scores, scale, seed, n_draws) -> float. KSD draws nothing and ignores the seed; FSSD has
+# no term that falls with the number of draws but its noise, and ignores how many these stand for.
 DISCREPANCIES = {"ksd": _ksd, "fssd": _fssd}

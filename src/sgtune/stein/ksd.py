@@ -12,7 +12,12 @@ __all__ = ["ksd"]
 
 
 def ksd(
-    positions: PyTree, scores: PyTree, scale: Scale = "identity", *, block: tuple[int, int] = (1024, 2048)
+    positions: PyTree,
+    scores: PyTree,
+    scale: Scale = "identity",
+    *,
+    n_draws: int | None = None,
+    block: tuple[int, int] = (1024, 2048),
 ) -> float:
     """KSD between the empirical distribution of the draws and the posterior whose scores these are (Eq. 3).
 
@@ -22,6 +27,12 @@ def ksd(
 
     q = 1 + |x - y|^2 and s the score, the gradient of the log posterior. n independent draws of N(0, I) have
     E[KSD^2] = 2 D / n.
+
+    With ``n_draws`` the draws stand for so many, of which they are an evenly thinned part, and the value is an
+    estimate of the KSD of all: the root of U + (d - U) / n_draws, d the mean of the diagonal of k_pi and U, or 0
+    if that is more, its mean off the diagonal. A few draws know U well in many dimensions, where the diagonal,
+    which falls as 1 / n, is most of the sum: without this, few draws of a long chain and all of a short one
+    would look alike.
 
     All comes from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X and S
     never exist unless ``scale`` is a (D, D) factor. Memory beside the inputs is bounded by ``block``, (rows,
@@ -33,13 +44,15 @@ def ksd(
         scores: gradients of the log posterior at the positions, of the same structure and shapes.
         scale: ``"identity"`` is the paper's KSD, with a kernel of width 1 in the model's own coordinates; or
             a (D,) array of posterior sds, or a (D, D) factor of the covariance: see `sgtune.stein.rescale`.
+        n_draws: at least n; None for n.
         block: rows and columns of a tile; they change memory and time, not the value.
 
     Returns:
         The discrepancy, >= 0; infinity if a position or score is not finite.
 
     Raises:
-        InputError: shapes that differ, no draws, one-dimensional input; ``scale`` or ``block`` not allowed.
+        InputError: shapes that differ, no draws, one-dimensional input; ``scale``, ``n_draws`` or ``block`` not
+            allowed.
     """
     if not (isinstance(block, tuple) and len(block) == 2):
         raise InputError(f"block: {block!r} is not allowed; it must be (rows, columns)")
@@ -47,26 +60,35 @@ def ksd(
     draws = Draws.read(positions, scores, scale)
     if draws is None:
         return float("inf")
+    n = len(draws.positions)
+    n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(_pair_sums(draws, rows, columns))
-    return float(np.sqrt(max(total, 0.0)) / len(draws.positions)) if np.isfinite(total) else float("inf")
+        total, diagonal = map(sum, zip(*_pair_sums(draws, rows, columns), strict=True))
+    if not np.isfinite(total):
+        return float("inf")
+    if n_draws == n:
+        return float(np.sqrt(max(total, 0.0)) / n)
+    elsewhere = max(0.0, (total - diagonal) / (n * (n - 1))) if n > 1 else diagonal
+    return float(np.sqrt(elsewhere + (diagonal / n - elsewhere) / n_draws))
 
 
-def _pair_sums(draws: Draws, rows: int, columns: int) -> Iterator[float]:
-    """Sums of k_pi over blocks of pairs; together they are the sum over all n^2 pairs."""
+def _pair_sums(draws: Draws, rows: int, columns: int) -> Iterator[tuple[float, float]]:
+    """Sums of k_pi over blocks of pairs, and over the diagonal of each; together those over all n^2 pairs."""
     n = len(draws.positions)
     blocks = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
     norms, slopes = np.empty(n), np.empty(n)
     for a in blocks:
         xx, ss, xs, sx = _grams(draws, a, a, columns)
         norms[a], slopes[a] = np.diagonal(xx), np.diagonal(xs)
-        yield _stein_sum(draws, ss, xs + sx, squared_distances(norms[a], norms[a], xx), slopes[a], slopes[a])
+        squares = squared_distances(norms[a], norms[a], xx)
+        diagonal = np.trace(ss) + len(ss) * draws.positions.shape[1]
+        yield _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[a]), float(diagonal)
     for index, a in enumerate(blocks):
         for b in blocks[index + 1 :]:
             xx, ss, xs, sx = _grams(draws, a, b, columns)
             squares = squared_distances(norms[a], norms[b], xx)
             # k_pi is symmetric: the block of (b, a) has the same sum.
-            yield 2.0 * _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[b])
+            yield 2.0 * _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[b]), 0.0
 
 
 def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.ndarray, "a b"], ...]:

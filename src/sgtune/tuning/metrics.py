@@ -25,8 +25,9 @@ class Judgement(NamedTuple):
     gradient_evaluations: int
 
 
-Metric = Callable[[Model, list[np.ndarray]], Judgement]
-"""``(model, points) -> Judgement``; points holds an ``(n_i, D)`` array per arm."""
+Metric = Callable[[Model, list[np.ndarray], list[int]], Judgement]
+"""``(model, points, n_draws) -> Judgement``: an ``(n_i, D)`` array per arm, and the number of draws, n_i or more, that
+they are an evenly thinned part of."""
 
 
 def stein_metric(
@@ -37,7 +38,7 @@ def stein_metric(
     Scores are of the whole data, or of ``score_fraction`` of them with a correction at the MAP (`subset_scores`).
     """
 
-    def judge(model: Model, points: list[np.ndarray]) -> Judgement:
+    def judge(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
         began = perf_counter()
         measure = DISCREPANCIES[discrepancy]
         scaling = laplace_scale(model) if scale == "laplace" else "identity"
@@ -48,8 +49,10 @@ def stein_metric(
         gradients = iter(np.split(gradients, np.cumsum([len(draws) for draws in scored])[:-1]))
         between = perf_counter()
         values = [
-            measure(draws, next(gradients), scaling, seed) if use else np.inf
-            for draws, use in zip(points, finite, strict=True)
+            measure(draws, next(gradients), scaling, seed, _known(len(draws), n, model.dimension))
+            if use
+            else np.inf
+            for draws, use, n in zip(points, finite, n_draws, strict=True)
         ]
         return Judgement(
             [float(value) for value in values],
@@ -61,11 +64,17 @@ def stein_metric(
     return judge
 
 
+def _known(n_points: int, n_draws: int, dimension: int) -> int:
+    """For how many draws points can stand in a KSD (`sgtune.stein.ksd`): the points' own error there, a share of about
+    n_draws / n_points / sqrt(D) of what falls with the number of draws, is to stay below a half."""
+    return max(n_points, min(n_draws, int(n_points * dimension**0.5 / 2)))
+
+
 def predictive_metric(name: str | dict[str, str]) -> Metric:
     """A metric of the averaged predictions on the test set (paper Sect. 3.3.3): a name in
     `sgtune.metrics.PREDICTIVE`, or one for each task that a model may have."""
 
-    def judge(model: Model, points: list[np.ndarray]) -> Judgement:
+    def judge(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
         began = perf_counter()
         loss = metrics.PREDICTIVE[name if isinstance(name, str) else name[model.task]].loss
         values = [

@@ -13,7 +13,7 @@ import numpy as np
 
 from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import thin_draws
+from sgtune.chain import thin_draws, thinning
 from sgtune.errors import InputError
 from sgtune.lockstep import Lockstep, data_terms
 from sgtune.models.base import Model
@@ -57,6 +57,10 @@ class Racer:
             return draws[-1:]
         return thin_draws(draws, max(1, thin // self.stride), at_most)
 
+    def n_draws(self, thin: int) -> int:
+        """How many draws its points stand for: all that it made, thinned."""
+        return self.steps // thinning(self.steps, thin)
+
     def extend(self, draws: np.ndarray, stride: int) -> None:
         """Add draws; where strides differ (all are powers of two), the denser ones are thinned."""
         if stride < self.stride:
@@ -74,7 +78,7 @@ class Race:
     """Run arms through the rungs of a schedule.
 
     A survivor keeps its whole state (position, momentum, thermostat) and all its draws from rung to rung, and is
-    judged on all of them, thinned evenly over the whole chain when there are more than the cap.
+    judged on all of them; when they are more than the cap, on a part, evenly spread, that stands for all.
 
     Args:
         budget: its currency is the schedule's.
@@ -126,7 +130,11 @@ class Race:
                 self._advance(ensemble, members, rung.amount)
             cap = self.points * self.growth**number
             points = [racer.points(self.thin, cap) for racer in running]
-            judgement = self.metric(self.model, points)
+            n_draws = [
+                max(len(draws), racer.n_draws(self.thin))
+                for draws, racer in zip(points, running, strict=True)
+            ]
+            judgement = self.metric(self.model, points, n_draws)
             values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
             self.seconds["gradients"] += judgement.gradient_seconds
             self.seconds["discrepancy"] += judgement.metric_seconds
