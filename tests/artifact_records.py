@@ -194,6 +194,7 @@ def width_record(model):
 def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
+    mode |= {"distance": 1.23, "converged": True}
     mode["laplace_sd"] = [0.5] * 100
     blocks = BLOCKS if model == "pmf" else (model,)
     summary = {

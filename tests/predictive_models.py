@@ -24,8 +24,10 @@ def small_pmf():
 
 
 @cache
-def small_network(**ood):
-    """A network of D = 145 for ten kinds of 4 x 4 images, each a noisy pattern of its own; 300 train, 90 test it.
+def small_network(n_hidden=HIDDEN, **ood):
+    """A network (of 5 hidden units: D = 145) for ten kinds of 4 x 4 images, each a noisy pattern of its own.
+
+    300 train it, 90 test it.
 
     The images out of distribution are noise without a pattern. ``ood``: other entries of ``test_data["ood"]``.
     """
@@ -39,7 +41,7 @@ def small_network(**ood):
         "targets": labels[300:],
         "ood": {"name": "noise", "inputs": noise, "missing": None} | ood,
     }
-    return bnn.from_arrays(images[:300], labels[:300], test_data=test_data, n_hidden=HIDDEN)
+    return bnn.from_arrays(images[:300], labels[:300], test_data=test_data, n_hidden=n_hidden)
 
 
 def random_draws(model, n, seed=0, sd=1.0):

@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from predictive_models import small_network, small_pmf
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
 
 from sgtune.errors import InputError
 from sgtune.models import define_model, logistic
+from sgtune.posterior import LARGE_DIMENSION, negative_hessian
 from sgtune.reference.map import find_map, map_position, map_result
 
 
@@ -69,18 +71,80 @@ def test_a_start_that_is_not_finite_is_refused(model):
         find_map(model, position=jnp.full(DIMENSION, jnp.nan))
 
 
-def test_the_map_of_a_large_model_is_the_exact_mode():
-    """Rows ~ N(position, I) under N(0, I): the mode is the sum of the N rows over N + 1."""
-    rows = np.random.default_rng(0).normal(2, 1, (50, 300)).astype(np.float32)
+def wide_model(precisions=1.0):
+    """50 rows ~ N(position, 1 / precisions) of D = 300 under N(0, I), and the exact mode."""
+    precisions = np.broadcast_to(np.float32(precisions), (300,))
+    rows = np.random.default_rng(0).normal(2, precisions**-0.5, (50, 300)).astype(np.float32)
     model = define_model(
         "wide",
         log_prior=standard_normal,
-        log_likelihood=lambda position, rows: -0.5 * jnp.sum((rows - position) ** 2, axis=1),
+        log_likelihood=lambda position, rows: -0.5 * jnp.sum(precisions * (rows - position) ** 2, axis=1),
         data=rows,
         init=lambda key: 5 * jax.random.normal(key, (300,)),
     )
-    result = find_map(model)
-    exact = rows.sum(axis=0, dtype=np.float64) / 51
-    # The posterior sds are 0.14.
+    weights = precisions.astype(np.float64)
+    return model, weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
+
+
+def test_the_map_of_a_large_model_is_the_exact_mode():
+    model, exact = wide_model()
+    result = find_map(model, tolerance=1e-5)
+    # The posterior sds are 0.14; the sum of 51 terms in float32 is known to 1e-5 or so.
     np.testing.assert_allclose(result.position, exact, atol=1e-4)
-    assert np.isnan(result.distance)
+    assert result.converged
+
+
+def test_scales_that_differ_a_million_times_cost_a_large_model_no_steps():
+    precisions = np.logspace(-3, 3, 300)
+    model, exact = wide_model(precisions)
+    result = find_map(model, position=jnp.zeros(300))
+    sds = (50 * precisions + 1) ** -0.5
+    distance = np.linalg.norm((np.asarray(result.position, np.float64) - exact) / sds)
+    assert distance < 0.01 * np.sqrt(300)
+    assert result.distance == pytest.approx(distance, rel=0.1, abs=0.01)
+    # The Hessian is diagonal, so that one step in scaled coordinates is Newton's.
+    assert result.steps <= 5
+
+
+@pytest.mark.parametrize("make", [small_pmf, lambda: small_network(n_hidden=9)], ids=["pmf", "bnn"])
+def test_the_large_studies_modes_are_minima(make):
+    model = make()
+    assert model.dimension > LARGE_DIMENSION
+    result = find_map(model)
+    assert result.converged
+    assert 0 < result.distance <= 0.01 * np.sqrt(model.dimension)
+    curvatures = np.linalg.eigvalsh(negative_hessian(model, result.position))
+    # Along a valley that is flat at its floor the curvature is zero, give or take where it was left.
+    assert curvatures[0] > -0.01 * curvatures[-1]
+    assert curvatures[model.dimension // 20] > 0
+
+
+def test_a_mode_that_was_not_reached_is_said_so(caplog):
+    model, _ = wide_model(np.logspace(-3, 3, 300))
+    result = find_map(model, epochs=1, max_steps=1)
+    assert not result.converged
+    assert result.distance > 0.01 * np.sqrt(300)
+    assert "MAP of wide: NOT converged" in caplog.text
+    # Adam's one pass is of one minibatch, all 50 rows.
+    assert result.steps == 2
+
+
+def test_a_kept_map_of_another_version_is_found_anew(tmp_path):
+    model, exact, _ = gaussian_model(data_dir=tmp_path)
+    path = tmp_path / "gaussian.map.npz"
+    map_position(model)
+    with np.load(path) as kept:
+        former = {name: kept[name] for name in kept.files if name != "converged"}
+    former["position"] = former["position"] + 1
+    np.savez(path, **former)
+    again = map_position(gaussian_model(data_dir=tmp_path)[0])
+    np.testing.assert_allclose(ravel_pytree(again)[0], exact, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "allowed"),
+    [("tolerance", 0, "> 0 and <= 1"), ("tolerance", 2, "> 0 and <= 1"), ("epochs", 0, ">= 1")],
+)
+def test_bad_budgets_are_refused(model, argument, value, allowed):
+    with pytest.raises(InputError, match=f"^{argument}: {value} is not allowed.*{allowed}$"):
+        find_map(model, **{argument: value})

@@ -6,6 +6,7 @@ with job(snakemake) as this:
     import json
 
     from sgtune.reference.nuts import (
+        R_HAT_TRUSTED,
         by_block,
         combine_chains,
         convergence,
@@ -21,6 +22,11 @@ with job(snakemake) as this:
     checked = convergence(draws)
     checks = diagnostics(draws, checked)
     this.report(str(checks))
+    if checks["n_parameters_stuck"] or not checks["r_hat"] < R_HAT_TRUSTED:
+        this.report(
+            f"WARNING: no ground truth to trust: worst R-hat {checks['r_hat']:.3g}, {checks['n_parameters_stuck']:,} "
+            "parameters never moved in a chain; give it more draws, or deeper trees (config: reference)"
+        )
     write_draws(snakemake.output.draws, draws)
     record = {"model": snakemake.wildcards.model, "mean": mean, "sd": sd, "diagnostics": checks}
     record["blocks"] = by_block(draws, checked)

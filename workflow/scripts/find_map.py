@@ -11,8 +11,7 @@ with job(snakemake) as this:
     from sgtune.reference.map import map_result
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
-    found = map_result(model)
-    this.report(f"gradient norm {found.gradient_norm:.4g} after {found.steps} steps")
+    found = map_result(model, **this.settings["map"])
     laplace_scale(model)
     facts = {name: value for name, value in found._asdict().items() if name != "position"}
     facts |= {"laplace_sd": laplace_sd(model), "test": at_position(model, found.position)}

@@ -102,6 +102,7 @@ METRICS = {
     "auroc": Metric("AUROC", best=max),
     "negative_log_posterior": Metric("−log π"),
     "gradient_norm": Metric("|∇ log π|"),
+    "distance": Metric("Newton step (sd)"),
     "root_dimension": Metric("√D", form="general"),
     "steps": Metric("Steps", form="count"),
     "block_n": Metric("Parameters", form="count"),

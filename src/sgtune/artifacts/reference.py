@@ -25,14 +25,14 @@ def _cell(model: str, metric: str, value: float | None, block: str = "", missing
 
 def modes(records: Records) -> Table:
     """How far the MAP was found, and what it predicts."""
-    cells = []
+    cells, far = [], []
     for record in need(records, "reference", "modes"):
         if "gradient_norm" not in record:
             continue
         model = record["model"]
         cells += [
             _cell(model, metric, record[metric])
-            for metric in ("negative_log_posterior", "gradient_norm", "steps")
+            for metric in ("negative_log_posterior", "gradient_norm", "distance", "steps")
         ]
         cells += [_cell(model, "root_dimension", sqrt(len(record["laplace_sd"])))]
         cells += [
@@ -40,14 +40,18 @@ def modes(records: Records) -> Table:
             for key, (metric, factor) in TESTED.items()
             if key in record["test"]
         ]
+        if not record["converged"]:
+            far.append(label(model, MODELS))
     return lay_out(
         cells,
         name="modes",
         title="The modes",
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
-        "out, norm of its gradient over all data in the model's own coordinates, steps of the optimisers (Adam on "
-        "minibatches goes before L-BFGS where D > 200), and the error of the mode's predictions on the test set. Where "
-        "sds are at most 1, a draw's gradient is about √D long or longer: what is much shorter is near a mode.",
+        "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
+        "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the optimisers (Adam on "
+        "minibatches goes before L-BFGS where D > 200), √D, which is how far draws lie from a mode in those units, and "
+        "the error of the mode's predictions on the test set. "
+        + (f"NOT converged: {', '.join(far)}." if far else "All have converged to the tolerance of the run."),
         rows=("model",),
         columns=("metric",),
     )

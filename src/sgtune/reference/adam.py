@@ -16,11 +16,9 @@ PyTree = Any
 
 LEARNING_RATE = 1e-2
 BATCH_SIZE = 1_000
-EPOCHS = 300
-"""The paper's network and factorisation make 18,000 and 24,000 steps of it, half a minute together."""
 
 
-def descend(model: Model, position: PyTree, *, epochs: int = EPOCHS) -> tuple[PyTree, int]:
+def descend(model: Model, position: PyTree, *, epochs: int) -> tuple[PyTree, int]:
     """Minimise -log pi / N by Adam (optax) on minibatches of 1,000; the learning rate falls from 0.01 to 0
     along a cosine, so that the minibatches' noise has died out at the end.
 

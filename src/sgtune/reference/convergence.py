@@ -10,7 +10,10 @@ from sgtune.reference.draws import COLUMNS, FLAT, arviz_module, summary, variabl
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["Convergence", "by_block", "convergence", "diagnostics"]
+__all__ = ["R_HAT_TRUSTED", "Convergence", "by_block", "convergence", "diagnostics"]
+
+R_HAT_TRUSTED = 1.01
+"""Of the worst parameter (Vehtari et al. 2021)."""
 
 # R-hat and ESS take 0.6 to 2.7 ms a parameter (30 and 2,500 draws in two chains): of more parameters than
 # this a fixed random subset is checked, in five minutes at most.

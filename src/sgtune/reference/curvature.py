@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import InputError, check_integer
+from sgtune.errors import InputError
 from sgtune.models.base import Model
-from sgtune.posterior import LARGE_DIMENSION, flatten, hessian_products, negative_hessian
+from sgtune.posterior import LARGE_DIMENSION, flatten, negative_hessian
+from sgtune.reference.hutchinson import hutchinson_diagonal
 from sgtune.reference.kept import keep, read_kept
 from sgtune.reference.map import map_position
 
-__all__ = ["hutchinson_diagonal", "laplace_scale", "laplace_sd"]
+__all__ = ["laplace_scale", "laplace_sd"]
 
 PyTree = Any
-
-PROBES = 32
 
 
 def laplace_scale(
@@ -57,33 +56,6 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
         raise InputError(
             f"position: the log posterior of model {model.name!r} is not concave there; a mode is needed"
         ) from None
-
-
-def hutchinson_diagonal(
-    model: Model, position: PyTree, n_probes: int = PROBES, seed: int = 0
-) -> Float[np.ndarray, " D"]:
-    """Diagonal of the Hessian of -log pi: the mean of z * (H z) over Rademacher probes z (Hutchinson).
-
-    A prior of independent parameters contributes exactly; the likelihood's part of entry i has the variance
-    sum over j != i of H_ij^2 / n_probes. Entries below the prior's curvature, which no concave likelihood
-    gives, are raised to it; those then still <= 0 become the smallest positive one.
-
-    Raises:
-        InputError: no entry is positive.
-    """
-    n_probes = check_integer("n_probes", n_probes, at_least=1)
-    signs = np.random.default_rng(seed).integers(0, 2, (n_probes, model.dimension))
-    probes = (2 * signs - 1).astype(np.float32)
-    likelihood, prior = hessian_products(model, position, probes)
-    prior_diagonal = -np.mean(probes * prior, axis=0, dtype=np.float64)
-    diagonal = prior_diagonal - np.mean(probes * likelihood, axis=0, dtype=np.float64)
-    diagonal = np.where((prior_diagonal > 0) & (diagonal < prior_diagonal), prior_diagonal, diagonal)
-    positive = diagonal > 0
-    if not positive.any():
-        raise InputError(
-            f"position: -log pi of model {model.name!r} has no direction of positive curvature there"
-        )
-    return np.where(positive, diagonal, diagonal[positive].min())
 
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:

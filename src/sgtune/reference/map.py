@@ -2,6 +2,7 @@
 
 import logging
 import math
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from sgtune.posterior import (
 )
 from sgtune.randomness import named_key
 from sgtune.reference.adam import descend
+from sgtune.reference.hutchinson import hutchinson_diagonal
 from sgtune.reference.kept import keep, read_kept
 
 __all__ = ["MapResult", "find_map", "map_position", "map_result"]
@@ -31,7 +33,12 @@ logger = logging.getLogger(__name__)
 
 # Steps without progress after which float32 gives no more.
 PATIENCE = 30
-NEAR = 0.2
+
+MEMORY = 30
+"""Pairs that L-BFGS keeps: three times optax's own, for features that collapse along curved valleys."""
+
+SMALLEST_GRADIENT = 1e-8
+"""Of -log pi / N; float32 goes no lower for any model."""
 
 
 class MapResult(NamedTuple):
@@ -40,7 +47,9 @@ class MapResult(NamedTuple):
     Attributes:
         position: the mode, as a position of the model.
         gradient_norm: of the gradient of log pi over all data; float32 error at an exact mode.
-        distance: length of the Newton step from here, in posterior sds; nan where D > 200 or no mode is near.
+        distance: length of the Newton step from here, in posterior sds; with D > 200 by the Hessian's diagonal
+            alone; nan where no mode is near.
+        converged: whether ``distance`` is at most ``tolerance`` times sqrt(D), how far draws are from the mode.
         steps: of the optimisers, Adam's minibatch steps included.
         negative_log_posterior: without the constants that the model leaves out.
     """
@@ -48,42 +57,95 @@ class MapResult(NamedTuple):
     position: PyTree
     gradient_norm: float
     distance: float
+    converged: bool
     steps: int
     negative_log_posterior: float
 
 
 def find_map(
-    model: Model, *, position: PyTree | None = None, tolerance: float = 1e-8, max_steps: int = 2000
+    model: Model,
+    *,
+    position: PyTree | None = None,
+    epochs: int = 500,
+    tolerance: float = 0.01,
+    max_steps: int = 5000,
 ) -> MapResult:
     """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, else from ``model.init``.
 
-    With D > 200 and no ``position``, Adam on minibatches (`sgtune.reference.adam`) goes ahead: L-BFGS from a
-    random start would spend its steps, each over all data, where Adam passes at once.
+    With D > 200 and no ``position``, Adam goes ahead on minibatches, ``epochs`` times over the data
+    (`sgtune.reference.adam`): L-BFGS from a random start would spend its steps, each over all data, where Adam
+    passes at once. Then L-BFGS works in coordinates scaled by the root of the Hessian's diagonal
+    (`hutchinson_diagonal`, anew after every round) until ``distance`` is ``tolerance`` times sqrt(D).
 
-    L-BFGS takes at most ``max_steps`` and stops when the norm of the gradient of -log pi / N is at most
-    ``tolerance``, or when for 30 steps neither it has shrunk by 10% nor the value by one part in a million. The
-    result is the step of the smallest gradient among those whose values float32 cannot tell from the lowest: a
-    saddle on the way is none of them. With D > 200 it also stops where the gradient of -log pi is a fifth of
-    sqrt(D) long: in coordinates with sds of at most 1, that of a draw is longer than sqrt(D).
+    L-BFGS takes at most ``max_steps``. It stops where float32 gives no more: the norm of the gradient of
+    -log pi / N is 1e-8, or for 30 steps neither it has shrunk by 10% nor the value by one part in a million; with
+    D <= 200 nowhere before. The result is the step of the smallest gradient among those whose values float32
+    cannot tell from the lowest: a saddle on the way is none of them.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
     """
-    tolerance = check_number("tolerance", tolerance, above=0)
+    epochs = check_integer("epochs", epochs, at_least=1)
+    tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     is_large = model.dimension > LARGE_DIMENSION
     max_steps = check_integer("max_steps", max_steps, at_least=1)
-    density, n_data = density_of(model), model.n_data
+    near = tolerance * math.sqrt(model.dimension)
     start = model.init(named_key(0, "map", model.name)) if position is None else position
-    start, steps_before = descend(model, start) if is_large and position is None else (start, 0)
-    position = jax.tree.map(jnp.asarray, start)
+    position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
+    position = jax.tree.map(jnp.asarray, position)
+    most = steps + max_steps
+    goal = max(SMALLEST_GRADIENT, near / model.n_data if is_large else 0.0)
+    scale, stuck = _scale(model, position), False
+    while True:
+        position, value, taken, stuck = _minimise(model, position, scale, goal, most - steps)
+        steps += taken
+        scale = _scale(model, position)
+        gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+        distance = float(np.linalg.norm(flatten(scale) * gradient)) if is_large else math.nan
+        if not is_large or stuck or distance <= near or steps >= most:
+            break
+    distance = distance if is_large else _distance(model, position, gradient)
+    result = MapResult(
+        position=position,
+        gradient_norm=float(np.linalg.norm(gradient)),
+        distance=distance,
+        converged=distance <= near,
+        steps=steps,
+        negative_log_posterior=value * model.n_data,
+    )
+    logger.log(
+        logging.INFO if result.converged else logging.WARNING,
+        "MAP of %s: %s, -log pi %.6g, |gradient| %.3g, %.2g sd from the mode, %d steps",
+        model.name,
+        "converged" if result.converged else "NOT converged",
+        *(result.negative_log_posterior, result.gradient_norm, result.distance, result.steps),
+    )
+    return result
+
+
+def _scale(model: Model, position: PyTree) -> PyTree:
+    """Sds of the coordinates in which L-BFGS works; ones for small models, whose L-BFGS needs no help."""
+    sds = np.ones(model.dimension, np.float32)
+    if model.dimension > LARGE_DIMENSION:
+        with suppress(InputError):  # nothing curves upwards there
+            sds = (1 / np.sqrt(hutchinson_diagonal(model, position))).astype(np.float32)
+    return model.unravel(jnp.asarray(sds))
+
+
+def _minimise(
+    model: Model, position: PyTree, scale: PyTree, goal: float, max_steps: int
+) -> tuple[PyTree, float, int, bool]:
+    """L-BFGS until the scaled gradient is ``goal`` long: position, value, steps, and whether it got stuck before."""
+    density = density_of(model)
     state = _initial_state(position)
     best, best_value, best_norm = position, math.inf, math.inf
-    near = NEAR * math.sqrt(model.dimension) / n_data if is_large else 0.0
     progress_value, progress_norm, last_progress = math.inf, math.inf, 0
+    stuck = False
     for step in range(1, max_steps + 1):
-        position, state, value, norm = _step(density, position, state, model.data)
+        position, state, value, norm = _step(density, position, scale, state, model.data)
         value, norm = float(value), float(norm)
-        if not (math.isfinite(value) and math.isfinite(norm)):
+        stuck = not (math.isfinite(value) and math.isfinite(norm))
+        if stuck:
             break
         resolution = 4 * float(np.finfo(np.float32).eps) * abs(value)
         if value < best_value - resolution or (value <= best_value + resolution and norm < best_norm):
@@ -91,35 +153,20 @@ def find_map(
         if value < progress_value - 1e-6 * abs(value) or norm < 0.9 * progress_norm:
             progress_value, progress_norm = min(value, progress_value), min(norm, progress_norm)
             last_progress = step
-        if best_norm <= max(tolerance, near) or step - last_progress >= PATIENCE:
+        stuck = step - last_progress >= PATIENCE
+        if stuck or best_norm <= goal:
             break
     if not math.isfinite(best_value):
         raise InputError(
             f"position: the log posterior of model {model.name!r} is not finite where L-BFGS starts"
         )
-    gradient = scores(model, flatten(best)[None], chunk=1)[0].astype(np.float64)
-    result = MapResult(
-        position=best,
-        gradient_norm=float(np.linalg.norm(gradient)),
-        distance=_distance(model, best, gradient),
-        steps=steps_before + step,
-        negative_log_posterior=best_value * n_data,
-    )
-    logger.info(
-        "MAP of %s: -log pi %.6g, |gradient| %.3g, %.2g sd from the mode, %d steps",
-        model.name,
-        result.negative_log_posterior,
-        result.gradient_norm,
-        result.distance,
-        result.steps,
-    )
-    return result
+    return best, best_value, step, stuck
 
 
 def _optimiser():
     import optax
 
-    return optax.lbfgs()
+    return optax.lbfgs(memory_size=MEMORY)
 
 
 @jax.jit
@@ -131,27 +178,26 @@ def _initial_state(position: PyTree) -> PyTree:
 
 
 @partial(jax.jit, static_argnums=0)
-def _step(density: Density, position: PyTree, state: PyTree, data: PyTree):
-    """One step of L-BFGS, with the value of -log pi / N and the norm of its gradient after it."""
+def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data: PyTree):
+    """One step of L-BFGS in position / scale, with the value of -log pi / N and the norm of its gradient there."""
     import optax
 
     n_data = jax.tree.leaves(data)[0].shape[0]
 
-    def objective(position):
-        return -log_posterior(density, position, data) / n_data
+    def objective(scaled):
+        return -log_posterior(density, jax.tree.map(jnp.multiply, scale, scaled), data) / n_data
 
-    value, gradient = optax.value_and_grad_from_state(objective)(position, state=state)
+    scaled = jax.tree.map(jnp.divide, position, scale)
+    value, gradient = optax.value_and_grad_from_state(objective)(scaled, state=state)
     updates, state = _optimiser().update(
-        gradient, state, position, value=value, grad=gradient, value_fn=objective
+        gradient, state, scaled, value=value, grad=gradient, value_fn=objective
     )
-    position = optax.apply_updates(position, updates)
+    position = jax.tree.map(jnp.multiply, scale, optax.apply_updates(scaled, updates))
     return position, state, optax.tree.get(state, "value"), optax.tree.norm(optax.tree.get(state, "grad"))
 
 
 def _distance(model: Model, position: PyTree, gradient: np.ndarray) -> float:
     """sqrt(g' H^-1 g): the Newton step's length in the metric of the Laplace approximation."""
-    if model.dimension > LARGE_DIMENSION:
-        return math.nan
     try:
         half = np.linalg.cholesky(negative_hessian(model, position))
     except np.linalg.LinAlgError:
@@ -159,27 +205,32 @@ def _distance(model: Model, position: PyTree, gradient: np.ndarray) -> float:
     return float(np.linalg.norm(np.linalg.solve(half, gradient)))
 
 
-def map_result(model: Model) -> MapResult:
+def map_result(model: Model, **budget: float) -> MapResult:
     """`find_map` of the model, found once: kept in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
 
     It is found anew when the data are others (by ``model.checksum``); delete the file when only the functions
-    of the model have changed.
+    of the model have changed. ``budget``: ``epochs``, ``tolerance`` and ``max_steps`` of `find_map`, which matter
+    to the one who finds it.
     """
     if "map" not in model.cache:
-        model.cache["map"] = _kept_or_found(model)
+        model.cache["map"] = _kept_or_found(model, budget)
     return model.cache["map"]
 
 
-def _kept_or_found(model: Model) -> MapResult:
+def _kept_or_found(model: Model, budget: dict) -> MapResult:
     kept = read_kept(model, "map")
-    if kept is not None and kept.get("position", np.empty(0)).shape == (model.dimension,):
+    if (
+        kept is not None
+        and kept.keys() >= set(MapResult._fields)
+        and kept["position"].shape == (model.dimension,)
+    ):
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
         position = model.unravel(jnp.asarray(kept["position"]))
         value = jax.jit(log_posterior, static_argnums=0)(density_of(model), position, model.data)
         if math.isclose(-float(value), numbers["negative_log_posterior"], rel_tol=1e-4, abs_tol=0.1):
             return MapResult(position=position, **numbers)
         logger.warning("MAP of %s: kept one is of another log posterior, found anew", model.name)
-    result = find_map(model)
+    result = find_map(model, **budget)
     keep(model, "map", **{**result._asdict(), "position": flatten(result.position)})
     return result
 

@@ -21,7 +21,7 @@ from sgtune.files import atomic_write
 from sgtune.models.base import Model
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, flatten, log_posterior
 from sgtune.randomness import named_key
-from sgtune.reference.convergence import by_block, convergence, diagnostics
+from sgtune.reference.convergence import R_HAT_TRUSTED, by_block, convergence, diagnostics
 from sgtune.reference.curvature import laplace_scale
 from sgtune.reference.draws import (
     Moments,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 __all__ = [
+    "R_HAT_TRUSTED",
     "by_block",
     "combine_chains",
     "convergence",
