@@ -67,7 +67,7 @@ METRICS = {
     "relative_sd_error_x100": Metric(
         "ξ(σ̂) × 10²", "relative error of the posterior standard deviations, in hundredths", best=min
     ),
-    "rmse": Metric("RMSE", "of the mean prediction on the test ratings", best=min),
+    "rmse": Metric("RMSE", "of the mean prediction on the test set", best=min),
     "rmse_as_published": Metric(
         "RMSE, as published",
         "by the published definition (mean squared error of single draws, no root)",

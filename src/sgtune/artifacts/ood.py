@@ -41,7 +41,7 @@ def ood(records: Records) -> Table:
     name, missing = _sets(found)
     about = (
         f"Mean entropy, in nats, of the averaged predictions on the test set and on {name}, whose images are of no "
-        "class that the network knows, and AUROC: the probability that one of these has the higher entropy, 0.5 if "
+        "class that the model knows, and AUROC: the probability that one of these has the higher entropy, 0.5 if "
         f"the entropies tell nothing; {SPREAD}. Bold: best of a sampler. {FINITE}"
     )
     return lay_out(
