@@ -27,9 +27,8 @@ def small_pmf():
 def small_network(n_hidden=HIDDEN, **ood):
     """A network (of 5 hidden units: D = 145) for ten kinds of 4 x 4 images, each a noisy pattern of its own.
 
-    300 train it, 90 test it.
-
-    The images out of distribution are noise without a pattern. ``ood``: other entries of ``test_data["ood"]``.
+    300 train it, 90 test it. The images out of distribution are noise without a pattern. ``ood``: other entries of
+    ``test_data["ood"]``.
     """
     rng = np.random.default_rng(5)
     patterns = rng.integers(0, 256, (10, PIXELS))

@@ -1,6 +1,7 @@
 """The configuration: all runs are valid, they merge as told, and each mistake gets one clear line."""
 
 import copy
+import inspect
 import json
 import re
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from sgtune.config import check_config, validate_config
 from sgtune.config_tables import describe_keys, resolved
 from sgtune.errors import InputError
+from sgtune.reference.map import find_map
 from sgtune.samplers import sampler_names
 from sgtune.settings import SMALLER, TUNER_SECTIONS, model_settings
 from sgtune.tuning import TUNERS, Settings
@@ -216,6 +218,8 @@ def test_defaults_are_those_of_the_library():
     for name in ("batch_fraction", "n_leapfrog"):
         assert paper["heuristic"][name] == getattr(library, name)
     assert paper["grid"]["start_noise"] == library.start_noise
+    defaults = {name: entry.default for name, entry in inspect.signature(find_map).parameters.items()}
+    assert paper["map"] == {name: defaults[name] for name in ("epochs", "tolerance", "max_steps")}
 
 
 def test_readme_tables_are_the_schema():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 import reference_models
@@ -15,6 +16,7 @@ from sgtune.errors import InputError
 from sgtune.models import pmf
 from sgtune.reference import nuts
 from sgtune.reference.draws import flat_draws
+from sgtune.reference.map import map_result
 
 STATISTICS = ("diverging", "n_steps", "acceptance_rate", "energy", "step_size")
 # Of 130 draws of three float32 parameters every fourth fits into 400 bytes.
@@ -136,6 +138,20 @@ def test_blocks_of_another_run_are_thrown_away(tmp_path, monkeypatch):
     monkeypatch.setattr(nuts, "KEPT_BYTES", FEW_BYTES)
     thinned = flat_draws(short_run(tmp_path / "one", seed=3))
     np.testing.assert_array_equal(thinned, narrow[:, EVERY - 1 :: EVERY])
+
+
+def test_blocks_from_another_map_are_thrown_away(tmp_path):
+    """A mode that was found better is a new start, though posterior and arguments are as before."""
+    model, _, _ = reference_models.gaussian_model()
+    settings = {"n_warmup": 10, "n_draws": 10, "seed": 0}
+    first = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "one"))
+    found = map_result(model)
+    moved = jax.tree.map(lambda leaf: leaf + 0.5, found.position)
+    model.cache["map"] = found._replace(position=moved)
+    again = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "one"))
+    fresh = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "two"))
+    np.testing.assert_array_equal(again, fresh)
+    assert not np.array_equal(again, first)
 
 
 def test_a_few_draws_of_a_factorisation_are_judged_honestly(tmp_path):

@@ -1,7 +1,5 @@
 """The Stein discrepancies against naive forms of Eqs. (3) and (4), and on draws known to be wrong."""
 
-import tracemalloc
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +11,6 @@ from stein_forms import (
     gaussian,
     kernel,
     naive_fssd,
-    naive_ksd,
     sizes,
     some_draws,
     varied,
@@ -38,41 +35,6 @@ def test_the_naive_kernel_has_the_derivatives_of_k():
         assert k_xy == pytest.approx(float(jnp.trace(jax.jacfwd(jax.grad(k, 1), 0)(x, y))), abs=1e-5)
 
 
-# --- KSD
-
-
-@varied
-@given(
-    **sizes,
-    offset=st.sampled_from([0.0, 5.0, -1e4]),
-    spread=st.sampled_from([1e-2, 1.0, 1e2]),
-    size=st.sampled_from([1e-2, 1.0, 1e3]),
-)
-def test_ksd_is_the_double_loop(n, dimension, seed, offset, spread, size):
-    positions, scores = some_draws(seed, n, dimension, offset=offset, spread=spread, size=size)
-    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
-
-
-@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e7])
-def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
-    positions, scores = some_draws(1, 60, 10, offset=offset, spread=1e-2, size=1e3)
-    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
-    # In float64, scaled to the spread, where an error of the squared distances would show.
-    positions = offset + 1e-2 * np.random.default_rng(1).standard_normal((60, 10))
-    scores, sds = -(positions - offset) * 1e5, np.full(10, 1e-2)
-    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
-    assert ksd(positions, scores, sds) == pytest.approx(naive_ksd(positions / sds, scores * sds), rel=1e-5)
-
-
-@varied
-@given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
-def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
-    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
-    scale = np.linspace(0.5, 2.0, dimension) if scaled else "identity"
-    whole = ksd(positions, scores, scale)
-    assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
-
-
 @varied
 @given(**sizes)
 def test_discrepancies_do_not_depend_on_the_order_of_draws_or_coordinates(n, dimension, seed):
@@ -85,49 +47,6 @@ def test_discrepancies_do_not_depend_on_the_order_of_draws_or_coordinates(n, dim
     assert fssd_at(*moved, locations[:, columns]) == pytest.approx(
         fssd_at(positions, scores, locations), rel=1e-10
     )
-
-
-def test_ksd_of_one_draw():
-    """k_pi(x, x) = |score|^2 + D."""
-    assert ksd(np.array([[7.0, 8.0]]), np.array([[3.0, 4.0]])) == pytest.approx(np.sqrt(25 + 2))
-
-
-def test_ksd_of_the_same_draw_repeated_is_that_of_one():
-    positions, scores = some_draws(0, 1, 5, offset=100.0)
-    assert ksd(positions.repeat(50, 0), scores.repeat(50, 0)) == pytest.approx(
-        ksd(positions, scores), rel=1e-10
-    )
-
-
-@pytest.mark.parametrize("dimension", [1, 10])
-def test_mean_squared_ksd_of_exact_draws_is_two_d_over_n(dimension):
-    """Diagonal terms |s|^2 + D have mean 2 D, the others mean zero; 400 replicates, four standard errors."""
-    rng, n = np.random.default_rng(2), 40
-    squares = [ksd(x, -x) ** 2 for x in rng.standard_normal((400, n, dimension))]
-    error = np.std(squares, ddof=1) / np.sqrt(len(squares))
-    assert abs(np.mean(squares) - 2 * dimension / n) < 4 * error
-    assert error < 0.1 * 2 * dimension / n
-
-
-def test_ksd_holds_no_float64_copy_of_its_input():
-    """Peak of what it allocates, against the 32 MB of X and S in float64; with a (D,) scale too."""
-    positions, scores = some_draws(3, 100, 20_000)
-    for scale in ("identity", np.full(20_000, 2.0)):
-        tracemalloc.start()
-        ksd(positions, scores, scale, block=(100, 500))
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 8e6
-
-
-def test_memory_of_ksd_is_bounded_in_the_number_of_draws():
-    """3,000 draws in blocks of 200: far below the 72 MB of one 3,000 x 3,000 matrix."""
-    positions, scores = some_draws(4, 3000, 2)
-    tracemalloc.start()
-    ksd(positions, scores, block=(200, 500))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6
 
 
 # --- FSSD

@@ -13,6 +13,7 @@ from sgtune.artifacts import MODEL_OF, TABLES
 from sgtune.artifacts.records import load_records
 from sgtune.artifacts.regret import regret_cells
 from sgtune.artifacts.tables import SOURCES
+from sgtune.errors import DataError
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
@@ -275,5 +276,16 @@ def test_modes_and_reference_say_what_was_reached():
     assert len(table.rows) == 1 + len(BLOCKS)
     assert "25% of the trajectories cut" in table.caption
     assert "PMF: 2 chains of 500 draws, 3 divergences" in table.caption
+    assert "All have converged" in TABLES["modes"](records).caption
+    far = next(
+        record for record in records["reference"] if "converged" in record and record["model"] == "pmf"
+    )
+    far |= {"converged": False, "distance": None}
+    table = TABLES["modes"](records)
+    assert "NOT converged: PMF." in table.caption
+    assert "–" in [cell.shown for cell in next(row for row in table.rows if row.labels == ("PMF",)).cells]
+    del far["converged"]
+    with pytest.raises(DataError, match="the MAP of pmf is of another version of sgtune"):
+        TABLES["modes"](records)
     alone = TABLES["modes"](make_records(1, models=("pmf",)))
     assert alone.stub == ("Model",)

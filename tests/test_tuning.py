@@ -177,6 +177,34 @@ def test_kept_draws_are_bounded_and_evenly_spaced_in_every_rung(narrow, monkeypa
         assert np.log2(strides) == pytest.approx(np.round(np.log2(strides)), abs=0.02)
 
 
+@pytest.mark.parametrize(("kept", "stride"), [(10**9, 1), (200, 16)])
+def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, stride):
+    """KSD is judged as that of steps // 10 points, whatever the cap, and whatever memory left of them."""
+    told = []
+
+    def metric(model, points, n_draws):
+        told.append((n_draws, [len(one) for one in points]))
+        return stein_metric("ksd")(model, points, n_draws)
+
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setattr(race, "KEPT_BYTES", kept * 4 * model.dimension * 3)
+    settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20)
+    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
+    last = result.rungs[result.rungs["rung"] == result.rungs["rung"].max()]
+    assert (last["steps"] // last["samples"]).unique() == [stride]
+    n_draws, n_points = told[-1]
+    assert n_draws == list(last["steps"] // 10)
+    assert n_points == list(last["points"])
+    assert max(n_points) < min(n_draws)
+
+
+@pytest.mark.parametrize(
+    ("steps", "thin", "expected"), [(1_000, 10, 100), (25, 10, 12), (7, 10, 7), (0, 10, 0)]
+)
+def test_thinning_stops_at_ten_points(steps, thin, expected):
+    assert race.Racer(0, sgtune.Arm(1e-3, 10), steps=steps).n_thinned(thin) == expected
+
+
 @pytest.mark.parametrize("strides", [(1, 4, 2), (4, 1), (2, 8, 8), (1, 1)])
 def test_draws_of_unequal_strides_end_at_the_widest(strides):
     """The wall clock may ask for another stride in each rung; what stays is evenly spaced all the same."""

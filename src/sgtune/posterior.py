@@ -60,7 +60,8 @@ def density_of(model: Model) -> Density:
 def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int | None = None) -> PyTree:
     """Sum of ``function(rows)`` over blocks of ``tile`` consecutive rows of ``data``, the last one shorter.
 
-    ``tile`` is 4,096 unless given, or 16,384 where a row has no more than 256 bytes.
+    ``tile`` is 4,096 unless given, or 16,384 where a row has no more than 256 bytes: so much of what the function
+    computes for a row is in memory at once.
 
     Kahan's compensation keeps the float32 error of the sum at that of one tile.
     """

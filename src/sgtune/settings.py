@@ -74,13 +74,13 @@ SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
-    "reference": ("data", "reference", "seed"),
+    "reference": ("data", "map", "reference", "seed"),
     "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
-    "tuning": ("data", "seed", "grids"),
-    "evaluation": ("data", "seed", "grids", "reference", "evaluation", "ood"),
-    "sweep": ("data", "seed", "reference", "grids", "heuristic", "sweep"),
-    "estimates": ("data", "seed", "grids", "estimates"),
-    "widths": ("data", "seed", "reference", "widths"),
+    "tuning": ("data", "map", "seed", "grids"),
+    "evaluation": ("data", "map", "seed", "grids", "reference", "evaluation", "ood"),
+    "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep"),
+    "estimates": ("data", "map", "seed", "grids", "estimates"),
+    "widths": ("data", "map", "seed", "reference", "widths"),
 }
 """Sections that each kind of result depends on."""
 

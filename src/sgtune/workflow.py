@@ -63,12 +63,18 @@ class Job:
         self.began = perf_counter()
         self.run = snakemake.config["run"]
         self.seed = snakemake.config["seed"]
+        self.rule = snakemake.rule
         self.settings = getattr(snakemake.params, "settings", None)
         self.provenance = collect(run=self.run, seed=self.seed)
 
     def report(self, line: str) -> None:
         """One line of progress, in the job's log."""
         logging.getLogger("sgtune").info(line)
+
+    def warn(self, line: str) -> None:
+        """One line that a person should not miss: in the job's log and on the terminal."""
+        logging.getLogger("sgtune").warning("WARNING: %s", line)
+        print(f"Warning in {self.rule}: {line}", file=sys.__stderr__, flush=True)
 
     def seconds_since_start(self) -> float:
         """Seconds since this process was started: imports included."""

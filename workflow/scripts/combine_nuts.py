@@ -23,9 +23,10 @@ with job(snakemake) as this:
     checks = diagnostics(draws, checked)
     this.report(str(checks))
     if checks["n_parameters_stuck"] or not checks["r_hat"] < R_HAT_TRUSTED:
-        this.report(
-            f"WARNING: no ground truth to trust: worst R-hat {checks['r_hat']:.3g}, {checks['n_parameters_stuck']:,} "
-            "parameters never moved in a chain; give it more draws, or deeper trees (config: reference)"
+        this.warn(
+            f"the draws of {snakemake.wildcards.model} are no ground truth to trust: worst R-hat "
+            f"{checks['r_hat']:.3g}, {checks['n_parameters_stuck']:,} parameters that never moved in a chain; "
+            "reference.n_draws, n_warmup and max_tree_depth say how much is drawn"
         )
     write_draws(snakemake.output.draws, draws)
     record = {"model": snakemake.wildcards.model, "mean": mean, "sd": sd, "diagnostics": checks}

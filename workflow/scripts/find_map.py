@@ -12,6 +12,11 @@ with job(snakemake) as this:
 
     model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
     found = map_result(model, **this.settings["map"])
+    if not found.converged:
+        this.warn(
+            f"the MAP of {model.name} has not converged: its Newton step is {found.distance:.3g} sd; map.epochs and "
+            "map.max_steps say how long it is looked for"
+        )
     laplace_scale(model)
     facts = {name: value for name, value in found._asdict().items() if name != "position"}
     facts |= {"laplace_sd": laplace_sd(model), "test": at_position(model, found.position)}

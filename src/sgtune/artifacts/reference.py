@@ -7,6 +7,8 @@ from math import sqrt
 from sgtune.artifacts.labels import MODELS, label
 from sgtune.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.artifacts.records import Records, finite, need
+from sgtune.errors import DataError
+from sgtune.reference.convergence import R_HAT_TRUSTED
 
 __all__ = ["modes", "reference"]
 
@@ -40,6 +42,8 @@ def modes(records: Records) -> Table:
             for key, (metric, factor) in TESTED.items()
             if key in record["test"]
         ]
+        if "converged" not in record:
+            raise DataError(f"modes: the MAP of {model} is of another version of sgtune; --forcerun find_map")
         if not record["converged"]:
             far.append(label(model, MODELS))
     return lay_out(
@@ -81,8 +85,8 @@ def reference(records: Records) -> Table:
         name="reference",
         title="How well the reference is sampled",
         caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
-        "and bulk effective sample size. R-hat far above 1.01 or an effective sample size below some hundreds: ξ(σ̂) is "
-        f"against a truth known as badly as that. {' '.join(said)}",
+        f"and bulk effective sample size. R-hat far above {R_HAT_TRUSTED} or an effective sample size below some "
+        f"hundreds: ξ(σ̂) is against a truth known as badly as that. {' '.join(said)}",
         rows=("model", "detail"),
         columns=("metric",),
         stub={"detail": "Block"},

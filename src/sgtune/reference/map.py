@@ -2,7 +2,6 @@
 
 import logging
 import math
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -38,7 +37,7 @@ MEMORY = 30
 """Pairs that L-BFGS keeps: three times optax's own, for features that collapse along curved valleys."""
 
 SMALLEST_GRADIENT = 1e-8
-"""Of -log pi / N; float32 goes no lower for any model."""
+"""Of -log pi / N in models of up to 200 parameters, where less is of no use."""
 
 
 class MapResult(NamedTuple):
@@ -48,7 +47,7 @@ class MapResult(NamedTuple):
         position: the mode, as a position of the model.
         gradient_norm: of the gradient of log pi over all data; float32 error at an exact mode.
         distance: length of the Newton step from here, in posterior sds; with D > 200 by the Hessian's diagonal
-            alone; nan where no mode is near.
+            alone; nan where the Hessian says that this is no mode.
         converged: whether ``distance`` is at most ``tolerance`` times sqrt(D), how far draws are from the mode.
         steps: of the optimisers, Adam's minibatch steps included.
         negative_log_posterior: without the constants that the model leaves out.
@@ -94,14 +93,16 @@ def find_map(
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
     position = jax.tree.map(jnp.asarray, position)
     most = steps + max_steps
-    goal = max(SMALLEST_GRADIENT, near / model.n_data if is_large else 0.0)
-    scale, stuck = _scale(model, position), False
+    goal = near / model.n_data if is_large else SMALLEST_GRADIENT
+    sds, value = _sds(model, position), math.inf
     while True:
-        position, value, taken, stuck = _minimise(model, position, scale, goal, most - steps)
+        found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
         steps += taken
-        scale = _scale(model, position)
+        stuck = stuck or not lowest < value
+        position, value = (found, lowest) if lowest <= value else (position, value)
+        sds = _sds(model, position)
         gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
-        distance = float(np.linalg.norm(flatten(scale) * gradient)) if is_large else math.nan
+        distance = math.nan if sds is None else float(np.linalg.norm(sds * gradient))
         if not is_large or stuck or distance <= near or steps >= most:
             break
     distance = distance if is_large else _distance(model, position, gradient)
@@ -123,20 +124,23 @@ def find_map(
     return result
 
 
-def _scale(model: Model, position: PyTree) -> PyTree:
-    """Sds of the coordinates in which L-BFGS works; ones for small models, whose L-BFGS needs no help."""
-    sds = np.ones(model.dimension, np.float32)
-    if model.dimension > LARGE_DIMENSION:
-        with suppress(InputError):  # nothing curves upwards there
-            sds = (1 / np.sqrt(hutchinson_diagonal(model, position))).astype(np.float32)
-    return model.unravel(jnp.asarray(sds))
+def _sds(model: Model, position: PyTree) -> np.ndarray | None:
+    """Those of the Hessian's diagonal, None if nothing curves upwards; ones for small models, which need no help."""
+    if model.dimension <= LARGE_DIMENSION:
+        return np.ones(model.dimension)
+    try:
+        return 1 / np.sqrt(hutchinson_diagonal(model, position))
+    except InputError:
+        return None
 
 
 def _minimise(
-    model: Model, position: PyTree, scale: PyTree, goal: float, max_steps: int
+    model: Model, position: PyTree, sds: np.ndarray | None, goal: float, max_steps: int
 ) -> tuple[PyTree, float, int, bool]:
-    """L-BFGS until the scaled gradient is ``goal`` long: position, value, steps, and whether it got stuck before."""
+    """L-BFGS until the gradient times ``sds`` is ``goal`` long: position, value, steps, and whether it got stuck."""
     density = density_of(model)
+    sds = np.ones(model.dimension) if sds is None else sds
+    scale = model.unravel(jnp.asarray(sds, jnp.float32))
     state = _initial_state(position)
     best, best_value, best_norm = position, math.inf, math.inf
     progress_value, progress_norm, last_progress = math.inf, math.inf, 0
@@ -219,11 +223,9 @@ def map_result(model: Model, **budget: float) -> MapResult:
 
 def _kept_or_found(model: Model, budget: dict) -> MapResult:
     kept = read_kept(model, "map")
-    if (
-        kept is not None
-        and kept.keys() >= set(MapResult._fields)
-        and kept["position"].shape == (model.dimension,)
-    ):
+    if kept is not None and not kept.keys() >= set(MapResult._fields):
+        logger.warning("MAP of %s: kept one is of another version of sgtune, found anew", model.name)
+    elif kept is not None and kept["position"].shape == (model.dimension,):
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
         position = model.unravel(jnp.asarray(kept["position"]))
         value = jax.jit(log_posterior, static_argnums=0)(density_of(model), position, model.data)

@@ -74,7 +74,7 @@ def sample_nuts(
     warm-up, which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
     ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments goes on from the last
     whole block, and its draws are those of an uninterrupted run, bit for bit; blocks of other arguments,
-    another posterior or other versions of JAX or NumPyro are thrown away.
+    another MAP, another posterior or other versions of JAX or NumPyro are thrown away.
 
     A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
     as they come; `summary` still gives mean and sd of all.
@@ -94,7 +94,8 @@ def sample_nuts(
     every = _thinning(model.dimension, n_draws)
     kernel = _Kernel(density_of(model), n_warmup, model.dimension <= LARGE_DIMENSION, max_tree_depth)
     folder = Path(checkpoint_dir)
-    fingerprint = _fingerprint(model, kernel, n_draws, seed, chain, block, position, every)
+    start = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
+    fingerprint = _fingerprint(model, kernel, n_draws, seed, chain, block, start, every)
     blocks = _read_blocks(folder, fingerprint)
     if blocks:
         offset = jnp.float32(blocks[-1]["offset"])
@@ -103,7 +104,6 @@ def sample_nuts(
             logger.warning("%s: blocks of another log posterior, thrown away", folder)
             blocks = []
     if not blocks:
-        start = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
         scale = laplace_scale(model)
         covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
         offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
@@ -255,10 +255,10 @@ def _agrees(density: Density, state: PyTree, data: PyTree, offset: jax.Array) ->
     return abs(energy - stored) <= 0.1 + 1e-4 * abs(stored)
 
 
-def _fingerprint(model, kernel, n_draws, seed, chain, block, position, every) -> str:
-    start = None if position is None else hashlib.sha256(flatten(position).tobytes()).hexdigest()
+def _fingerprint(model, kernel, n_draws, seed, chain, block, start, every) -> str:
+    origin = hashlib.sha256(flatten(start).tobytes()).hexdigest()
     of_model = [model.name, model.checksum, model.dimension, kernel.n_warmup, kernel.max_tree_depth]
-    what = [*of_model, n_draws, seed, chain, block, start, every]
+    what = [*of_model, n_draws, seed, chain, block, origin, every]
     return json.dumps([*what, jax.__version__, version("numpyro")])
 
 

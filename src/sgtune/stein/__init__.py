@@ -15,6 +15,6 @@ def _fssd(positions, scores, scale: Scale = "identity", seed: int = 0, n_draws: 
     return fssd(positions, scores, seed, scale)
 
 
-# All are called as (positions, scores, scale, seed, n_draws) -> float. KSD draws nothing and ignores the seed; FSSD has
-# no term that falls with the number of draws but its noise, and ignores how many these stand for.
+# All are called as (positions, scores, scale, seed, n_draws) -> float. KSD draws nothing and ignores the seed; FSSD is
+# that of the draws given, whatever number of them they stand for.
 DISCREPANCIES = {"ksd": _ksd, "fssd": _fssd}

@@ -28,11 +28,12 @@ def ksd(
     q = 1 + |x - y|^2 and s the score, the gradient of the log posterior. n independent draws of N(0, I) have
     E[KSD^2] = 2 D / n.
 
-    With ``n_draws`` the draws stand for so many, of which they are an evenly thinned part, and the value is an
+    With ``n_draws`` > n the draws stand for so many, of which they are an evenly thinned part, and the value is an
     estimate of the KSD of all: the root of U + (d - U) / n_draws, d the mean of the diagonal of k_pi and U, or 0
-    if that is more, its mean off the diagonal. A few draws know U well in many dimensions, where the diagonal,
-    which falls as 1 / n, is most of the sum: without this, few draws of a long chain and all of a short one
-    would look alike.
+    if that is more, its mean off the diagonal (d if n = 1). A few draws know U well in many dimensions, where the
+    diagonal, which falls as 1 / n, is most of the sum: without this, few draws of a long chain and all of a short
+    one would look alike. What draws closer to each other than these have in common is not seen, so the estimate
+    is low for chains that mix more slowly than that.
 
     All comes from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X and S
     never exist unless ``scale`` is a (D, D) factor. Memory beside the inputs is bounded by ``block``, (rows,

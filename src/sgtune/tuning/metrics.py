@@ -49,7 +49,7 @@ def stein_metric(
         gradients = iter(np.split(gradients, np.cumsum([len(draws) for draws in scored])[:-1]))
         between = perf_counter()
         values = [
-            measure(draws, next(gradients), scaling, seed, _known(len(draws), n, model.dimension))
+            measure(draws, next(gradients), scaling, seed, _stand_for(len(draws), n, model.dimension))
             if use
             else np.inf
             for draws, use, n in zip(points, finite, n_draws, strict=True)
@@ -64,7 +64,7 @@ def stein_metric(
     return judge
 
 
-def _known(n_points: int, n_draws: int, dimension: int) -> int:
+def _stand_for(n_points: int, n_draws: int, dimension: int) -> int:
     """For how many draws points can stand in a KSD (`sgtune.stein.ksd`): the points' own error there, a share of about
     n_draws / n_points / sqrt(D) of what falls with the number of draws, is to stay below a half."""
     return max(n_points, min(n_draws, int(n_points * dimension**0.5 / 2)))

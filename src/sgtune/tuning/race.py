@@ -57,8 +57,8 @@ class Racer:
             return draws[-1:]
         return thin_draws(draws, max(1, thin // self.stride), at_most)
 
-    def n_draws(self, thin: int) -> int:
-        """How many draws its points stand for: all that it made, thinned."""
+    def n_thinned(self, thin: int) -> int:
+        """How many points there would be without a cap, and were all draws kept."""
         return self.steps // thinning(self.steps, thin)
 
     def extend(self, draws: np.ndarray, stride: int) -> None:
@@ -78,7 +78,7 @@ class Race:
     """Run arms through the rungs of a schedule.
 
     A survivor keeps its whole state (position, momentum, thermostat) and all its draws from rung to rung, and is
-    judged on all of them; when they are more than the cap, on a part, evenly spread, that stands for all.
+    judged on all of them, or where they are more than the cap on an evenly spread part (`sgtune.stein.ksd`).
 
     Args:
         budget: its currency is the schedule's.
@@ -131,7 +131,7 @@ class Race:
             cap = self.points * self.growth**number
             points = [racer.points(self.thin, cap) for racer in running]
             n_draws = [
-                max(len(draws), racer.n_draws(self.thin))
+                max(len(draws), racer.n_thinned(self.thin))
                 for draws, racer in zip(points, running, strict=True)
             ]
             judgement = self.metric(self.model, points, n_draws)

@@ -1,0 +1,147 @@
+"""The KSD against its naive form, and that of all draws told from an evenly thinned part of them."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stein_forms import naive_ksd, naive_pairs, sizes, some_draws, varied
+
+from sgtune.errors import InputError
+from sgtune.stein import ksd
+
+
+@varied
+@given(
+    **sizes,
+    offset=st.sampled_from([0.0, 5.0, -1e4]),
+    spread=st.sampled_from([1e-2, 1.0, 1e2]),
+    size=st.sampled_from([1e-2, 1.0, 1e3]),
+)
+def test_ksd_is_the_double_loop(n, dimension, seed, offset, spread, size):
+    positions, scores = some_draws(seed, n, dimension, offset=offset, spread=spread, size=size)
+    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e7])
+def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
+    positions, scores = some_draws(1, 60, 10, offset=offset, spread=1e-2, size=1e3)
+    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
+    # In float64, scaled to the spread, where an error of the squared distances would show.
+    positions = offset + 1e-2 * np.random.default_rng(1).standard_normal((60, 10))
+    scores, sds = -(positions - offset) * 1e5, np.full(10, 1e-2)
+    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
+    assert ksd(positions, scores, sds) == pytest.approx(naive_ksd(positions / sds, scores * sds), rel=1e-5)
+
+
+@varied
+@given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
+def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
+    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
+    scale = np.linspace(0.5, 2.0, dimension) if scaled else "identity"
+    whole = ksd(positions, scores, scale)
+    assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
+
+
+def test_ksd_of_one_draw():
+    """k_pi(x, x) = |score|^2 + D."""
+    assert ksd(np.array([[7.0, 8.0]]), np.array([[3.0, 4.0]])) == pytest.approx(np.sqrt(25 + 2))
+
+
+def test_ksd_of_the_same_draw_repeated_is_that_of_one():
+    positions, scores = some_draws(0, 1, 5, offset=100.0)
+    assert ksd(positions.repeat(50, 0), scores.repeat(50, 0)) == pytest.approx(
+        ksd(positions, scores), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("dimension", [1, 10])
+def test_mean_squared_ksd_of_exact_draws_is_two_d_over_n(dimension):
+    """Diagonal terms |s|^2 + D have mean 2 D, the others mean zero; 400 replicates, four standard errors."""
+    rng, n = np.random.default_rng(2), 40
+    squares = [ksd(x, -x) ** 2 for x in rng.standard_normal((400, n, dimension))]
+    error = np.std(squares, ddof=1) / np.sqrt(len(squares))
+    assert abs(np.mean(squares) - 2 * dimension / n) < 4 * error
+    assert error < 0.1 * 2 * dimension / n
+
+
+def test_ksd_holds_no_float64_copy_of_its_input():
+    """Peak of what it allocates, against the 32 MB of X and S in float64; with a (D,) scale too."""
+    positions, scores = some_draws(3, 100, 20_000)
+    for scale in ("identity", np.full(20_000, 2.0)):
+        tracemalloc.start()
+        ksd(positions, scores, scale, block=(100, 500))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 8e6
+
+
+def test_memory_of_ksd_is_bounded_in_the_number_of_draws():
+    """3,000 draws in blocks of 200: far below the 72 MB of one 3,000 x 3,000 matrix."""
+    positions, scores = some_draws(4, 3000, 2)
+    tracemalloc.start()
+    ksd(positions, scores, block=(200, 500))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+# --- a part of the draws
+
+
+@varied
+@given(**sizes, n_draws=st.integers(10, 1_000))
+def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_draws):
+    draws = some_draws(seed, n, dimension, size=2.0)
+    pairs = naive_pairs(*draws)
+    diagonal = np.diag(pairs).mean()
+    elsewhere = max(0.0, pairs[~np.eye(n, dtype=bool)].mean()) if n > 1 else diagonal
+    expected = np.sqrt(elsewhere + (diagonal - elsewhere) / n_draws)
+    assert ksd(*draws, n_draws=n_draws) == pytest.approx(expected, rel=1e-4)
+    assert ksd(*draws, n_draws=n) == ksd(*draws)
+
+
+def test_tiles_do_not_change_it():
+    draws = some_draws(0, 23, 11)
+    assert ksd(*draws, n_draws=99, block=(5, 3)) == pytest.approx(ksd(*draws, n_draws=99), rel=1e-10)
+
+
+def chain(correlation, n, dimension):
+    """AR(1) with marginals N(0, I)."""
+    noise = np.random.default_rng(5).standard_normal((n, dimension))
+    positions = noise.copy()
+    for before, after, fresh in zip(positions[:-1], positions[1:], noise[1:], strict=True):
+        after[:] = correlation * before + np.sqrt(1 - correlation**2) * fresh
+    return positions
+
+
+def test_a_part_of_independent_draws_tells_the_ksd_of_all():
+    """E[KSD^2] of all is 2 D / n; the part alone would give 20 times that."""
+    n, dimension = 400, 2_000
+    positions = chain(0.0, n, dimension)
+    parts = [positions[start::20] for start in range(20)]
+    told = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
+    every = ksd(positions, -positions) ** 2
+    # U is the mean over 190 pairs of terms with mean 0 and, q being near 1 + 2 D, a variance of about 1/2; where it
+    # is below 0 it counts as 0. The diagonals' mean, of which 1 / n counts, differs by less than that.
+    assert np.abs(told - every).max() < 5 * np.sqrt(0.5 / 190)
+    assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
+
+
+def test_a_part_ranks_chains_as_all_their_draws_would():
+    """A long chain that is correlated, a short one that is not, and one that stays put."""
+    chains = [chain(0.9, 2_000, 500), chain(0.0, 60, 500), np.tile(chain(0.0, 1, 500), (2_000, 1))]
+    every = [ksd(draws, -draws) for draws in chains]
+    parts = [draws[:: len(draws) // 20] for draws in chains]
+    told = [ksd(part, -part, n_draws=len(draws)) for part, draws in zip(parts, chains, strict=True)]
+    assert list(np.argsort(told)) == list(np.argsort(every)) == [0, 1, 2]
+    alone = [ksd(part, -part) for part in parts]
+    # Without their number, the long chain's draws look no better than the short one's.
+    assert alone[0] > 0.95 * alone[1]
+
+
+@pytest.mark.parametrize("n_draws", [4, 0])
+def test_fewer_draws_than_there_are_is_refused(n_draws):
+    with pytest.raises(InputError, match=rf"^n_draws: {n_draws} is not allowed; it must be an integer >= 5$"):
+        ksd(*some_draws(0, 5, 3), n_draws=n_draws)
