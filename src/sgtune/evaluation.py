@@ -174,9 +174,9 @@ def sweep_arms(
     Judged by xi, from all draws, if there is a reference, and by the predictions averaged over at most
     ``prediction_draws`` evenly spaced draws; what is not asked for is None.
 
-    Arms of one shape advance in lockstep, once. Memory of W arms of D parameters: the kept draws, twice, at
-    4 W D ``prediction_draws`` bytes; with a reference also moments, 24 W D bytes, and chunks in float64, five times
-    `sgtune.lockstep.CHUNK_BYTES`.
+    Arms of one shape advance in lockstep, once, as many at a time as the model gains by. Memory of W such arms of D
+    parameters: the kept draws, twice, at 4 W D ``prediction_draws`` bytes; with a reference also moments, 24 W D bytes,
+    and chunks in float64, five times `sgtune.lockstep.CHUNK_BYTES`.
 
     Raises:
         InputError: there is neither a reference nor anything to predict: nothing to judge the arms by.
@@ -192,7 +192,8 @@ def sweep_arms(
     regular = make_arms(model.n_data, sampler, **grid)
     for arm, is_extra in [(arm, False) for arm in regular] + [(arm, True) for arm in extra]:
         shapes.setdefault(arm[1:], []).append((arm, is_extra))
-    for (batch_size, n_leapfrog), members in shapes.items():
+    groups = [(shape, group) for shape, members in shapes.items() for group in model.abreast(members)]
+    for (batch_size, n_leapfrog), members in groups:
         ensemble = Lockstep(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
         fewest = 1 if reference_sd is None else 2  # which have an sd
         n_steps = max(fewest, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))

@@ -68,6 +68,11 @@ class Model:
             self.cache["position_shape"] = jax.eval_shape(self.init, jax.random.key(0))
         return self.cache["position_shape"]
 
+    def abreast(self, chains: list) -> list[list]:
+        """``chains`` of one shape in the groups that are to advance together: as many at a time as gain by it."""
+        width = self.lockstep or max(1, len(chains))
+        return [chains[start : start + width] for start in range(0, len(chains), width)]
+
     def unravel(self, flat: jax.Array) -> PyTree:
         """A ``(D,)`` vector as a position."""
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.position_shape)

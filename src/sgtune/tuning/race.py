@@ -170,9 +170,7 @@ class Race:
             shapes.setdefault(shape, []).append(racer)
         self.groups = []
         for members in shapes.values():
-            width = self.model.lockstep or len(members)
-            for start in range(0, len(members), width):
-                together = members[start : start + width]
+            for together in self.model.abreast(members):
                 ensemble = self.make([racer.arm for racer in together])
                 self.groups.append((ensemble, dict(enumerate(together))))
 
