@@ -1,20 +1,39 @@
 """What a run may spend, and the cost model that turns one currency into another."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
+from pathlib import Path
 
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.errors import DataError, InputError, check_integer, check_number
+from sgtune.files import read_json
 
-__all__ = ["Budget", "CostTable", "check_budget"]
+__all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs"]
+
+
+def batch_size_of(fraction: float, n_data: int) -> int:
+    """floor(fraction * N), as the paper's tables count.
+
+    Raises:
+        InputError: the fraction is not in (0, 1], or so small that no row is left.
+    """
+    check_number("batch_fraction", fraction, above=0, at_most=1)
+    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
+    size = math.floor(fraction * n_data * (1 + 1e-12))
+    if size < 1:
+        raise InputError(
+            f"batch_fraction: {fraction!r} of N={n_data} rows leaves none; it must be at least {1 / n_data:.3g}"
+        )
+    return size
 
 
 @dataclass(frozen=True)
 class Budget:
     """One of: ``seconds`` of sampling, ``steps`` (samples of the chain), or ``gradients`` (minibatch terms).
 
-    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as many with
-    control variates.
+    ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as
+    many with control variates.
 
     Raises:
         InputError: not exactly one is given, or it is not a positive finite number.
@@ -62,7 +81,7 @@ def check_budget(budget: object) -> Budget:
 
 @dataclass(frozen=True)
 class CostTable:
-    """Seconds that one step takes, by (sampler, batch_size, n_leapfrog), measured once on this machine.
+    """Seconds that one step takes, by (sampler, batch_size, n_leapfrog): measured once on this machine, or given.
 
     A step's cost does not depend on its step size, so one entry serves all arms of one shape.
     """
@@ -105,3 +124,33 @@ class CostTable:
         return cls(
             {(row["sampler"], row["batch_size"], row["n_leapfrog"]): row["seconds_per_step"] for row in rows}
         )
+
+
+def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None = None) -> CostTable:
+    """The costs of ``model`` from a file of several models' (the rule collect_costs makes one).
+
+    Args:
+        n_data, dimension: N and D of the model as it is (D None: not known yet); a step of another size has
+        another cost.
+
+    Raises:
+        DataError: the file is missing or no such table, has no costs of ``model``, or those of another N or D.
+    """
+    held = read_json(path)
+    if not isinstance(held, dict) or not isinstance(held.get("models"), dict):
+        raise DataError(
+            f"{path}: not a cost table; it must hold 'models', as the rule collect_costs writes it"
+        )
+    if model not in held["models"]:
+        known = ", ".join(held["models"]) or "no model"
+        raise DataError(f"{path}: has no costs of {model}, but of {known}")
+    of_model = held["models"][model]
+    for name, wanted in (("n_data", n_data), ("dimension", dimension)):
+        if wanted is not None and of_model.get(name) != wanted:
+            raise DataError(
+                f"{path}: its costs of {model} are for {name}={of_model.get(name)}; this run has {name}={wanted}"
+            )
+    try:
+        return CostTable.from_rows(of_model["rows"])
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: the rows of {model} are not those of a cost table ({error!r})") from None

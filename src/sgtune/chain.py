@@ -1,6 +1,6 @@
 """One chain for a budget: `sample` and its result."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -8,15 +8,18 @@ import jax
 import numpy as np
 
 from sgtune.arm import Arm
-from sgtune.budget import Budget, check_budget
+from sgtune.budget import Budget, CostTable, check_budget
 from sgtune.errors import check_integer
 from sgtune.lockstep import Lockstep, data_terms
 from sgtune.models.base import Model
 from sgtune.posterior import from_matrix, scores
 
-__all__ = ["Chain", "evenly_spaced", "sample", "thin_draws", "thinning"]
+__all__ = ["FEWEST_STEPS", "Chain", "evenly_spaced", "sample", "thin_draws", "thinning"]
 
 PyTree = Any
+
+FEWEST_STEPS = 10
+"""An arm makes at least so many steps before it is judged, and a chain by a cost table, whatever they cost."""
 
 KEPT_BYTES = 512 * 2**20
 """A chain keeps at most this many bytes of draws."""
@@ -32,6 +35,7 @@ class Chain:
         n_samples: samples (steps) that the chain made.
         seconds: wall seconds of sampling, without compilation.
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
+        seconds_per_step: by the cost table that turned seconds into steps; None without one.
         diverged: whether the chain left the finite numbers.
     """
 
@@ -43,6 +47,7 @@ class Chain:
     seconds: float
     diverged: bool
     clock: list[tuple[float, int]] = field(default_factory=list, repr=False)
+    seconds_per_step: float | None = None
 
     @property
     def positions(self) -> PyTree:
@@ -55,11 +60,13 @@ class Chain:
         return from_matrix(model, scores(model, self.draws))
 
     def made_by(self, seconds: float) -> int:
-        """How many samples the chain had made ``seconds`` after its start (0 without a clock)."""
+        """How many samples the chain had made ``seconds`` after its start (0 without a clock or a cost table)."""
+        if self.seconds_per_step is not None:
+            return min(self.n_samples, int(seconds / self.seconds_per_step))
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
 
     def kept_by(self, seconds: float) -> int:
-        """How many of the kept draws the chain had made ``seconds`` after its start (0 without a clock)."""
+        """How many of the kept draws the chain had made ``seconds`` after its start (see `made_by`)."""
         return self.made_by(seconds) // self.stride
 
     def thinned(self, thin: int, at_most: int) -> np.ndarray:
@@ -101,6 +108,7 @@ def sample(
     position: PyTree | None = None,
     centre: PyTree | None = None,
     kept_draws: int | None = None,
+    cost: CostTable | None = None,
     **hyperparameters: float,
 ) -> Chain:
     """Run one chain of ``sampler`` for ``budget``.
@@ -117,6 +125,8 @@ def sample(
         centre: of the control variates; the MAP unless given.
         kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
             that of the kept draws.
+        cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
+            wall clock if it is None.
         hyperparameters: the sampler's others, such as ``friction``.
 
     Raises:
@@ -137,7 +147,11 @@ def sample(
         centre=centre,
         overrides=hyperparameters,
     )
-    return run_chain(ensemble, budget, most_kept)
+    if budget.seconds is None or cost is None:
+        return run_chain(ensemble, budget, most_kept)
+    seconds_per_step = cost.lookup(sampler, *ensemble.arms[0][1:])
+    steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
+    return replace(run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step)
 
 
 def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:

@@ -1,6 +1,7 @@
 """How well a tuned sampler does in a given time: the evaluation runs and the regret sweep (paper Sect. 4)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -8,8 +9,8 @@ from jaxtyping import Float
 from sgtune import metrics
 from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import Chain, evenly_spaced, sample, thin_draws
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.chain import FEWEST_STEPS, evenly_spaced, sample, thin_draws
+from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.lockstep import Lockstep
 from sgtune.models.base import Model
 from sgtune.posterior import scores
@@ -17,7 +18,7 @@ from sgtune.reference.curvature import laplace_scale
 from sgtune.stein import ksd
 from sgtune.tuning import make_arms
 
-__all__ = ["evaluate", "judge_draws", "sweep_arms"]
+__all__ = ["EvaluationSettings", "evaluate_replicate", "in_short", "judge_draws", "sweep_arms"]
 
 REPORTED = ("ksd", "relative_sd_error", "ece", "rmse")
 
@@ -63,96 +64,107 @@ def judge_draws(
     return row
 
 
-def evaluate(
-    model: Model,
-    sampler: str,
-    best: Arm,
-    *,
-    reference_sd: Float[np.ndarray, " d"] | None,
-    seconds: float,
-    replicates: int,
-    thin: int,
-    ksd_points: int,
-    burn_in: float,
-    kept_draws: int,
-    prediction_draws: int,
-    curve_seconds: Sequence[float],
-    curve_replicates: int,
-    curve_points: int,
-    curve_prediction_draws: int,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict[str, list[dict]]:
-    """Run the tuned sampler from the MAP by the wall clock; a table's rows and a figure's curves (`judge_draws`).
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How `evaluate_replicate` runs a tuned sampler and judges it.
 
-    One run of the longest of ``curve_seconds`` gives all its checkpoints. Memory: three times the kept draws.
-
-    Args:
-        reference_sd: the posterior's standard deviations, or None where nobody knows them: then no xi.
+    Attributes:
+        seconds: of a run behind a table.
+        thin: every thin-th sample is a candidate point of the KSD.
         burn_in: this share of a run's kept draws, or of those made until a checkpoint, is dropped at its start before
             anything is judged.
         kept_draws: a run keeps at most so many draws, evenly spaced.
         ksd_points, curve_points: 0 for no KSD.
         prediction_draws, curve_prediction_draws: 0 for no predictive metrics; curves never have ``ood``.
+        curve_seconds: the checkpoints of a run behind a curve, ascending; it is as long as the last.
 
     Raises:
         InputError: the share of burn-in is not in [0, 1), or a number of draws is negative.
     """
-    if check_number("burn_in", burn_in, at_least=0) >= 1:
-        raise InputError(f"burn_in: {burn_in!r} is not allowed; it must be a number >= 0 and < 1")
-    for name, value in {
-        "ksd_points": ksd_points,
-        "prediction_draws": prediction_draws,
-        "curve_points": curve_points,
-        "curve_prediction_draws": curve_prediction_draws,
-    }.items():
-        check_integer(name, value, at_least=0)
 
-    def run(budget: float, replicate: str) -> Chain:
-        return sample(
-            model,
-            sampler,
-            **best._asdict(),
-            budget=Budget(seconds=budget),
-            seed=seed,
-            replicate=replicate,
-            kept_draws=kept_draws,
-        )
+    seconds: float
+    thin: int
+    burn_in: float
+    kept_draws: int
+    ksd_points: int
+    prediction_draws: int
+    curve_seconds: Sequence[float]
+    curve_points: int
+    curve_prediction_draws: int
 
-    def judge(chain: Chain, n_kept: int, **options) -> dict:
-        draws = chain.draws[dropped(n_kept) : n_kept]
-        return judge_draws(
-            model, draws, thin=max(1, thin // chain.stride), reference_sd=reference_sd, **options
-        )
+    def __post_init__(self):
+        if check_number("burn_in", self.burn_in, at_least=0) >= 1:
+            raise InputError(f"burn_in: {self.burn_in!r} is not allowed; it must be a number >= 0 and < 1")
+        for name in ("ksd_points", "prediction_draws", "curve_points", "curve_prediction_draws"):
+            check_integer(name, getattr(self, name), at_least=0)
 
-    def dropped(n_kept: int) -> int:
-        return int(burn_in * n_kept)
 
-    table, curves = [], []
-    for replicate in range(replicates):
-        chain = run(seconds, f"table {replicate}")
+def evaluate_replicate(
+    model: Model,
+    sampler: str,
+    arm: Arm,
+    part: str,
+    replicate: int,
+    *,
+    settings: EvaluationSettings,
+    reference_sd: Float[np.ndarray, " d"] | None = None,
+    cost: CostTable | None = None,
+    seed: int = 0,
+) -> list[dict]:
+    """One run of a tuned sampler from the MAP, and its row of a table or its rows of a curve (`judge_draws`).
+
+    A run is told by its arm, its part and its replicate, and by nothing else: tuners that chose the same arm share it.
+    Memory: three times the kept draws.
+
+    Args:
+        part: ``table``, a run of ``settings.seconds`` and one row; or ``curve``, a run of the longest of
+            ``settings.curve_seconds`` and a row for each of them.
+        reference_sd: the posterior's standard deviations, or None where nobody knows them: then no xi.
+        cost: turns seconds into steps, so that a run is the same on every machine; by the wall clock if it is None.
+            ``wall_seconds`` of a row is the time that the run took, ``seconds`` its budget where there is a ``cost``.
+
+    Raises:
+        InputError: there is no such part.
+    """
+    check_choice("part", part, ("table", "curve"))
+    budget = settings.seconds if part == "table" else max(settings.curve_seconds)
+    chain = sample(
+        model,
+        sampler,
+        **arm._asdict(),
+        budget=Budget(seconds=budget),
+        seed=seed,
+        replicate=f"{part} {replicate}",
+        kept_draws=settings.kept_draws,
+        cost=cost,
+    )
+
+    def judge(n_kept: int, **options) -> dict:
+        draws = chain.draws[int(settings.burn_in * n_kept) : n_kept]
+        thin = max(1, settings.thin // chain.stride)
+        row = judge_draws(model, draws, thin=thin, reference_sd=reference_sd, **options)
+        return {**row, "replicate": replicate, "wall_seconds": chain.seconds}
+
+    if part == "table":
         n_kept = len(chain.draws)
-        row = judge(chain, n_kept, ksd_points=ksd_points, prediction_draws=prediction_draws, in_full=True)
-        row |= {"replicate": replicate, "seconds": chain.seconds, "n_samples": chain.n_samples}
-        row |= {"n_burn_in": dropped(n_kept) * chain.stride, "diverged": chain.diverged}
-        table.append(row)
-        report(
-            f"{seconds:g} s, run {replicate + 1}/{replicates}: {chain.n_samples} samples, {_in_short(row)}"
+        row = judge(
+            n_kept, ksd_points=settings.ksd_points, prediction_draws=settings.prediction_draws, in_full=True
         )
-        del chain  # before the next one is made
-    for replicate in range(curve_replicates):
-        chain = run(max(curve_seconds), f"curve {replicate}")
-        for checkpoint in curve_seconds:
-            n_kept = chain.kept_by(checkpoint)
-            row = judge(chain, n_kept, ksd_points=curve_points, prediction_draws=curve_prediction_draws)
-            row |= {"replicate": replicate, "seconds": checkpoint, "n_samples": chain.made_by(checkpoint)}
-            curves.append(row)
-        report(f"curves, run {replicate + 1}/{curve_replicates}: {_in_short(curves[-1])} at the end")
-        del chain
-    return {"table": table, "curves": curves}
+        row |= {"seconds": chain.seconds if cost is None else budget, "n_samples": chain.n_samples}
+        row |= {"n_burn_in": int(settings.burn_in * n_kept) * chain.stride, "diverged": chain.diverged}
+        return [row]
+    options = {"ksd_points": settings.curve_points, "prediction_draws": settings.curve_prediction_draws}
+    rows = []
+    for seconds in settings.curve_seconds:
+        # By a table the run ends with its budget, or with the fewest steps, if these cost more.
+        is_whole = cost is not None and seconds == budget
+        made = chain.n_samples if is_whole else chain.made_by(seconds)
+        rows.append(judge(made // chain.stride, **options) | {"seconds": seconds, "n_samples": made})
+    return rows
 
 
-def _in_short(row: dict) -> str:
+def in_short(row: dict) -> str:
+    """A row in a line of a log."""
     return ", ".join(f"{name} {row[name]:.3g}" for name in REPORTED if row.get(name) is not None)
 
 
@@ -195,8 +207,7 @@ def sweep_arms(
     groups = [(shape, group) for shape, members in shapes.items() for group in model.abreast(members)]
     for (batch_size, n_leapfrog), members in groups:
         ensemble = Lockstep(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
-        fewest = 1 if reference_sd is None else 2  # which have an sd
-        n_steps = max(fewest, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))
+        n_steps = max(FEWEST_STEPS, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))
         # Without predictions one draw, the last, is made.
         stride = -(-n_steps // max(1, prediction_draws))
         if reference_sd is None:

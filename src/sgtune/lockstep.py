@@ -5,7 +5,9 @@ independent. Numbers that differ between them (step sizes) are traced: one progr
 is an ensemble of width 1; the pipeline has no other way to run a sampler.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ from sgtune.randomness import named_key
 from sgtune.reference.map import map_position
 from sgtune.samplers import Sampler, resolve_sampler
 
-__all__ = ["Lockstep", "data_terms"]
+__all__ = ["Lockstep", "compile_together", "compiled_programs", "data_terms"]
 
 PyTree = Any
 
@@ -81,6 +83,7 @@ def _advance(
 
 _jitted_advance = jax.jit(_advance, static_argnums=0)
 _compiled: dict[tuple, Callable] = {}
+_seconds_to_compile: dict[tuple, float] = {}
 
 
 class Lockstep:
@@ -97,7 +100,6 @@ class Lockstep:
     Attributes:
         start: where they start, flat, without the noise: ``(D,)``.
         states: the chains' states, leading axis W = number of arms; ``select`` and ``merge`` work on them.
-        compile_seconds: spent compiling on behalf of this ensemble.
     """
 
     def __init__(
@@ -149,7 +151,6 @@ class Lockstep:
 
         self.states = jax.vmap(init, in_axes=axes)(init_keys, starts, self.hyperparameters)
         self.steps_done = 0
-        self.compile_seconds = 0.0
         self._run: Callable | None = None
         length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
         self.program = _Program(density_of(model), self.sampler, self.estimator, batch_size, length)
@@ -175,7 +176,7 @@ class Lockstep:
         other.hyperparameters = dict(
             self.hyperparameters, step_size=self.hyperparameters["step_size"][padded]
         )
-        other.compile_seconds, other._run = 0.0, None
+        other._run = None
         return other
 
     @property
@@ -190,7 +191,7 @@ class Lockstep:
         if shape not in _compiled:
             start = perf_counter()
             _compiled[shape] = _jitted_advance.lower(self.program, *self._arguments(0, 1)).compile()
-            self.compile_seconds += perf_counter() - start
+            _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 
     def _arguments(self, n_draws: int, stride: int) -> tuple:
@@ -221,8 +222,10 @@ class Lockstep:
             self.advance_chunk(1, rest)
         return np.concatenate(chunks)
 
-    def advance_for(self, seconds: float, most_kept: int) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
-        """Advance by the wall clock, by at least one step, keeping at most ``most_kept`` draws, evenly spaced.
+    def advance_for(
+        self, seconds: float, most_kept: int, at_least: int = 1
+    ) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
+        """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws, evenly spaced.
 
         Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where there are
         too many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws
@@ -237,7 +240,7 @@ class Lockstep:
         chunks, clock, stride, n_kept = [], [], 1, 0
         n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
         began = perf_counter()
-        while elapsed < seconds and is_finite:
+        while (elapsed < seconds or done < at_least) and is_finite:
             before, until_kept = elapsed, stride - done % stride
             if until_kept == stride <= n_steps:
                 draws = self.advance_chunk(n_steps // stride, stride)
@@ -268,6 +271,28 @@ def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
         chunks[i] = chunk[(start + 1) % 2 :: 2].copy()
         start += len(chunk)
     return [chunk for chunk in chunks if len(chunk)]
+
+
+def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
+    """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
+
+    Returns:
+        the seconds that each of their programs took, now or before; what was compiled at once shares the wall time.
+    """
+    programs = {ensemble.shape: ensemble for ensemble in ensembles}
+    new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
+    began = perf_counter()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(Lockstep.compile, new.values()))
+    elapsed, in_sum = perf_counter() - began, sum(_seconds_to_compile[shape] for shape in new)
+    for shape in new:
+        _seconds_to_compile[shape] *= min(1.0, elapsed / in_sum)
+    return {shape: _seconds_to_compile[shape] for shape in programs}
+
+
+def compiled_programs() -> frozenset[tuple]:
+    """The shapes whose programs this process has compiled so far."""
+    return frozenset(_compiled)
 
 
 def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:

@@ -5,30 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from sgtune.arm import Arm
+from sgtune.budget import batch_size_of
 from sgtune.errors import InputError, check_integer, check_number
 from sgtune.samplers import resolve_sampler
 
-__all__ = ["BATCH_FRACTIONS", "LEAPFROGS", "LOG10_STEP_SIZES", "batch_size_of", "make_arms"]
+__all__ = ["BATCH_FRACTIONS", "LEAPFROGS", "LOG10_STEP_SIZES", "make_arms"]
 
 LOG10_STEP_SIZES = tuple(float(x) for x in np.arange(-1.0, -7.75, -0.5))
 BATCH_FRACTIONS = (1.0, 0.1, 0.01, 0.001)
 LEAPFROGS = (5, 10)
-
-
-def batch_size_of(fraction: float, n_data: int) -> int:
-    """floor(fraction * N), as the paper's tables count.
-
-    Raises:
-        InputError: the fraction is not in (0, 1], or so small that no row is left.
-    """
-    check_number("batch_fraction", fraction, above=0, at_most=1)
-    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
-    size = int(np.floor(fraction * n_data * (1 + 1e-12)))
-    if size < 1:
-        raise InputError(
-            f"batch_fraction: {fraction!r} of N={n_data} rows leaves none; it must be at least {1 / n_data:.3g}"
-        )
-    return size
 
 
 def make_arms(

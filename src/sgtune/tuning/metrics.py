@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgtune import metrics
+from sgtune.compilation import compile_seconds
 from sgtune.gradients import subset_scores
 from sgtune.models.base import Model
 from sgtune.reference.curvature import laplace_scale
@@ -17,7 +18,8 @@ __all__ = ["Judgement", "Metric", "predictive_metric", "stein_metric"]
 
 
 class Judgement(NamedTuple):
-    """Values of all arms, and what they took: seconds in gradients and in the metric itself, data terms."""
+    """Values of all arms, and what they took: seconds in gradients and in the metric itself, without compilation, and
+    data terms."""
 
     values: list[float]
     gradient_seconds: float
@@ -56,12 +58,16 @@ def stein_metric(
         ]
         return Judgement(
             [float(value) for value in values],
-            between - began,
-            perf_counter() - between,
+            _running(began, between),
+            _running(between, perf_counter()),
             len(stacked) * round(score_fraction * model.n_data),
         )
 
     return judge
+
+
+def _running(since: float, until: float) -> float:
+    return until - since - compile_seconds(since, until)
 
 
 def _stand_for(n_points: int, n_draws: int, dimension: int) -> int:
@@ -83,6 +89,6 @@ def predictive_metric(name: str | dict[str, str]) -> Metric:
             else np.inf
             for draws in points
         ]
-        return Judgement([float(value) for value in values], 0.0, perf_counter() - began, 0)
+        return Judgement([float(value) for value in values], 0.0, _running(began, perf_counter()), 0)
 
     return judge

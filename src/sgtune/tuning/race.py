@@ -3,9 +3,7 @@
 MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -13,9 +11,10 @@ import numpy as np
 
 from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import thin_draws, thinning
+from sgtune.chain import FEWEST_STEPS, thin_draws, thinning
+from sgtune.compilation import compile_seconds
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep, data_terms
+from sgtune.lockstep import Lockstep, compile_together, data_terms
 from sgtune.models.base import Model
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.metrics import Metric
@@ -26,12 +25,17 @@ KEPT_BYTES = 2**29
 """All running arms together keep at most so many bytes of draws, or ten draws each; beyond it every second draw
 is dropped, again and again. Taking them apart and scoring them needs three times as much."""
 
-WORTH_COMPILING = 0.5
-"""Seconds that pruned chains would run on, from which on a narrower program, which has to be compiled, is cheaper."""
+WORTH_COMPILING = 3.0
+"""Seconds that pruned chains would run on, one after the other, from which on a narrower program is cheaper,
+which has to be compiled: in lockstep they take a third of that or less, and to trace and compile a program
+takes about a second."""
 
 
 class AllDivergedError(InputError):
-    """Every arm left the finite numbers, or made no sample."""
+    """Every arm left the finite numbers. ``result`` is the `TuningResult` as far as it goes, without a best
+    arm."""
+
+    result = None
 
 
 @dataclass
@@ -43,6 +47,7 @@ class Racer:
     chunks: list[np.ndarray] = field(default_factory=list)
     steps: int = 0
     spent: float = 0.0
+    ran: float = 0.0
     stride: int = 1
 
     @property
@@ -82,8 +87,9 @@ class Race:
 
     Args:
         budget: its currency is the schedule's.
-        clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in lockstep, and the
-            outcome does not depend on the machine's mood. ``wall``: one arm after the other, by the clock, literally.
+        clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in
+            lockstep, and the outcome does not depend on the machine's mood. ``wall``: one arm after the
+            other, by the clock, literally.
         thin: every thin-th draw judges an arm, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
             1/eta of the arms are left: a rung's scores cost the same.
@@ -114,6 +120,7 @@ class Race:
         self.terms_per_step = {arm: data_terms(self.model, self.sampler, arm) for arm in self.arms}
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
+        self.programs: dict[tuple, float] = {}
 
     def run(self) -> Racer:
         """The winner.
@@ -121,6 +128,7 @@ class Race:
         Raises:
             AllDivergedError: no arm has a finite value.
         """
+        began = perf_counter()
         self._form_groups()
         running, values = self.racers, {}
         for number, rung in enumerate(self.schedule.rungs):
@@ -139,10 +147,15 @@ class Race:
             self.seconds["gradients"] += judgement.gradient_seconds
             self.seconds["discrepancy"] += judgement.metric_seconds
             self.gradient_evaluations += judgement.gradient_evaluations
+            ended = perf_counter()
+            self.seconds["compilation"] += compile_seconds(began, ended)
+            began = ended
             spent = {name: seconds - before[name] for name, seconds in self.seconds.items()}
             self.rung_seconds.append({"rung": number + 1, **spent})
             order = rank_arms(judgement.values, [self._hope(racer) for racer in running])
             survivors = [running[i] for i in order[: rung.n_survivors]]
+            if number == 0:
+                self._note_overrun()
             self._record(number, running, points, values, survivors)
             alive = {racer.index for racer in survivors}
             for racer in running:
@@ -157,8 +170,8 @@ class Race:
         if not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)
             raise AllDivergedError(
-                f"step_size: all {len(self.arms)} arms of {self.sampler} diverged or made no sample; the smallest step "
-                f"size tried is {smallest:.3g}: try smaller ones, or a larger budget"
+                f"step_size: all {len(self.arms)} arms of {self.sampler} diverged; the smallest step size "
+                f"tried is {smallest:.3g}: try smaller ones"
             )
         return winner
 
@@ -187,36 +200,59 @@ class Race:
             elif kept:
                 groups.append((ensemble, kept))
         self.groups = groups
-        began = perf_counter()
-        programs = {ensemble.shape: ensemble for ensemble, _ in groups}
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(Lockstep.compile, programs.values()))
-        self.seconds["compilation"] += perf_counter() - began
+        self.programs |= compile_together(ensemble for ensemble, _ in groups)
 
     def _advance(self, ensemble: Lockstep, members: dict[int, Racer], amount: float) -> None:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, stride, log = ensemble.advance_for(amount, self._most_kept())
-            if log[0][0] > amount:  # its first step alone took longer than it had
-                draws = draws[:0]
-            n_steps = ensemble.steps_done - first.steps
+            draws, stride, log = ensemble.advance_for(
+                amount, self._most_kept(), at_least=max(1, FEWEST_STEPS - first.steps)
+            )
+            n_steps, ran = ensemble.steps_done - first.steps, log[-1][0]
         else:
-            n_steps = self._steps(first.arm, first.spent + amount) - first.steps
+            # What an arm ran over its first rung's budget it has had of the later ones'.
+            wanted = max(self._steps(first.arm, first.spent + amount), FEWEST_STEPS)
+            n_steps = max(0, wanted - first.steps)
+            ran = n_steps * self._price(first.arm)
             stride = 1 << (-(-(first.steps + n_steps) // self._most_kept()) - 1).bit_length()
             draws = ensemble.advance(n_steps, stride)
-        self.seconds["sampling"] += perf_counter() - began
+        ended = perf_counter()
+        self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         for place, racer in members.items():
             racer.extend(draws[:, place].copy(), stride)  # a view would keep all of them
             racer.steps += n_steps
             racer.spent += amount
+            racer.ran += ran
         self.gradient_evaluations += n_steps * sum(
             self.terms_per_step[racer.arm] for racer in members.values()
         )
 
+    @property
+    def overrun(self) -> float:
+        """What arms spent beyond their budgets, in its currency, because ten steps took more."""
+        return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
+
+    def _note_overrun(self) -> None:
+        """A warning of the arms whose ten steps took more than the first rung gives."""
+        over = [racer for racer in self.racers if racer.steps <= FEWEST_STEPS and racer.ran > racer.spent]
+        if over:
+            extra = sum(racer.ran - racer.spent for racer in over)
+            self.warnings.append(
+                f"{len(over)} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are "
+                f"judged, which is more than their first budget buys: {extra:.3g} beyond T = "
+                f"{self.schedule.total:.3g}"
+            )
+
     def _hope(self, racer: Racer) -> tuple:
-        """Which of the arms without a value comes first: one whose time was too short for a sample, the cheapest."""
-        return (len(racer.draws) > 0, self.terms_per_step[racer.arm])
+        """Which of the arms without a value comes first: that of the smaller step size, then the cheaper one."""
+        return (racer.arm.step_size, self.terms_per_step[racer.arm])
+
+    def _price(self, arm: Arm) -> float:
+        """Of one step, in the budget's currency."""
+        if self.budget.seconds is not None:
+            return self.cost.lookup(self.sampler, arm.batch_size, arm.n_leapfrog)
+        return 1 if self.budget.steps is not None else self.terms_per_step[arm]
 
     def _most_kept(self) -> int:
         """Draws that an arm may keep until the end of the rung."""
@@ -235,9 +271,7 @@ class Race:
         alive = {racer.index for racer in survivors}
         for racer, used in zip(running, points, strict=True):
             value = values[racer.index]
-            if len(racer.draws) == 0:
-                reason = "no sample in its time"
-            elif not np.isfinite(racer.draws).all():
+            if not np.isfinite(racer.draws).all():
                 reason = "diverged"
             elif not np.isfinite(value):
                 reason = "value not finite"
@@ -264,7 +298,8 @@ class Race:
 
 
 def rank_arms(values: list[float], hope: list[tuple] | None = None) -> list[int]:
-    """Places from the lowest value to the highest; infinite and NaN ones last, by ``hope``; ties keep their order."""
+    """Places from the lowest value to the highest; infinite and NaN ones last, by ``hope``; ties keep their
+    order."""
     hope = [()] * len(values) if hope is None else hope
     return sorted(
         range(len(values)),

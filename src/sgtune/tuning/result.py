@@ -1,10 +1,12 @@
 """What a tuner gives back."""
 
 from dataclasses import dataclass, field
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from sgtune.arm import Arm
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TuningResult"]
 
@@ -27,21 +29,25 @@ class TuningResult:
     """The chosen hyperparameters and how they were found.
 
     Attributes:
-        best: ``step_size``, ``batch_size``, ``n_leapfrog``.
+        best: ``step_size``, ``batch_size``, ``n_leapfrog``; None in the result of an `AllDivergedError` alone.
         rows: one record per arm and rung, with the columns of ``rungs``.
-        rung_seconds: one record per rung of what is in ``seconds`` besides the total.
-        seconds: ``total`` of wall clock, ``nominal`` (the budget T over all arms; None if it is not in seconds), and of
-            the total ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
+        rung_seconds: one record per rung of its ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
+        seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest,
+            ``warm``, what tuning
+            takes once the programs are there: ``sampling``, ``gradients`` (scores), ``discrepancy``, and
+            little else; ``shared_compilation``, of sampling programs that were there when it began;
+            ``nominal``, the budget T over all arms, and ``overrun``, what they spent beyond it (both None if
+            the budget is not in seconds).
         steps: samples made, all arms together.
         gradient_evaluations: data terms of gradients, in sampling and scoring.
-        warnings: arms that diverged or made no sample, and remarks on the schedule.
+        warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the schedule.
     """
 
     model: str
     sampler: str
     tuner: str
     n_data: int
-    best: Arm
+    best: Arm | None
     rows: list[dict] = field(default_factory=list, repr=False)
     rung_seconds: list[dict] = field(default_factory=list, repr=False)
     seconds: dict[str, float | None] = field(default_factory=dict)
@@ -50,11 +56,14 @@ class TuningResult:
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def rungs(self) -> pd.DataFrame:
+    def rungs(self) -> "pd.DataFrame":
         """Every arm at every rung: hyperparameters, steps, samples, points judged, value, whether and why pruned.
 
         ``steps`` counts from the start of the chain; ``discrepancy`` is None for an arm that is not finite.
         """
+        # Half a second to import, of which a job that only writes JSON has no use.
+        import pandas as pd
+
         return pd.DataFrame(self.rows, columns=list(RUNG_COLUMNS))
 
     def to_dict(self) -> dict:
@@ -64,7 +73,7 @@ class TuningResult:
             "sampler": self.sampler,
             "tuner": self.tuner,
             "n_data": self.n_data,
-            "best": self.best._asdict(),
+            "best": None if self.best is None else self.best._asdict(),
             "rungs": self.rows,
             "rung_seconds": self.rung_seconds,
             "seconds": self.seconds,

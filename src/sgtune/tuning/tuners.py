@@ -15,17 +15,18 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from sgtune.arm import Arm, check_arm
-from sgtune.budget import Budget, CostTable, check_budget
+from sgtune.budget import Budget, CostTable, batch_size_of, check_budget
+from sgtune.compilation import compile_seconds, watch_compilation
 from sgtune.errors import InputError, check_choice, check_integer, check_number
-from sgtune.lockstep import Lockstep
+from sgtune.lockstep import Lockstep, compiled_programs
 from sgtune.metrics import PREDICTIVE
 from sgtune.models.base import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, batch_size_of, make_arms
+from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, make_arms
 from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
 from sgtune.tuning.metrics import Metric, predictive_metric, stein_metric
-from sgtune.tuning.race import Race
+from sgtune.tuning.race import AllDivergedError, Race
 from sgtune.tuning.result import TuningResult
 
 __all__ = ["TUNERS", "Settings", "tune"]
@@ -63,8 +64,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Tuner:
-    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are those
-    whose models it can judge by their predictions on test data, or None if it needs none."""
+    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
+    those whose models it can judge by their predictions on test data, or None if it needs none."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -178,14 +179,17 @@ def tune(
         tuner: a name of `TUNERS`.
         budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
         cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
-            table give the same decisions bit for bit.
+            table give the same decisions bit for bit. Whatever they cost, every arm makes ten steps before it
+            is judged.
         settings: the grid and the tuner's own numbers.
         report: called with one line of progress per rung.
 
     Raises:
-        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite.
+        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite; its ``result``
+            tells how they ran.
     """
-    began = perf_counter()
+    watch_compilation()
+    began, there_before = perf_counter(), compiled_programs()
     check_choice("tuner", tuner, TUNERS)
     check_integer("seed", seed, at_least=0)
     settings = settings or Settings()
@@ -194,8 +198,17 @@ def tune(
     _check(model, tuner, budget, settings)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None:
-        seconds = dict.fromkeys(("sampling", "gradients", "discrepancy", "compilation", "nominal"), 0.0)
-        seconds["total"] = perf_counter() - began
+        parts = (
+            "sampling",
+            "gradients",
+            "discrepancy",
+            "compilation",
+            "shared_compilation",
+            "nominal",
+            "overrun",
+        )
+        total = perf_counter() - began
+        seconds = {"total": total, "warm": total, **dict.fromkeys(parts, 0.0)}
         return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
     schedule = method.schedule(len(arms), settings, budget.amount)
     # Bad settings end here; from now on it costs time.
@@ -221,18 +234,36 @@ def tune(
         ),
         report=report,
     )
-    winner = race.run()
-    nominal = schedule.total if budget.seconds is not None else None
-    return TuningResult(
-        model=model.name,
-        sampler=sampler,
-        tuner=tuner,
-        n_data=model.n_data,
-        best=winner.arm,
-        rows=race.rows,
-        rung_seconds=race.rung_seconds,
-        seconds={"total": perf_counter() - began, "nominal": nominal, **race.seconds},
-        steps=sum(racer.steps for racer in race.racers),
-        gradient_evaluations=race.gradient_evaluations,
-        warnings=race.warnings,
-    )
+
+    def result(best: Arm | None) -> TuningResult:
+        total = perf_counter() - began
+        compilation = compile_seconds(began, began + total)
+        in_seconds = budget.seconds is not None
+        seconds = {
+            "total": total,
+            "warm": total - compilation,
+            **race.seconds,
+            "compilation": compilation,
+            "shared_compilation": sum(race.programs[shape] for shape in race.programs.keys() & there_before),
+            "nominal": schedule.total if in_seconds else None,
+            "overrun": race.overrun if in_seconds else None,
+        }
+        return TuningResult(
+            model=model.name,
+            sampler=sampler,
+            tuner=tuner,
+            n_data=model.n_data,
+            best=best,
+            rows=race.rows,
+            rung_seconds=race.rung_seconds,
+            seconds=seconds,
+            steps=sum(racer.steps for racer in race.racers),
+            gradient_evaluations=race.gradient_evaluations,
+            warnings=race.warnings,
+        )
+
+    try:
+        return result(race.run().arm)
+    except AllDivergedError as error:
+        error.result = result(None)
+        raise

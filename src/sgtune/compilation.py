@@ -1,0 +1,40 @@
+"""How long this process has been tracing and compiling: what a first run pays and a second one does not."""
+
+from time import perf_counter
+
+__all__ = ["compile_seconds", "watch_compilation"]
+
+PHASES = "/jax/core/compile/"
+"""How JAX calls what it says of tracing, lowering and compiling (or reading from its cache) a program."""
+
+_spans: list[tuple[float, float]] = []
+_watched: list[bool] = []
+
+
+def watch_compilation() -> None:
+    """Take note of every program that JAX compiles from now on; a second call changes nothing."""
+    if not _watched:
+        import jax
+
+        _watched.append(True)
+        jax.monitoring.register_event_duration_secs_listener(_note)
+
+
+def _note(event: str, seconds: float, **facts: object) -> None:
+    if event.startswith(PHASES):
+        now = perf_counter()
+        _spans.append((now - seconds, now))
+
+
+def compile_seconds(since: float, until: float) -> float:
+    """Seconds between two readings of `time.perf_counter` in which at least one program was being compiled.
+
+    Phases that overlap, because programs are traced within programs and compiled by several threads, count once.
+    """
+    covered, reached = 0.0, since
+    for begins, ends in sorted(_spans):
+        begins, ends = max(begins, reached), min(ends, until)
+        if ends > begins:
+            covered += ends - begins
+            reached = ends
+    return covered
