@@ -13,6 +13,7 @@ from config_files import OVERLAYS, ROOT, SCHEMA, SCHEMA_PATH, config_with, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgtune.budget import batch_size_of
 from sgtune.config import check_config, validate_config
 from sgtune.config_tables import describe_keys, resolved
 from sgtune.errors import InputError
@@ -20,7 +21,6 @@ from sgtune.reference.map import find_map
 from sgtune.samplers import sampler_names
 from sgtune.settings import SMALLER, TUNER_SECTIONS, model_settings
 from sgtune.tuning import TUNERS, Settings
-from sgtune.tuning.arms import batch_size_of
 
 RESOLVED = resolved(SCHEMA)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from jsonschema import ValidationError
 
+from sgtune.budget import read_costs
 from sgtune.errors import InputError
-from sgtune.settings import FACTS, model_settings
+from sgtune.settings import FACTS, model_settings, settings_of, shapes_of
 
 __all__ = [
     "allowed",
@@ -173,12 +174,31 @@ def check_model(config: Mapping, model: str) -> None:
         check_fraction(f"grids.{model}.batch_fractions[{i}]", fraction, n_data)
     for section in ("grid", "heuristic", "estimates"):
         check_fraction(key(section, "batch_fraction"), settings[section]["batch_fraction"], n_data)
+    for i, fraction in enumerate(settings["estimates"]["batch_fractions"]):
+        check_fraction(f"{key('estimates', 'batch_fractions')}[{i}]", fraction, n_data)
+
+    check_table(config, model, key("calibration", "table"))
 
     budgets = settings["evaluation"]["curves"]["seconds"]
     if any(later <= earlier for earlier, later in pairwise(budgets)):
         raise InputError(
             f"{key('evaluation', 'curves', 'seconds')}: {budgets!r} is not allowed; it must ascend"
         )
+
+
+def check_table(config: Mapping, model: str, key: str) -> None:
+    """A cost table that is named has the cost of every step of ``model`` that the run can make, at its N."""
+    of_costs = settings_of(config, "cost", model)
+    table = model_settings(config, model)["calibration"]["table"]
+    if table is None:
+        return
+    n_data = FACTS[model].n_data(of_costs["data"][model])
+    try:
+        costs = read_costs(table, model, n_data)
+        for shape in shapes_of(of_costs, n_data):
+            costs.lookup(*shape)
+    except InputError as problem:
+        raise InputError(f"{key}: {str(table)!r} is not allowed: {problem}") from None
 
 
 def check_fraction(key: str, fraction: float, n_data: int) -> None:

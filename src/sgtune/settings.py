@@ -6,8 +6,11 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sgtune.budget import batch_size_of
+
 __all__ = [
     "FACTS",
+    "LEAPFROG_SAMPLERS",
     "METHODS",
     "SMALLER",
     "TUNER_SECTIONS",
@@ -15,7 +18,9 @@ __all__ = [
     "laid_over",
     "model_settings",
     "settings_of",
+    "shapes_of",
     "studied",
+    "tuning_settings",
     "tuners_of",
 ]
 
@@ -70,22 +75,22 @@ TUNER_SECTIONS = {
 }
 """The section of the configuration that holds a tuner's numbers."""
 
+LEAPFROG_SAMPLERS = ("sghmc", "sghmc-cv")
+"""Samplers whose arms have a number of leapfrogs."""
+
 SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
     "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
-    "tuning": ("data", "map", "seed", "grids"),
-    "evaluation": ("data", "map", "seed", "grids", "reference", "evaluation", "ood"),
-    "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep"),
-    "estimates": ("data", "map", "seed", "grids", "estimates"),
+    "tuning": ("data", "map", "seed", "grids", "calibration"),
+    "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
+    "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep", "calibration"),
+    "estimates": ("data", "map", "seed", "grids", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
 }
 """Sections that each kind of result depends on."""
-
-OF_A_TUNER = ("tuning", "evaluation")
-"""Kinds that depend on their tuner's section and grid, too; other kinds do not, whichever job reads them."""
 
 
 def model_settings(config: Mapping, model: str) -> dict:
@@ -118,7 +123,7 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     Args:
         config: a valid configuration.
         kind: a key of `SECTIONS`.
-        tuner: of the job; it matters to the kinds of `OF_A_TUNER` only.
+        tuner: which tunes; for the kind ``tuning`` only.
 
     Returns:
         The sections by name, as `model_settings` has them; ``grids`` is the one grid that the tuner uses.
@@ -128,17 +133,50 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         settings["reference"] = {"nuts": False}
     grid = dict(settings["grids"])
     smaller = grid.pop("smaller", None)
-    if kind in OF_A_TUNER and tuner in METHODS:
+    if tuner in METHODS:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
     settings["grids"] = grid
+    # How long costs are measured matters to them alone, and whether a table stands in for them to all others.
+    part = "seconds" if kind == "cost" else "table"
+    settings["calibration"] = {part: settings["calibration"][part]}
     if kind == "cost":
         # A step costs the same whatever its size, and however many are made.
         settings["grids"] = {name: values for name, values in grid.items() if name != "log10_step_sizes"}
-        for section in ("grid", "estimates"):
-            settings[section] = {"batch_fraction": settings[section]["batch_fraction"]}
-    if kind in OF_A_TUNER:
+        settings["grid"] = {"batch_fraction": settings["grid"]["batch_fraction"]}
+        settings["estimates"] = {
+            name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
+        }
+    if tuner is not None:
         sections = (*sections, TUNER_SECTIONS[METHODS.get(tuner, tuner)])
     return {section: settings[section] for section in sorted(set(sections))}
+
+
+def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
+    """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
+    return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
+
+
+def shapes_of(settings: Mapping, n_data: int) -> list[tuple[str, int, int | None]]:
+    """Every (sampler, batch size, leapfrog number) of which a run needs the cost of a step.
+
+    ``settings``: those of the kind ``cost``. SGLD is among the samplers, for the estimates of the discrepancies.
+    """
+    grid, every = settings["grids"], settings["grids"]["n_leapfrogs"]
+    wanted = [(fraction, every) for fraction in grid["batch_fractions"]]
+    wanted += [(settings["grid"]["batch_fraction"], every)]
+    wanted += [(settings["heuristic"]["batch_fraction"], [settings["heuristic"]["n_leapfrog"]])]
+    estimates = settings["estimates"]
+    shapes = [
+        (sampler, batch_size_of(fraction, n_data), n_leapfrog)
+        for sampler in settings["samplers"]
+        for fraction, leapfrogs in wanted
+        for n_leapfrog in (leapfrogs if sampler in LEAPFROG_SAMPLERS else [None])
+    ]
+    shapes += [
+        ("sgld", batch_size_of(fraction, n_data), None)
+        for fraction in (estimates["batch_fraction"], *estimates["batch_fractions"])
+    ]
+    return list(dict.fromkeys(shapes))
 
 
 def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:

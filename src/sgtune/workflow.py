@@ -4,29 +4,37 @@ import logging
 import os
 import platform
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from sgtune.artifacts.provenance import collect
 from sgtune.config import fingerprint
 from sgtune.errors import DataError, InputError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
-from sgtune.settings import METHODS, TUNER_SECTIONS
+
+if TYPE_CHECKING:
+    from sgtune.budget import CostTable
+    from sgtune.models.base import Model
 
 __all__ = [
     "Job",
     "artifact_files",
     "job",
-    "offer_package_to_jobs",
     "open_log",
+    "prepare_jobs",
     "publish",
     "show_results",
-    "tuning_arguments",
 ]
+
+WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
+"""The environment variable that names the process of Snakemake."""
 
 RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
 RESULTS_END = "<!-- end of results -->"
@@ -37,27 +45,22 @@ SHOWN = (
 """What README shows; the rest is a link away."""
 
 
-def offer_package_to_jobs() -> None:
-    """An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here."""
+def prepare_jobs() -> None:
+    """What jobs must know of this process: where they find sgtune, and with whom they end.
+
+    An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here.
+    """
+    os.environ[WORKFLOW_PROCESS] = _process(os.getpid()) or ""
     here = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
 
 
-def tuning_arguments(settings: dict, tuner: str) -> dict:
-    """``tuner``, ``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections (`settings_of`)."""
-    from sgtune.budget import Budget
-    from sgtune.tuning import Settings
-
-    method = METHODS.get(tuner, tuner)
-    own = dict(settings[TUNER_SECTIONS[method]])
-    amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
-    budget = Budget(**amounts) if any(amounts.values()) else None
-    grid = {name: tuple(values) for name, values in settings["grids"].items()}
-    return {"tuner": method, "budget": budget, "settings": Settings(**grid, **own)}
-
-
 class Job:
-    """One run of one script: its log, its provenance, and the files it reads and writes."""
+    """One run of one script: its log, its provenance, and the files it reads and writes.
+
+    Attributes:
+        startup: seconds from the start of the process until the model was loaded (0 in jobs without one).
+    """
 
     def __init__(self, snakemake):
         self.began = perf_counter()
@@ -66,6 +69,26 @@ class Job:
         self.rule = snakemake.rule
         self.settings = getattr(snakemake.params, "settings", None)
         self.provenance = collect(run=self.run, seed=self.seed)
+        self.startup = 0.0
+
+    def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
+        """The model ``name`` with its data, of which ``data`` is the file that the rules name."""
+        from sgtune.compilation import watch_compilation
+        from sgtune.models import load_model
+
+        watch_compilation()
+        model = load_model(name, Path(data).parent, ood=ood)
+        self.startup = self.seconds_since_start()
+        return model
+
+    def cost_table(self, path: str, model: "Model", measured_with: dict | None = None) -> "CostTable":
+        """The costs of ``model``: of the table that the run was given, or if ``path`` is the result of the rule
+        calibrate_cost, as they were ``measured_with`` these settings."""
+        from sgtune.budget import CostTable, read_costs
+
+        if measured_with is not None and "models" not in read_json(path):
+            return CostTable.from_rows(self.read(path, measured_with)["rows"])
+        return read_costs(path, model.name, model.n_data, model.dimension)
 
     def report(self, line: str) -> None:
         """One line of progress, in the job's log."""
@@ -102,15 +125,28 @@ class Job:
     def write(self, path: str, record: dict) -> None:
         """A result file, with the run, the configuration's fingerprint and the provenance."""
         config = fingerprint(self.settings) if self.settings is not None else None
-        write_json(
-            path, {**record, "run": self.run, "config": config, "provenance": self.provenance.finish()}
-        )
+        write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
+
+    def account(self) -> dict:
+        """The provenance of what is written now, with the rule, the seconds of the whole process, and those
+        of them that went into start-up (until the model was loaded, or the script began) and compilation."""
+        from sgtune.compilation import compile_seconds
+
+        now = self.seconds_since_start()
+        return {
+            **self.provenance.finish(),
+            "rule": self.rule,
+            "process_seconds": round(now, 3),
+            "startup_seconds": round(self.startup or now - (perf_counter() - self.began), 3),
+            "compile_seconds": round(compile_seconds(self.began, perf_counter()), 3),
+        }
 
 
 @contextmanager
 def job(snakemake) -> Iterator[Job]:
     """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
     open_log(snakemake)
+    _end_with_workflow()
     _share_compiled_programs(Path("results", ".cache", "jax"))
     try:
         yield Job(snakemake)
@@ -119,6 +155,30 @@ def job(snakemake) -> Iterator[Job]:
         # The log holds it; so does the terminal, where a person is looking.
         print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
         os._exit(1)
+
+
+def _end_with_workflow(every: float = 1.0) -> None:
+    """End this process when Snakemake is gone, even by a SIGKILL, which would leave it at work as an orphan."""
+    workflow = os.environ.get(WORKFLOW_PROCESS)
+    if not workflow or not Path("/proc").is_dir():
+        return
+
+    def watch() -> None:
+        while _process(int(workflow.partition(" ")[0])) == workflow:
+            sleep(every)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _process(pid: int) -> str | None:
+    """A process by its number and its start, for numbers are given again; None if there is none, or only its
+    remains."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state == "Z" else f"{pid} {fields[18]}"
 
 
 def open_log(snakemake) -> None:
@@ -155,7 +215,8 @@ def _share_compiled_programs(folder: Path) -> None:
 
 
 def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
-    """The run's folder, and every file that stands beside one of ``artifacts`` under its name (csv, md, pdf, ...)."""
+    """The run's folder, and every file that stands beside one of ``artifacts`` under its name (csv, md, pdf,
+    ...)."""
     paths = [Path(path) for path in artifacts]
     beside = {twin for path in paths for twin in path.parent.glob(f"{path.stem}.*")}
     return paths[0].parent.parent, sorted(beside)

@@ -1,8 +1,9 @@
 """Tables and figures: what a person sees."""
 
-from sgtune.artifacts import FORMS, category_of, requested
+from sgtune.artifacts import FORMS, category_of, labels_of, requested
 
 PATTERNS = {
+    "cost": rules.calibrate_cost.output.cost,
     "tuning": rules.tune_sampler.output.tuning,
     "evaluation": rules.evaluate_sampler.output.evaluation,
     "sweep": rules.sweep_grid.output.sweep,
@@ -15,9 +16,9 @@ RESULTS = {
         model: list(
             dict.fromkeys(
                 path
-                for name, sampler, tuner in STUDIED
+                for name, sampler, _ in STUDIED
                 if name == model
-                for path in collect(pattern, model=model, sampler=sampler, tuner=tuner)
+                for path in collect(pattern, model=model, sampler=sampler)
             )
         )
         for model in MODELS
@@ -50,7 +51,7 @@ rule make_table:
             caption="../report/table.rst",
             category=category_of,
             subcategory="Tables",
-            labels={"artifact": "{table}"},
+            labels=labels_of,
         ),
         facts=f"{RUN}/tables/{{table}}.json",
     log:
@@ -73,7 +74,7 @@ rule make_figure:
             caption="../report/figure.rst",
             category=category_of,
             subcategory="Figures",
-            labels={"artifact": "{figure}"},
+            labels=labels_of,
         ),
         pdf=f"{RUN}/figures/{{figure}}.pdf",
     log:

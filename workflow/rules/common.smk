@@ -4,12 +4,12 @@ from pathlib import Path
 
 from sgtune.artifacts import MODEL_OF, REQUIRES
 from sgtune.config import exit_unless_valid
-from sgtune.settings import FACTS, model_settings, settings_of, studied
-from sgtune.workflow import offer_package_to_jobs
+from sgtune.settings import FACTS, model_settings, settings_of, studied, tuning_settings
+from sgtune.workflow import prepare_jobs
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 
-offer_package_to_jobs()
+prepare_jobs()
 
 # A resource without a limit is ignored in a local run, and then untimed jobs would run beside timed ones. The limit is
 # set here and not in a profile, because --resources and --default-resources replace a profile's.
@@ -26,11 +26,14 @@ STUDIED = studied(config)
 WHOLE_MACHINE = 1000
 """Of the resource `machine`: what a timed rule takes, so that nothing runs beside it."""
 
+ALL_CORES = 1024
+"""Of threads: Snakemake lowers them to the cores that it was given. (To ask it for that number would need one even where
+nothing runs: --report, --unlock.)"""
+
 
 wildcard_constraints:
     model="|".join(MODELS),
     sampler="|".join(config["samplers"]),
-    tuner="|".join(dict.fromkeys(tuner for _, _, tuner in STUDIED)),
     chain=r"\d+",
 
 
@@ -38,9 +41,35 @@ def settings(kind, model=None):
     """The configuration that results of `kind` depend on, as a function of a job's wildcards (or for `model`)."""
 
     def of_job(wildcards):
-        return settings_of(config, kind, model or wildcards.model, getattr(wildcards, "tuner", None))
+        return settings_of(config, kind, model or wildcards.model)
 
     return of_job
+
+
+def settings_of_tuning(wildcards):
+    """The configuration that each tuner of a sampler depends on."""
+    return tuning_settings(config, wildcards.model, wildcards.sampler)
+
+
+def has_table(model):
+    """Whether seconds become steps by a cost table that the run was given, so that no job of `model` goes by the clock."""
+    return model_settings(config, model)["calibration"]["table"] is not None
+
+
+def cost_of(wildcards):
+    """The costs by which seconds become steps: those measured here, or the table that the run was given."""
+    table = model_settings(config, wildcards.model)["calibration"]["table"]
+    return table or expand(rules.calibrate_cost.output.cost, model=wildcards.model)[0]
+
+
+def table_of(wildcards):
+    """The cost table that the run was given, if it was."""
+    return [cost_of(wildcards)] if has_table(wildcards.model) else []
+
+
+def machine_of_evaluation(wildcards):
+    """The whole machine for runs by the clock; runs of a given number of steps may have company."""
+    return 1 if has_table(wildcards.model) else WHOLE_MACHINE
 
 
 def has_reference(model):

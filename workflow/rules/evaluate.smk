@@ -1,28 +1,31 @@
-"""How good what was tuned is: evaluation runs by the wall clock, the regret sweep, and the discrepancies themselves."""
+"""How good what was tuned is: evaluation runs, the regret sweep, and the discrepancies themselves."""
 
 
 rule evaluate_sampler:
-    """The tuned sampler for the whole budget, by the wall clock. Timed: alone on the machine."""
+    """What the tuners chose for a sampler, each distinct arm for the whole budget: by the wall clock, alone on the machine,
+    or for the steps that a given cost table buys."""
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         ood=ood_of,
         reference=reference_of,
+        table=table_of,
         tuning=rules.tune_sampler.output.tuning,
     output:
-        evaluation=f"{RUN}/evaluation/{{model}}/{{sampler}}/{{tuner}}.json",
+        evaluation=f"{RUN}/evaluation/{{model}}/{{sampler}}.json",
     log:
-        f"{LOGS}/evaluate_sampler/{{model}}-{{sampler}}-{{tuner}}.log",
+        f"{LOGS}/evaluate_sampler/{{model}}-{{sampler}}.log",
     conda:
         "../../envs/sgtune.yaml"
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
-        machine=WHOLE_MACHINE,
+        machine=machine_of_evaluation,
     params:
         settings=settings("evaluation"),
-        tuning_settings=settings("tuning"),
+        tuning_settings=settings_of_tuning,
         reference_settings=settings("reference"),
+        parts=f"{RUN}/unfinished/evaluation/{{model}}/{{sampler}}",
     script:
         "../scripts/evaluate_sampler.py"
 
@@ -34,7 +37,7 @@ rule sweep_grid:
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         reference=reference_of,
-        cost=rules.calibrate_cost.output.cost,
+        cost=cost_of,
     output:
         sweep=f"{RUN}/sweep/{{model}}/{{sampler}}.json",
     log:
@@ -57,7 +60,7 @@ rule estimate_discrepancies:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
-        cost=rules.calibrate_cost.output.cost,
+        cost=cost_of,
     output:
         estimates=f"{RUN}/estimates/{{model}}.json",
     log:

@@ -1,4 +1,4 @@
-"""Tuning: what a step costs, and every tuner on every sampler. Timed: alone on the machine."""
+"""Tuning: what a step costs, and every sampler by all its tuners. Timed: alone on the machine."""
 
 
 rule calibrate_cost:
@@ -7,13 +7,14 @@ rule calibrate_cost:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        table=table_of,
     output:
         cost=f"{RUN}/cost/{{model}}.json",
     log:
         f"{LOGS}/calibrate_cost/{{model}}.log",
     conda:
         "../../envs/sgtune.yaml"
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
         machine=WHOLE_MACHINE,
     params:
@@ -22,24 +23,41 @@ rule calibrate_cost:
         "../scripts/calibrate_cost.py"
 
 
+rule collect_costs:
+    """What was measured for all models in one file, which another run can be given (key calibration.table)."""
+    input:
+        costs=expand(rules.calibrate_cost.output.cost, model=MODELS),
+    output:
+        table=f"{RUN}/cost/table.json",
+    log:
+        f"{LOGS}/collect_costs.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    script:
+        "../scripts/collect_costs.py"
+
+
 rule tune_sampler:
-    """Step size, batch size and leapfrog number, chosen by one tuner for one sampler."""
+    """Step size, batch size and leapfrog number of one sampler, chosen by each of its tuners."""
     input:
         data=f"{RUN}/data/{{model}}.npz",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
-        cost=rules.calibrate_cost.output.cost,
+        cost=cost_of,
     output:
-        tuning=f"{RUN}/tuning/{{model}}/{{sampler}}/{{tuner}}.json",
+        tuning=f"{RUN}/tuning/{{model}}/{{sampler}}.json",
     log:
-        f"{LOGS}/tune_sampler/{{model}}-{{sampler}}-{{tuner}}.log",
+        f"{LOGS}/tune_sampler/{{model}}-{{sampler}}.log",
     conda:
         "../../envs/sgtune.yaml"
-    threads: workflow.cores
+    threads: ALL_CORES
     resources:
         machine=WHOLE_MACHINE,
     params:
-        settings=settings("tuning"),
+        settings=settings_of_tuning,
         cost_settings=settings("cost"),
+        parts=f"{RUN}/unfinished/tuning/{{model}}/{{sampler}}",
     script:
         "../scripts/tune_sampler.py"

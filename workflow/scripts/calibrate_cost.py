@@ -3,23 +3,19 @@
 from sgtune.workflow import job
 
 with job(snakemake) as this:
-    from pathlib import Path
+    from sgtune.budget import read_costs
+    from sgtune.settings import shapes_of
+    from sgtune.tuning import calibrate_cost
 
-    from sgtune.models import load_model
-    from sgtune.tuning import calibrate_cost, make_arms
-
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
-    grid = this.settings["grids"]
-    samplers = dict.fromkeys(["sgld", *this.settings["samplers"]])
-    shapes = [(name, *arm[1:]) for name in samplers for arm in make_arms(model.n_data, name, **grid)]
-    # Arms outside the grid: one batch size, and the heuristic's leapfrog number.
-    for section, leapfrogs in (
-        ("grid", grid["n_leapfrogs"]),
-        ("estimates", grid["n_leapfrogs"]),
-        ("heuristic", [this.settings["heuristic"]["n_leapfrog"]]),
-    ):
-        fractions = [this.settings[section]["batch_fraction"]]
-        fixed = {**grid, "batch_fractions": fractions, "n_leapfrogs": leapfrogs}
-        shapes += [(name, *arm[1:]) for name in samplers for arm in make_arms(model.n_data, name, **fixed)]
-    cost = calibrate_cost(model, shapes, seconds=this.settings["calibration"]["seconds"], report=this.report)
-    this.write(snakemake.output.cost, {"model": model.name, "rows": cost.to_rows()})
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    cost = calibrate_cost(
+        model,
+        shapes_of(this.settings, model.n_data),
+        seconds=this.settings["calibration"]["seconds"],
+        report=this.report,
+    )
+    record = {"model": model.name, "n_data": model.n_data, "dimension": model.dimension}
+    # Beside the costs of the table that the run goes by, if it was given one.
+    for table in snakemake.input.table:
+        record["table"] = read_costs(table, model.name, model.n_data, model.dimension).to_rows()
+    this.write(snakemake.output.cost, {**record, "rows": cost.to_rows()})

@@ -16,8 +16,10 @@ with job(snakemake) as this:
         write_draws,
     )
 
-    draws = combine_chains([read_draws(path) for path in snakemake.input.chains])
-    draws.posterior.attrs["provenance"] = json.dumps(this.provenance.finish())
+    chains = [read_draws(path) for path in snakemake.input.chains]
+    accounts = [json.loads(chain.posterior.attrs["provenance"]) for chain in chains]
+    draws = combine_chains(chains)
+    draws.posterior.attrs["provenance"] = json.dumps(this.account())
     mean, sd = summary(draws)
     checked = convergence(draws)
     checks = diagnostics(draws, checked)
@@ -30,5 +32,5 @@ with job(snakemake) as this:
         )
     write_draws(snakemake.output.draws, draws)
     record = {"model": snakemake.wildcards.model, "mean": mean, "sd": sd, "diagnostics": checks}
-    record["blocks"] = by_block(draws, checked)
+    record |= {"blocks": by_block(draws, checked), "chains": accounts}
     this.write(snakemake.output.facts, record)

@@ -1,42 +1,41 @@
-"""Run a tuned sampler by the wall clock and judge what it gives."""
+"""Run what a sampler's tuners chose, and judge what it gives."""
 
 from sgtune.workflow import job
 
 with job(snakemake) as this:
-    from pathlib import Path
-
     import numpy as np
 
-    from sgtune.arm import Arm
-    from sgtune.evaluation import evaluate
-    from sgtune.models import load_model
+    from sgtune.files import file_sha256
+    from sgtune.jobs import evaluate_tuned
+    from sgtune.parts import Parts
 
-    # Models without out-of-distribution inputs, or without a reference, have no such input file.
-    ood = next(iter(snakemake.input.ood), None)
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent, ood=ood)
-    tuning = this.read(snakemake.input.tuning, snakemake.params.tuning_settings)
-    references = [this.read(path, snakemake.params.reference_settings) for path in snakemake.input.reference]
-    settings = this.settings["evaluation"]
-    curves = settings["curves"]
-    rows = evaluate(
+    files = snakemake.input
+    # Models without out-of-distribution inputs, without a reference or without a given table have no such input file.
+    ood, table, reference = (next(iter(files.get(name)), None) for name in ("ood", "table", "reference"))
+    model = this.load_model(snakemake.wildcards.model, files.data, ood=ood)
+    tuning = this.read(files.tuning, snakemake.params.tuning_settings)
+    reference_sd = None
+    if reference is not None:
+        reference_sd = np.array(this.read(reference, snakemake.params.reference_settings)["sd"])
+    inputs = [
+        path for path in (files.data, files.map, files.laplace, ood, table, reference) if path is not None
+    ]
+    parts = Parts(snakemake.params.parts, this.report)
+    record = evaluate_tuned(
         model,
         snakemake.wildcards.sampler,
-        Arm(**tuning["best"]),
-        reference_sd=np.array(references[0]["sd"]) if references else None,
-        seconds=settings["seconds"],
-        replicates=settings["replicates"],
-        thin=settings["thin"],
-        ksd_points=settings["ksd_points"],
-        burn_in=settings["burn_in"],
-        kept_draws=settings["kept_draws"],
-        prediction_draws=settings["prediction_draws"],
-        curve_seconds=curves["seconds"],
-        curve_replicates=curves["replicates"],
-        curve_points=curves["ksd_points"],
-        curve_prediction_draws=curves["prediction_draws"],
+        {tuned["tuner"]: tuned["best"] for tuned in tuning["tuners"]},
+        this.settings["evaluation"],
+        reference_sd=reference_sd,
+        cost=None if table is None else this.cost_table(table, model),
         seed=this.seed,
+        parts=parts,
+        depends_on={"settings": this.settings, "inputs": {path: file_sha256(path) for path in inputs}},
         report=this.report,
     )
-    names = {name: tuning[name] for name in ("model", "sampler", "tuner", "best", "n_data")}
+    names = {"model": model.name, "sampler": snakemake.wildcards.sampler, "n_data": model.n_data}
     names["task"] = model.task
-    this.write(snakemake.output.evaluation, {**names, **rows})
+    reasons = {tuned["tuner"]: tuned["reason"] for tuned in tuning["tuners"]}
+    record["tuners"] = [{**one, "reason": reasons[one["tuner"]]} for one in record["tuners"]]
+    this.write(snakemake.output.evaluation, {**names, **record})
+    parts.clear()

@@ -3,14 +3,11 @@
 from sgtune.workflow import job
 
 with job(snakemake) as this:
-    from pathlib import Path
-
     from sgtune.metrics import at_position
-    from sgtune.models import load_model
     from sgtune.reference.curvature import laplace_scale, laplace_sd
     from sgtune.reference.map import map_result
 
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     found = map_result(model, **this.settings["map"])
     if not found.converged:
         this.warn(

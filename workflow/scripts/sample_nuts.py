@@ -4,13 +4,11 @@ from sgtune.workflow import job
 
 with job(snakemake) as this:
     import json
-    from pathlib import Path
 
-    from sgtune.models import load_model
     from sgtune.reference.nuts import sample_nuts, write_draws
 
     settings = this.settings["reference"]
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     draws = sample_nuts(
         model,
         n_warmup=settings["n_warmup"],
@@ -21,5 +19,5 @@ with job(snakemake) as this:
         block=settings["block"],
         max_tree_depth=settings["max_tree_depth"],
     )
-    draws.posterior.attrs["provenance"] = json.dumps(this.provenance.finish())
+    draws.posterior.attrs["provenance"] = json.dumps(this.account())
     write_draws(snakemake.output.draws, draws)

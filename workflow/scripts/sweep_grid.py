@@ -3,19 +3,15 @@
 from sgtune.workflow import job
 
 with job(snakemake) as this:
-    from pathlib import Path
-
     import numpy as np
 
-    from sgtune.budget import CostTable
     from sgtune.evaluation import sweep_arms
-    from sgtune.models import load_model
     from sgtune.tuning import Settings
     from sgtune.tuning.tuners import TUNERS
 
     sampler = snakemake.wildcards.sampler
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
-    cost = CostTable.from_rows(this.read(snakemake.input.cost, snakemake.params.cost_settings)["rows"])
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    cost = this.cost_table(snakemake.input.cost, model, snakemake.params.cost_settings)
     heuristic = TUNERS["heuristic"].arms(model.n_data, sampler, Settings(**this.settings["heuristic"]))
     # A model without a reference has no such input.
     references = [this.read(path, snakemake.params.reference_settings) for path in snakemake.input.reference]

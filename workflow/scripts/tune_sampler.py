@@ -1,27 +1,27 @@
-"""Tune one sampler with one tuner."""
+"""Tune one sampler with each of its tuners."""
 
-from sgtune.workflow import job, tuning_arguments
+from sgtune.workflow import job
 
 with job(snakemake) as this:
-    from pathlib import Path
+    from sgtune.files import file_sha256
+    from sgtune.jobs import tune_sampler
+    from sgtune.parts import Parts
 
-    from sgtune.budget import CostTable
-    from sgtune.models import load_model
-    from sgtune.tuning import tune
-
-    model = load_model(snakemake.wildcards.model, Path(snakemake.input.data).parent)
-    cost = CostTable.from_rows(this.read(snakemake.input.cost, snakemake.params.cost_settings)["rows"])
-    result = tune(
+    files = snakemake.input
+    model = this.load_model(snakemake.wildcards.model, files.data)
+    parts = Parts(snakemake.params.parts, this.report)
+    records = tune_sampler(
         model,
         snakemake.wildcards.sampler,
+        this.settings,
+        cost=this.cost_table(files.cost, model, snakemake.params.cost_settings),
         seed=this.seed,
-        cost=cost,
+        parts=parts,
+        inputs={name: file_sha256(files[name]) for name in ("data", "map", "laplace", "cost")},
+        startup=this.startup,
         report=this.report,
-        **tuning_arguments(this.settings, snakemake.wildcards.tuner),
+        warn=this.warn,
     )
-    record = result.to_dict() | {"tuner": snakemake.wildcards.tuner}
-    # A user waits for the start-up too, and for compilation: both are in the total.
-    record["seconds"]["startup"] = this.seconds_since_start() - record["seconds"]["total"]
-    record["seconds"]["total"] = this.seconds_since_start()
-    this.report(f"best: {record['best']}, {record['seconds']['total']:.1f} s in all")
-    this.write(snakemake.output.tuning, record)
+    names = {"model": model.name, "sampler": snakemake.wildcards.sampler, "n_data": model.n_data}
+    this.write(snakemake.output.tuning, {**names, "tuners": records})
+    parts.clear()

@@ -1,14 +1,14 @@
 """Tables and figures of a run, from its result files.
 
 `REQUIRES` says which kinds of files an artifact is made from, `MODEL_OF` of which model (None: of all),
-`FORMS` whether it is a table or a figure; `requested` says which artifacts a run has, and `category_of` where
-a report puts them. They import nothing heavy: the workflow reads them to decide its targets and inputs.
-`TABLES` and `FIGURES` map a name to its maker, ``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``,
-and import what they need on first use; ``records`` is the dict of `records.load_records`, kind -> list of
-records.
+`FORMS` whether it is a table or a figure; `requested` says which artifacts a run has, `category_of` where a
+report puts them, and `labels_of` what it calls them. They import nothing heavy: the workflow reads them to
+decide its targets and inputs. `TABLES` and `FIGURES` map a name to its maker, ``maker(records) -> Table`` or
+``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is the dict of
+`records.load_records`, kind -> list of records.
 """
 
-from sgtune.artifacts.studies import ARTIFACTS, category_of, requested
+from sgtune.artifacts.studies import ARTIFACTS, category_of, labels_of, requested
 
 __all__ = [
     "FIGURES",
@@ -17,6 +17,7 @@ __all__ = [
     "REQUIRES",
     "TABLES",
     "category_of",
+    "labels_of",
     "make_figure",
     "make_table",
     "requested",

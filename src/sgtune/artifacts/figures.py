@@ -154,7 +154,7 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
         name = label(record["tuner"], TUNERS)
         seconds, mean, sd, finite_runs, runs = curve(record["curves"], key)
         if not np.isfinite(mean).any():
-            notes.append(f"{name}: not finite")
+            notes.append(f"{name}: {'no arm' if record['best'] is None else 'not finite'}")
             continue
         mean, sd = factor * mean, factor * sd
         if finite_runs[-1] < runs[-1]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from sgtune.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.errors import DataError
 
-__all__ = ["DASH", "DIVERGED", "Cell", "Row", "Table", "format_number", "lay_out", "mark_best"]
+__all__ = ["DASH", "DIVERGED", "NO_ARM", "Cell", "Row", "Table", "format_number", "lay_out", "mark_best"]
 
 DASH = "–"
 DIVERGED = "diverged"
+NO_ARM = f"{DASH} (no arm)"
 DIGITS = 3
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
@@ -187,6 +188,8 @@ def lay_out(
     def names(fields: Sequence[str], key: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(_named(field, value) for field, value in zip(fields, key, strict=True))
 
+    if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
+        caption += f" “{NO_ARM}”: the tuner found none, for all that it tried diverged."
     return Table(
         name=name,
         title=title,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from sgtune.artifacts import comparisons, figures, insights, ood, tables
+from sgtune.artifacts import comparisons, figures, insights, ood, tables, timings
 from sgtune.artifacts.provenance import collect, summarise
 from sgtune.artifacts.records import Records, belonging, load_records, provenances
 from sgtune.artifacts.reference import modes, reference
@@ -24,6 +24,8 @@ TABLES = {
     "xi_by_block": tables.xi_by_block,
     "ood": ood.ood,
     "modes": modes,
+    "cost": timings.cost,
+    "timings": timings.timings,
     "reference": reference,
 }
 

@@ -10,6 +10,7 @@ from sgtune.artifacts.figures import tuner_legend
 from sgtune.artifacts.labels import OOD_SETS, SAMPLERS, TUNERS, in_order, label
 from sgtune.artifacts.layout import Table, lay_out, mark_best
 from sgtune.artifacts.records import Records, need
+from sgtune.artifacts.studies import TITLES
 from sgtune.artifacts.style import INK, WIDTH, styled, tuner_style
 from sgtune.artifacts.tables import FINITE, SPREAD, evaluation_cells
 from sgtune.errors import DataError
@@ -47,7 +48,7 @@ def ood(records: Records) -> Table:
     return lay_out(
         mark_best(cell for record in found for cell in evaluation_cells(record, METRICS)),
         name="ood",
-        title="Out-of-distribution images",
+        title=TITLES["ood"],
         caption=missing or about,
         rows=("tuner", "metric"),
         columns=("sampler",),
@@ -71,12 +72,13 @@ def _densities(axis: Axes, records: list[dict], which: str) -> None:
     for record in records:
         style, found = tuner_style(record["tuner"]), _density(record, which)
         if found is None:
-            lost.append(style["label"])
+            lost.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
         else:
             axis.stairs(found[1], found[0], color=style["color"], linestyle=style["linestyle"], linewidth=1.2)
     axis.set_ylim(bottom=0)
-    text = "\n".join(f"{name}: not finite" for name in lost)
-    axis.text(0.99, 0.97, text, transform=axis.transAxes, ha="right", va="top", fontsize=7, color=INK)
+    axis.text(
+        0.99, 0.97, "\n".join(lost), transform=axis.transAxes, ha="right", va="top", fontsize=7, color=INK
+    )
 
 
 def _aurocs(axis: Axes, records: list[dict]) -> list[float]:

@@ -11,7 +11,7 @@ from sgtune.files import read_json
 
 __all__ = ["KINDS", "Records", "belonging", "finite", "load_records", "need", "provenances"]
 
-KINDS = ("tuning", "evaluation", "sweep", "estimates", "widths", "reference", "published")
+KINDS = ("data", "cost", "tuning", "evaluation", "sweep", "estimates", "widths", "reference", "published")
 Records = dict[str, list[dict]]
 
 
@@ -24,7 +24,8 @@ def _kind(path: Path) -> str:
 
 def load_records(paths: Iterable[str | Path]) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``);
-    a ``.csv`` gives one record per row, its column ``value`` a float.
+    what is of several tuners gives a record for each; a ``.csv`` gives one record per row, its column
+    ``value`` a float.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
@@ -38,7 +39,23 @@ def load_records(paths: Iterable[str | Path]) -> Records:
             except (KeyError, TypeError, ValueError) as error:
                 raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
         elif path.suffix == ".json":
-            records[_kind(path)].append(read_json(path))
+            records[_kind(path)] += _by_tuner(read_json(path))
+    return records
+
+
+def _by_tuner(held: dict) -> list[dict]:
+    """One record per tuner of what a job has made of all tuners of a sampler; tuners share the runs of an arm that
+    several of them chose. Other files are one record."""
+    if "tuners" not in held:
+        return [held]
+    common = {name: value for name, value in held.items() if name not in ("tuners", "arms")}
+    if "arms" not in held:
+        return [common | own for own in held["tuners"]]
+    records = []
+    for own in held["tuners"]:
+        arm = {} if own["arm"] is None else dict(held["arms"][own["arm"]])
+        runs = {name: arm.pop(name, []) for name in ("table", "curves")}
+        records.append(common | {"tuner": own["tuner"], "reason": own["reason"], "best": arm or None} | runs)
     return records
 
 
@@ -66,7 +83,8 @@ def finite(value: float | None) -> float | None:
 
 
 def provenances(records: Records) -> list[dict]:
-    """The provenance of every record that has one."""
-    return [
-        record["provenance"] for found in records.values() for record in found if record.get("provenance")
+    """The provenance of every file that has one: records of one file have one in common."""
+    found = [
+        record["provenance"] for of_kind in records.values() for record in of_kind if "provenance" in record
     ]
+    return list({id(provenance): provenance for provenance in found if provenance}.values())

@@ -7,6 +7,7 @@ from math import sqrt
 from sgtune.artifacts.labels import MODELS, label
 from sgtune.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.artifacts.records import Records, finite, need
+from sgtune.artifacts.studies import TITLES
 from sgtune.errors import DataError
 from sgtune.reference.convergence import R_HAT_TRUSTED
 
@@ -49,7 +50,7 @@ def modes(records: Records) -> Table:
     return lay_out(
         cells,
         name="modes",
-        title="The modes",
+        title=TITLES["modes"],
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
         "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the optimisers (Adam on "
@@ -83,7 +84,7 @@ def reference(records: Records) -> Table:
     return lay_out(
         cells,
         name="reference",
-        title="How well the reference is sampled",
+        title=TITLES["reference"],
         caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
         f"and bulk effective sample size. R-hat far above {R_HAT_TRUSTED} or an effective sample size below some "
         f"hundreds: ξ(σ̂) is against a truth known as badly as that. {' '.join(said)}",

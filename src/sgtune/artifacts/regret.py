@@ -4,10 +4,10 @@
 
 from math import isclose
 
-from sgtune.artifacts.layout import DASH, DIVERGED, Cell, Table, lay_out, mark_best
+from sgtune.artifacts.layout import DIVERGED, Cell, Table, lay_out, mark_best
 from sgtune.artifacts.records import Records, finite, need
-from sgtune.artifacts.studies import STUDIES
-from sgtune.artifacts.tables import SOURCES, identity
+from sgtune.artifacts.studies import STUDIES, TITLES
+from sgtune.artifacts.tables import SOURCES, identity, missing_of
 
 __all__ = ["regret", "regret_cells"]
 
@@ -40,7 +40,7 @@ def _smallest(rows: list[dict], key: str) -> float | None:
 
 
 def _chosen_row(record: dict, rows: list[dict]) -> dict | None:
-    same = [row for row in rows if _same_arm(row, record["best"])]
+    same = [row for row in rows if record["best"] is not None and _same_arm(row, record["best"])]
     if record["tuner"] == "heuristic":
         same = same or [row for row in rows if row["is_heuristic"]]
     return same[0] if same else None
@@ -67,7 +67,7 @@ def regret_cells(records: Records, artifact: str = "regret") -> list[Cell]:
                 metric: None if value is None else factor * value,
             }
             lost = row is not None and value is None and smallest is not None
-            missing = DIVERGED if lost else DASH
+            missing = DIVERGED if lost else missing_of(record)
             chosen += [
                 Cell(**identity(record), metric=name, value=number, missing=missing)
                 for name, number in values.items()
@@ -86,7 +86,7 @@ def regret(records: Records) -> Table:
     return lay_out(
         regret_cells(records),
         name="regret",
-        title="Regret of the tuners",
+        title=TITLES["regret"],
         caption="Regret: relative error ξ(σ̂) of the arm a tuner chose over the smallest ξ(σ̂) in the grid, both from "
         "the same sweep of equally long runs of every arm; for a model without ground truth, the same of its ECE and "
         "of its log-loss on the test set. 1 is the best a tuner can do; the heuristic, whose step size is off the "

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from sgtune.artifacts.labels import MODELS, label
+from sgtune.artifacts.labels import METRICS, MODELS, label
 
-__all__ = ["ARTIFACTS", "STUDIES", "Artifact", "Study", "category_of", "requested"]
+__all__ = ["ARTIFACTS", "STUDIES", "TITLES", "Artifact", "Study", "category_of", "labels_of", "requested"]
 
 XI = "relative_sd_error_x100"
 
@@ -101,6 +101,10 @@ ARTIFACTS = {
     "ood": Artifact("table", ("evaluation",), "bnn"),
     "modes": Artifact("table", ("reference",)),
     "reference": Artifact("table", ("reference",), needs_reference=True),
+    "cost": Artifact("table", ("cost",)),
+    "timings": Artifact(
+        "table", ("reference", "cost", "tuning", "evaluation", "sweep", "estimates", "widths")
+    ),
     "figure1": Artifact("figure", ("estimates",)),
     "figure2": Artifact("figure", ("estimates",)),
     "widths": Artifact("figure", ("widths",), needs_reference=True),
@@ -112,6 +116,38 @@ for _model, _study in STUDIES.items():
     ARTIFACTS[_study.long[0]] = Artifact("table", ("evaluation",), _model)
     ARTIFACTS[_study.choices] = Artifact("table", ("tuning",), _model)
     ARTIFACTS |= {_figure: Artifact("figure", ("evaluation",), _model) for _figure in _study.curves}
+
+
+TITLES = {
+    "table4": "Table 4. What each tuner tunes",
+    "tuning_time": "What tuning costs",
+    "regret": "Regret of the tuners",
+    "published_comparison": "Beside the published numbers",
+    "xi_by_block": "Relative error of the standard deviations, by block of the parameters",
+    "ood": "Out-of-distribution images",
+    "modes": "The modes",
+    "reference": "How well the reference is sampled",
+    "cost": "What a step costs",
+    "timings": "What the run takes",
+    "figure1": "Figure 1. Discrepancies against the step size",
+    "figure2": "Figure 2. Discrepancies against the batch size",
+    "widths": "What the discrepancies can see: draws that are too narrow or too wide",
+    "regret_dots": "Regret of the tuners, by sampler",
+    "ood_entropy": "Entropy on out-of-distribution images",
+}
+"""What a reader calls each artifact."""
+
+for _model, _study in STUDIES.items():
+    for _name, _what in {
+        _study.short[0]: "accuracy of the tuned samplers",
+        _study.long[0]: "tuners compared",
+        _study.choices: "hyperparameters chosen",
+    }.items():
+        TITLES[_name] = f"Table {_name.removeprefix('table')}. {label(_model, MODELS)}: {_what}"
+    for _figure, _metric in _study.curves.items():
+        _number, _, _scaled = _figure.removeprefix("figure").partition("_")
+        _which = f"Figure {_number}" + (", scaled" if _scaled else "")
+        TITLES[_figure] = f"{_which}. {label(_model, MODELS)}: {METRICS[_metric].label} against run time"
 
 
 def requested(studied: Iterable[tuple[str, str, str]], referenced: Collection[str]) -> list[str]:
@@ -132,5 +168,14 @@ def requested(studied: Iterable[tuple[str, str, str]], referenced: Collection[st
 
 def category_of(wildcards: object) -> str:
     """Where a report lists the artifact of a job's wildcards: under its model, or under all of them."""
-    model = ARTIFACTS[getattr(wildcards, "table", None) or wildcards.figure].model
+    model = ARTIFACTS[_artifact_of(wildcards)].model
     return "All models" if model is None else label(model, MODELS)
+
+
+def labels_of(wildcards: object) -> dict[str, str]:
+    """What a report calls the artifact of a job's wildcards."""
+    return {"artifact": TITLES[_artifact_of(wildcards)]}
+
+
+def _artifact_of(wildcards: object) -> str:
+    return getattr(wildcards, "table", None) or wildcards.figure

@@ -7,10 +7,11 @@ from dataclasses import replace
 from math import log10
 from statistics import fmean, stdev
 
-from sgtune.artifacts.labels import METRICS, MODELS, label
-from sgtune.artifacts.layout import DASH, DIVERGED, Cell, Table, lay_out, mark_best
+from sgtune.artifacts.labels import METRICS
+from sgtune.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell, Table, lay_out, mark_best
 from sgtune.artifacts.records import Records, finite, need
-from sgtune.artifacts.studies import STUDIES
+from sgtune.artifacts.studies import STUDIES, TITLES
+from sgtune.settings import LEAPFROG_SAMPLERS
 
 __all__ = [
     "FINITE",
@@ -19,6 +20,7 @@ __all__ = [
     "choices_table",
     "evaluation_cells",
     "identity",
+    "missing_of",
     "long_table",
     "short_table",
     "table4",
@@ -51,6 +53,11 @@ def identity(record: dict) -> dict:
     return {key: record[key] for key in ("model", "sampler", "tuner")}
 
 
+def missing_of(record: dict) -> str:
+    """What stands in a tuner's cell that has no number: that it found no arm, or a dash."""
+    return NO_ARM if record["best"] is None else DASH
+
+
 def _entry(row: dict, key: str) -> float | None:
     entry = row
     for part in key.split("."):
@@ -73,7 +80,7 @@ def _mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
         sd=stdev(kept) if len(kept) > 1 else None,
         finite=len(kept),
         replicates=len(values),
-        missing=DIVERGED if any(lost) else DASH,
+        missing=DIVERGED if any(lost) else missing_of(record),
     )
 
 
@@ -88,6 +95,10 @@ def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
 def choice_cells(record: dict) -> list[Cell]:
     """The hyperparameters a tuner chose: log10 of the step size, batch size in % of N, any leapfrog steps."""
     best, n_data = record["best"], record["n_data"]
+    if best is None:
+        names = ["log10_step_size", "batch_percent"]
+        names += ["n_leapfrog"] if record["sampler"] in LEAPFROG_SAMPLERS else []
+        return [Cell(**identity(record), metric=name, missing=NO_ARM) for name in names]
     values = {
         "log10_step_size": log10(best["step_size"]),
         "batch_percent": 100 * best["batch_size"] / n_data,
@@ -98,10 +109,6 @@ def choice_cells(record: dict) -> list[Cell]:
         for metric, value in values.items()
         if value is not None
     ]
-
-
-def _title(name: str, model: str, what: str) -> str:
-    return f"Table {name.removeprefix('table')}. {label(model, MODELS)}: {what}"
 
 
 def _meanings(metrics: Iterable[str]) -> str:
@@ -117,7 +124,7 @@ def short_table(records: Records, *, model: str) -> Table:
     return lay_out(
         mark_best(cells),
         name=name,
-        title=_title(name, model, "accuracy of the tuned samplers"),
+        title=TITLES[name],
         caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a sampler and metric, tuners that the paper does "
         f"not have included. {FINITE}",
         rows=("tuner", "metric"),
@@ -134,7 +141,7 @@ def long_table(records: Records, *, model: str) -> Table:
     return lay_out(
         mark_best(cells),
         name=name,
-        title=_title(name, model, "tuners compared"),
+        title=TITLES[name],
         caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a row; the number of samples, which is no merit by "
         f"itself, is not marked. {FINITE}",
         rows=("sampler", "metric"),
@@ -149,7 +156,7 @@ def choices_table(records: Records, *, model: str) -> Table:
     return lay_out(
         cells,
         name=name,
-        title=_title(name, model, "hyperparameters chosen"),
+        title=TITLES[name],
         caption="Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
         "size τ in % of the training data, and leapfrog steps L.",
         rows=("sampler", "metric"),
@@ -173,7 +180,7 @@ def table4(records: Records) -> Table:
     return lay_out(
         cells,
         name="table4",
-        title="Table 4. What each tuner tunes",
+        title=TITLES["table4"],
         caption="Hyperparameters of which a tuner compared several values (h step size, n batch size, L "
         "leapfrog steps) and, in brackets, the number of its arms. “fixed”: it compares nothing; the "
         "paper lists the heuristic, which sets h = 1/N, as tuning h. A dash: not run.",
@@ -200,7 +207,7 @@ def xi_by_block(records: Records) -> Table:
     return lay_out(
         mark_best(cells),
         name="xi_by_block",
-        title="Relative error of the standard deviations, by block of the parameters",
+        title=TITLES["xi_by_block"],
         caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
         f"their precisions Λ, against NUTS; {SPREAD}. The blocks differ in size by orders of magnitude, so that "
         f"of all parameters is mostly that of the largest. Bold: best of a sampler and block. {FINITE}",
