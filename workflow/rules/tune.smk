@@ -4,7 +4,7 @@
 rule calibrate_cost:
     """Seconds per step of every sampler, batch size and leapfrog number of the grids."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
     output:
@@ -25,7 +25,7 @@ rule calibrate_cost:
 rule tune_sampler:
     """Step size, batch size and leapfrog number, chosen by one tuner for one sampler."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         cost=rules.calibrate_cost.output.cost,
