@@ -9,5 +9,5 @@ from sgtune.data import logistic
 def logistic_data_dir(tmp_path_factory):
     """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
     folder = tmp_path_factory.mktemp("data")
-    logistic.write(folder / "logistic.npz", logistic.simulate())
+    logistic.write(folder / "logistic.json", logistic.simulate())
     return folder

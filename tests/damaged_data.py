@@ -6,28 +6,20 @@ import numpy as np
 import pytest
 
 from sgtune.data.downloads import download
-from sgtune.data.store import write_arrays
 from sgtune.errors import DataError
 
 
-def refuses(words, function, *arguments, name=""):
+def refuses(words, function, *arguments, name="", **named):
     """The error is one line that holds ``words`` and names the file."""
     with pytest.raises(DataError, match=words) as caught:
-        function(*arguments)
+        function(*arguments, **named)
     assert "\n" not in str(caught.value)
     assert (name or str(arguments[0])) in str(caught.value)
 
 
-def changed(path, name, change):
-    """The file with array ``name`` put through ``change`` (dropped if None), under a sidecar that agrees with it."""
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    array = arrays.pop(name)
-    write_arrays(path, arrays if change is None else {**arrays, name: change(array)}, {})
-
-
 def put(index, value):
     def change(array):
+        array = np.array(array)
         array[index] = value
         return array
 

@@ -11,6 +11,7 @@ from sgtune.reference import nuts
 
 __all__ = [
     "DIMENSION",
+    "gaussian_log_likelihood",
     "gaussian_model",
     "model_of",
     "newton",

@@ -26,7 +26,7 @@ def data_dir(tmp_path_factory):
     """The paper's data set, but small."""
     folder = tmp_path_factory.mktemp("small")
     arrays = logistic_data.simulate(n_rows=N_TRAIN + 500, n_train=N_TRAIN, dimension=DIMENSION)
-    logistic_data.write(folder / "logistic.npz", arrays)
+    logistic_data.write(folder / "logistic.json", arrays)
     return folder
 
 
@@ -248,7 +248,7 @@ def test_bad_models_get_one_line(tmp_path):
     check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: bnn, logistic, pmf")
     with pytest.raises(DataError) as caught:
         sgtune.load_model("logistic", data_dir=tmp_path)
-    check_line(caught.value, str(tmp_path), "logistic.npz", "missing")
+    check_line(caught.value, str(tmp_path), "logistic.json", "missing")
 
 
 def test_bad_costs_get_one_line():

@@ -132,8 +132,8 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
         *(("make_table", None), ("make_figure", None), ("describe_run", None), ("all", None)),
     }
     assert jobs["evaluate_sampler", "bnn"] == 6 * 4 + 2
-    assert {"bnn.ood.npz", "table3.html", "ood.html", "figure5.svg", "ood_entropy.svg"} <= names
-    assert not {"bnn.npz", "table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
+    assert {"bnn.ood.json", "table3.html", "ood.html", "figure5.svg", "ood_entropy.svg"} <= names
+    assert not {"bnn.json", "table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
 
 
 def test_the_limit_holds_whatever_resources_the_caller_gives():

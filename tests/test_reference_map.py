@@ -1,12 +1,22 @@
 """The mode, against Newton's in float64 and exact Gaussians, and where it is kept."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from predictive_models import small_network, small_pmf
-from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
+from reference_models import (
+    DIMENSION,
+    gaussian_log_likelihood,
+    gaussian_model,
+    model_of,
+    newton,
+    simulated_arrays,
+    standard_normal,
+)
 
 from sgtune.errors import InputError
 from sgtune.models import define_model, logistic
@@ -156,12 +166,13 @@ def test_a_mode_that_was_not_reached_is_said_so(caplog):
     assert result.steps == 2
 
 
-def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog):
+@pytest.mark.parametrize("field", ["converged", "first_rows"])
+def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog, field):
     model, exact, _ = gaussian_model(data_dir=tmp_path)
     path = tmp_path / "gaussian.map.npz"
     map_position(model)
     with np.load(path) as kept:
-        former = {name: kept[name] for name in kept.files if name != "converged"}
+        former = {name: kept[name] for name in kept.files if name != field}
     np.savez(path, **former)
     again = map_result(gaussian_model(data_dir=tmp_path)[0])
     np.testing.assert_allclose(ravel_pytree(again.position)[0], exact, atol=1e-4)
@@ -169,6 +180,45 @@ def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog):
     assert "another version" in caplog.text
     with np.load(path) as kept:
         assert kept["converged"]
+        assert field in kept.files
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        {"log_prior": lambda position: 1.05 * standard_normal(position)},
+        {"log_likelihood": lambda position, batch: 1.05 * gaussian_log_likelihood(position, batch)},
+        {"log_likelihood": lambda position, batch: gaussian_log_likelihood(position, batch) - 1e-4},
+    ],
+)
+def test_a_kept_map_of_another_posterior_is_found_anew(tmp_path, caplog, functions):
+    model, _, _ = gaussian_model(n_rows=1000, data_dir=tmp_path)
+    map_position(model)
+    other = replace(model, cache={}, **functions)
+    found = map_result(other)
+    assert "kept one is of another log posterior, found anew" in caplog.text
+    expected = find_map(replace(other, data_dir=None)).negative_log_posterior
+    assert found.negative_log_posterior == pytest.approx(expected)
+
+
+def test_a_kept_map_is_checked_on_a_few_rows_alone(tmp_path, monkeypatch):
+    seen = []
+
+    def log_likelihood(position, batch):
+        seen.append(len(batch["targets"]))
+        return gaussian_log_likelihood(position, batch)
+
+    def find_nothing(*arguments, **budget):
+        raise AssertionError("the kept MAP was not taken")
+
+    for n_rows in (40, 1000):
+        model, _, _ = gaussian_model(n_rows=n_rows, data_dir=tmp_path)
+        first = map_result(model)
+        with monkeypatch.context() as patch:
+            patch.setattr("sgtune.reference.map.find_map", find_nothing)
+            again = map_result(replace(model, cache={}, log_likelihood=log_likelihood))
+        assert again._replace(position=None) == first._replace(position=None)
+    assert set(seen) == {40, 256}
 
 
 @pytest.mark.parametrize(

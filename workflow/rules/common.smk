@@ -85,7 +85,7 @@ def reference_of(wildcards):
 
 def ood_of(wildcards):
     """The out-of-distribution inputs, for models that have such inputs."""
-    return [f"{RUN}/data/{wildcards.model}.ood.npz"] if FACTS[wildcards.model].out_of_distribution else []
+    return [f"{RUN}/data/{wildcards.model}.ood.json"] if FACTS[wildcards.model].out_of_distribution else []
 
 
 def chains_of(wildcards):

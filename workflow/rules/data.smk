@@ -1,5 +1,6 @@
 """Where data come from."""
 
+from sgtune.data import logistic, mnist, movielens, ood
 from sgtune.data.downloads import MNIST, MOVIELENS
 
 DOWNLOADS = "results/downloads"
@@ -21,7 +22,7 @@ localrules:
 rule simulate_logistic:
     """The paper's own simulated data set (App. B.1)."""
     output:
-        data=f"{RUN}/data/logistic.npz",
+        data=[f"{RUN}/data/logistic/{name}.npy" for name in logistic.NAMES],
         facts=f"{RUN}/data/logistic.json",
     log:
         f"{LOGS}/simulate_logistic.log",
@@ -97,7 +98,7 @@ rule prepare_movielens:
     input:
         [] if SIMULATED["pmf"] else f"{DOWNLOADS}/movielens-100k/u.data",
     output:
-        data=f"{RUN}/data/pmf.npz",
+        data=[f"{RUN}/data/pmf/{name}.npy" for name in movielens.NAMES],
         facts=f"{RUN}/data/pmf.json",
     log:
         f"{LOGS}/prepare_movielens.log",
@@ -116,7 +117,7 @@ rule prepare_mnist:
     input:
         [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in MNIST.sha256],
     output:
-        data=f"{RUN}/data/bnn.npz",
+        data=[f"{RUN}/data/bnn/{name}.npy" for name in mnist.NAMES],
         facts=f"{RUN}/data/bnn.json",
     log:
         f"{LOGS}/prepare_mnist.log",
@@ -135,7 +136,7 @@ rule prepare_ood:
     input:
         [] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
     output:
-        data=f"{RUN}/data/bnn.ood.npz",
+        data=[f"{RUN}/data/bnn.ood/{name}.npy" for name in ood.NAMES],
         facts=f"{RUN}/data/bnn.ood.json",
     log:
         f"{LOGS}/prepare_ood.log",

@@ -5,7 +5,7 @@ rule evaluate_sampler:
     """What the tuners chose for a sampler, each distinct arm for the whole budget: by the wall clock, alone on the machine,
     or for the steps that a given cost table buys."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         ood=ood_of,
@@ -33,7 +33,7 @@ rule evaluate_sampler:
 rule sweep_grid:
     """How good every arm of a sampler's grid is after the same seconds, turned into steps: what a tuner could have had."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         reference=reference_of,
@@ -57,7 +57,7 @@ rule sweep_grid:
 rule estimate_discrepancies:
     """KSD and FSSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         cost=cost_of,
@@ -79,7 +79,7 @@ rule estimate_discrepancies:
 rule measure_widths:
     """What each discrepancy says of exact draws drawn in or out about their mean."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         draws=f"{RUN}/reference/{{model}}/nuts.nc",

@@ -4,7 +4,7 @@
 rule find_map:
     """The maximum a posteriori position and the curvature there, kept beside the data."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
     output:
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
@@ -24,7 +24,7 @@ rule find_map:
 rule sample_nuts:
     """One chain of NUTS from the MAP, in checkpointed blocks: a killed job goes on where it was."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
     output:

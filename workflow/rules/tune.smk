@@ -4,7 +4,7 @@
 rule calibrate_cost:
     """Seconds per step of every sampler, batch size and leapfrog number of the grids."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         table=table_of,
@@ -42,7 +42,7 @@ rule collect_costs:
 rule tune_sampler:
     """Step size, batch size and leapfrog number of one sampler, chosen by each of its tuners."""
     input:
-        data=f"{RUN}/data/{{model}}.npz",
+        data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         cost=cost_of,

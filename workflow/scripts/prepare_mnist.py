@@ -16,4 +16,4 @@ with job(snakemake) as this:
         arrays, made_by = mnist.read_set(folder), "MNIST"
     else:
         arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
-    mnist.write(snakemake.output.data, arrays, made_by=made_by)
+    mnist.write(snakemake.output.facts, arrays, made_by=made_by)

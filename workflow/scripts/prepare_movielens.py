@@ -16,4 +16,4 @@ with job(snakemake) as this:
         ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
     else:
         ratings, made_by = movielens.simulate(n_simulated), "sgtune.data.movielens.simulate"
-    movielens.write(snakemake.output.data, ratings, made_by=made_by)
+    movielens.write(snakemake.output.facts, ratings, made_by=made_by)

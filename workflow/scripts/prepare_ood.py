@@ -1,4 +1,4 @@
-"""Put the out-of-distribution images into one file, or the reason why there are none, or simulate some."""
+"""Put the out-of-distribution images together, or say why there are none, or simulate some."""
 
 from sgtune.workflow import job
 
@@ -12,4 +12,4 @@ with job(snakemake) as this:
         images, made_by = ood.read_set(Path(snakemake.input[0]).parent), "the rule download_ood"
     else:
         images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.data.mnist.simulate"
-    ood.write(snakemake.output.data, images, made_by=made_by)
+    ood.write(snakemake.output.facts, images, made_by=made_by)

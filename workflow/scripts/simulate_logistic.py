@@ -6,4 +6,4 @@ with job(snakemake) as this:
     from sgtune.data import logistic
 
     settings = this.settings["data"]["logistic"]
-    logistic.write(snakemake.output.data, logistic.simulate(**settings), seed=settings["seed"])
+    logistic.write(snakemake.output.facts, logistic.simulate(**settings), seed=settings["seed"])

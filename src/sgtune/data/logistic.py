@@ -4,14 +4,21 @@ from pathlib import Path
 
 import numpy as np
 
-from sgtune.data.store import check_array, check_range, read_arrays, write_arrays
+from sgtune.data.store import check_range, read_arrays, write_arrays
 from sgtune.errors import DataError, check_integer
 
 __all__ = ["load", "simulate", "write"]
 
 CORRELATION = 0.4
 PRIOR_VARIANCE = 10.0
-NAMES = ("train_inputs", "train_targets", "test_inputs", "test_targets", "true_position")
+ARRAYS = {
+    "true_position": (np.float32, ("D",)),
+    "train_inputs": (np.float32, ("n_train", "D")),
+    "train_targets": (np.uint8, ("n_train",)),
+    "test_inputs": (np.float32, ("n_test", "D")),
+    "test_targets": (np.uint8, ("n_test",)),
+}
+NAMES = tuple(ARRAYS)
 
 
 def simulate(
@@ -57,13 +64,26 @@ def simulate(
     }
 
 
-def write(path_npz: str | Path, arrays: dict[str, np.ndarray], *, seed: int = 42) -> None:
-    """``arrays`` of `simulate` as ``path_npz``, and beside it a ``.json``: its SHA-256, how it was made."""
+def write(path_json: str | Path, arrays: dict[str, np.ndarray], *, seed: int = 42) -> None:
+    """``arrays`` of `simulate` as ``path_json`` and the files beside it, for `load`.
+
+    Raises:
+        DataError: an array has another dtype or shape, or holds values that are not finite, or targets that are not
+            0 and 1.
+    """
     import jax
 
+    path = Path(path_json)
+    for name in NAMES:
+        if name.endswith("targets"):
+            check_range(path, name, arrays[name], 0, 1)
+        elif not np.isfinite(arrays[name]).all():
+            raise DataError(f"{path}: {name} holds values that are not finite; expected finite numbers only")
+    # The rows are independent draws: in random order already.
     write_arrays(
-        path_npz,
-        {name: arrays[name] for name in NAMES},
+        path,
+        arrays,
+        ARRAYS,
         {
             "made_by": "sgtune.data.logistic.simulate",
             "seed": seed,
@@ -72,26 +92,15 @@ def write(path_npz: str | Path, arrays: dict[str, np.ndarray], *, seed: int = 42
             "dimension": len(arrays["true_position"]),
             "versions": {"jax": jax.__version__, "numpy": np.__version__},
         },
+        training=("train_inputs", "train_targets"),
     )
 
 
-def load(data_dir: str | Path) -> dict[str, np.ndarray]:
-    """The arrays of ``data_dir/logistic.npz``, as `simulate` gives them.
+def load(data_dir: str | Path) -> dict:
+    """The arrays of ``data_dir/logistic``, as `simulate` gives them, mapped into memory; and their ``checksum``.
 
     Raises:
-        DataError: the file or its ``.json`` is missing, truncated, not what was written, or holds other
-            arrays, other shapes, values that are not finite, or targets that are not 0 and 1.
+        DataError: ``logistic.json`` or a file that it names is missing, truncated, or of another dtype or shape.
     """
-    path = Path(data_dir) / "logistic.npz"
-    arrays = read_arrays(path, NAMES, made_by="sgtune.data.logistic.write")
-    dimension = arrays["true_position"].size
-    n_train, n_test = arrays["train_targets"].size or "n", arrays["test_targets"].size or "n"
-    shapes = ((n_train, dimension), (n_train,), (n_test, dimension), (n_test,), (dimension or "D",))
-    for name, shape in zip(NAMES, shapes, strict=True):
-        targets = name.endswith("targets")
-        check_array(path, name, arrays[name], np.uint8 if targets else np.float32, shape)
-        if targets:
-            check_range(path, name, arrays[name], 0, 1)
-        elif not np.isfinite(arrays[name]).all():
-            raise DataError(f"{path}: {name} holds values that are not finite; expected finite numbers only")
-    return arrays
+    arrays, facts = read_arrays(Path(data_dir) / "logistic.json", ARRAYS, "the rule simulate_logistic")
+    return {**arrays, "checksum": facts["checksum"]}

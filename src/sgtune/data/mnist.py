@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from sgtune.data.idx import read_idx
-from sgtune.data.store import check_array, check_range, read_arrays, write_arrays
+from sgtune.data.store import check_range, read_arrays, write_arrays
 from sgtune.errors import DataError, check_integer
 
 __all__ = ["N_PIXELS", "SIDE", "load", "read_images", "read_labels", "read_set", "simulate", "write"]
@@ -13,7 +13,13 @@ __all__ = ["N_PIXELS", "SIDE", "load", "read_images", "read_labels", "read_set",
 SIDE = 28
 N_PIXELS = SIDE**2
 N_CLASSES = 10
-NAMES = ("train_images", "train_labels", "test_images", "test_labels")
+ARRAYS = {
+    "train_images": (np.uint8, ("n_train", N_PIXELS)),
+    "train_labels": (np.uint8, ("n_train",)),
+    "test_images": (np.uint8, ("n_test", N_PIXELS)),
+    "test_labels": (np.uint8, ("n_test",)),
+}
+NAMES = tuple(ARRAYS)
 
 
 def read_images(path: str | Path) -> np.ndarray:
@@ -48,7 +54,7 @@ def _times(shape: tuple[int, ...]) -> str:
 
 
 def read_set(folder: Path) -> dict[str, np.ndarray]:
-    """What `load` returns, from MNIST's four files in ``folder``.
+    """The arrays of MNIST's four files in ``folder``, as `load` returns them but in the files' order.
 
     Raises:
         DataError: a file is missing or damaged, or has more labels or fewer than there are images beside it.
@@ -66,7 +72,7 @@ def read_set(folder: Path) -> dict[str, np.ndarray]:
 
 
 def simulate(n_images: int, seed: int = 0) -> dict:
-    """What `load` returns, of ``n_images`` simulated training images, and a fifth as many for testing.
+    """What `read_set` returns, of ``n_images`` simulated training images, and a fifth as many for testing.
 
     A digit's place on a circle is where its blob of light lies, give or take a pixel. Beside them under ``ood``,
     what `sgtune.data.ood.load` returns: as many images as for testing, of bars.
@@ -99,35 +105,38 @@ def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return noisy.astype(np.uint8).reshape(-1, N_PIXELS)
 
 
-def write(path_npz: str | Path, arrays: dict, *, made_by: str) -> None:
-    """What `read_set` or `simulate` gives, as ``path_npz`` for `load`: the digits alone."""
+def write(path_json: str | Path, arrays: dict, *, made_by: str) -> None:
+    """What `read_set` or `simulate` gives, as ``path_json`` and the files beside it: the digits alone, for `load`.
+
+    Raises:
+        DataError: an array has another dtype or shape, or labels are outside 0 to 9.
+    """
+    path = Path(path_json)
+    for name in ("train_labels", "test_labels"):
+        check_range(path, name, arrays[name], 0, N_CLASSES - 1)
     write_arrays(
-        path_npz,
-        {name: arrays[name] for name in NAMES},
+        path,
+        arrays,
+        ARRAYS,
         {
             "made_by": made_by,
             "n_train": len(arrays["train_labels"]),
             "n_test": len(arrays["test_labels"]),
         },
+        training=("train_images", "train_labels"),
+        shuffle=True,
     )
 
 
-def load(data_dir: str | Path) -> dict[str, np.ndarray]:
-    """The images of ``data_dir/bnn.npz``.
+def load(data_dir: str | Path) -> dict:
+    """The images of ``data_dir/bnn``, mapped into memory.
 
     Returns:
         ``train_images`` and ``test_images``, (n, 784) uint8 of 0 to 255; ``train_labels`` and ``test_labels``,
-        (n,) uint8 of 0 to 9.
+        (n,) uint8 of 0 to 9; those for training in random order. ``checksum``: of these.
 
     Raises:
-        DataError: the file or its ``.json`` is missing, truncated, not what was written, or holds other arrays,
-            images of another size, or labels outside 0 to 9.
+        DataError: ``bnn.json`` or a file that it names is missing, truncated, or of another dtype or shape.
     """
-    path = Path(data_dir) / "bnn.npz"
-    arrays = read_arrays(path, NAMES, made_by="the rule prepare_mnist")
-    for part in ("train", "test"):
-        images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
-        check_array(path, f"{part}_images", images, np.uint8, ("n", N_PIXELS))
-        check_array(path, f"{part}_labels", labels, np.uint8, (len(images),))
-        check_range(path, f"{part}_labels", labels, 0, N_CLASSES - 1)
-    return arrays
+    arrays, facts = read_arrays(Path(data_dir) / "bnn.json", ARRAYS, "the rule prepare_mnist")
+    return {**arrays, "checksum": facts["checksum"]}

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sgtune.data.store import check_array, check_range, read_arrays, write_arrays
+from sgtune.data.store import check_range, read_arrays, write_arrays
 from sgtune.errors import DataError, check_integer
 
 __all__ = ["load", "read_ratings", "simulate", "split_u1", "write"]
 
 N_USERS, N_ITEMS = 943, 1682
 LOWEST, HIGHEST = 1, 5
-NAMES = ("train", "test", "n_users", "n_items")
+ARRAYS = {"train": (np.int32, ("n_train", 3)), "test": (np.int32, ("n_test", 3))}
+NAMES = tuple(ARRAYS)
 
 
 def read_ratings(path: str | Path) -> np.ndarray:
@@ -82,16 +83,25 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
     return np.column_stack((user + 1, item + 1, rating, first_second + np.arange(n_ratings)))
 
 
-def write(path_npz: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
-    """Split u1 of ``ratings``, the rows of `read_ratings` or `simulate`, as ``path_npz`` for `load`."""
+def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
+    """Split u1 of ``ratings``, the rows of `read_ratings` or `simulate`, as ``path_json`` and the files beside it.
+
+    Raises:
+        DataError: a part holds no ratings, or a user, item or rating is out of range.
+    """
+    path = Path(path_json)
+    n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
+    ranges = (("user", 1, n_users), ("item", 1, n_items), ("rating", LOWEST, HIGHEST))
+    for column, (what, lowest, highest) in enumerate(ranges):
+        check_range(path, what, ratings[:, column], lowest, highest)
     train, test = (
         np.column_stack((part[:, 0] - 1, part[:, 1] - 1, part[:, 2])).astype(np.int32)
         for part in split_u1(ratings)
     )
-    n_users, n_items = ratings[:, 0].max(), ratings[:, 1].max()
     write_arrays(
-        path_npz,
-        {"train": train, "test": test, "n_users": np.int32(n_users), "n_items": np.int32(n_items)},
+        path,
+        {"train": train, "test": test},
+        ARRAYS,
         {
             "made_by": made_by,
             "n_train": len(train),
@@ -99,28 +109,21 @@ def write(path_npz: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
             "n_users": n_users,
             "n_items": n_items,
         },
+        training=("train",),
+        shuffle=True,
     )
 
 
 def load(data_dir: str | Path) -> dict:
-    """The ratings of ``data_dir/pmf.npz``.
+    """The ratings of ``data_dir/pmf``, mapped into memory.
 
     Returns:
-        ``train`` and ``test``, (n, 3) int32 rows of user, item and rating, users and items counted from 0;
-        ``n_users`` and ``n_items``, int.
+        ``train``, in random order, and ``test``, (n, 3) int32 rows of user, item and rating, users and items counted
+        from 0; ``n_users`` and ``n_items``, int; ``checksum`` of ``train``.
 
     Raises:
-        DataError: the file or its ``.json`` is missing, truncated, not what was written, or holds other arrays,
-            other shapes, or users, items or ratings out of range.
+        DataError: ``pmf.json`` or a file that it names is missing, truncated, or of another dtype or shape.
     """
-    path = Path(data_dir) / "pmf.npz"
-    arrays = read_arrays(path, NAMES, made_by="the rule prepare_movielens")
-    for name in ("n_users", "n_items"):
-        check_array(path, name, arrays[name], np.int32, ())
-    n_users, n_items = int(arrays["n_users"]), int(arrays["n_items"])
-    for name in ("train", "test"):
-        check_array(path, name, arrays[name], np.int32, ("n", 3))
-        ranges = (("user", 0, n_users - 1), ("item", 0, n_items - 1), ("rating", LOWEST, HIGHEST))
-        for column, (what, lowest, highest) in enumerate(ranges):
-            check_range(path, f"{name}, {what},", arrays[name][:, column], lowest, highest)
-    return {"train": arrays["train"], "test": arrays["test"], "n_users": n_users, "n_items": n_items}
+    path, made_by = Path(data_dir) / "pmf.json", "the rule prepare_movielens"
+    arrays, facts = read_arrays(path, ARRAYS, made_by, n_users=int, n_items=int)
+    return {**arrays, **{name: facts[name] for name in ("n_users", "n_items", "checksum")}}

@@ -6,13 +6,13 @@ import numpy as np
 
 from sgtune.data.idx import idx_bytes
 from sgtune.data.mnist import N_PIXELS, SIDE, read_images
-from sgtune.data.store import check_array, check_files, read_arrays, write_arrays
+from sgtune.data.store import check_files, read_arrays, read_facts, write_arrays
 from sgtune.errors import DataError
 from sgtune.files import read_json
 
 __all__ = ["NO_IMAGES", "load", "read_set", "write"]
 
-NAMES = ("images", "name", "missing")
+NAMES = ("images",)
 
 NO_IMAGES = idx_bytes(np.zeros((0, SIDE, SIDE), np.uint8))
 """The idx file that stands in for images that no source has."""
@@ -32,30 +32,33 @@ def read_set(folder: Path) -> dict:
     return {"name": source["name"], "inputs": inputs, "missing": source["missing"]}
 
 
-def write(path_npz: str | Path, ood: dict, *, made_by: str) -> None:
-    """What `read_set` or `sgtune.data.mnist.simulate` gives, as ``path_npz`` for `load`."""
+def _arrays(missing: str | None) -> dict:
+    return {"images": (np.uint8, (0 if missing else "m", N_PIXELS))}
+
+
+def write(path_json: str | Path, ood: dict, *, made_by: str) -> None:
+    """What `read_set` or `sgtune.data.mnist.simulate` gives, as ``path_json`` and the file beside it, for `load`.
+
+    Raises:
+        DataError: the images have another dtype or shape.
+    """
     images = np.zeros((0, N_PIXELS), np.uint8) if ood["inputs"] is None else ood["inputs"]
-    write_arrays(
-        path_npz,
-        {"images": images, "name": np.array(ood["name"]), "missing": np.array(ood["missing"] or "")},
-        {"made_by": made_by, "name": ood["name"], "n": len(images), "missing": ood["missing"]},
-    )
+    facts = {"made_by": made_by, "name": ood["name"], "n": len(images), "missing": ood["missing"]}
+    write_arrays(path_json, {"images": images}, _arrays(ood["missing"]), facts)
 
 
-def load(path_npz: str | Path) -> dict:
-    """The images of ``path_npz``.
+def load(path_json: str | Path) -> dict:
+    """The images of ``path_json``, mapped into memory.
 
     Returns:
         ``name`` of the set, ``inputs`` ((m, 784) uint8 of 0 to 255, or None) and ``missing`` (None, or why there
         are none).
 
     Raises:
-        DataError: the file or its ``.json`` is missing, truncated, not what was written, or holds other arrays or
-            images of another size.
+        DataError: the ``.json`` or the file that it names is missing, truncated, or of another dtype or shape.
     """
-    path = Path(path_npz)
-    arrays = read_arrays(path, NAMES, made_by="the rule prepare_ood")
-    missing = str(arrays["missing"]) or None
-    check_array(path, "images", arrays["images"], np.uint8, (0 if missing else "m", N_PIXELS))
-    inputs = None if missing else arrays["images"]
-    return {"name": str(arrays["name"]), "inputs": inputs, "missing": missing}
+    made_by = "the rule prepare_ood"
+    facts = read_facts(path_json, made_by, name=str, missing=str | None)
+    name, missing = facts["name"], facts["missing"]
+    arrays, _ = read_arrays(path_json, _arrays(missing), made_by)
+    return {"name": name, "inputs": None if missing else arrays["images"], "missing": missing}

@@ -65,7 +65,7 @@ class Model:
     def position_shape(self) -> PyTree:
         """Shapes and dtypes of a position, without computing one."""
         if "position_shape" not in self.cache:
-            self.cache["position_shape"] = jax.eval_shape(self.init, jax.random.key(0))
+            self.cache["position_shape"] = jax.eval_shape(lambda: self.init(jax.random.key(0)))
         return self.cache["position_shape"]
 
     def abreast(self, chains: list) -> list[list]:
@@ -92,20 +92,23 @@ def define_model(
     lockstep: int | None = None,
     data_dir: str | Path | None = None,
     shuffle_seed: int | None = 0,
+    checksum: str | None = None,
 ) -> Model:
     """A `Model` from its functions and data, for a sampler, a tuner or the pipeline.
 
     Rows are shuffled once, from ``shuffle_seed``, because minibatches above 4,000 rows are made of blocks of
     consecutive rows (`sgtune.minibatch`); pass None when the data come in random order already.
+    ``checksum``, where the data come with one, saves reading them all for their SHA-256.
 
     Raises:
         InputError: the leaves of ``data`` differ in length, or the model gives other shapes than it must.
     """
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(data)]
-    if not leaves or any(leaf.ndim == 0 or leaf.shape[0] != leaves[0].shape[0] for leaf in leaves):
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
+    if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
         raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
-    n_data = check_integer("data: number of rows", leaves[0].shape[0], at_least=1)
-    checksum = _checksum(leaves)
+    n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
+    if checksum is None:
+        checksum = _checksum([np.asarray(leaf) for leaf in jax.tree.leaves(data)])
     if shuffle_seed is not None:
         order = np.random.default_rng(shuffle_seed).permutation(n_data)
         data = jax.tree.map(lambda leaf: np.asarray(leaf)[order], data)
@@ -123,7 +126,10 @@ def define_model(
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
-    rows = jax.tree.map(lambda leaf: leaf[:2], data)
+    # Shapes alone: to slice the arrays, JAX would compile a program for each.
+    rows = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
+    )
     per_datum = jax.eval_shape(log_likelihood, model.position_shape, rows)
     if per_datum.shape != (min(2, n_data),):
         raise InputError(

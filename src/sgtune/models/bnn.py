@@ -46,6 +46,7 @@ def from_arrays(
     n_hidden: int = N_HIDDEN,
     data_dir: str | Path | None = None,
     shuffle_seed: int | None = 0,
+    checksum: str | None = None,
 ) -> Model:
     """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9."""
     images = np.asarray(images, np.uint8)
@@ -66,15 +67,23 @@ def from_arrays(
         test_data=test_data,
         data_dir=data_dir,
         shuffle_seed=shuffle_seed,
+        checksum=checksum,
     )
 
 
 def load(data_dir: str | Path) -> Model:
-    """MNIST from ``data_dir/bnn.npz``.
+    """MNIST from ``data_dir/bnn``; test images stay on the disk until they are used.
 
     Raises:
-        DataError: the file is missing, damaged, or holds images or labels out of range.
+        DataError: a file is missing, truncated, or of another dtype or shape.
     """
     arrays = mnist.load(data_dir)
     test_data = {"inputs": arrays["test_images"], "targets": arrays["test_labels"]}
-    return from_arrays(arrays["train_images"], arrays["train_labels"], test_data=test_data, data_dir=data_dir)
+    return from_arrays(
+        arrays["train_images"],
+        arrays["train_labels"],
+        test_data=test_data,
+        data_dir=data_dir,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
+    )

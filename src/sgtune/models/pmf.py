@@ -75,6 +75,7 @@ def from_arrays(
     n_factors: int = N_FACTORS,
     data_dir: str | Path | None = None,
     shuffle_seed: int | None = 0,
+    checksum: str | None = None,
 ) -> Model:
     """PMF of ratings ``(N, 3)``: rows (user, item, rating), users and items counted from 0.
 
@@ -114,20 +115,23 @@ def from_arrays(
         lockstep=1,
         data_dir=data_dir,
         shuffle_seed=shuffle_seed,
+        checksum=checksum,
     )
 
 
 def load(data_dir: str | Path) -> Model:
-    """The split u1 of MovieLens 100K from ``data_dir/pmf.npz``.
+    """The split u1 of MovieLens 100K from ``data_dir/pmf``.
 
     Raises:
-        DataError: the file is missing, damaged, or holds ratings, users or items out of range.
+        DataError: a file is missing, truncated, or of another dtype or shape.
     """
     arrays = movielens.load(data_dir)
     return from_arrays(
         arrays["train"],
         arrays["test"],
-        n_users=int(arrays["n_users"]),
-        n_items=int(arrays["n_items"]),
+        n_users=arrays["n_users"],
+        n_items=arrays["n_items"],
         data_dir=data_dir,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
     )
