@@ -1,20 +1,30 @@
 """From result files to a table's or a figure's files: what the workflow's scripts call."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-from sgtune.artifacts import comparisons, figures, insights, ood, tables, timings
+from sgtune.artifacts import comparisons, tables, timings
 from sgtune.artifacts.provenance import collect, summarise
 from sgtune.artifacts.records import Records, belonging, load_records, provenances
 from sgtune.artifacts.reference import modes, reference
 from sgtune.artifacts.regret import regret
 from sgtune.artifacts.studies import ARTIFACTS, STUDIES
-from sgtune.artifacts.style import save_figure
 from sgtune.artifacts.writers import write_table
 from sgtune.errors import check_choice
 
 __all__ = ["FIGURES", "TABLES", "make_figure", "make_table"]
+
+
+def _of(module: str, maker: str, **options: str) -> Callable[[Records], object]:
+    """A maker in a module that loads Matplotlib, which only the jobs of figures wait for."""
+
+    def make(records: Records) -> object:
+        return getattr(import_module(f"sgtune.artifacts.{module}"), maker)(records, **options)
+
+    return make
+
 
 TABLES = {
     "table4": tables.table4,
@@ -22,7 +32,7 @@ TABLES = {
     "tuning_time": comparisons.tuning_time,
     "published_comparison": comparisons.published_comparison,
     "xi_by_block": tables.xi_by_block,
-    "ood": ood.ood,
+    "ood": _of("ood", "ood"),
     "modes": modes,
     "cost": timings.cost,
     "timings": timings.timings,
@@ -30,11 +40,11 @@ TABLES = {
 }
 
 FIGURES = {
-    "figure1": figures.figure1,
-    "figure2": figures.figure2,
-    "widths": insights.widths,
-    "regret_dots": insights.regret_dots,
-    "ood_entropy": ood.ood_entropy,
+    "figure1": _of("figures", "figure1"),
+    "figure2": _of("figures", "figure2"),
+    "widths": _of("insights", "widths"),
+    "regret_dots": _of("insights", "regret_dots"),
+    "ood_entropy": _of("ood", "ood_entropy"),
 }
 
 for _model, _study in STUDIES.items():
@@ -42,7 +52,7 @@ for _model, _study in STUDIES.items():
     TABLES[_study.long[0]] = partial(tables.long_table, model=_model)
     TABLES[_study.choices] = partial(tables.choices_table, model=_model)
     for _figure, _metric in _study.curves.items():
-        FIGURES[_figure] = partial(figures.run_time, name=_figure, metric=_metric)
+        FIGURES[_figure] = _of("figures", "run_time", name=_figure, metric=_metric)
 
 
 def _required(name: str, inputs: Iterable[str | Path]) -> Records:
@@ -77,6 +87,8 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
 
     Raises `InputError` for a name that is no figure, `DataError` where its records are missing.
     """
+    from sgtune.artifacts.style import save_figure
+
     maker = FIGURES[check_choice("figure", name, FIGURES)]
     records = _required(name, inputs)
     save_figure(maker(records), name=name, svg=svg, pdf=pdf, sources=summarise(provenances(records)))

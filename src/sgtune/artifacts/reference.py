@@ -9,7 +9,7 @@ from sgtune.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.artifacts.records import Records, finite, need
 from sgtune.artifacts.studies import TITLES
 from sgtune.errors import DataError
-from sgtune.reference.convergence import R_HAT_TRUSTED
+from sgtune.reference import R_HAT_TRUSTED
 
 __all__ = ["modes", "reference"]
 

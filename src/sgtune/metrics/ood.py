@@ -2,8 +2,6 @@
 
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import entr
-from scipy.stats import rankdata
 
 from sgtune.metrics.calibration import class_probabilities
 
@@ -17,11 +15,16 @@ ENTROPY_FACTS = ("auroc", "entropy_test", "entropy_ood", "edges", "histogram_tes
 
 def predictive_entropy(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, " m"]:
     """Entropy of each predicted distribution over the classes, in nats; ``(m,)`` means P(y = 1)."""
+    from scipy.special import entr
+
     return entr(class_probabilities(probabilities)).sum(axis=1)
 
 
 def auroc(negatives: Float[np.ndarray, " n"], positives: Float[np.ndarray, " k"]) -> float:
     """Probability that a random positive has the higher value than a random negative; a tie counts half."""
+    # Slow to import, and most jobs have no such inputs.
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.concatenate([negatives, positives]))
     n, k = len(negatives), len(positives)
     return float((ranks[n:].sum() - k * (k + 1) / 2) / (n * k))

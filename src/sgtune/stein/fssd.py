@@ -5,7 +5,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -183,6 +182,8 @@ def _climb(
     start += NUDGE * jax.random.normal(nudge_key, start.shape)
     slope = jax.value_and_grad(partial(_weighted_fssd, positions, scores, weights, unit))
     # Slopes per coordinate shrink as 1 / (J D): the default eps would drown them in high dimension.
+    import optax  # a quarter of a second, of which only this discrepancy has a use
+
     optimiser = optax.adam(step, eps=1e-12)
 
     def climb(carry, _):
