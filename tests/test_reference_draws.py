@@ -170,16 +170,17 @@ def test_files_that_are_no_draws_are_named(tmp_path):
 
 def test_diagnostics_are_arvizs_of_all_parameters(both, monkeypatch):
     arviz = draws.arviz_module()
-    flat = arviz.convert_to_dataset({"x": draws.flat_draws(both)})
+    flat = arviz.convert_to_dataset({"x": draws.flat_draws(both).astype(np.float64)})
     r_hat = arviz.rhat(flat)["x"].values
     bulk, tail = (arviz.ess(flat, method=method)["x"].values for method in ("bulk", "tail"))
     assert np.ptp(bulk) > 100
-    monkeypatch.setattr(convergence, "COLUMNS", 1)
-    checked = nuts.convergence(both)
-    np.testing.assert_array_equal(checked.parameters, [0, 1, 2])
-    np.testing.assert_allclose(checked.r_hat, r_hat)
-    np.testing.assert_allclose(checked.ess_bulk, bulk)
-    np.testing.assert_allclose(checked.ess_tail, tail)
+    # Of the two slopes at a time, and each by itself.
+    for values in (2 * N_CHAINS * N_DRAWS, 1):
+        monkeypatch.setattr(convergence, "VALUES", values)
+        checked = nuts.convergence(both)
+        np.testing.assert_allclose(checked.r_hat, r_hat)
+        np.testing.assert_allclose(checked.ess_bulk, bulk)
+        np.testing.assert_allclose(checked.ess_tail, tail)
     report = nuts.diagnostics(both)
     assert report == nuts.diagnostics(both, checked)
     expected = (r_hat.max(), bulk.min(), tail.min())
@@ -192,20 +193,25 @@ def test_diagnostics_are_arvizs_of_all_parameters(both, monkeypatch):
     assert slopes["sd"] == pytest.approx(np.sqrt(np.mean(nuts.summary(both)[1][1:] ** 2)))
 
 
-def test_of_too_many_parameters_a_share_of_each_variable_is_checked(monkeypatch):
-    model = wide_model(40, name="many")
+def test_one_array_is_one_block_under_the_models_name():
     matrix = np.random.default_rng(0).normal(size=(20, 40)).astype(np.float32)
-    monkeypatch.setattr(convergence, "MOST_CHECKED", 10)
-    chain = one_chain(model, matrix)
-    report = nuts.diagnostics(chain)
-    assert report["n_parameters_checked"] == 10
-    checked = nuts.convergence(chain).parameters
-    assert len(set(checked)) == 10
-    np.testing.assert_array_equal(checked, nuts.convergence(chain).parameters)
-    # One array is one block under the model's name, and its sd is that of all its parameters.
+    chain = one_chain(wide_model(40, name="many"), matrix)
+    assert nuts.diagnostics(chain)["n_parameters_checked"] == 40
     (block,) = nuts.by_block(chain).items()
     assert (block[0], block[1]["n"]) == ("many", 40)
     assert block[1]["sd"] == pytest.approx(np.sqrt(np.mean(matrix.var(axis=0, ddof=1, dtype=np.float64))))
+
+
+def test_diagnostics_take_memory_for_some_parameters_at_a_time():
+    matrix = np.random.default_rng(0).normal(size=(30, 20_000)).astype(np.float32)
+    model = wide_model(20_000)
+    both = nuts.combine_chains([one_chain(model, matrix), one_chain(model, matrix[::-1])])
+    tracemalloc.start()
+    nuts.convergence(both)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Of all at once they would take 110 MB.
+    assert peak < 20e6
 
 
 def test_chains_that_disagree_drift_or_stand_still_are_reported():
@@ -217,7 +223,13 @@ def test_chains_that_disagree_drift_or_stand_still_are_reported():
     checked = nuts.convergence(apart)
     assert checked.r_hat[0] < 1.03
     assert checked.r_hat[1] > 1.5
-    # A single chain is judged by its halves.
+    # A single chain is judged by its halves, of an odd number of draws without the middle one.
+    one = calm[:-1].astype(np.float64)
+    halves = draws.arviz_module().convert_to_dataset(
+        {"x": np.stack([one[: N_DRAWS // 2 - 1], one[N_DRAWS // 2 :]])}
+    )
+    expected = draws.arviz_module().rhat(halves)["x"].values
+    np.testing.assert_allclose(nuts.convergence(one_chain(model, calm[:-1])).r_hat, expected)
     drifting = calm + np.linspace(0, 10, N_DRAWS, dtype=np.float32)[:, None]
     assert nuts.diagnostics(one_chain(model, drifting))["r_hat"] > 1.5
     still = calm.copy()

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from sgtune.reference.draws import COLUMNS, FLAT, arviz_module, summary, variables_of
+from sgtune.reference.draws import FLAT, summary, variables_of
+from sgtune.reference.effective import FEWEST_DRAWS, r_hat, r_hat_and_ess
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -15,66 +16,49 @@ __all__ = ["R_HAT_TRUSTED", "Convergence", "by_block", "convergence", "diagnosti
 R_HAT_TRUSTED = 1.01
 """Of the worst parameter (Vehtari et al. 2021)."""
 
-# R-hat and ESS take 0.6 to 2.7 ms a parameter (30 and 2,500 draws in two chains): of more parameters than
-# this a fixed random subset is checked, in five minutes at most.
-MOST_CHECKED = 100_000
-# Of fewer draws ArviZ gives no R-hat.
-FEWEST_DRAWS = 4
+# Draws at a time, of some parameters: what is made of so few stays in the cache, twelve times as many in float64.
+VALUES = 2**16
 
 
 class Convergence(NamedTuple):
-    """R-hat and effective sample sizes of the parameters that are checked, by `convergence`.
+    """R-hat and effective sample sizes of all parameters in the order of `ravel_pytree`, by `convergence`.
 
     Attributes:
-        parameters: which they are, in the order of `ravel_pytree`.
         stuck: whether there is a chain in which the parameter never moves: its R-hat is infinite, its ESS 0.
     """
 
-    parameters: Int[np.ndarray, " k"]
-    r_hat: Float[np.ndarray, " k"]
-    ess_bulk: Float[np.ndarray, " k"]
-    ess_tail: Float[np.ndarray, " k"]
-    stuck: Bool[np.ndarray, " k"]
+    r_hat: Float[np.ndarray, " D"]
+    ess_bulk: Float[np.ndarray, " D"]
+    ess_tail: Float[np.ndarray, " D"]
+    stuck: Bool[np.ndarray, " D"]
 
 
 def convergence(idata: "InferenceData") -> Convergence:
-    """Rank-normalised split R-hat, bulk and tail ESS of Vehtari et al. (2021), by ArviZ, of the draws kept.
+    """Rank-normalised split R-hat, bulk and tail ESS of Vehtari et al. (2021) of the draws kept.
 
     A single chain is compared half against half. The ESS of a thinned chain is that of the draws kept, a
-    lower bound for all of them (Geyer 1992). All are nan with fewer than 4 draws a chain.
+    lower bound for all of them (Geyer 1992). All are nan with fewer than 4 draws a chain, R-hat also where
+    a single chain has fewer than 8.
     """
-    variables = variables_of(idata)
-    dimension = sum(array.shape[-1] for array in variables.values())
-    rng, start, parts = np.random.default_rng(0), 0, []
-    for array in variables.values():
-        size = array.shape[-1]
-        checked = np.arange(size)
-        if dimension > MOST_CHECKED:
-            checked = np.sort(rng.choice(size, -(-size * MOST_CHECKED // dimension), replace=False))
-        parts += [
-            (start + columns, *_of_columns(array[..., columns]))
-            for columns in np.split(checked, range(COLUMNS, len(checked), COLUMNS))
-        ]
-        start += size
+    parts = []
+    for array in variables_of(idata).values():
+        n_chains, n_draws, size = array.shape
+        columns = max(VALUES // (n_chains * n_draws), 1)
+        parts += [_of_columns(array[..., start : start + columns]) for start in range(0, size, columns)]
     return Convergence(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> tuple[np.ndarray, ...]:
-    n_chains, n_draws, size = draws.shape
+    n_chains, n_draws, _ = draws.shape
     stuck = np.all(draws == draws[:, :1], axis=1).any(axis=0)
     if n_draws < FEWEST_DRAWS:
-        return (*np.full((3, size), np.nan), stuck)
-    arviz = arviz_module()
-    whole = arviz.convert_to_dataset({"x": draws})
-    half = n_draws // 2
-    halves = arviz.convert_to_dataset({"x": np.concatenate([draws[:, :half], draws[:, -half:]])})
-    # ArviZ takes what never moves for independent draws.
-    return (
-        np.where(stuck, np.inf, arviz.rhat(halves if n_chains == 1 else whole)["x"].values),
-        np.where(stuck, 0.0, arviz.ess(whole, method="bulk")["x"].values),
-        np.where(stuck, 0.0, arviz.ess(whole, method="tail")["x"].values),
-        stuck,
-    )
+        return (*np.full((3, len(stuck)), np.nan), stuck)
+    r_hats, bulk, tail = r_hat_and_ess(draws)
+    if n_chains == 1:
+        half = n_draws // 2
+        r_hats = r_hat(np.concatenate([draws[:, :half], draws[:, -half:]]))
+    # By the formulas what never moves may have any R-hat, and counts as independent draws.
+    return np.where(stuck, np.inf, r_hats), np.where(stuck, 0, bulk), np.where(stuck, 0, tail), stuck
 
 
 def diagnostics(
@@ -99,7 +83,7 @@ def diagnostics(
         "r_hat": float(checked.r_hat.max()),
         "ess_bulk": float(checked.ess_bulk.min()),
         "ess_tail": float(checked.ess_tail.min()),
-        "n_parameters_checked": len(checked.parameters),
+        "n_parameters_checked": len(checked.r_hat),
         "n_parameters_stuck": int(checked.stuck.sum()),
         "divergences": int(statistics["diverging"].values.sum()),
         "max_tree_depth_share": float(np.mean(leapfrogs >= 2**deepest - 1)),
@@ -117,7 +101,7 @@ def by_block(idata: "InferenceData", checked: Convergence | None = None) -> dict
     """How each top-level key of the position was sampled; one array is one block under the model's name.
 
     ``n`` is the number of parameters, ``sd`` the root mean square of their posterior sds, the rest is bulk
-    ESS and R-hat over those of them that are checked (see `convergence`, of which ``checked`` is the result).
+    ESS and R-hat over them. ``checked`` is the `convergence` of the draws, if it is known already.
     """
     checked = convergence(idata) if checked is None else checked
     variables = variables_of(idata)
@@ -126,10 +110,10 @@ def by_block(idata: "InferenceData", checked: Convergence | None = None) -> dict
     _, sds = summary(idata)
     blocks = {}
     for name in dict.fromkeys(names):
-        own = block_of[checked.parameters] == name
+        own = block_of == name
         blocks[name] = {
-            "n": int(np.sum(block_of == name)),
-            "sd": float(np.sqrt(np.mean(np.square(sds[block_of == name])))),
+            "n": int(own.sum()),
+            "sd": float(np.sqrt(np.mean(np.square(sds[own])))),
             "r_hat_max": float(checked.r_hat[own].max()),
             "r_hat_median": float(np.median(checked.r_hat[own])),
             "ess_min": float(checked.ess_bulk[own].min()),
