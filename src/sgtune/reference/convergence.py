@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sgtune.reference import R_HAT_TRUSTED
 from sgtune.reference.draws import FLAT, summary, variables_of
 from sgtune.reference.effective import FEWEST_DRAWS, r_hat, r_hat_and_ess
 
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 __all__ = ["R_HAT_TRUSTED", "Convergence", "by_block", "convergence", "diagnostics"]
-
-R_HAT_TRUSTED = 1.01
-"""Of the worst parameter (Vehtari et al. 2021)."""
 
 # Draws at a time, of some parameters: what is made of so few stays in the cache, twelve times as many in float64.
 VALUES = 2**16
