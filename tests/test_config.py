@@ -49,12 +49,55 @@ def test_config_yaml_sets_every_key(run):
 
 
 def test_quick_and_paper_run_study_the_same():
+    """The same models, samplers, tuners and step sizes; quick has smaller batches and fewer leapfrogs for the large models,
+    because with whole batches ten steps of every arm would take longer than the run may."""
     quick, paper = raw_config("quick"), raw_config("paper")
-    for key in ("seed", "models", "samplers", "tuners", "data", "grids", "heuristic"):
+    for key in ("seed", "models", "samplers", "tuners", "data"):
         assert quick[key] == paper[key]
+    assert quick["grids"]["logistic"] == paper["grids"]["logistic"]
     for model in quick["models"]:
-        for key in ("tuners", "heuristic"):
-            assert model_settings(quick, model)[key] == model_settings(paper, model)[key]
+        assert model_settings(quick, model)["tuners"] == model_settings(paper, model)["tuners"]
+        ours, theirs = quick["grids"][model], paper["grids"][model]
+        assert ours["log10_step_sizes"] == theirs["log10_step_sizes"]
+        assert ours.get("smaller") == theirs.get("smaller")
+
+
+def test_quick_goes_by_the_table_that_comes_with_it_and_the_others_by_the_clock():
+    assert raw_config("quick")["calibration"]["table"] == "config/cost/quick.json"
+    for run in ("medium", "paper", "tiny"):
+        assert raw_config(run)["calibration"]["table"] is None
+
+
+def other_table(tmp_path, change) -> str:
+    """The file of the run quick's costs with ``change`` made to it."""
+    table = json.loads((ROOT / "config/cost/quick.json").read_text())
+    change(table["models"])
+    path = tmp_path / "costs.json"
+    path.write_text(json.dumps(table))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda models: models.pop("pmf"), "has no costs of pmf, but of logistic, bnn"),
+        (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
+        (lambda models: models["logistic"]["rows"].pop(), "no entry for sampler="),
+        (lambda models: models["pmf"].update(rows=[{}]), "rows of pmf are not those of a cost table"),
+    ],
+)
+def test_a_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, change, said):
+    path = other_table(tmp_path, change)
+    with pytest.raises(InputError) as failure:
+        validate_config(config_with(calibration__table=path), SCHEMA_PATH)
+    (line,) = str(failure.value).splitlines()
+    assert line.startswith(f"calibration.table: {path!r} is not allowed: ")
+    assert said in line
+
+
+def test_a_missing_table_is_one_line():
+    with pytest.raises(InputError, match=r"^calibration.table: 'none.json' is not allowed: .*missing"):
+        validate_config(config_with(calibration__table="none.json"), SCHEMA_PATH)
 
 
 BAD = [
@@ -91,7 +134,7 @@ BAD = [
     ({"mamba__clock": "wal"}, "mamba.clock", "'wal'", "did you mean 'wall'?"),
     ({"mamba": 3}, "mamba", "3", "a mapping with keys among seconds, pruning_rate"),
     ({"mamba": None}, "mamba", "None", "a mapping with keys among seconds"),
-    ({"grid__n_steps": 0}, "grid.n_steps", "0", "an integer >= 1"),
+    ({"grid__n_steps": 9}, "grid.n_steps", "9", "an integer >= 10"),
     ({"grid__start_noise": -0.2}, "grid.start_noise", "-0.2", "a number >= 0"),
     ({"grid__batch_fraction": 0}, "grid.batch_fraction", "0", "a number > 0 and <= 1"),
     ({"grid__batch_fraction": 1.1}, "grid.batch_fraction", "1.1", "a number > 0 and <= 1"),
@@ -240,6 +283,7 @@ def test_fractions_are_refused_where_the_library_finds_no_row(n_data, rows):
     )
     config["grids"]["logistic"]["batch_fractions"] = [1]
     config["heuristic"]["batch_fraction"] = config["estimates"]["batch_fraction"] = 1
+    config["estimates"]["batch_fractions"], config["calibration"]["table"] = [1], None
     try:
         size = batch_size_of(fraction, n_data)
     except InputError:

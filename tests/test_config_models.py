@@ -21,7 +21,7 @@ PER_MODEL = {
         "mamba": {"seconds", "points", "score_fraction"},
         "grid": {"n_steps", "start_noise"},
         "evaluation": {"seconds", "burn_in", "kept_draws", "ksd_points", "curves"},
-        "estimates": {"max_points"},
+        "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
     "bnn": {
         "tuners": ["mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"],
@@ -30,7 +30,7 @@ PER_MODEL = {
         "grid": {"n_steps", "start_noise"},
         "evaluation": {"seconds", "burn_in", "kept_draws", "prediction_draws", "ksd_points", "curves"},
         "sweep": {"prediction_draws"},
-        "estimates": {"max_points"},
+        "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
 }
 """The keys that have a default of their own for one model."""
@@ -149,7 +149,7 @@ BAD = [
     ),
     (
         {"reference__chains": 7},
-        "per_model.pmf.reference.n_draws: 60 is not allowed; it must be a multiple of ",
+        "per_model.pmf.reference.n_draws: 40 is not allowed; it must be a multiple of ",
     ),
     (
         {"evaluation__curves__seconds": [2, 1]},

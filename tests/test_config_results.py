@@ -7,12 +7,12 @@ from config_files import valid
 
 from sgtune.config import fingerprint
 from sgtune.errors import InputError
-from sgtune.settings import FACTS, SECTIONS, settings_of, studied, tuners_of
-from sgtune.workflow import tuning_arguments
+from sgtune.jobs import tuning_arguments
+from sgtune.settings import FACTS, SECTIONS, settings_of, studied, tuners_of, tuning_settings
 
 RESULTS = [
-    *[(kind, None) for kind in ("data", "ood", "map", "reference", "cost", "sweep", "estimates", "widths")],
-    *[(kind, tuner) for kind in ("tuning", "evaluation") for tuner in ("mamba-ksd", "grid", "heuristic")],
+    *[(kind, None) for kind in set(SECTIONS) - {"tuning"}],
+    *[("tuning", tuner) for tuner in ("mamba-ksd", "grid", "heuristic")],
 ]
 
 
@@ -56,20 +56,31 @@ def test_what_concerns_other_models_reruns_nothing(model):
 
 def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", sweep__seconds=2) == {"sweep"}
-    assert reruns("pmf", per_model__pmf__grid__n_steps=2) == {"tuning", "evaluation"}
-    assert reruns("pmf", grid__n_steps=2) == set()
+    assert reruns("pmf", per_model__pmf__grid__n_steps=20) == {"tuning"}
+    assert reruns("pmf", grid__n_steps=20) == set()
     assert reruns("pmf", calibration__seconds=2) == {"cost"}
     assert reruns("pmf", map__epochs=2) == ALL - {"data", "ood", "cost"}
-    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {
-        "cost",
-        "tuning",
-        "evaluation",
-        "sweep",
-        "estimates",
-    }
+    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "sweep"}
     assert reruns("pmf", reference__block=9) == {"reference", "evaluation", "sweep", "widths"}
     assert reruns("bnn", reference__block=9) == set()
-    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "evaluation"}
+    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning"}
+
+
+def test_a_given_cost_table_reruns_all_that_turns_seconds_into_steps_and_no_measurement():
+    found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
+    found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
+    table = {"calibration__table": "config/cost/quick.json"}
+    assert reruns("pmf", before=found, **table) == {"tuning", "evaluation", "sweep", "estimates"}
+
+
+def test_a_tuners_settings_are_its_own():
+    """What a job keeps of a tuner is taken over although another tuner's settings have changed."""
+    before, after = (
+        tuning_settings(valid(**changes), "logistic", "sgld") for changes in ({}, {"grid_ksd__seconds": 2})
+    )
+    assert list(before) == valid()["tuners"]
+    assert {tuner for tuner in before if before[tuner] != after[tuner]} == {"grid-ksd"}
+    assert set(tuning_settings(valid(), "bnn", "sgnht")) >= {"mamba-ksd-smaller", "grid-smaller"}
 
 
 def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):
@@ -111,9 +122,8 @@ def test_smaller_grid_reaches_its_tuners_alone():
     other = valid(grids__bnn__smaller__log10_step_sizes=[-6])
     one, another = (settings_of(c, "tuning", "bnn", "grid-smaller") for c in (config, other))
     assert fingerprint(one) != fingerprint(another)
-    # A job of such a tuner reads results of other kinds, which are made without a tuner.
-    for kind in set(SECTIONS) - {"tuning", "evaluation"}:
-        assert settings_of(config, kind, "bnn", "grid-smaller") == settings_of(config, kind, "bnn")
+    for kind in set(SECTIONS) - {"tuning"}:
+        assert fingerprint(settings_of(config, kind, "bnn")) == fingerprint(settings_of(other, kind, "bnn"))
 
 
 def test_tuning_arguments_are_the_models_own():

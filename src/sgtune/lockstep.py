@@ -1,8 +1,8 @@
 """Chains of one shape (sampler, batch size, leapfrogs) advanced together by one compiled program.
 
 All chains of an ensemble take their i-th minibatch in common, so its rows are gathered once; their own noise is
-independent. Numbers that differ between them (step sizes) are traced: one program serves every grid. A single chain
-is an ensemble of width 1; the pipeline has no other way to run a sampler.
+independent. Numbers that differ between them (step sizes) are traced: one program serves every grid. A single
+chain is an ensemble of width 1; the pipeline has no other way to run a sampler.
 """
 
 import os
@@ -34,8 +34,8 @@ CHUNK_BYTES = 32 * 2**20
 
 
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
-"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products of matrices,
-gathers and random bits."""
+"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products
+of matrices, gathers and random bits."""
 
 
 class _Program(NamedTuple):
@@ -231,16 +231,18 @@ class Lockstep:
     def advance_for(
         self, seconds: float, most_kept: int, at_least: int = 1
     ) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
-        """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws, evenly spaced.
+        """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws,
+        evenly spaced.
 
-        Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where there are
+        Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where
+        there are
         too many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws
         stays on the device. Memory: twice the kept draws, and twice ``CHUNK_BYTES``. Stops early when no chain is
         finite any more; that end then stands as the last draw.
 
         Returns:
-            draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps; the clock:
-            (seconds since the start, steps so far) at the end of each call.
+            draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps;
+            the clock: (seconds since the start, steps so far) at the end of each call.
         """
         self.advance_chunk(0)
         chunks, clock, stride, n_kept = [], [], 1, 0
@@ -283,7 +285,8 @@ def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
     """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
 
     Returns:
-        the seconds that each of their programs took, now or before; what was compiled at once shares the wall time.
+        the seconds that each of their programs took, now or before; what was compiled at once shares the wall
+        time.
     """
     programs = {ensemble.shape: ensemble for ensemble in ensembles}
     new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}

@@ -87,7 +87,7 @@ SECTIONS = {
     "tuning": ("data", "map", "seed", "grids", "calibration"),
     "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
     "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep", "calibration"),
-    "estimates": ("data", "map", "seed", "grids", "estimates", "calibration"),
+    "estimates": ("data", "map", "seed", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
 }
 """Sections that each kind of result depends on."""

@@ -8,10 +8,10 @@ with job(snakemake) as this:
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     cost = this.cost_table(snakemake.input.cost, model, snakemake.params.cost_settings)
-    settings, grid = this.settings["estimates"], this.settings["grids"]
+    settings = this.settings["estimates"]
     rows = estimate_discrepancies(
         model,
-        log10_step_sizes=grid["log10_step_sizes"],
+        log10_step_sizes=settings["log10_step_sizes"],
         batch_sizes=[batch_size_of(fraction, model.n_data) for fraction in settings["batch_fractions"]],
         fixed_batch_size=batch_size_of(settings["batch_fraction"], model.n_data),
         fixed_step_size=10.0 ** settings["log10_step_size"],

@@ -15,6 +15,7 @@ from sgtune.stein.kernel import Draws, Scale, draw_matrices, imq, squared_distan
 __all__ = ["fssd", "fssd_at", "optimise_locations"]
 
 COLUMNS = 2048
+MANY_DIMENSIONS = 200
 # A chain that stays at the MAP has all its Gaussian locations on that one point, where g is zero and its norm
 # has no slope: without a nudge Adam stays there too, and the dead chain scores zero. The nudge's size hardly
 # matters, because Adam's steps do not depend on that of the slope.
@@ -121,8 +122,9 @@ def optimise_locations(
     the best locations on its way are kept, so the end is not below the start. Its steps are about a tenth of
     sqrt(1 + E|x - v|^2), over which the kernel changes. This part is in float32.
 
-    The program is compiled once per D, J, n_steps and power of two >= max(n, 32): draws are padded to it with
-    points of weight zero.
+    The program is compiled once per D, J, n_steps and power of two >= max(n, 32), or max(n, 8) in more than
+    200 dimensions,
+    where a step takes as long as there are points: draws are padded to it with points of weight zero.
 
     Returns:
         (J, D) in float64; not finite if a position or score is not, or if they overflow float32.
@@ -143,7 +145,7 @@ def optimise_locations(
         # FSSD is linear in (score, kernel slope): to float32 both go in units in which no score exceeds one.
         unit = 1.0 / max(1.0, np.abs(s).max())
         step = 0.1 * np.sqrt((1.0 + 2.0 * np.vdot(x, x) / n) / dimension)
-        padded = max(32, 1 << (n - 1).bit_length())
+        padded = max(32 if dimension <= MANY_DIMENSIONS else 8, 1 << (n - 1).bit_length())
         points = _climb(
             named_key(seed, "fssd"),
             _pad(x, padded),
@@ -176,14 +178,14 @@ def _climb(
     n_steps: int,
 ) -> Float[Array, "j d"]:
     """The locations with the highest FSSD on Adam's way up; centred positions, weights that sum to one."""
+    import optax  # slow to load, and no other discrepancy has a use for it
+
     fit_key, nudge_key = jax.random.split(key)
     normals = jax.random.normal(fit_key, (n_locations, len(positions)))
     start = normals @ (jnp.sqrt(weights)[:, None] * positions)
     start += NUDGE * jax.random.normal(nudge_key, start.shape)
     slope = jax.value_and_grad(partial(_weighted_fssd, positions, scores, weights, unit))
     # Slopes per coordinate shrink as 1 / (J D): the default eps would drown them in high dimension.
-    import optax  # a quarter of a second, of which only this discrepancy has a use
-
     optimiser = optax.adam(step, eps=1e-12)
 
     def climb(carry, _):

@@ -1,0 +1,73 @@
+"""Every command line of README works as it is typed: on a small study, in a folder laid out like a clone."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from config_files import raw_config
+from snakemake.utils import update_config
+from workflow_runs import ROOT
+
+SMALLEST = {
+    "run": "quick",
+    "models": ["logistic"],
+    "samplers": ["sgld"],
+    "tuners": ["mamba-ksd", "heuristic"],
+    "reference": {"chains": 1, "n_warmup": 10, "n_draws": 20, "block": 30},
+}
+LONG = ("medium.yaml", "paper.yaml", "publish")
+"""Command lines with one of these are run dry: hours, or a copy into the tracked folder."""
+
+
+def commands() -> list[list[str]]:
+    """The lines of README's bash blocks that call Snakemake, as words; venv and pip before it are CI's to test."""
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```bash\n(.*?)```", text, re.S)
+    lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
+    typed = [line.rpartition("&&")[2].strip() for line in lines]
+    typed += re.findall(r"`(snakemake -[^`{]*)`", re.sub(r"```.*?```", "", text, flags=re.S))
+    return [
+        words for words in map(shlex.split, dict.fromkeys(typed)) if words and words[0].endswith("snakemake")
+    ]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """A folder like a clone, whose default run is a small one."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("Snakefile", "workflow", "profiles", "envs", "src"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "config").mkdir()
+    small = raw_config("tiny")
+    update_config(small, SMALLEST)
+    (folder / "config/config.yaml").write_text(yaml.safe_dump(small))
+    for name in ("medium", "paper"):
+        (folder / f"config/{name}.yaml").write_text(f"run: {name}\n")
+    shutil.copy(ROOT / "README.md", folder)
+    return folder
+
+
+def test_readme_has_the_commands_that_a_user_needs():
+    typed = [" ".join(words) for words in commands()]
+    for needed in ("--cores all", "--report", "--unlock", "--forcerun", "publish", "config/paper.yaml"):
+        assert any(needed in line for line in typed), needed
+
+
+@pytest.mark.slow
+def test_every_command_of_readme_works_as_typed(clone):
+    """One after the other, as a reader would; a model's name is that of the small study."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for words in commands():
+        words = ["snakemake", *words[1:]]
+        words = ["logistic" if word in ("pmf", "bnn") else word for word in words]
+        dry = ["--dry-run"] if any(name in " ".join(words) for name in LONG) else []
+        done = subprocess.run([*words, *dry], cwd=clone, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{shlex.join(words)}:\n{(done.stdout + done.stderr)[-3000:]}"
+    assert (clone / "report.zip").stat().st_size > 10_000
+    assert (clone / "results/quick/tables/table1.html").is_file()
