@@ -13,6 +13,8 @@ rule find_map:
         f"{LOGS}/find_map/{{model}}.log",
     conda:
         "../../envs/sgtune.yaml"
+    # All else waits for it.
+    priority: 100
     resources:
         machine=1,
     params:

@@ -15,6 +15,8 @@ rule calibrate_cost:
     conda:
         "../../envs/sgtune.yaml"
     threads: ALL_CORES
+    # Before all that may have company: one at a time between those would leave a core idle each time.
+    priority: 50
     resources:
         machine=WHOLE_MACHINE,
     params:
@@ -53,6 +55,8 @@ rule tune_sampler:
     conda:
         "../../envs/sgtune.yaml"
     threads: ALL_CORES
+    # Before all that may have company: one at a time between those would leave a core idle each time.
+    priority: 50
     resources:
         machine=WHOLE_MACHINE,
     params:
