@@ -1,12 +1,13 @@
-"""Small records of a run, for the tests of tables and figures."""
+"""The result files of a small run, as its jobs write them, for the tests of tables and figures."""
 
 import math
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from sgtune.artifacts import TABLES, make_table
-from sgtune.artifacts.records import KINDS, load_records
+from sgtune.artifacts.records import load_records
 from sgtune.files import write_json
 
 WORKFLOW = Path(__file__).parents[1] / "workflow"
@@ -35,7 +36,16 @@ PROVENANCE = {
     "load_before": [0.5, 0.4, 0.3],
     "load_after": [1.0, 0.5, 0.3],
     "seconds": 2.0,
+    "peak_memory_gb": 0.5,
+    "process_seconds": 10.0,
+    "startup_seconds": 1.0,
+    "compile_seconds": 2.0,
 }
+NO_ARM_REASON = "step_size: all 16 arms of sgld diverged; the smallest step size tried is 1e-07"
+
+
+def provenance_of(rule):
+    return {"provenance": PROVENANCE | {"rule": rule}}
 
 
 def tuners_of(model, sampler):
@@ -108,19 +118,42 @@ def lost(row):
     }
 
 
-def sampler_records(model, sampler, rng, replicates):
+def tuning_seconds(rng, tuner):
+    """What tuning took. The budget of a grid search is in steps, so it has no nominal seconds."""
+    if tuner == "heuristic":
+        names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
+        fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)
+        return fixed | {"total": 1e-4, "warm": 1e-4, "startup": 1.5, "cold": 1.5001}
+    names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
+    seconds = {name: float(rng.uniform(0.5, 10)) for name in names}
+    warm = seconds["sampling"] + seconds["gradients"] + seconds["discrepancy"] + 0.01
+    total = warm + seconds["compilation"]
+    in_steps = tuner.startswith("grid") and tuner != "grid-ksd"
+    return seconds | {
+        "total": total,
+        "warm": warm,
+        "cold": seconds["startup"] + total + seconds["shared_compilation"],
+        "nominal": None if in_steps else 12.9,
+        "overrun": None if in_steps else 0.43,
+    }
+
+
+def arms_of(sampler, n_data):
+    """The grid and the heuristic's arm, whose step size is not in the grid."""
     leapfrogs = (5, 10) if "hmc" in sampler else (None,)
-    n_data = N_DATA[model]
-    arms = [
+    grid = [
         {"step_size": h, "batch_size": round(fraction * n_data), "n_leapfrog": steps}
         for h in STEP_SIZES
         for fraction in BATCH_FRACTIONS
         for steps in leapfrogs
     ]
-    heuristic = {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
-    common = {"model": model, "run": "quick", "sampler": sampler, "n_data": n_data, "provenance": PROVENANCE}
+    return grid, {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
+
+
+def sweep_record(model, sampler, rng):
+    grid, heuristic = arms_of(sampler, N_DATA[model])
     rows = []
-    for arm in [*arms, heuristic]:
+    for arm in [*grid, heuristic]:
         error = float(rng.uniform(0.05, 2))
         metrics = {"relative_sd_error": None if model == "bnn" else error} | predictions(rng, model)
         is_heuristic = arm is heuristic
@@ -128,22 +161,48 @@ def sampler_records(model, sampler, rng, replicates):
             metrics |= {key: 0.3 for key in ("relative_sd_error", "ece", "log_loss") if metrics.get(key)}
         diverged = sampler == "sghmc" if is_heuristic else arm["step_size"] == STEP_SIZES[0]
         rows.append(arm | (lost(metrics) if diverged else metrics) | {"is_heuristic": is_heuristic})
-    records = {"sweep": [common | {"rows": rows}], "tuning": [], "evaluation": []}
-    on_grid = [arm for arm in arms if arm["step_size"] != STEP_SIZES[0]]
+    common = {"model": model, "sampler": sampler, "n_data": N_DATA[model]}
+    return common | {"rows": rows} | provenance_of("sweep_grid")
+
+
+def tuning_record(model, sampler, rng):
+    """One sampler by all its tuners."""
+    n_data = N_DATA[model]
+    grid, heuristic = arms_of(sampler, n_data)
+    on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
+    tuners = []
     for tuner in tuners_of(model, sampler):
         fixed = tuner == "heuristic"
-        common |= {"tuner": tuner, "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))]}
-        compared = [arm for arm in arms if arm["batch_size"] == n_data // 10] if "grid" in tuner else arms
-        records["tuning"].append(
-            common
-            | {
-                "rungs": [{"rung": 0} | arm for arm in ([heuristic] if fixed else compared)],
-                "seconds": {"total": float(rng.uniform(1, 30)), "nominal": 0.0 if fixed else 12.9},
-                "gradient_evaluations": int(rng.integers(10**8, 10**11)),
+        compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
+        tuners.append(
+            {
+                "model": model,
+                "sampler": sampler,
+                "tuner": tuner,
+                "n_data": n_data,
+                "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
+                "reason": "",
+                "rungs": [] if fixed else [{"rung": 1} | arm for arm in compared],
+                "seconds": tuning_seconds(rng, tuner),
+                "gradient_evaluations": 0 if fixed else int(rng.integers(10**8, 10**11)),
             }
         )
-        n_lost = replicates if (tuner, sampler) == ("heuristic", "sghmc") else 0
-        n_lost = n_lost or (replicates > 1 and (tuner, sampler) == ("grid", "sghmc-cv"))
+    common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
+    return common | provenance_of("tune_sampler")
+
+
+def evaluation_record(tuning, rng, replicates):
+    """Every arm that a tuner of ``tuning`` chose, once, whoever chose it."""
+    model, sampler = tuning["model"], tuning["sampler"]
+    arms = []
+    for tuned in tuning["tuners"]:
+        if tuned["best"] not in arms:
+            arms.append(tuned["best"])
+    evaluated = []
+    for arm in arms:
+        chosen_by = {tuned["tuner"] for tuned in tuning["tuners"] if tuned["best"] == arm}
+        n_lost = 1 if replicates > 1 and sampler == "sghmc-cv" and "grid" in chosen_by else 0
+        n_lost = replicates if sampler == "sghmc" and "heuristic" in chosen_by else n_lost
         table, curves = [], []
         for i in range(replicates):
             diverged = i < n_lost
@@ -156,8 +215,45 @@ def sampler_records(model, sampler, rng, replicates):
                 | {"replicate": i, "seconds": k}
                 for k in (1.0, 2.0, 3.0)
             ]
-        records["evaluation"].append(common | {"table": table, "curves": curves})
-    return records
+        evaluated.append(arm | {"table": table, "curves": curves})
+    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "arms": evaluated}
+    chosen = [
+        {"tuner": tuned["tuner"], "arm": arms.index(tuned["best"]), "reason": ""}
+        for tuned in tuning["tuners"]
+    ]
+    return common | {"tuners": chosen} | provenance_of("evaluate_sampler")
+
+
+def choose(files, model, sampler, tuner, like=None):
+    """Let ``tuner`` choose the arm of the tuner ``like``, or find none."""
+    name = f"{model}/{sampler}"
+    for kind, entry in (("tuning", "best"), ("evaluation", "arm")):
+        own = {tuned["tuner"]: tuned for tuned in files[kind][name]["tuners"]}
+        chosen = own[like][entry] if like else None
+        own[tuner].update({entry: chosen, "reason": "" if like else NO_ARM_REASON})
+    evaluation = files["evaluation"][name]
+    # A file has no arm that nobody chose.
+    used = sorted({tuned["arm"] for tuned in evaluation["tuners"] if tuned["arm"] is not None})
+    evaluation["arms"] = [evaluation["arms"][arm] for arm in used]
+    for tuned in evaluation["tuners"]:
+        tuned["arm"] = None if tuned["arm"] is None else used.index(tuned["arm"])
+
+
+def cost_record(model, rng):
+    """What a step takes here, and in a table that was measured elsewhere."""
+    shapes = [
+        (sampler, arm["batch_size"], arm["n_leapfrog"])
+        for sampler in SAMPLERS
+        for arm in arms_of(sampler, N_DATA[model])[0]
+        if arm["step_size"] == STEP_SIZES[0]
+    ]
+    names = ("sampler", "batch_size", "n_leapfrog", "seconds_per_step")
+    here, elsewhere = (
+        [dict(zip(names, (*shape, float(rng.uniform(1e-5, 1e-2))), strict=True)) for shape in shapes]
+        for _ in range(2)
+    )
+    common = {"model": model, "n_data": N_DATA[model], "dimension": 10, "rows": here, "table": elsewhere}
+    return common | provenance_of("calibrate_cost")
 
 
 def estimate_record(model):
@@ -176,7 +272,7 @@ def estimate_record(model):
                     for key, scale in (("ksd", 1), ("ksd_scaled", 0.01), ("fssd", 0.1))
                 }
                 rows.append({"figure": figure, "step_size": h, "batch_size": n} | how | values)
-    return {"model": model, "n_data": n_data, "rows": rows, "provenance": PROVENANCE}
+    return {"model": model, "n_data": n_data, "rows": rows} | provenance_of("estimate_discrepancies")
 
 
 def width_record(model):
@@ -188,7 +284,7 @@ def width_record(model):
                 {"width": float(width), "discrepancy": discrepancy, "scale": scale, "value": value}
                 for scale, value in shape.items()
             ]
-    return {"model": model, "rows": rows, "provenance": PROVENANCE}
+    return {"model": model, "rows": rows} | provenance_of("measure_widths")
 
 
 def reference_records(model):
@@ -213,39 +309,61 @@ def reference_records(model):
         "leapfrogs_per_draw": 63.0,
     }
     checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5]}
-    records = [mode]
+    nuts = {"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary)}
+    nuts["chains"] = [provenance_of("sample_nuts")["provenance"] for _ in range(2)]
+    records = {f"{model}/map": {"model": model} | mode | provenance_of("find_map")}
     if model != "bnn":
-        records.append({"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary)})
-    return [{"model": model, "provenance": PROVENANCE} | record for record in records]
-
-
-def make_records(replicates=3, models=MODELS):
-    records = {kind: [] for kind in KINDS}
-    for i, model in enumerate(models):
-        rng = np.random.default_rng(i)
-        for sampler in SAMPLERS:
-            for kind, found in sampler_records(model, sampler, rng, replicates).items():
-                records[kind] += found
-        records["estimates"].append(estimate_record(model))
-        records["reference"] += reference_records(model)
-        if model != "bnn":
-            records["widths"].append(width_record(model))
-    records["published"] = load_records([PUBLISHED])["published"]
+        records[f"{model}/nuts"] = {"model": model} | nuts | provenance_of("combine_nuts")
     return records
 
 
-def write_records(records, folder):
+def make_files(replicates=3, models=MODELS):
+    """What a run has written: kind -> name of the file -> what it holds."""
+    kinds = ("cost", "tuning", "evaluation", "sweep", "estimates", "widths", "reference")
+    files = {kind: {} for kind in kinds}
+    for model in models:
+        rng = np.random.default_rng(MODELS.index(model))
+        for sampler in SAMPLERS:
+            name = f"{model}/{sampler}"
+            files["sweep"][name] = sweep_record(model, sampler, rng)
+            files["tuning"][name] = tuning_record(model, sampler, rng)
+            files["evaluation"][name] = evaluation_record(files["tuning"][name], rng, replicates)
+        files["cost"][model] = cost_record(model, rng)
+        files["estimates"][model] = estimate_record(model)
+        files["reference"] |= reference_records(model)
+        if model != "bnn":
+            files["widths"][model] = width_record(model)
+    return files
+
+
+def write_files(files, folder):
+    """Write the files and say where; the published numbers are among them."""
     paths = [PUBLISHED]
-    for kind in set(KINDS) - {"published"}:
-        for i, record in enumerate(records[kind]):
-            paths.append(folder / kind / f"{i}.json")
+    for kind, named in files.items():
+        for name, record in named.items():
+            paths.append(folder / kind / f"{name}.json")
             write_json(paths[-1], record)
     return paths
 
 
+def records_of(files):
+    """What tables and figures are made from: the files written and read back."""
+    with TemporaryDirectory() as folder:
+        return load_records(write_files(files, Path(folder)))
+
+
+def make_records(replicates=3, models=MODELS):
+    return records_of(make_files(replicates, models))
+
+
+def record_of(records, model, sampler, tuner, kind="evaluation"):
+    whose = (model, sampler, tuner)
+    return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
+
+
 def make_tables(replicates, folder):
     """Every table of a run in ``folder``, and the files it was made from."""
-    paths = write_records(make_records(replicates), folder)
+    paths = write_files(make_files(replicates), folder)
     for name in TABLES:
         make_table(name, paths, **{kind: folder / f"{name}.{kind}" for kind in ("csv", "md", "html")})
     return folder, paths

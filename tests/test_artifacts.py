@@ -18,17 +18,31 @@ from artifact_records import (
     MODELS,
     PROVENANCE,
     SAMPLERS,
-    TUNERS,
     WORKFLOW,
+    choose,
+    make_files,
     make_records,
     make_tables,
+    record_of,
+    records_of,
     studied,
 )
 
-from sgtune.artifacts import FIGURES, FORMS, MODEL_OF, REQUIRES, TABLES, category_of, make_table, requested
+from sgtune.artifacts import (
+    FIGURES,
+    FORMS,
+    MODEL_OF,
+    REQUIRES,
+    TABLES,
+    category_of,
+    labels_of,
+    make_table,
+    requested,
+)
 from sgtune.artifacts.layout import Cell, format_number, lay_out, mark_best
 from sgtune.artifacts.provenance import collect, summarise
-from sgtune.artifacts.records import KINDS, load_records
+from sgtune.artifacts.records import KINDS, load_records, provenances
+from sgtune.artifacts.studies import TITLES
 from sgtune.artifacts.writers import to_html, to_markdown
 from sgtune.errors import DataError, InputError
 
@@ -117,6 +131,10 @@ def test_csv_markdown_and_html_print_the_same(made, name):
 @pytest.mark.parametrize("name", REQUIRES)
 def test_an_artifact_without_its_records_says_which_are_missing(name):
     maker, full = (TABLES | FIGURES)[name], make_records(1)
+    if name == "timings":  # of whatever the run has: one without a reference has no widths
+        with pytest.raises(DataError, match="timings: no record says which rule made it"):
+            maker({kind: [] for kind in full})
+        return
     for kind in REQUIRES[name]:
         with pytest.raises(DataError, match=f"{name}: no {kind} records; it is made from at least one"):
             maker(full | {kind: []})
@@ -171,11 +189,48 @@ def test_summary_holds_every_distinct_value():
     assert summary["versions"] == {"jax": ["1.2.3"]}
 
 
+def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arm():
+    files = make_files(2, ("logistic",))
+    choose(files, "logistic", "sgld", "grid", like="mamba-ksd")
+    choose(files, "logistic", "sgld", "mamba-fssd")
+    records = records_of(files)
+    assert {kind: len(found) for kind, found in records.items() if kind in ("tuning", "evaluation")} == {
+        "tuning": 36,
+        "evaluation": 36,
+    }
+    written = files["evaluation"]["logistic/sgld"]
+    for tuned in written["tuners"]:
+        record = record_of(records, "logistic", "sgld", tuned["tuner"])
+        assert (record["n_data"], record["reason"]) == (800_000, tuned["reason"])
+        assert record["best"] == record_of(records, "logistic", "sgld", tuned["tuner"], "tuning")["best"]
+        if tuned["arm"] is None:
+            assert (record["best"], record["table"], record["curves"]) == (None, [], [])
+        else:
+            arm = written["arms"][tuned["arm"]]
+            assert record["best"] == {key: arm[key] for key in ("step_size", "batch_size", "n_leapfrog")}
+            assert (record["table"], record["curves"]) == (arm["table"], arm["curves"])
+    numbers = {tuned["tuner"]: tuned["arm"] for tuned in written["tuners"]}
+    assert numbers["grid"] == numbers["mamba-ksd"]
+    assert numbers["mamba-fssd"] is None
+
+
+def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives():
+    files = make_files(1, ("pmf",))
+    records = records_of(files)
+    found = provenances({kind: records[kind] for kind in ("tuning", "evaluation", "sweep")})
+    assert len(records["tuning"] + records["evaluation"]) == 2 * len(SAMPLERS) * 4
+    # The files' accounts are equal, and count nevertheless.
+    assert len(found) == 3 * len(SAMPLERS)
+    summary = summarise(found)
+    assert summary["files"] == 3 * len(SAMPLERS)
+    assert summary["seconds"] == pytest.approx(PROVENANCE["seconds"] * 3 * len(SAMPLERS))
+
+
 def test_tables_carry_the_provenance_of_their_own_records_only(made):
     folder, _paths = made
-    for name, tuners in (("table1", len(TUNERS["logistic"]) - 1), ("table6", len(TUNERS["logistic"]))):
+    for name, n_files in (("cost", len(MODELS)), ("regret", 36), ("table1", 6), ("table6", 6)):
         sidecar = json.loads((folder / f"{name}.json").read_text())
-        assert sidecar["sources"]["files"] == len(SAMPLERS) * tuners
+        assert sidecar["sources"]["files"] == n_files
     assert (sidecar["provenance"]["run"], sidecar["provenance"]["seed"]) == ("quick", 7)
     for kind in ("md", "html"):
         assert "seed 7 · commit 0123456789 ·" in (folder / f"table1.{kind}").read_text()
@@ -202,7 +257,10 @@ def test_a_run_of_everything_requests_everything():
     assert set(requested(studied(), MODELS)) == set(REQUIRES)
 
 
-OF_ALL = {"table4", "tuning_time", "regret", "figure1", "figure2", "regret_dots", "modes"}
+OF_ALL = {
+    *("table4", "tuning_time", "regret", "modes", "cost", "timings"),
+    *("figure1", "figure2", "regret_dots"),
+}
 
 
 @pytest.mark.parametrize(
@@ -239,6 +297,17 @@ def test_reports_list_artifacts_under_their_model():
     assert category_of(SimpleNamespace(table="table8")) == "PMF"
     assert category_of(SimpleNamespace(figure="figure5")) == "Neural network"
     assert category_of(SimpleNamespace(figure="figure1")) == "All models"
+
+
+def test_every_artifact_has_a_title_of_its_own_which_the_report_shows():
+    assert TITLES.keys() == TABLES.keys() | FIGURES.keys()
+    assert len(set(TITLES.values())) == len(TITLES)
+    for name, title in TITLES.items():
+        assert labels_of(SimpleNamespace(**{FORMS[name]: name})) == {"artifact": title}
+    records = make_records(1)
+    assert {name: maker(records).title for name, maker in TABLES.items()} == {
+        name: TITLES[name] for name in TABLES
+    }
 
 
 @pytest.mark.parametrize(("wildcard", "names"), [("table", TABLES), ("figure", FIGURES)])

@@ -6,7 +6,17 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from artifact_records import OOD_MISSING, PROVENANCE, SAMPLERS, make_records, write_records
+from artifact_records import (
+    OOD_MISSING,
+    PROVENANCE,
+    SAMPLERS,
+    choose,
+    make_files,
+    make_records,
+    record_of,
+    records_of,
+    write_files,
+)
 
 from sgtune.artifacts import FIGURES, make_figure
 from sgtune.artifacts.figures import curve
@@ -19,7 +29,7 @@ from sgtune.errors import DataError
 def made(tmp_path_factory):
     """Every figure of a run, and the files it was made from."""
     folder = tmp_path_factory.mktemp("run")
-    paths = write_records(make_records(3), folder)
+    paths = write_files(make_files(3), folder)
     for name in FIGURES:
         make_figure(name, paths, svg=folder / f"{name}.svg", pdf=folder / f"{name}.pdf")
     return folder, paths
@@ -93,7 +103,7 @@ def test_a_metric_without_values_in_some_curves_is_named_in_its_panel():
 
 def test_ece_curves_are_in_percent():
     records = make_records(1, ("bnn",))
-    record = next(r for r in records["evaluation"] if (r["sampler"], r["tuner"]) == ("sgld", "grid"))
+    record = record_of(records, "bnn", "sgld", "grid")
     lines = {line.get_label(): line for line in FIGURES["figure5"](records).axes[0].lines}
     assert lines["Grid"].get_ydata()[0] == pytest.approx(100 * record["curves"][0]["ece"])
 
@@ -109,11 +119,66 @@ def test_regret_has_a_panel_per_model_and_says_where_it_was_not_computed():
     assert "not computed" not in [text.get_text() for axis in figure.axes[:2] for text in axis.texts]
 
 
+CURVES = ("figure3", "figure3_scaled", "figure4", "figure4_scaled", "figure5")
+
+
+def drawn(axis):
+    """What a panel shows: its words, and the points of its lines and steps, by what a legend calls them."""
+    lines = [(line.get_label(), str(line.get_xydata().tolist())) for line in axis.lines]  # nan is nan
+    return [text.get_text() for text in axis.texts], lines, len(axis.patches)
+
+
+def regret_at(axis, tuner, sampler):
+    """Where the dot of a tuner stands in the row of a sampler."""
+    row = SAMPLERS.index(sampler)
+    dots = next(line for line in axis.lines if line.get_label() == tuner)
+    return next(x for x, y in dots.get_xydata() if abs(y - row) < 0.5)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are(name):
+    files = make_files(1)
+    before = FIGURES[name](records_of(files)).axes
+    for model in ("logistic", "pmf", "bnn"):
+        choose(files, model, "sgld", "grid")
+    figure = FIGURES[name](records_of(files))
+    figure.canvas.draw()
+    changed = [i for i, axis in enumerate(figure.axes) if drawn(axis) != drawn(before[i])]
+    if name in CURVES:
+        assert changed == [0]
+        assert "Grid: no arm" in texts(figure)
+        assert "Grid" not in [line.get_label() for line in figure.axes[0].lines]
+    elif name == "ood_entropy":
+        assert changed == [0, 1, 2]
+        assert [text.get_text() for axis in figure.axes[:2] for text in axis.texts] == ["Grid: no arm"] * 2
+        dots = [dot.get_label() for dot in figure.axes[2].containers]
+        assert "Grid" not in dots
+        assert "Grid" in [dot.get_label() for dot in before[2].containers]
+    elif name == "regret_dots":
+        assert changed == [0, 1, 2]
+        assert texts(figure) == ["diverged / no arm"] * 3
+        for axis, earlier in zip(figure.axes, before, strict=True):
+            # In the strip, where the heuristic stands that diverged with SGHMC.
+            assert regret_at(axis, "Grid", "sgld") == regret_at(axis, "Heuristic", "sghmc")
+            assert regret_at(earlier, "Grid", "sgld") < regret_at(earlier, "Heuristic", "sghmc")
+    else:
+        assert changed == []
+
+
+def test_a_panel_of_tuners_without_an_arm_says_so():
+    files = make_files(1, ("pmf",))
+    for tuned in files["tuning"]["pmf/sgld"]["tuners"]:
+        choose(files, "pmf", "sgld", tuned["tuner"])
+    figure = FIGURES["figure4"](records_of(files))
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no arm"]
+    assert "no arm" not in [text.get_text() for axis in figure.axes[1:] for text in axis.texts]
+
+
 def test_entropy_densities_are_means_over_the_replicates_and_auroc_a_dot_per_tuner():
     records = make_records(3)
     figure = FIGURES["ood_entropy"](records)
     assert len(figure.axes) == 3 * len(SAMPLERS)
-    record = next(r for r in records["evaluation"] if r["model"] == "bnn")
+    record = record_of(records, "bnn", "sgld", "mamba-ksd")
     accounts = [row["ood"] for row in record["table"]]
     drawn = figure.axes[1].patches[0].get_data()
     assert np.allclose(drawn.values, np.mean([account["histogram_ood"] for account in accounts], axis=0))
@@ -129,7 +194,7 @@ def test_entropy_figure_says_why_there_is_nothing_and_refuses_different_bins():
     words = " ".join(text.get_text() for text in FIGURES["ood_entropy"](records).texts)
     assert "Fashion-MNIST is missing (no source of it answered)" in words.replace("\n", " ")
     records = make_records(2, ("bnn",))
-    records["evaluation"][0]["table"][1]["ood"]["edges"] = [0.0, 1.0]
+    record_of(records, "bnn", "sgld", "grid")["table"][1]["ood"]["edges"] = [0.0, 1.0]
     with pytest.raises(DataError, match="ood_entropy: replicates of sgld have histograms of different bins"):
         FIGURES["ood_entropy"](records)
 

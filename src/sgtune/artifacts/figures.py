@@ -52,11 +52,11 @@ def tuner_legend(figure: Figure, tuners: list[str], **look: object) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, handlelength=3.2)
 
 
-def say_empty(axis: Axes) -> None:
+def say_empty(axis: Axes, words: str = "no finite value") -> None:
     """Words where lines would be."""
     axis.set_yticks([])
     axis.yaxis.minorticks_off()
-    axis.text(0.5, 0.5, "no finite value", transform=axis.transAxes, ha="center", va="center", color=INK)
+    axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK)
 
 
 def _estimates(records: Records, name: str, varied: str) -> Figure:
@@ -171,7 +171,7 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
     axis.set_yscale("log")
     axis.set_xlim(left=0)
     if not lows:
-        say_empty(axis)
+        say_empty(axis, "no arm" if all(record["best"] is None for record in records) else "no finite value")
         return
     axis.set_ylim(0.6 * min(lows), 1.6 * max(highs))
     log_ticks(axis.yaxis)

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from sgtune.artifacts.figures import legend_below, numbers, panels, tuner_legend
 from sgtune.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.artifacts.layout import DIVERGED, Cell
+from sgtune.artifacts.layout import DIVERGED, NO_ARM, Cell
 from sgtune.artifacts.records import Records, need
 from sgtune.artifacts.regret import regret_cells
 from sgtune.artifacts.studies import STUDIES
@@ -40,6 +40,9 @@ RING = {
 
 
 DOT = {"linestyle": "none", "markersize": 6}
+
+OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
+"""Why a tuner has no regret that a scale could show -> what the strip of such tuners is called."""
 
 
 def _relative(rows: list[dict], model: str) -> tuple[np.ndarray, np.ndarray]:
@@ -92,19 +95,20 @@ def widths(records: Records) -> Figure:
 
 
 def _regret_panel(axis: Axes, cells: list[Cell], samplers: list[str], tuners: list[str]) -> None:
-    """A row per sampler and a dot per tuner; the strip at the right edge is of those that diverged."""
+    """A row per sampler and a dot per tuner; the strip at the right edge is of those that diverged or found no arm."""
     values = [cell.value for cell in cells if cell.value is not None]
     low, high = min([1.0, *values]), max([1.0, *values])
     # In decades: room for the strip, and for the dots at the edges.
     span = max(np.log10(high / low), 0.5)
     edge = high * 10 ** (0.2 * span)
-    diverged = any(cell.missing == DIVERGED for cell in cells)
+    reasons = {cell.missing for cell in cells if cell.value is None}
+    off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
     offsets = np.linspace(-0.3, 0.3, len(tuners)) if len(tuners) > 1 else [0.0]
     for tuner, offset in zip(tuners, offsets, strict=True):
         shown = [
             cell
             for cell in cells
-            if cell.tuner == tuner and (cell.value is not None or cell.missing == DIVERGED)
+            if cell.tuner == tuner and (cell.value is not None or cell.missing in OFF_SCALE)
         ]
         x = [edge if cell.value is None else cell.value for cell in shown]
         y = [samplers.index(cell.sampler) + offset for cell in shown]
@@ -116,19 +120,19 @@ def _regret_panel(axis: Axes, cells: list[Cell], samplers: list[str], tuners: li
     axis.grid(False, axis="y")
     axis.set_xscale("log")
     margin = 10 ** (0.08 * span)
-    axis.set_xlim(low / margin, edge * margin if diverged else high * margin)
+    axis.set_xlim(low / margin, edge * margin if off_scale else high * margin)
     log_ticks(axis.xaxis)
-    if diverged:
+    if off_scale:
         # The strip has no place on the scale, so no tick may stand in it.
         left, _ = axis.get_xlim()
         axis.set_xticks([tick for tick in axis.get_xticks() if left <= tick < edge / margin])
         axis.minorticks_off()
         axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
         place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
-        axis.text(1.0, 1.01, "diverged", **place, color=INK)
+        axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
     axis.set_ylim(len(samplers) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
-    if not (values or diverged):
+    if not (values or off_scale):
         axis.set_xticks([])
         axis.xaxis.minorticks_off()
         box = {"facecolor": "white", "edgecolor": "none"}

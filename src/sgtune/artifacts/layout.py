@@ -189,7 +189,7 @@ def lay_out(
         return tuple(_named(field, value) for field, value in zip(fields, key, strict=True))
 
     if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
-        caption += f" “{NO_ARM}”: the tuner found none, for all that it tried diverged."
+        caption += f" “{NO_ARM}”: the tuner chose none, because every arm that it tried diverged."
     return Table(
         name=name,
         title=title,

@@ -24,10 +24,10 @@ def _sets(records: list[dict]) -> tuple[str, str]:
     """The name of the out-of-distribution set, and in words why there is nothing to show ("" if there is)."""
     accounts = [row["ood"] for record in records for row in record["table"] if row.get("ood")]
     if not accounts:
-        return (
-            "",
-            "There is nothing to show: the run averages no predictions (evaluation.prediction_draws is 0).",
-        )
+        why = "the run averages no predictions (evaluation.prediction_draws is 0)"
+        if all(record["best"] is None for record in records):
+            why = "no tuner found an arm"
+        return "", f"There is nothing to show: {why}."
     name = ", ".join(sorted({OOD_SETS.get(account["name"], account["name"]) for account in accounts}))
     reasons = sorted({account["missing"] for account in accounts if account.get("missing")})
     missing = (

@@ -4,19 +4,31 @@ from statistics import median
 
 from sgtune.artifacts.labels import SAMPLERS, label
 from sgtune.artifacts.layout import Cell, Table, lay_out
-from sgtune.artifacts.records import Records, need, provenances
+from sgtune.artifacts.records import Records, need
 from sgtune.artifacts.studies import TITLES
+from sgtune.errors import DataError
 
 __all__ = ["cost", "timings"]
+
+
+def _jobs(records: Records) -> list[dict]:
+    """The provenance of every job that made a file: records of one file have one in common, and what NUTS has
+    combined names the jobs of its chains."""
+    found = []
+    for of_kind in records.values():
+        for record in of_kind:
+            found += [*record.get("chains", ()), record.get("provenance")]
+    return list({id(job): job for job in found if job and job.get("rule")}.values())
 
 
 def timings(records: Records) -> Table:
     """Jobs, seconds, share of overhead and memory of each rule that makes results, in the order of the
     pipeline."""
     by_rule: dict[str, list[dict]] = {}
-    for job in provenances(records) + [job for one in records["reference"] for job in one.get("chains", [])]:
-        if job.get("rule"):
-            by_rule.setdefault(job["rule"], []).append(job)
+    for job in _jobs(records):
+        by_rule.setdefault(job["rule"], []).append(job)
+    if not by_rule:
+        raise DataError("timings: no record says which rule made it; it is made from at least one")
     cells = []
     everything = [job for jobs in by_rule.values() for job in jobs]
     for rule, jobs in [*by_rule.items(), ("all of these", everything)]:
@@ -38,11 +50,11 @@ def timings(records: Records) -> Table:
         cells,
         name="timings",
         title=TITLES["timings"],
-        caption="By rule, of the jobs that made the results: their number, seconds of wall clock in sum, "
-        "of the median job and of the longest, from the start of its process to the writing of its result; "
-        "the overhead among them: start-up (until the model is loaded), and tracing and compiling; and the "
-        "most memory that one held. Jobs run beside each other where the machine has cores for it, so the "
-        "run takes less than the sum.",
+        caption="The jobs that made the results, by rule. Seconds of wall clock from the start of a job's process "
+        "to the writing of its result: their sum, those of the median job, and those of the longest. Start-up (until "
+        "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the most that one job "
+        "held. Untimed jobs run beside each other where the machine has cores for it, so the run takes less than the "
+        "sum.",
         rows=("detail",),
         columns=("metric",),
         stub={"detail": "Rule"},
