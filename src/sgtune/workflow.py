@@ -129,6 +129,10 @@ class Job:
         config = fingerprint(self.settings) if self.settings is not None else None
         write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
 
+    def sign(self, path: str, model: str) -> None:
+        """Add ``model`` and the provenance to a JSON file that the library has written."""
+        write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
+
     def account(self) -> dict:
         """The provenance of what is written now, with the rule, the seconds of the whole process, and those
         of them that went into start-up (until the model was loaded, or the script began) and compilation."""

@@ -31,6 +31,7 @@ RESULTS["reference"] = {
     + (collect(rules.combine_nuts.output.facts, model=model) if has_reference(model) else [])
     for model in MODELS
 }
+RESULTS["data"] = {model: [f"{RUN}/data/{model}.json"] for model in MODELS}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
 ARTIFACTS = [

@@ -11,10 +11,10 @@ rule find_map:
         facts=f"{RUN}/reference/{{model}}/map.json",
     log:
         f"{LOGS}/find_map/{{model}}.log",
-    conda:
-        "../../envs/sgtune.yaml"
     # All else waits for it.
     priority: 100
+    conda:
+        "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:

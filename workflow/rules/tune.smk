@@ -12,11 +12,11 @@ rule calibrate_cost:
         cost=f"{RUN}/cost/{{model}}.json",
     log:
         f"{LOGS}/calibrate_cost/{{model}}.log",
+    # Before all that may have company: one at a time between those would leave a core idle each time.
+    priority: 50
     conda:
         "../../envs/sgtune.yaml"
     threads: ALL_CORES
-    # Before all that may have company: one at a time between those would leave a core idle each time.
-    priority: 50
     resources:
         machine=WHOLE_MACHINE,
     params:
@@ -52,11 +52,11 @@ rule tune_sampler:
         tuning=f"{RUN}/tuning/{{model}}/{{sampler}}.json",
     log:
         f"{LOGS}/tune_sampler/{{model}}-{{sampler}}.log",
+    # Before all that may have company: one at a time between those would leave a core idle each time.
+    priority: 50
     conda:
         "../../envs/sgtune.yaml"
     threads: ALL_CORES
-    # Before all that may have company: one at a time between those would leave a core idle each time.
-    priority: 50
     resources:
         machine=WHOLE_MACHINE,
     params:

@@ -17,3 +17,4 @@ with job(snakemake) as this:
     else:
         arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
     mnist.write(snakemake.output.facts, arrays, made_by=made_by)
+    this.sign(snakemake.output.facts, "bnn")

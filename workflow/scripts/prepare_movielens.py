@@ -17,3 +17,4 @@ with job(snakemake) as this:
     else:
         ratings, made_by = movielens.simulate(n_simulated), "sgtune.data.movielens.simulate"
     movielens.write(snakemake.output.facts, ratings, made_by=made_by)
+    this.sign(snakemake.output.facts, "pmf")

@@ -13,3 +13,4 @@ with job(snakemake) as this:
     else:
         images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.data.mnist.simulate"
     ood.write(snakemake.output.facts, images, made_by=made_by)
+    this.sign(snakemake.output.facts, "bnn")

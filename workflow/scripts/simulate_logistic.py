@@ -7,3 +7,4 @@ with job(snakemake) as this:
 
     settings = this.settings["data"]["logistic"]
     logistic.write(snakemake.output.facts, logistic.simulate(**settings), seed=settings["seed"])
+    this.sign(snakemake.output.facts, "logistic")

@@ -103,7 +103,7 @@ ARTIFACTS = {
     "reference": Artifact("table", ("reference",), needs_reference=True),
     "cost": Artifact("table", ("cost",)),
     "timings": Artifact(
-        "table", ("reference", "cost", "tuning", "evaluation", "sweep", "estimates", "widths")
+        "table", ("data", "reference", "cost", "tuning", "evaluation", "sweep", "estimates", "widths")
     ),
     "figure1": Artifact("figure", ("estimates",)),
     "figure2": Artifact("figure", ("estimates",)),

@@ -1,0 +1,95 @@
+"""The pipeline on machines a hundred times slower and faster than its cost table is: every arm judged, every table made."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from config_files import raw_config
+from snakemake.utils import update_config
+from workflow_runs import ROOT, snakemake
+
+from sgtune.settings import FACTS, settings_of, shapes_of
+
+STUDY = {
+    "models": ["pmf"],
+    "samplers": ["sgld-cv"],
+    "reference": {"chains": 1, "n_warmup": 10, "n_draws": 20, "block": 30},
+    # A hundred times as many steps must still end soon.
+    "per_model": {"pmf": {"evaluation": {"seconds": 0.01, "curves": {"seconds": [0.005, 0.01]}}}},
+}
+SECONDS_PER_STEP = 5e-4
+"""About that of a small factorisation on two cores."""
+
+
+@pytest.fixture(scope="module", params=[100, 0.01], ids=["slower", "faster"])
+def finished(request, tmp_path_factory) -> tuple[float, Path, str]:
+    """The factor, the results of a small study with such costs, and what Snakemake printed."""
+    folder = tmp_path_factory.mktemp("costs")
+    (folder / "config").symlink_to(ROOT / "config")
+    config = raw_config("tiny")
+    study = {**STUDY, "run": "costs", "calibration": {"table": str(folder / "costs.json")}}
+    update_config(config, study)
+    n_data = FACTS["pmf"].n_data(config["data"]["pmf"])
+    rows = [
+        {
+            "sampler": sampler,
+            "batch_size": batch_size,
+            "n_leapfrog": leapfrogs,
+            "seconds_per_step": request.param * SECONDS_PER_STEP,
+        }
+        for sampler, batch_size, leapfrogs in shapes_of(settings_of(config, "cost", "pmf"), n_data)
+    ]
+    # The simulated set's users and items, of which D is made.
+    dimension = 20 * (36 + 48) + 80
+    models = {"pmf": {"n_data": n_data, "dimension": dimension, "rows": rows}}
+    (folder / "costs.json").write_text(json.dumps({"models": models}))
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(folder / "study.yaml")]
+    done = subprocess.run(snakemake(folder, *overlays), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return request.param, folder / "results/costs", done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_every_arm_is_judged_on_ten_steps_or_more(finished):
+    factor, results, _ = finished
+    record = json.loads((results / "tuning/pmf/sgld-cv.json").read_text())
+    mamba = record["tuners"][0]
+    first = [rung for rung in mamba["rungs"] if rung["rung"] == 1]
+    assert len(first) == 6
+    assert mamba["best"] is not None
+    if factor > 1:
+        assert {rung["steps"] for rung in first} == {10}
+        assert mamba["seconds"]["overrun"] > mamba["seconds"]["nominal"]
+        assert any("made 10 steps" in line for line in mamba["warnings"])
+    else:
+        assert min(rung["steps"] for rung in first) > 1_000
+        assert mamba["seconds"]["overrun"] == 0
+    evaluation = json.loads((results / "evaluation/pmf/sgld-cv.json").read_text())
+    steps = {row["n_samples"] for arm in evaluation["arms"] for row in arm["table"]}
+    assert steps == {10 if factor > 1 else int(0.01 / (factor * SECONDS_PER_STEP))}
+
+
+@pytest.mark.slow
+def test_every_table_is_made_and_costs_are_shown_beside_those_measured(finished):
+    factor, results, printed = finished
+    assert "(100%) done" in printed
+    for name in (
+        "table2",
+        "table4",
+        "table7",
+        "table8",
+        "regret",
+        "tuning_time",
+        "xi_by_block",
+        "cost",
+        "timings",
+    ):
+        assert (results / f"tables/{name}.html").stat().st_size > 1_000, name
+    cost = (results / "tables/cost.csv").read_text()
+    ratios = [float(line.split(",")[5]) for line in cost.splitlines() if ",step_ratio," in line]
+    table = [float(line.split(",")[5]) for line in cost.splitlines() if ",table_step_ms," in line]
+    assert ratios
+    assert set(table) == {1e3 * factor * SECONDS_PER_STEP}
