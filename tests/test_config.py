@@ -49,8 +49,8 @@ def test_config_yaml_sets_every_key(run):
 
 
 def test_quick_and_paper_run_study_the_same():
-    """The same models, samplers, tuners and step sizes; quick leaves out whole batches, with which ten steps of every arm would
-    take longer than the run may."""
+    """The same models, samplers, tuners and step sizes; quick leaves out whole batches, with which ten steps of every
+    arm would take longer than the run may."""
     quick, paper = raw_config("quick"), raw_config("paper")
     for key in ("seed", "models", "samplers", "tuners", "data"):
         assert quick[key] == paper[key]
