@@ -34,8 +34,8 @@ CHUNK_BYTES = 32 * 2**20
 
 
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
-"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products of matrices,
-gathers and random bits."""
+"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products of
+matrices, gathers and random bits."""
 
 
 class _Program(NamedTuple):
