@@ -11,6 +11,7 @@ from sgtune.chain import Chain
 from sgtune.errors import InputError
 from sgtune.evaluation import EvaluationSettings, evaluate_replicate
 from sgtune.files import read_json, write_json
+from sgtune.jobs import evaluation_settings
 from sgtune.lockstep import Lockstep
 
 SETTINGS = {
@@ -173,6 +174,13 @@ def test_a_checkpoint_before_the_first_step_has_no_numbers(monkeypatch):
 def test_settings_out_of_range_get_one_line(name, value, allowed):
     with pytest.raises(InputError, match=f"^{name}: {value}.*{allowed}$"):
         EvaluationSettings(**SETTINGS | {name: value})
+
+
+def test_the_section_evaluation_says_how_runs_are_judged():
+    names = {"seconds", "burn_in", "kept_draws", "prediction_draws", "thin", "ksd_points"}
+    curves = {"seconds": [0.02, 0.05], "replicates": 1, "ksd_points": 0, "prediction_draws": 0}
+    section = {name: SETTINGS[name] for name in names} | {"replicates": 2, "curves": curves}
+    assert evaluation_settings(section) == EvaluationSettings(**SETTINGS)
 
 
 def test_there_is_no_third_part():
