@@ -1,6 +1,7 @@
 """What is kept of a chain: few draws, evenly spaced, at bounded memory, and where it ended."""
 
 import tracemalloc
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +17,7 @@ STEP = 2.0**-30
 """A step size for which `counting_model` goes 1 ahead in each step of SGLD, give or take 4e-5."""
 
 
+@cache
 def counting_model(dimension=1):
     """A position that counts its steps: the gradient is one over `STEP`."""
     return define_model(
@@ -27,6 +29,7 @@ def counting_model(dimension=1):
     )
 
 
+@cache
 def exploding_model():
     """A position that triples in each step of SGLD with step size 1, and leaves float32 after 80 of them."""
     return define_model(

@@ -9,33 +9,35 @@ from sgtune import CostTable, evaluation, lockstep, metrics
 from sgtune.arm import Arm
 from sgtune.chain import Chain
 from sgtune.errors import InputError
+from sgtune.evaluation import EvaluationSettings, evaluate_replicate
 from sgtune.files import read_json, write_json
+from sgtune.jobs import evaluation_settings
 from sgtune.lockstep import Lockstep
 
 SETTINGS = {
     "seconds": 0.1,
-    "replicates": 2,
     "thin": 2,
     "ksd_points": 15,
     "burn_in": 0.2,
     "kept_draws": 60,
     "prediction_draws": 10,
     "curve_seconds": [0.02, 0.05],
-    "curve_replicates": 2,
     "curve_points": 0,
     "curve_prediction_draws": 0,
 }
-TABLE = {"replicate", "seconds", "n_samples", "n_burn_in", "diverged", "n_points", "ksd", "ksd_scaled"} | {
+ALWAYS = {"replicate", "seconds", "wall_seconds", "n_samples", "n_points", "ksd", "ksd_scaled"} | {
     "relative_sd_error"
 }
-CURVES = {"replicate", "seconds", "n_samples", "n_points", "ksd", "ksd_scaled", "relative_sd_error"}
+TABLE = ALWAYS | {"n_burn_in", "diverged"}
 RATINGS = {"rmse", "rmse_published"}
 CLASSES = {"accuracy", "log_loss", "ece", "mce", "ece_published", "mce_published"}
 
 
-def run(model, arm, **changes):
-    settings = {"reference_sd": None} | SETTINGS | changes
-    return evaluation.evaluate(model, "sgld", arm, **settings)
+def run(model, arm, part, replicate=0, *, reference_sd=None, cost=None, **changes):
+    settings = EvaluationSettings(**SETTINGS | changes)
+    return evaluate_replicate(
+        model, "sgld", arm, part, replicate, settings=settings, reference_sd=reference_sd, cost=cost
+    )
 
 
 def written(path, record):
@@ -47,10 +49,12 @@ def written(path, record):
 def test_a_matrix_factorisation_against_its_reference(tmp_path):
     model = small_pmf()
     reference = np.linspace(0.1, 0.3, model.dimension)
-    lines = []
-    rows = run(model, Arm(1e-3, 50), reference_sd=reference, report=lines.append)
-    assert [row["replicate"] for row in rows["table"]] == [0, 1]
-    for row in written(tmp_path / "record.json", rows)["table"]:
+    for replicate in (0, 1):
+        (row,) = written(
+            tmp_path / "record.json", run(model, Arm(1e-3, 50), "table", replicate, reference_sd=reference)
+        )
+        assert row["replicate"] == replicate
+        assert row["seconds"] == row["wall_seconds"] >= 0.1
         assert row.keys() == TABLE | RATINGS | {"relative_sd_error_by_block"}
         assert row["relative_sd_error_by_block"].keys() == model.position_shape.keys()
         assert 0 < min(row["relative_sd_error_by_block"].values()) <= row["relative_sd_error"]
@@ -63,15 +67,14 @@ def test_a_matrix_factorisation_against_its_reference(tmp_path):
         assert row["n_burn_in"] > 0
         assert row["diverged"] is False
         assert row["n_samples"] > 60
-    for row, (replicate, seconds) in zip(
-        rows["curves"], [(i, t) for i in (0, 1) for t in SETTINGS["curve_seconds"]], strict=True
-    ):
-        assert row.keys() == CURVES
-        assert (row["replicate"], row["seconds"]) == (replicate, seconds)
+    rows = run(model, Arm(1e-3, 50), "curve", 1, reference_sd=reference)
+    for row, seconds in zip(rows, SETTINGS["curve_seconds"], strict=True):
+        assert row.keys() == ALWAYS
+        assert (row["replicate"], row["seconds"]) == (1, seconds)
+        assert row["wall_seconds"] >= 0.05
         assert (row["ksd"], row["ksd_scaled"], row["n_points"]) == (None, None, 0)
         assert row["relative_sd_error"] > 0
-    assert len(lines) == 4
-    assert "rmse" in lines[0]
+    assert 0 < rows[0]["n_samples"] < rows[1]["n_samples"]
 
 
 def test_a_network_without_reference_and_without_ksd(tmp_path, monkeypatch):
@@ -82,30 +85,29 @@ def test_a_network_without_reference_and_without_ksd(tmp_path, monkeypatch):
 
     monkeypatch.setattr(evaluation, "scores", scores)
     model = small_network()
-    rows = run(model, Arm(1e-5, 30), ksd_points=0, curve_prediction_draws=5)
-    for row in written(tmp_path / "record.json", rows)["table"]:
-        assert row.keys() == TABLE | CLASSES | {"ood"}
-        assert (row["relative_sd_error"], row["ksd"], row["ksd_scaled"], row["n_points"]) == (None,) * 3 + (
-            0,
-        )
-        assert row["accuracy"] > 0.5
-        assert 0 <= row["ece"] <= row["mce"] <= 1
-        assert row["ood"]["auroc"] > 0.5
-        assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
-    for row in rows["curves"]:
-        assert row.keys() == CURVES | CLASSES
+    changes = {"ksd_points": 0, "curve_prediction_draws": 5}
+    (row,) = written(tmp_path / "record.json", run(model, Arm(1e-5, 50), "table", **changes))
+    assert row.keys() == TABLE | CLASSES | {"ood"}
+    assert (row["relative_sd_error"], row["ksd"], row["ksd_scaled"], row["n_points"]) == (None, None, None, 0)
+    assert row["accuracy"] > 0.5
+    assert 0 <= row["ece"] <= row["mce"] <= 1
+    assert row["ood"]["auroc"] > 0.5
+    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
+    for row in run(model, Arm(1e-5, 50), "curve", **changes):
+        assert row.keys() == ALWAYS | CLASSES
         assert row["relative_sd_error"] is None
 
 
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()
-    rows = run(model, Arm(1e6, 50), reference_sd=np.ones(model.dimension), curve_points=5)
+    options = {"reference_sd": np.ones(model.dimension), "curve_points": 5}
+    rows = {part: run(model, Arm(1e6, 50), part, **options) for part in ("table", "curve")}
     record = written(tmp_path / "record.json", rows)
-    for row in [*record["table"], *record["curves"]]:
+    for row in [*record["table"], *record["curve"]]:
         names = {"ksd", "ksd_scaled", "relative_sd_error"} | (row.keys() & (RATINGS | CLASSES))
         assert {name: row[name] for name in names} == dict.fromkeys(names)
-    assert all(row["diverged"] for row in record["table"])
+    assert record["table"][0]["diverged"]
 
 
 def ramp(model, n=40, stride=3):
@@ -121,19 +123,19 @@ def test_burn_in_is_the_first_part_of_a_run_and_nothing_else(monkeypatch, burn_i
     model = small_pmf()
     chain = ramp(model)
     monkeypatch.setattr(evaluation, "sample", lambda *arguments, **options: chain)
-    changes = {"burn_in": burn_in, "curve_seconds": [0.21, 2.01], "replicates": 1, "curve_replicates": 1}
     options = {"ksd_points": 7, "prediction_draws": 4, "reference_sd": np.ones(model.dimension)}
-    rows = run(model, chain.arm, thin=6, curve_points=7, curve_prediction_draws=4, **options, **changes)
+    changes = {"burn_in": burn_in, "curve_seconds": [0.21, 2.01], "thin": 6, "curve_points": 7}
+    changes |= {"curve_prediction_draws": 4, **options}
 
     def wanted(draws):
         # Every sixth sample is every second kept draw.
         return evaluation.judge_draws(model, draws, thin=2, **options)
 
-    (row,) = rows["table"]
+    (row,) = run(model, chain.arm, "table", **changes)
     assert (row["n_burn_in"], row["n_samples"]) == (3 * dropped, 120)
     whole = wanted(chain.draws[dropped:])
     assert whole == {name: row[name] for name in whole}
-    for row, n_kept in zip(rows["curves"], (2, 20), strict=True):
+    for row, n_kept in zip(run(model, chain.arm, "curve", **changes), (2, 20), strict=True):
         assert row["n_samples"] == 3 * n_kept
         part = wanted(chain.draws[int(burn_in * n_kept) : n_kept])
         assert part == {name: row[name] for name in part}
@@ -159,7 +161,8 @@ def test_a_checkpoint_before_the_first_step_has_no_numbers(monkeypatch):
     model = small_pmf()
     chain = ramp(model)
     monkeypatch.setattr(evaluation, "sample", lambda *arguments, **options: chain)
-    row = run(model, chain.arm, curve_seconds=[0.05], curve_points=5, curve_prediction_draws=3)["curves"][0]
+    changes = {"curve_seconds": [0.05], "curve_points": 5, "curve_prediction_draws": 3}
+    (row,) = run(model, chain.arm, "curve", **changes)
     assert (row["n_samples"], row["n_points"], row["ksd"]) == (0, 0, np.inf)
     assert np.isnan(row["rmse"])
 
@@ -170,7 +173,40 @@ def test_a_checkpoint_before_the_first_step_has_no_numbers(monkeypatch):
 )
 def test_settings_out_of_range_get_one_line(name, value, allowed):
     with pytest.raises(InputError, match=f"^{name}: {value}.*{allowed}$"):
-        run(small_pmf(), Arm(1e-3, 50), **{name: value})
+        EvaluationSettings(**SETTINGS | {name: value})
+
+
+def test_the_section_evaluation_says_how_runs_are_judged():
+    names = {"seconds", "burn_in", "kept_draws", "prediction_draws", "thin", "ksd_points"}
+    curves = {"seconds": [0.02, 0.05], "replicates": 1, "ksd_points": 0, "prediction_draws": 0}
+    section = {name: SETTINGS[name] for name in names} | {"replicates": 2, "curves": curves}
+    assert evaluation_settings(section) == EvaluationSettings(**SETTINGS)
+
+
+def test_there_is_no_third_part():
+    with pytest.raises(InputError, match=r"^part: 'tabel' .*did you mean 'table'.*curve, table$"):
+        run(small_pmf(), Arm(1e-3, 50), "tabel")
+
+
+@pytest.mark.parametrize(("seconds_per_step", "table", "curve"), [(1e-3, 100, [20, 50]), (1.0, 10, [0, 10])])
+def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, curve):
+    """As many steps as the budget buys, or ten; all but the clock's seconds bit for bit; another for each replicate."""
+    model, cost = small_pmf(), CostTable({("sgld", 50, None): seconds_per_step})
+    options = {"reference_sd": np.ones(model.dimension), "cost": cost, "curve_points": 5}
+
+    def rows(replicate):
+        made = [*run(model, Arm(1e-3, 50), "table", replicate, **options)]
+        made += run(model, Arm(1e-3, 50), "curve", replicate, **options)
+        assert all(row.pop("wall_seconds") > 0 for row in made)
+        return made
+
+    first, other = rows(0), rows(1)
+    assert [row["n_samples"] for row in first] == [table, *curve]
+    assert [row["seconds"] for row in first] == [0.1, 0.02, 0.05]
+    assert rows(0) == first
+    # Table and curve are chains of their own, too.
+    errors = {row["relative_sd_error"] for row in first + other if row["n_samples"]}
+    assert len(errors) == sum(row["n_samples"] > 0 for row in first + other)
 
 
 GRID = {"log10_step_sizes": [-3, -4, 6], "batch_fractions": [0.5, 0.1]}
@@ -185,7 +221,11 @@ def sweep(model, n_steps, **options):
     )
 
 
-@pytest.mark.parametrize("make", [small_pmf, small_network, small_logistic_model])
+def small_classifier():
+    return small_logistic_model(n_data=500)
+
+
+@pytest.mark.parametrize("make", [small_pmf, small_network, small_classifier])
 def test_a_sweep_with_and_without_reference(make, monkeypatch):
     """The predictions are the same; xi is that of all draws; an arm that diverges has no numbers."""
     # So that the ends of programs and the draws that predict do not fall together.

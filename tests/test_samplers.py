@@ -8,7 +8,7 @@ from small_models import gaussian_model, small_logistic_model
 
 from sgtune.arm import Arm
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep
+from sgtune.lockstep import Lockstep, compiled_programs
 from sgtune.metrics import relative_sd_error
 from sgtune.models import load_model
 from sgtune.reference.curvature import laplace_sd
@@ -232,22 +232,26 @@ def test_a_chain_is_its_own(small, name):
         assert np.abs(draws(arms, 20, **options)[-1] - together[-1]).min() > 1e-4
 
 
+def programs_made(ensemble):
+    """How many programs are compiled for three steps of it."""
+    before = compiled_programs()
+    ensemble.advance(3)
+    assert ensemble.shape in compiled_programs()
+    return len(compiled_programs() - before)
+
+
 @pytest.mark.parametrize("name", BATTERY)
-def test_step_sizes_share_one_program(small, name):
-    first = Lockstep(small, name, [arm_of(name, 1e-3, 30)])
-    first.advance(2)
-    assert first.compile_seconds > 0
-    second = Lockstep(small, name, [arm_of(name, 7e-4, 30)], seed=5)
-    second.advance(3)
-    assert second.compile_seconds == 0
+def test_step_sizes_and_seeds_share_one_program(small, name):
+    """A batch size has a program of its own."""
+    programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)]))
+    assert programs_made(Lockstep(small, name, [arm_of(name, 7e-4, 20)], seed=5)) == 0
+    assert Lockstep(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
 
 
 @pytest.mark.parametrize("name", ["sghmc", "sgnht"])
 def test_friction_shares_one_program(small, name):
-    Lockstep(small, name, [arm_of(name, 1e-3, 30)]).advance(1)
-    other = Lockstep(small, name, [arm_of(name, 1e-3, 30)], overrides={"friction": 0.2})
-    other.advance(1)
-    assert other.compile_seconds == 0
+    programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)]))
+    assert programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)], overrides={"friction": 0.2})) == 0
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""Every tuner on every published sampler; what grids and the heuristic are; arms that diverge or make no sample."""
+"""Every tuner on every published sampler; what grids and the heuristic are; arms that diverge."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 from sgtune import Budget, CostTable, tune
 from sgtune.errors import InputError
 from sgtune.reference.map import map_position
-from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms
+from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
 from sgtune.tuning.metrics import Judgement
 
 PUBLISHED = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
@@ -47,8 +48,16 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
     scoring = 0 if TUNERS[tuner].tasks else result.rungs["points"].sum() * round(SMALL.score_fraction * 2_000)
     assert result.gradient_evaluations == sampling + scoring
-    parts = ("sampling", "gradients", "discrepancy", "compilation")
-    assert 0 < sum(result.seconds[part] for part in parts) <= result.seconds["total"]
+    check_seconds(result.seconds)
+
+
+def check_seconds(seconds):
+    """Work and compilation are told apart, and are no more than all; a budget of steps has no seconds."""
+    assert seconds["total"] == pytest.approx(seconds["warm"] + seconds["compilation"])
+    working = sum(seconds[part] for part in ("sampling", "gradients", "discrepancy"))
+    assert 0 < working <= seconds["warm"]
+    assert min(seconds["compilation"], seconds["shared_compilation"]) >= 0
+    assert (seconds["nominal"], seconds["overrun"]) == (None, None)
 
 
 def test_the_papers_budgets_and_grids():
@@ -77,15 +86,15 @@ def test_heuristic_is_one_over_n_at_a_tenth(n_data, expected, sampler):
 
 
 def starts(model, monkeypatch, tuner, settings):
-    """Where each arm stood after one step of no length, and the arms' batch sizes."""
+    """Where each arm stood after the fewest steps, of no length, and the arms' batch sizes."""
     seen = []
 
     def metric(model, points, n_draws):
-        seen.append(np.concatenate(points))
+        seen.append(np.stack([draws[-1] for draws in points]))
         return Judgement([1.0] * len(points), 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed, settings: metric))
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=1), settings=settings)
+    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10), settings=settings)
     return seen[0] - np.asarray(map_position(model)), result
 
 
@@ -114,26 +123,36 @@ def test_few_arms_share_the_budget_once_and_the_output_says_so(model):
     assert sum(~result.rungs["pruned"]) == 1
 
 
-@pytest.mark.parametrize("sampler", PUBLISHED)
-@pytest.mark.parametrize(
-    ("n_steps", "tuner"), [(300, "mamba-ksd"), (12, "mamba-ksd-scaled"), (12, "mamba-fssd")]
-)
-def test_diverged_arms_score_none_and_are_named(gaussian, sampler, n_steps, tuner):
-    """After 300 steps they are not finite; after 3 (in the first rung) they may be, but beyond any use."""
-    exponents = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, -2.0, -3.0, -4.0)
-    settings = Settings(log10_step_sizes=exponents, batch_fractions=(0.5,), n_leapfrogs=(3,))
-    result = tune(gaussian, sampler, tuner=tuner, budget=Budget(steps=n_steps), settings=settings)
+SENSIBLE = (-2.0, -3.0, -4.0)
+
+
+@pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
+def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
+    exponents = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, *SENSIBLE)
+    settings = Settings(log10_step_sizes=exponents, batch_fractions=(1.0,), n_leapfrogs=(3,))
+    result = tune(gaussian, sampler, tuner="mamba-ksd", budget=Budget(steps=300), settings=settings)
     check_rungs(result)
     assert result.best.step_size <= 1e-2
-    if n_steps == 300:
-        diverged = result.rungs[result.rungs["discrepancy"].isna()]
-        assert set(diverged["step_size"]) == {10**exponent for exponent in exponents[:6]}
-        assert set(diverged["reason"]) == {"diverged"}
-        assert len(result.warnings) == 6
+    diverged = result.rungs[result.rungs["discrepancy"].isna()]
+    assert set(diverged["step_size"]) == {10**exponent for exponent in exponents[:6]}
+    assert set(diverged["reason"]) == {"diverged"}
+    assert len(result.warnings) == 6
+
+
+@pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "mamba-fssd"])
+def test_arms_that_are_finite_but_beyond_any_use_do_not_win(gaussian, tuner):
+    """After the ten steps of the first rung the six large ones are finite still, up to 1e30 and more."""
+    settings = Settings(log10_step_sizes=(3.5, 3.0, 2.5, 1.5, 1.25, 1.0, *SENSIBLE), batch_fractions=(1.0,))
+    result = tune(gaussian, "sgld", tuner=tuner, budget=Budget(steps=40), settings=settings)
+    check_rungs(result)
+    assert result.best.step_size <= 1e-2
+    first = result.rungs[(result.rungs["rung"] == 1) & (result.rungs["step_size"] > 1)]
+    assert list(first["steps"]) == [10] * 6
+    assert first["discrepancy"].notna().all()
 
 
 def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatch):
-    """Values of no use in the first places: three go on, of which two are finite, and one wins."""
+    """Values of no use in the first places: three go on: two finite ones, and of the others the smallest step size."""
     exponents = np.linspace(-2, -3, 9)
     values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
 
@@ -141,33 +160,103 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
         return Judgement(values[len(points) == 3], 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
-    settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(0.5,))
-    result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=8), settings=settings)
+    settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(1.0,))
+    result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=40), settings=settings)
     last = result.rungs[result.rungs["rung"] == 2]
-    assert list(np.log10(last["step_size"])) == pytest.approx([exponents[5], exponents[2], exponents[0]])
+    assert list(np.log10(last["step_size"])) == pytest.approx([exponents[5], exponents[2], exponents[8]])
     assert result.best.step_size == pytest.approx(10 ** exponents[5])
     check_rungs(result)
 
 
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
 def test_all_arms_diverged(gaussian, clock):
+    """The error tells how they ran; of arms without a value those of the smallest step size go on."""
     settings = Settings(log10_step_sizes=(9.5, 7.0, 8.0), batch_fractions=(0.5, 1.0), clock=clock)
     budget = Budget(seconds=0.01) if clock == "wall" else Budget(steps=300)
     with pytest.raises(AllDivergedError, match=r"^step_size: all 6 arms .*1e\+07.*smaller[^\n]*$") as caught:
         tune(gaussian, "sgld", tuner="mamba-ksd", budget=budget, settings=settings)
     assert isinstance(caught.value, InputError)
+    result = caught.value.result
+    assert result.best is None
+    rows = result.rungs.set_index(["step_size", "batch_size"])
+    assert set(rows.index) == {(10**exponent, n) for exponent in (9.5, 7.0, 8.0) for n in (4, 8)}
+    assert set(rows["reason"]) == {"diverged"}
+    assert set(rows.index[~rows["pruned"]]) == {(1e7, 4), (1e7, 8)}
+    assert sum("diverged" in line for line in result.warnings) == 6
+    assert result.steps == rows["steps"].sum() > 0
+    assert result.seconds["total"] == pytest.approx(result.seconds["warm"] + result.seconds["compilation"])
+    assert result.seconds["nominal"] == (pytest.approx(0.06) if clock == "wall" else None)
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["best"] is None
 
 
-def test_arms_without_time_for_a_sample_are_named_and_do_not_survive(model):
-    settings = Settings(log10_step_sizes=(-3.0, -4.0, -5.0, -6.0, -7.0), batch_fractions=(0.1, 0.01))
-    cost = CostTable({("sgld", 200, None): 10.0, ("sgld", 20, None): 1e-4})
-    result = tune(model, "sgld", budget=Budget(seconds=0.02), cost=cost, settings=settings)
+# R = 0.4 s for 10 arms, K = 2: T = 2 s, 0.1 s in the first rung and a third of a second in the second one.
+TEN_ARMS = Settings(log10_step_sizes=(-2.0, -2.5, -3.0, -3.5, -4.0), batch_fractions=(1.0, 0.5))
+
+
+@pytest.mark.parametrize("slower", [0.01, 1, 100])
+def test_every_arm_makes_ten_steps_whatever_they_cost(gaussian, slower):
+    """Steps of 5 and 2.5 ms: 20 and 40 in the first rung, ten where they cost a hundred times as much. What an arm ran
+    over then, it has had of its later rungs."""
+    seconds = {8: 5e-3 * slower, 4: 2.5e-3 * slower}
+    cost = CostTable({("sgld", n, None): each for n, each in seconds.items()})
+    result = tune(gaussian, "sgld", budget=Budget(seconds=0.4), cost=cost, settings=TEN_ARMS)
     check_rungs(result)
-    slow = result.rungs[(result.rungs["batch_size"] == 200)]
-    assert (slow["steps"] == 0).all()
-    assert slow["pruned"].all()
-    assert set(slow["reason"]) == {"no sample in its time"}
-    assert sum("no sample" in line for line in result.warnings) == 5
+    assert result.seconds["nominal"] == pytest.approx(2.0)
+    overrun = dict.fromkeys(result.rungs.set_index(["step_size", "batch_size"]).index, 0.0)
+    for row in result.rungs.itertuples():
+        spent = {1: 0.1, 2: 0.1 + 2 / 6}[row.rung]
+        assert row.steps == max(10, int(spent / seconds[row.batch_size] + 1e-9))
+        overrun[row.step_size, row.batch_size] = max(0.0, row.steps * seconds[row.batch_size] - spent)
+    if slower < 100:
+        assert result.seconds["overrun"] == 0
+        assert result.warnings == []
+    else:
+        # Ten steps are 5 and 2.5 s: 5 arms of each size, 7 of them with 0.1 s, 3 with 0.433 s.
+        assert sum(overrun.values()) == pytest.approx(5 * 5 + 5 * 2.5 - 7 * 0.1 - 3 * (0.1 + 2 / 6))
+        assert result.seconds["overrun"] == pytest.approx(sum(overrun.values()))
+        (line,) = result.warnings
+        assert line.startswith("10 of 10 arms made 10 steps")
+        assert f"{result.seconds['overrun']:.3g} beyond T = 2" in line
+
+
+def test_by_the_wall_clock_too_every_arm_makes_ten_steps(gaussian):
+    settings = replace(TEN_ARMS, clock="wall")
+    result = tune(gaussian, "sgld", budget=Budget(seconds=1e-6), settings=settings)
+    check_rungs(result)
+    assert list(result.rungs[result.rungs["rung"] == 1]["steps"]) == [10] * 10
+    # A later rung's time is at least one step more.
+    assert list(result.rungs[result.rungs["rung"] == 2]["steps"]) == [11] * 3
+    # The clock saw all 103 steps, none of them within its budget.
+    assert 0 < result.seconds["overrun"] <= result.seconds["sampling"]
+    assert any(line.startswith("10 of 10 arms made 10 steps") for line in result.warnings)
+
+
+@pytest.mark.parametrize("tuner", ["mamba-ksd", "grid-ksd"])
+def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypatch, tuner):
+    """The same draws, bit by bit, the same decisions: as if there were no least number of steps."""
+    seen = []
+    metric = TUNERS[tuner].metric
+
+    def spy(seed, settings):
+        judge = metric(seed, settings)
+        return lambda model, points, n_draws: seen.append(points) or judge(model, points, n_draws)
+
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=spy))
+    cost = CostTable({("sgld", 8, None): 5e-3, ("sgld", 4, None): 2.5e-3})
+
+    def run():
+        result = tune(gaussian, "sgld", tuner="spy", budget=Budget(seconds=0.4), cost=cost, settings=TEN_ARMS)
+        draws = [np.concatenate(points) for points in seen]
+        seen.clear()
+        return result, draws
+
+    result, draws = run()
+    monkeypatch.setattr(race, "FEWEST_STEPS", 1)
+    free, free_draws = run()
+    assert (free.best, free.rows, free.warnings) == (result.best, result.rows, result.warnings)
+    assert len(draws) == result.rungs["rung"].max()
+    for one, other in zip(draws, free_draws, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4), (20, 2e-5))})

@@ -89,13 +89,16 @@ def test_seconds_become_steps_by_the_cost_table(model):
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
 def test_both_clocks_keep_the_same_winner(narrow, clock):
     settings = replace(ONE_SENSIBLE, clock=clock)
-    budget = Budget(seconds=0.15)
+    budget = Budget(seconds=0.06)
     result = tune(narrow, "sgld", tuner="mamba-ksd-scaled", budget=budget, settings=settings)
     assert result.best.step_size == pytest.approx(SENSIBLE)
     check_rungs(result)
-    parts = ("sampling", "gradients", "discrepancy", "compilation")
-    assert sum(result.seconds[part] for part in parts) <= result.seconds["total"]
-    assert result.seconds["nominal"] == pytest.approx(0.15 * 9 * 2 / 4)
+    parts = ("sampling", "gradients", "discrepancy")
+    assert sum(result.seconds[part] for part in parts) <= result.seconds["warm"]
+    assert result.seconds["warm"] + result.seconds["compilation"] == pytest.approx(result.seconds["total"])
+    if clock == "calibrated":
+        assert result.seconds["overrun"] == 0
+    assert result.seconds["nominal"] == pytest.approx(0.06 * 9 * 2 / 4)
 
 
 @pytest.fixture
@@ -118,18 +121,18 @@ def alone(model, sampler, row):
     return sample(model, sampler, **arm, budget=Budget(steps=row.steps), seed=5)
 
 
-@pytest.mark.parametrize("sampler", ["sghmc-cv", "sgnht"])
-def test_survivors_go_on_where_they_were(model, spy, sampler):
+@pytest.mark.parametrize(("sampler", "fractions"), [("sghmc-cv", (0.05,)), ("sgnht", (0.05, 1.0))])
+def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
     """Momentum, thermostat, minibatches and all draws: as the same arm run alone without a break."""
     settings = Settings(
         thin=1,
         log10_step_sizes=tuple(np.arange(-2.5, -7, -0.5)),
-        batch_fractions=(0.05, 0.5),
+        batch_fractions=fractions,
         n_leapfrogs=(3,),
         points=10**6,
     )
     result = tune(model, sampler, tuner="spy", budget=Budget(steps=60), seed=5, settings=settings)
-    assert [len(points) for points in spy] == [18, 6]
+    assert [len(points) for points in spy] == [9 * len(fractions), 3 * len(fractions)]
     for number, points in enumerate(spy, 1):
         rows = result.rungs[result.rungs["rung"] == number].itertuples()
         for row, draws in zip(rows, points, strict=True):
@@ -216,14 +219,14 @@ def test_draws_of_unequal_strides_end_at_the_widest(strides):
     np.testing.assert_array_equal(racer.draws[:, 0], np.arange(racer.stride, step + 1, max(strides)))
 
 
-@pytest.mark.parametrize("width", [1, 3])
-def test_a_models_width_of_lockstep_changes_no_decision(model, width):
+def test_a_models_width_of_lockstep_changes_no_decision(model):
+    """Five abreast, or two, two and the one that is left."""
     settings = Settings(log10_step_sizes=(-3, -3.5, -4, -4.5, -5), batch_fractions=(1.0, 0.1), points=20)
 
     def decide(model):
         return tune(model, "sgld", budget=Budget(steps=400), settings=settings, seed=3)
 
-    wide, narrow = decide(model), decide(replace(model, lockstep=width))
+    wide, narrow = decide(model), decide(replace(model, lockstep=2))
     assert wide.best == narrow.best
     columns = ["rung", "step_size", "batch_size", "steps", "pruned"]
     assert wide.rungs[columns].equals(narrow.rungs[columns])
@@ -233,8 +236,8 @@ def test_a_models_width_of_lockstep_changes_no_decision(model, width):
 
 
 def test_arms_without_a_value_rank_by_what_they_may_yet_give():
-    """Those whose time was too short for a sample before those that diverged; of these the cheapest first."""
+    """The smallest step size first; of the same step sizes the cheapest."""
     values = [np.inf, 2.0, np.inf, np.nan, 1.0]
-    hope = [(False, 800), (True, 1), (True, 8), (False, 80), (True, 1)]
+    hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1)]
     assert race.rank_arms(values, hope) == [4, 1, 3, 0, 2]
     assert race.rank_arms(values) == [4, 1, 0, 2, 3]

@@ -98,7 +98,7 @@ def killed_run(workplace) -> dict:
     def has_blocks() -> bool:
         return len(list(checkpoints.rglob("*.npz"))) >= 3
 
-    orphans = kill_snakemake(workplace, "sample_nuts")
+    orphans = kill_snakemake(workplace, "find_map")
     _, left = psutil.wait_procs(orphans, timeout=20)
     locked = subprocess.run(study(workplace), capture_output=True, text=True, timeout=120)
     unlock = [*study(workplace)[:5], *study(workplace)[7:], "--unlock"]  # without --cores

@@ -32,7 +32,8 @@ class Parts:
             held = read_json(path)
         except DataError:
             held = None
-        if not isinstance(held, dict) or held.get("fingerprint") != fingerprint:
+        whole = isinstance(held, dict) and isinstance(held.get("record"), dict)
+        if not whole or held.get("fingerprint") != fingerprint:
             self.report(f"{name}: kept of an unfinished job, but of other settings or inputs: made anew")
             return None
         self.report(f"{name}: kept of an unfinished job")

@@ -155,7 +155,7 @@ class Race:
             order = rank_arms(judgement.values, [self._hope(racer) for racer in running])
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
-                self._note_overrun()
+                n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
             self._record(number, running, points, values, survivors)
             alive = {racer.index for racer in survivors}
             for racer in running:
@@ -166,6 +166,11 @@ class Race:
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
             )
             running = survivors
+        if n_short and self.overrun > 0:
+            self.warnings.append(
+                f"{n_short} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are judged, which "
+                f"is more than their first budget buys: {self.overrun:.3g} beyond T = {self.schedule.total:.3g}"
+            )
         winner = min(running, key=lambda racer: values[racer.index])
         if not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)
@@ -212,7 +217,7 @@ class Race:
             n_steps, ran = ensemble.steps_done - first.steps, log[-1][0]
         else:
             # What an arm ran over its first rung's budget it has had of the later ones'.
-            wanted = max(self._steps(first.arm, first.spent + amount), FEWEST_STEPS)
+            wanted = max(int((first.spent + amount) / self._price(first.arm)), FEWEST_STEPS)
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
             stride = 1 << (-(-(first.steps + n_steps) // self._most_kept()) - 1).bit_length()
@@ -233,17 +238,6 @@ class Race:
         """What arms spent beyond their budgets, in its currency, because ten steps took more."""
         return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
 
-    def _note_overrun(self) -> None:
-        """A warning of the arms whose ten steps took more than the first rung gives."""
-        over = [racer for racer in self.racers if racer.steps <= FEWEST_STEPS and racer.ran > racer.spent]
-        if over:
-            extra = sum(racer.ran - racer.spent for racer in over)
-            self.warnings.append(
-                f"{len(over)} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are "
-                f"judged, which is more than their first budget buys: {extra:.3g} beyond T = "
-                f"{self.schedule.total:.3g}"
-            )
-
     def _hope(self, racer: Racer) -> tuple:
         """Which of the arms without a value comes first: that of the smaller step size, then the cheaper one."""
         return (racer.arm.step_size, self.terms_per_step[racer.arm])
@@ -258,14 +252,6 @@ class Race:
         """Draws that an arm may keep until the end of the rung."""
         width = sum(ensemble.width for ensemble, _ in self.groups)
         return max(10, KEPT_BYTES // (4 * self.model.dimension * width))
-
-    def _steps(self, arm: Arm, amount: float) -> int:
-        seconds_per_step = None
-        if self.budget.seconds is not None:
-            seconds_per_step = self.cost.lookup(self.sampler, arm.batch_size, arm.n_leapfrog)
-        return self.budget.steps_for(
-            amount, seconds_per_step=seconds_per_step, gradients_per_step=self.terms_per_step[arm]
-        )
 
     def _record(self, number, running, points, values, survivors) -> None:
         alive = {racer.index for racer in survivors}

@@ -1,0 +1,292 @@
+"""Jobs that end before their time go on where they were; what tuners chose in common is run once."""
+
+import copy
+import json
+
+import pytest
+from small_models import small_logistic_model
+
+from sgtune import CostTable, jobs
+from sgtune.arm import Arm
+from sgtune.jobs import evaluate_tuned, tune_sampler, tuning_arguments
+from sgtune.parts import Parts
+from sgtune.tuning import AllDivergedError, Settings
+
+GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+MAMBA = {
+    "seconds": 0.03,
+    "pruning_rate": 2,
+    "clock": "calibrated",
+    "thin": 10,
+    "points": 20,
+    "score_fraction": 1,
+}
+GRID = {"n_steps": 30, "batch_fraction": 0.1, "start_noise": 0.2, "points": 10}
+HEURISTIC = {"batch_fraction": 0.1, "n_leapfrog": 10}
+TUNERS = {
+    "mamba-ksd": {"grids": GRIDS, "mamba": MAMBA},
+    "grid": {"grids": GRIDS, "grid": GRID},
+    "heuristic": {"grids": GRIDS, "heuristic": HEURISTIC},
+}
+COST = CostTable({("sgld", 20, None): 1e-3})
+TAKEN, OTHER = "kept of an unfinished job", "of other settings or inputs: made anew"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=200)
+
+
+class Log(list):
+    """Lines of a job, and what it does with pieces."""
+
+    def __init__(self, folder):
+        self.parts = Parts(folder, self.append)
+
+    def taken(self):
+        return [line.partition(":")[0] for line in self if line.endswith(TAKEN)]
+
+    def other(self):
+        return [line.partition(":")[0] for line in self if line.endswith(OTHER)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "parts"
+
+
+def without_seconds(records):
+    """As they are on every machine. All else in a record must repeat."""
+    return [{k: v for k, v in record.items() if k not in ("seconds", "rung_seconds")} for record in records]
+
+
+def tune_all(model, folder, settings=TUNERS, inputs="1", seed=0, **options):
+    log = Log(folder)
+    common = {
+        "cost": COST,
+        "seed": seed,
+        "parts": log.parts,
+        "inputs": {"data": inputs},
+        "report": log.append,
+    }
+    return tune_sampler(model, "sgld", settings, **common, **options), log
+
+
+def changed(tuner, section, **values):
+    settings = json.loads(json.dumps(TUNERS))
+    settings[tuner][section] |= values
+    return settings
+
+
+class Calls(list):
+    """Of a function of the module, from now on; the call ``killed_at`` never ends."""
+
+    killed_at = None
+
+    def __init__(self, monkeypatch, name, describe):
+        function = getattr(jobs, name)
+
+        def spy(*arguments, **options):
+            call = describe(*arguments, **options)
+            if call == self.killed_at:
+                raise KeyboardInterrupt
+            self.append(call)
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(jobs, name, spy)
+
+
+@pytest.fixture
+def tuned(monkeypatch):
+    """The tuners that are run."""
+    return Calls(monkeypatch, "tune", lambda *_, tuner, **__: tuner)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """(step size, part, replicate) of every run."""
+    describe = lambda model, sampler, arm, part, replicate, **_: (arm.step_size, part, replicate)  # noqa: E731
+    return Calls(monkeypatch, "evaluate_replicate", describe)
+
+
+def test_a_job_that_was_killed_goes_on_after_the_last_tuner_that_ended(model, folder, tmp_path, tuned):
+    whole, log = tune_all(model, tmp_path / "whole", startup=2.5)
+    assert [record["tuner"] for record in whole] == list(TUNERS)
+    assert [record["reason"] for record in whole] == [""] * 3
+    assert (log.taken(), log.other()) == ([], [])
+    for record in whole:
+        seconds = record["seconds"]
+        assert seconds["startup"] == 2.5
+        assert seconds["cold"] == 2.5 + seconds["total"] + seconds["shared_compilation"]
+        assert seconds["warm"] == pytest.approx(seconds["total"] - seconds["compilation"])
+    tuned.clear()
+
+    tuned.killed_at = "grid"
+    with pytest.raises(KeyboardInterrupt):
+        tune_all(model, folder)
+    assert tuned == ["mamba-ksd"]
+    tuned.clear()
+    tuned.killed_at = None
+    kept = folder.joinpath("mamba-ksd.json").read_text()
+    records, log = tune_all(model, folder)
+    assert tuned == ["grid", "heuristic"]
+    assert (log.taken(), log.other()) == (["mamba-ksd"], [])
+    assert without_seconds(records) == without_seconds(whole)
+    assert folder.joinpath("mamba-ksd.json").read_text() == kept
+    assert f'"total": {records[0]["seconds"]["total"]!r}' in kept, "its seconds are those of its own run"
+
+
+def test_what_a_tuner_depends_on_makes_it_anew(model, folder, tuned):
+    """Its own settings that one alone; inputs and the seed all of them."""
+    tune_all(model, folder)
+    cases = [
+        (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", points=19)}),
+        (["grid"], {"settings": changed("grid", "grids", log10_step_sizes=[-3, -4])}),
+        (["heuristic"], {"settings": changed("heuristic", "heuristic", batch_fraction=0.5)}),
+        (list(TUNERS), {"inputs": "2"}),
+        (list(TUNERS), {"seed": 1}),
+        ([], {}),
+    ]
+    for anew, changes in cases:
+        tune_all(model, folder)
+        tuned.clear()
+        records, log = tune_all(model, folder, **changes)
+        assert tuned == anew == log.other()
+        assert log.taken() == [tuner for tuner in TUNERS if tuner not in anew]
+        assert [record["tuner"] for record in records] == list(TUNERS)
+    assert records[2]["best"]["batch_size"] == 20
+
+
+def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
+    """Its record is kept like any other."""
+    settings = changed("mamba-ksd", "grids", log10_step_sizes=[9, 8])
+    warned = []
+    records, _ = tune_all(model, folder, settings, warn=warned.append)
+    assert [record["best"] is None for record in records] == [True, False, False]
+    lost = records[0]
+    assert lost["reason"].startswith("step_size: all 2 arms of sgld diverged")
+    assert [row["reason"] for row in lost["rungs"]] == ["diverged"] * 2
+    assert lost["seconds"]["cold"] >= lost["seconds"]["warm"] > 0
+    assert warned == [f"mamba-ksd found no arm of sgld for logistic: {lost['reason']}"]
+    again, log = tune_all(model, folder, settings)
+    assert log.taken() == list(TUNERS)
+    assert again == records
+
+
+def test_the_configurations_words_become_the_tuners_arguments():
+    given = tuning_arguments(TUNERS["mamba-ksd"], "mamba-ksd-smaller")
+    assert given["tuner"] == "mamba-ksd"
+    assert given["budget"].given() == {"seconds": 0.03}
+    assert given["settings"] == Settings(
+        log10_step_sizes=(-3, -4, -5, 6),
+        batch_fractions=(0.1,),
+        n_leapfrogs=(2,),
+        pruning_rate=2,
+        clock="calibrated",
+        thin=10,
+        points=20,
+        score_fraction=1,
+    )
+    assert tuning_arguments(TUNERS["grid"], "grid")["budget"].given() == {"steps": 30}
+    assert tuning_arguments(TUNERS["heuristic"], "heuristic")["budget"] is None
+    assert TUNERS["mamba-ksd"]["mamba"]["seconds"] == 0.03, "the configuration stays as it was"
+
+
+SECTION = {
+    "seconds": 0.05,
+    "replicates": 2,
+    "burn_in": 0.1,
+    "kept_draws": 40,
+    "prediction_draws": 5,
+    "thin": 1,
+    "ksd_points": 10,
+    "curves": {"seconds": [0.01, 0.03], "replicates": 1, "ksd_points": 0, "prediction_draws": 0},
+}
+ARM = {"step_size": 1e-3, "batch_size": 20, "n_leapfrog": None}
+CHOSEN = {"mamba-ksd": ARM, "grid": {**ARM, "step_size": 1e-4}, "heuristic": None, "grid-ksd": dict(ARM)}
+
+
+def evaluate(model, folder, chosen=CHOSEN, section=SECTION, inputs="1"):
+    log = Log(folder)
+    depends_on = {"inputs": inputs, "section": section}
+    common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": depends_on, "report": log.append}
+    return evaluate_tuned(model, "sgld", chosen, section, reference_sd=None, **common), log
+
+
+RUNS = [(h, part, i) for h in (1e-3, 1e-4) for part, i in (("table", 0), ("table", 1), ("curve", 0))]
+
+
+def test_each_arm_is_run_once_and_all_who_chose_it_point_at_it(model, folder, ran):
+    record, log = evaluate(model, folder)
+    assert ran == RUNS
+    assert record["tuners"] == [
+        {"tuner": "mamba-ksd", "arm": 0},
+        {"tuner": "grid", "arm": 1},
+        {"tuner": "heuristic", "arm": None},
+        {"tuner": "grid-ksd", "arm": 0},
+    ]
+    arms = [tuple(arm[name] for name in Arm._fields) for arm in record["arms"]]
+    assert arms == [(1e-3, 20, None), (1e-4, 20, None)]
+    for arm in record["arms"]:
+        assert [row["replicate"] for row in arm["table"]] == [0, 1]
+        assert [(row["replicate"], row["seconds"]) for row in arm["curves"]] == [(0, 0.01), (0, 0.03)]
+        assert [row["n_samples"] for row in arm["table"]] == [50, 50]
+        assert [row["n_samples"] for row in arm["curves"]] == [10, 30]
+    assert len(log) == len(RUNS)
+    assert log[1].startswith("run 2/6, table 1 of h=0.001 n=20: 50 samples, ksd ")
+
+
+def test_no_arm_is_nothing_to_run(model, folder, ran):
+    record, _ = evaluate(model, folder, dict.fromkeys(CHOSEN))
+    assert record == {"arms": [], "tuners": [{"tuner": tuner, "arm": None} for tuner in CHOSEN]}
+    assert ran == []
+
+
+def strip_clock(record):
+    """The rows without what only a clock tells."""
+    record = copy.deepcopy(record)
+    for arm in record["arms"]:
+        for row in arm["table"] + arm["curves"]:
+            assert row.pop("wall_seconds") > 0
+    return record
+
+
+def test_finished_runs_are_kept_of_a_job_that_was_killed(model, folder, tmp_path, ran):
+    """And by a cost table the rows are the same bits, in one go or in two."""
+    whole, _ = evaluate(model, tmp_path / "whole")
+    ran.clear()
+    ran.killed_at = RUNS[4]
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(model, folder)
+    assert ran == RUNS[:4]
+    ran.clear()
+    ran.killed_at = None
+    record, log = evaluate(model, folder)
+    assert ran == RUNS[4:]
+    assert len(log.taken()) == 4
+    assert strip_clock(record) == strip_clock(whole)
+    ran.clear()
+    again, log = evaluate(model, folder)
+    assert ran == []
+    assert again == record
+    assert len(log.taken()) == len(RUNS)
+    evaluate(model, folder, inputs="2")
+    assert ran == RUNS
+
+
+def test_a_new_arm_is_run_and_the_others_are_kept(model, folder, ran):
+    evaluate(model, folder)
+    ran.clear()
+    record, log = evaluate(model, folder, CHOSEN | {"heuristic": {**ARM, "step_size": 1e-5}})
+    assert ran == [(1e-5, part, i) for _, part, i in RUNS[:3]]
+    assert [one["arm"] for one in record["tuners"]] == [0, 1, 2, 0]
+    assert log.other() == []
+
+
+def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):
+    """Bad input is no arm that was not found."""
+    settings = changed("mamba-ksd", "mamba", points=0)
+    with pytest.raises(ValueError, match=r"^points: 0") as caught:
+        tune_all(model, folder, settings)
+    assert not isinstance(caught.value, AllDivergedError)
+    assert not folder.exists()

@@ -1,0 +1,134 @@
+"""The races of the run `quick`, calculated without a sampler: by its cost table every arm has ten steps or more."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from config_files import ROOT, SCHEMA_PATH, raw_config
+
+from sgtune.arm import Arm
+from sgtune.budget import CostTable, read_costs
+from sgtune.config import validate_config
+from sgtune.jobs import tuning_arguments
+from sgtune.lockstep import Lockstep
+from sgtune.models import Model
+from sgtune.settings import FACTS, settings_of, tuners_of
+from sgtune.tuning import TUNERS, race
+from sgtune.tuning.metrics import Judgement
+
+DIMENSION = 2
+TEN = 10
+
+
+class Still(Lockstep):
+    """An ensemble whose chains stay at zero."""
+
+    def __init__(self, arms):
+        self.arms = list(arms)
+
+    def narrow(self, kept):
+        return Still([self.arms[i] for i in kept])
+
+    def advance(self, n_steps, stride=1):
+        return np.zeros((n_steps // stride, self.width, DIMENSION), np.float32)
+
+
+def still_model(name, n_data):
+    """It has as many data as the real one, which take no memory."""
+    data = np.broadcast_to(np.float32(0), (n_data,))
+    return Model(name, len, len, data, lambda key: jnp.zeros(DIMENSION))
+
+
+def judge(model, points, n_draws):
+    """The first arm is the best. An arm that is judged on nothing has no value."""
+    values = [float(place) if len(draws) else np.inf for place, draws in enumerate(points)]
+    return Judgement(values, 0.0, 0.0, 0)
+
+
+@pytest.fixture(scope="module")
+def config():
+    config = raw_config("quick")
+    validate_config(config, SCHEMA_PATH)
+    return config
+
+
+@pytest.fixture(scope="module")
+def races(config):
+    """(model, sampler, tuner) of every race with a budget in seconds, and a function of the factor on the costs that
+    gives it, run."""
+    made = {}
+    for name in config["models"]:
+        n_data = FACTS[name].n_data(config["data"][name])
+        table = read_costs(ROOT / config["calibration"]["table"], name, n_data)
+        for sampler in config["samplers"]:
+            for tuner in tuners_of(config, name, sampler):
+                own = tuning_arguments(settings_of(config, "tuning", name, tuner), tuner)
+                if own["budget"] is not None and own["budget"].seconds is not None:
+                    made[name, sampler, tuner] = (still_model(name, n_data), table, own)
+    return made
+
+
+def run(model, sampler, table, own, slower):
+    method, settings, budget = TUNERS[own["tuner"]], own["settings"], own["budget"]
+    arms = method.arms(model.n_data, sampler, settings)
+    cost = CostTable({shape: slower * each for shape, each in table.seconds_per_step.items()})
+    dry = race.Race(
+        model=model,
+        sampler=sampler,
+        arms=arms,
+        schedule=method.schedule(len(arms), settings, budget.amount),
+        budget=budget,
+        metric=judge,
+        cost=cost,
+        clock=settings.clock,
+        points=settings.points,
+        thin=settings.thin,
+        growth=settings.pruning_rate,
+        make=Still,
+    )
+    return dry, dry.run(), cost
+
+
+@pytest.fixture(autouse=True)
+def _no_compiler(monkeypatch):
+    monkeypatch.setattr(race, "compile_together", lambda ensembles: {})
+
+
+def test_all_that_race_by_time_are_here(races, config):
+    assert {name for name, _, _ in races} == set(config["models"])
+    assert {sampler for _, sampler, _ in races} == set(config["samplers"])
+    assert {"mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "mamba-ksd-smaller", "grid-ksd"} == {
+        tuner for _, _, tuner in races
+    }
+
+
+@pytest.mark.parametrize("slower", [0.01, 1, 100])
+def test_every_arm_of_the_first_rung_is_judged_on_ten_steps_or_more(races, slower):
+    overruns = {}
+    for (name, sampler, tuner), (model, table, own) in races.items():
+        dry, winner, cost = run(model, sampler, table, own, slower)
+        first = [row for row in dry.rows if row["rung"] == 1]
+        assert len(first) == len(dry.arms)
+        assert all(row["steps"] >= TEN and row["points"] >= TEN for row in first)
+        assert all(row["discrepancy"] is not None for row in dry.rows)
+        assert winner.arm == dry.arms[0]
+        # What ten steps of an arm take beyond its rungs' budgets, added up by hand.
+        budgets = np.cumsum([rung.amount for rung in dry.schedule.rungs])
+        last = {Arm(row["step_size"], row["batch_size"], row["n_leapfrog"]): row for row in dry.rows}
+        wanted = 0.0
+        for arm, row in last.items():
+            each, budget = cost.lookup(sampler, *arm[1:]), budgets[row["rung"] - 1]
+            assert row["steps"] == max(TEN, int(budget / each))
+            wanted += max(0.0, TEN * each - budget)
+        assert dry.overrun == pytest.approx(wanted, rel=1e-6)
+        said = f"{dry.overrun:.3g} beyond T = {dry.schedule.total:.3g}"
+        assert [said in line for line in dry.warnings] == [True] * (dry.overrun > 0)
+        overruns[name, sampler, tuner] = dry.overrun / dry.schedule.total
+    if slower == 100:
+        assert min(overruns.values()) > 1
+    if slower < 1:
+        # Ten steps of ten leapfrogs over all 800,000 rows are too much for the first rung even so.
+        assert max(overruns.values()) < 1e-3
+        assert {key[:2] for key, overrun in overruns.items() if overrun} <= {
+            ("logistic", "sghmc"),
+            ("logistic", "sghmc-cv"),
+        }
