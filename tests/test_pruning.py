@@ -53,14 +53,14 @@ def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_p
 
 
 def factorisation():
-    train, test = movielens.split_u1(movielens.simulate(5_000))
+    train, test = movielens.split_u1(movielens.simulate(2_500))
     first = np.array([1, 1, 0, 0])
     n_users, n_items = (int(column.max()) for column in train[:, :2].T)
     return pmf.from_arrays(train - first, test - first, n_users=n_users, n_items=n_items)
 
 
 def network():
-    images = mnist.simulate(4_000)
+    images = mnist.simulate(2_000)
     return bnn.from_arrays(images["train_images"], images["train_labels"], n_hidden=10)
 
 

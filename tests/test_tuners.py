@@ -13,6 +13,7 @@ from sgtune.reference.map import map_position
 from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
 from sgtune.tuning.metrics import Judgement
 
+SENSIBLE = (-2.0, -3.0, -4.0)
 PUBLISHED = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
 SMALL = Settings(
     log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,), n_leapfrogs=(2,), batch_fraction=0.1
@@ -118,12 +119,8 @@ def test_few_arms_share_the_budget_once_and_the_output_says_so(model):
     result = tune(model, "sgld", budget=Budget(steps=30), settings=settings)
     assert list(result.rungs["steps"]) == [30, 30]
     (remark,) = result.warnings
-    assert "2 arms" in remark
-    assert "3" in remark
+    assert remark.startswith("2 arms, fewer than the pruning rate 3")
     assert sum(~result.rungs["pruned"]) == 1
-
-
-SENSIBLE = (-2.0, -3.0, -4.0)
 
 
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
