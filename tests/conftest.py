@@ -1,8 +1,31 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, and one cache of compiled programs for all tests of a run and their jobs.
 
+Compiling is most of what the tests take. What is compiled once, here or in a subprocess, is read from the cache after
+that; the run after this one starts with an empty one.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+import jax
 import pytest
 
 from sgtune.data import logistic
+
+_cache = tempfile.mkdtemp(prefix="sgtune-tests-")
+atexit.register(shutil.rmtree, _cache, ignore_errors=True)
+_options = {
+    "jax_compilation_cache_dir": _cache,
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+for _name, _value in _options.items():
+    jax.config.update(_name, _value)
+    os.environ[_name.upper()] = str(_value)
+# As the jobs of the pipeline; read when the first program is compiled.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 
 @pytest.fixture(scope="session")
