@@ -284,6 +284,15 @@ SECONDS = {
 }
 
 
+def test_tuning_time_has_a_row_per_tuner_and_its_times_under_headings():
+    table = TABLES["tuning_time"](make_records(1, ("pmf",)))
+    assert [row.labels for row in table.rows[:2]] == [("SGLD", "MAMBA-KSD"), ("SGLD", "Grid")]
+    assert len(table.rows) == len(SAMPLERS) * len(TUNERS["pmf"])
+    headings = [above for above, _ in table.columns]
+    assert list(dict.fromkeys(headings)) == ["Warm (s)", "Cold (s)", "Budget", "Over MAMBA-KSD", "Gradients"]
+    assert [headings.count(above) for above in dict.fromkeys(headings)] == [4, 3, 4, 2, 1]
+
+
 def test_tuning_time_by_hand():
     files = make_files(1, ("logistic",))
     tuned = {one["tuner"]: one for one in files["tuning"]["logistic/sgld"]["tuners"]}
@@ -488,6 +497,25 @@ def test_cost_of_a_step_beside_the_table_that_the_run_went_by():
     ]
     assert "calibration.table" in table.caption
     assert "The run went by these." not in table.caption
+
+
+def test_costs_stand_by_model_and_sampler_from_the_largest_batch_down():
+    files = cost_files()
+    steps = [(80_000, 2), (8_000, 5), (8_000, 2)]
+    rows = [
+        {"sampler": "sghmc", "batch_size": n, "n_leapfrog": steps, "seconds_per_step": 0.01}
+        for n, steps in steps
+    ]
+    files["cost"]["pmf"] = files["cost"]["logistic"] | {"model": "pmf", "rows": rows}
+    table, _ = shown_costs(files)
+    assert [row.labels for row in table.rows] == [
+        ("Logistic regression", "SGLD", "n = 8,000"),
+        ("Logistic regression", "SGHMC", "n = 80,000, L = 5"),
+        ("Logistic regression", "SGHMC", "n = 8,000, L = 10"),
+        ("PMF", "SGHMC", "n = 80,000, L = 2"),
+        ("PMF", "SGHMC", "n = 8,000, L = 2"),
+        ("PMF", "SGHMC", "n = 8,000, L = 5"),
+    ]
 
 
 RULES = {

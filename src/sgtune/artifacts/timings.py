@@ -2,7 +2,6 @@
 
 from statistics import median
 
-from sgtune.artifacts.labels import SAMPLERS, label
 from sgtune.artifacts.layout import Cell, Table, lay_out
 from sgtune.artifacts.records import Records, need
 from sgtune.artifacts.studies import TITLES
@@ -63,24 +62,36 @@ def timings(records: Records) -> Table:
 
 def cost(records: Records) -> Table:
     """Seconds of a step as measured on this machine, beside those of the table that the run went by."""
+    found = need(records, "cost", "cost")
+    tables = {
+        record["model"]: {_shape(row): row["seconds_per_step"] for row in record.get("table") or ()}
+        for record in found
+    }
+    # Details stand in the order in which they come, and models have some in common: sorted before, not by model.
+    rows = [(record["model"], row) for record in found for row in record["rows"]]
+    rows.sort(key=lambda pair: (-pair[1]["batch_size"], pair[1]["n_leapfrog"] or 0))
     cells, given = [], False
-    for record in need(records, "cost", "cost"):
-        table = {_shape(row): row["seconds_per_step"] for row in record.get("table") or ()}
-        for row in record["rows"]:
-            here, there = row["seconds_per_step"], table.get(_shape(row))
-            given = given or there is not None
-            leapfrogs = "" if row["n_leapfrog"] is None else f", L = {row['n_leapfrog']}"
-            detail = f"{label(row['sampler'], SAMPLERS)}, n = {row['batch_size']:,}{leapfrogs}"
-            values = {"step_ms": 1e3 * here}
-            if there is not None:
-                values |= {"table_step_ms": 1e3 * there, "step_ratio": here / there}
-            cells += [
-                Cell(model=record["model"], sampler="", tuner="", metric=metric, value=value, detail=detail)
-                for metric, value in values.items()
-            ]
+    for model, row in rows:
+        here, there = row["seconds_per_step"], tables[model].get(_shape(row))
+        given = given or there is not None
+        leapfrogs = "" if row["n_leapfrog"] is None else f", L = {row['n_leapfrog']}"
+        values = {"step_ms": 1e3 * here}
+        if there is not None:
+            values |= {"table_step_ms": 1e3 * there, "step_ratio": here / there}
+        cells += [
+            Cell(
+                model=model,
+                sampler=row["sampler"],
+                tuner="",
+                metric=metric,
+                value=value,
+                detail=f"n = {row['batch_size']:,}{leapfrogs}",
+            )
+            for metric, value in values.items()
+        ]
     by = (
-        "The run went by the table that it was given (calibration.table), so its steps do not depend on "
-        "this machine; the ratio says how much slower or faster this one is."
+        "“Table”: the same in the table that the run was given (calibration.table). The run went by it, so its "
+        "steps do not depend on this machine; a ratio above 1 says that this machine is slower."
         if given
         else "The run went by these."
     )
@@ -88,9 +99,10 @@ def cost(records: Records) -> Table:
         cells,
         name="cost",
         title=TITLES["cost"],
-        caption="Milliseconds of one step of a single chain, by sampler, batch size n and leapfrog number "
-        f"L: the median of what was measured here, alone on the machine, without compilation. {by}",
-        rows=("model", "detail"),
+        caption="Milliseconds that one step of a single chain takes, by sampler, batch size n and number L of "
+        "leapfrog steps. “Here”: the median of what this run measured, alone on its machine, without compilation. "
+        f"{by}",
+        rows=("model", "sampler", "detail"),
         columns=("metric",),
         stub={"detail": "Step"},
     )
