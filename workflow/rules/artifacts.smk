@@ -31,7 +31,11 @@ RESULTS["reference"] = {
     + (collect(rules.combine_nuts.output.facts, model=model) if has_reference(model) else [])
     for model in MODELS
 }
-RESULTS["data"] = {model: [f"{RUN}/data/{model}.json"] for model in MODELS}
+RESULTS["data"] = {
+    model: [f"{RUN}/data/{model}.json"]
+    + ([f"{RUN}/data/{model}.ood.json"] if FACTS[model].out_of_distribution else [])
+    for model in MODELS
+}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
 ARTIFACTS = [
