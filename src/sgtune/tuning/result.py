@@ -32,12 +32,11 @@ class TuningResult:
         best: ``step_size``, ``batch_size``, ``n_leapfrog``; None in the result of an `AllDivergedError` alone.
         rows: one record per arm and rung, with the columns of ``rungs``.
         rung_seconds: one record per rung of its ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
-        seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest,
-            ``warm``, what tuning
-            takes once the programs are there: ``sampling``, ``gradients`` (scores), ``discrepancy``, and
-            little else; ``shared_compilation``, of sampling programs that were there when it began;
-            ``nominal``, the budget T over all arms, and ``overrun``, what they spent beyond it (both None if
-            the budget is not in seconds).
+        seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest, ``warm``, what
+            tuning takes once the programs are there: ``sampling``, ``gradients`` (scores), ``discrepancy``, and little
+            else; ``shared_compilation``, of sampling programs that were there when it began; ``nominal``, the budget T
+            over all arms, and ``overrun``, what they spent beyond it (None if the budget is not in seconds; 0 for the
+            heuristic, which spends nothing).
         steps: samples made, all arms together.
         gradient_evaluations: data terms of gradients, in sampling and scoring.
         warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the schedule.
