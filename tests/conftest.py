@@ -28,6 +28,12 @@ for _name, _value in _options.items():
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests first, so that of two tests at a time none runs on alone for minutes at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def logistic_data_dir(tmp_path_factory):
     """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
