@@ -81,6 +81,10 @@ def other_table(tmp_path, change) -> str:
     [
         (lambda models: models.pop("pmf"), "has no costs of pmf, but of logistic, bnn"),
         (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
+        (
+            lambda models: models["pmf"].update(dimension=5),
+            "are for dimension=5; this run has dimension=52580",
+        ),
         (lambda models: models["logistic"]["rows"].pop(), "no entry for sampler="),
         (lambda models: models["pmf"].update(rows=[{}]), "rows of pmf are not those of a cost table"),
     ],
@@ -92,6 +96,13 @@ def test_a_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, chang
     (line,) = str(failure.value).splitlines()
     assert line.startswith(f"calibration.table: {path!r} is not allowed: ")
     assert said in line
+
+
+def test_a_table_that_the_run_itself_writes_is_refused():
+    with pytest.raises(
+        InputError, match=r"^calibration.table: 'results/quick/cost/table.json' is not allowed: .*copy"
+    ):
+        validate_config(config_with(calibration__table="results/quick/cost/table.json"), SCHEMA_PATH)
 
 
 def test_a_missing_table_is_one_line():

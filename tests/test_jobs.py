@@ -29,7 +29,7 @@ TUNERS = {
     "heuristic": {"grids": GRIDS, "heuristic": HEURISTIC},
 }
 COST = CostTable({("sgld", 20, None): 1e-3})
-TAKEN, OTHER = "kept of an unfinished job", "of other settings or inputs: made anew"
+TAKEN, OTHER = "kept from an unfinished job", "of other settings, inputs or code: made anew"
 
 
 @pytest.fixture(scope="module")
@@ -290,3 +290,14 @@ def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):
         tune_all(model, folder, settings)
     assert not isinstance(caught.value, AllDivergedError)
     assert not folder.exists()
+
+
+def test_what_another_version_of_the_code_has_made_is_made_anew(model, folder, tuned, monkeypatch):
+    tuned.killed_at = "heuristic"
+    with pytest.raises(KeyboardInterrupt):
+        tune_all(model, folder)
+    tuned.killed_at = None
+    monkeypatch.setattr(jobs, "code_digest", lambda: "of another version")
+    _, log = tune_all(model, folder)
+    assert log.taken() == []
+    assert log.other() == ["mamba-ksd", "grid"]

@@ -11,7 +11,7 @@ from sgtune import Budget, CostTable, sample, tune
 from sgtune.errors import InputError
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning import TUNERS, Settings, race
-from sgtune.tuning.metrics import stein_metric
+from sgtune.tuning.metrics import Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
 ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)
@@ -241,3 +241,21 @@ def test_arms_without_a_value_rank_by_what_they_may_yet_give():
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1)]
     assert race.rank_arms(values, hope) == [4, 1, 3, 0, 2]
     assert race.rank_arms(values) == [4, 1, 0, 2, 3]
+
+
+def test_where_all_that_are_left_diverge_the_best_of_those_pruned_last_stands(model, monkeypatch):
+    """Arms that were stable for a rung and are not for the next one do not leave a tuner without an arm."""
+    rungs = []
+
+    def metric(model, points, n_draws):
+        rungs.append(len(points))
+        values = [float(i + 1) for i in range(len(points))] if len(rungs) == 1 else [np.inf] * len(points)
+        return Judgement(values, 0.0, 0.0, 0)
+
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    settings = Settings(log10_step_sizes=tuple(np.arange(-3.0, -7.5, -0.5)), batch_fractions=(0.1,))
+    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=60), settings=settings)
+    assert rungs == [9, 3]
+    # Of the nine, the first three went on; the fourth is the best of the others.
+    assert result.best.step_size == pytest.approx(10**-4.5)
+    assert any("none of the 1 arms of the last rung has a finite value" in line for line in result.warnings)

@@ -137,13 +137,26 @@ def test_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(killed_run)
     assert "goes on after iteration" in (logs / "sample_nuts/logistic-0.log").read_text()
     assert "anew" not in (logs / "sample_nuts/logistic-1.log").read_text()
     assert {piece.parts[0] for piece in killed_run["pieces"]} == {"tuning", "evaluation"}
-    assert "mamba-ksd: kept of an unfinished job" in (logs / "tune_sampler/logistic-sghmc-cv.log").read_text()
-    assert "kept of an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text()
+    assert (
+        "mamba-ksd: kept from an unfinished job" in (logs / "tune_sampler/logistic-sghmc-cv.log").read_text()
+    )
+    assert "kept from an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text()
 
 
 @pytest.mark.slow
-def test_what_a_finished_job_kept_is_gone_so_that_forcerun_starts_anew(killed_run):
-    assert not list((killed_run["results"] / "unfinished").rglob("*.json"))
+def test_what_a_finished_job_kept_is_gone_so_that_forcerun_starts_anew(killed_run, workplace):
+    results = killed_run["results"]
+    assert not list((results / "unfinished").rglob("*.json"))
+    tuned = results / "tuning/logistic/sghmc-cv.json"
+    before = json.loads(tuned.read_text())
+    command = study(workplace, str(tuned.relative_to(workplace)), "--forcerun", "tune_sampler")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    after = json.loads(tuned.read_text())
+    assert after["provenance"]["created"] > before["provenance"]["created"]
+    assert "kept" not in (results / "logs/tune_sampler/logistic-sghmc-cv.log").read_text()
+    # By the same costs the same arms.
+    assert [one["best"] for one in after["tuners"]] == [one["best"] for one in before["tuners"]]
 
 
 @pytest.mark.slow

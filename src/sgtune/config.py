@@ -192,9 +192,15 @@ def check_table(config: Mapping, model: str, key: str) -> None:
     table = model_settings(config, model)["calibration"]["table"]
     if table is None:
         return
-    n_data = FACTS[model].n_data(of_costs["data"][model])
+    if Path("results", config["run"]).resolve() in Path(table).resolve().parents:
+        raise InputError(
+            f"{key}: {str(table)!r} is not allowed: the run itself writes to "
+            f"results/{config['run']}/; copy the file elsewhere"
+        )
+    of_data = of_costs["data"][model]
+    n_data, dimension = FACTS[model].n_data(of_data), FACTS[model].dimension(of_data)
     try:
-        costs = read_costs(table, model, n_data)
+        costs = read_costs(table, model, n_data, dimension)
         for shape in shapes_of(of_costs, n_data):
             costs.lookup(*shape)
     except InputError as problem:

@@ -11,7 +11,7 @@ from sgtune.budget import Budget, CostTable
 from sgtune.config import fingerprint
 from sgtune.evaluation import EvaluationSettings, evaluate_replicate, in_short
 from sgtune.models.base import Model
-from sgtune.parts import Parts
+from sgtune.parts import Parts, code_digest
 from sgtune.settings import METHODS, TUNER_SECTIONS
 from sgtune.tuning import AllDivergedError, Settings, tune
 
@@ -52,9 +52,9 @@ def tune_sampler(
         inputs: checksums of what the records depend on beside their settings.
         startup: seconds from the start of the process until now.
     """
-    records = []
+    records, code = [], code_digest()
     for tuner, own in settings.items():
-        depends_on = fingerprint({"settings": own, "inputs": dict(inputs), "seed": seed})
+        depends_on = fingerprint({"settings": own, "inputs": dict(inputs), "seed": seed, "code": code})
         record = parts.get(tuner, depends_on)
         if record is None:
             report(f"{tuner}:")
@@ -113,14 +113,16 @@ def evaluate_tuned(
         ``arms``: for each distinct arm its hyperparameters, the ``table`` rows and the ``curves``;
         ``tuners``: for each its name, and the place of its arm in ``arms``, or None.
     """
-    settings = evaluation_settings(section)
+    settings, code = evaluation_settings(section), code_digest()
     replicates = {"table": section["replicates"], "curve": section["curves"]["replicates"]}
     arms = list(dict.fromkeys(Arm(**arm) for arm in chosen.values() if arm is not None))
     runs = [(arm, part, i) for arm in arms for part, n in replicates.items() for i in range(n)]
     rows: dict[tuple[Arm, str], list[dict]] = {}
     for number, (arm, part, replicate) in enumerate(runs, start=1):
         name = f"{part} {replicate} of {_named(arm)}"
-        own = fingerprint({**depends_on, "arm": arm._asdict(), "part": part, "replicate": replicate})
+        own = fingerprint(
+            {**depends_on, "code": code, "arm": arm._asdict(), "part": part, "replicate": replicate}
+        )
         kept = parts.get(name, own)
         if kept is None:
             began = perf_counter()

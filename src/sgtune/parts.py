@@ -1,5 +1,6 @@
 """Pieces of a job that are done, kept while the job is not: a kill loses the piece at work and no other."""
 
+import hashlib
 import re
 import shutil
 from collections.abc import Callable
@@ -8,7 +9,16 @@ from pathlib import Path
 from sgtune.errors import DataError
 from sgtune.files import read_json, write_json
 
-__all__ = ["Parts"]
+__all__ = ["Parts", "code_digest"]
+
+
+def code_digest() -> str:
+    """SHA-256, in hex, of this package's source: what another version of it has made is no piece of this one's work."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 class Parts:
@@ -33,10 +43,15 @@ class Parts:
         except DataError:
             held = None
         whole = isinstance(held, dict) and isinstance(held.get("record"), dict)
-        if not whole or held.get("fingerprint") != fingerprint:
-            self.report(f"{name}: kept of an unfinished job, but of other settings or inputs: made anew")
+        if not whole:
+            self.report(f"{name}: kept from an unfinished job, but damaged: made anew")
             return None
-        self.report(f"{name}: kept of an unfinished job")
+        if held.get("fingerprint") != fingerprint:
+            self.report(
+                f"{name}: kept from an unfinished job, but of other settings, inputs or code: made anew"
+            )
+            return None
+        self.report(f"{name}: kept from an unfinished job")
         return held["record"]
 
     def keep(self, name: str, fingerprint: str, record: dict) -> None:

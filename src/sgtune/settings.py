@@ -32,11 +32,13 @@ class Facts:
     Attributes:
         task: as of `sgtune.models.Model`.
         n_data: number of training rows, given the model's section of ``data``.
+        dimension: D, given the same; None where only the data tell.
         out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
     """
 
     task: str
     n_data: Callable[[Mapping], int]
+    dimension: Callable[[Mapping], int | None]
     out_of_distribution: bool = False
 
 
@@ -50,9 +52,9 @@ def _n_images(data: Mapping) -> int:
 
 
 FACTS = {
-    "logistic": Facts("classification", lambda data: data["n_train"]),
-    "pmf": Facts("regression", _n_ratings),
-    "bnn": Facts("classification", _n_images, out_of_distribution=True),
+    "logistic": Facts("classification", lambda data: data["n_train"], lambda data: data["dimension"]),
+    "pmf": Facts("regression", _n_ratings, lambda data: 52_580 if data["simulated"] is None else None),
+    "bnn": Facts("classification", _n_images, lambda data: 79_510, out_of_distribution=True),
 }
 
 SMALLER = {"mamba-ksd": "mamba-ksd-smaller", "grid": "grid-smaller"}

@@ -52,7 +52,7 @@ def settings_of_tuning(wildcards):
 
 
 def has_table(model):
-    """Whether seconds become steps by a cost table that the run was given, so that no job of `model` goes by the clock."""
+    """Whether seconds become steps by a cost table that the run was given; evaluation then does not go by the clock."""
     return model_settings(config, model)["calibration"]["table"] is not None
 
 
@@ -70,6 +70,11 @@ def table_of(wildcards):
 def machine_of_evaluation(wildcards):
     """The whole machine for runs by the clock; runs of a given number of steps may have company."""
     return 1 if has_table(wildcards.model) else WHOLE_MACHINE
+
+
+def threads_of_evaluation(wildcards):
+    """As `machine_of_evaluation`."""
+    return 1 if has_table(wildcards.model) else ALL_CORES
 
 
 def has_reference(model):

@@ -18,7 +18,7 @@ rule evaluate_sampler:
         f"{LOGS}/evaluate_sampler/{{model}}-{{sampler}}.log",
     conda:
         "../../envs/sgtune.yaml"
-    threads: ALL_CORES
+    threads: threads_of_evaluation
     resources:
         machine=machine_of_evaluation,
     params:

@@ -8,6 +8,8 @@ with job(snakemake) as this:
     from sgtune.tuning import calibrate_cost
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    # The costs of the table that the run goes by, if it was given one, are kept beside those measured.
+    tables = [read_costs(path, model.name, model.n_data, model.dimension) for path in snakemake.input.table]
     cost = calibrate_cost(
         model,
         shapes_of(this.settings, model.n_data),
@@ -15,7 +17,6 @@ with job(snakemake) as this:
         report=this.report,
     )
     record = {"model": model.name, "n_data": model.n_data, "dimension": model.dimension}
-    # Beside the costs of the table that the run goes by, if it was given one.
-    for table in snakemake.input.table:
-        record["table"] = read_costs(table, model.name, model.n_data, model.dimension).to_rows()
+    if tables:
+        record["table"] = tables[0].to_rows()
     this.write(snakemake.output.cost, {**record, "rows": cost.to_rows()})

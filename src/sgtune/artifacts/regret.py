@@ -50,7 +50,8 @@ def regret_cells(records: Records, artifact: str = "regret") -> list[Cell]:
     """Per tuner and sampler, for each metric its model's tuners are judged by: regret (the metric of the arm it
     chose over the smallest in the grid) and the metric itself; of the grid's best arm, the metric.
 
-    Every value is of the sweep: one equally long run of every arm. Regret is at least 1 for an arm of the grid;
+    Every value is of the sweep: one run of every arm, equally long but of ten steps at least. Regret is at
+        least 1 for an arm of the grid;
     the heuristic's lies off it and may fall below. An arm that is not in the sweep, and a metric that the sweep
     did not compute, have a dash.
     """
@@ -87,11 +88,12 @@ def regret(records: Records) -> Table:
         regret_cells(records),
         name="regret",
         title=TITLES["regret"],
-        caption="Regret: relative error ξ(σ̂) of the arm a tuner chose over the smallest ξ(σ̂) in the grid, both from "
-        "the same sweep of equally long runs of every arm; for a model without ground truth, the same of its ECE and "
-        "of its log-loss on the test set. 1 is the best a tuner can do; the heuristic, whose step size is off the "
-        "grid, may fall below it. Bold: best of a sampler. “diverged”: the chosen arm did so in the sweep; a dash: "
-        "the sweep did not have it.",
+        caption="Regret: relative error ξ(σ̂) of the arm a tuner chose over the smallest ξ(σ̂) in the "
+        "grid, both from the same sweep, in which every arm runs equally long, but ten steps at least; for "
+        "a model without ground truth, the same of its ECE and of its log-loss on the test set. 1 is the "
+        "best a tuner can do; the heuristic, whose step size is off the grid, may fall below it. Bold: "
+        "best of a sampler. “diverged”: the chosen arm did so in the sweep; a dash: the sweep did not have "
+        "it.",
         rows=("tuner", "metric"),
         columns=("sampler",),
     )

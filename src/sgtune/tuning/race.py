@@ -121,6 +121,8 @@ class Race:
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
         self.programs: dict[tuple, float] = {}
+        # (minus the rung, value, place): what stands if all that outlived them diverge.
+        self.pruned_finite: list[tuple[int, float, int]] = []
 
     def run(self) -> Racer:
         """The winner.
@@ -161,6 +163,8 @@ class Race:
             for racer in running:
                 if racer.index not in alive:
                     racer.chunks = []
+                    if np.isfinite(values[racer.index]):
+                        self.pruned_finite.append((-number - 1, values[racer.index], racer.index))
             self.report(
                 f"rung {number + 1}/{len(self.schedule.rungs)}: {len(running)} arms ran {rung.amount:.4g} each, "
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
@@ -168,11 +172,19 @@ class Race:
             running = survivors
         if n_short and self.overrun > 0:
             self.warnings.append(
-                f"{n_short} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are judged, which "
-                f"is more than their first budget buys: {self.overrun:.3g} beyond T = {self.schedule.total:.3g}"
+                f"{n_short} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are "
+                f"judged, which is more than their first budget buys: {self.overrun:.3g} beyond T = "
+                f"{self.schedule.total:.3g}"
             )
         winner = min(running, key=lambda racer: values[racer.index])
-        if not np.isfinite(values[winner.index]):
+        if not np.isfinite(values[winner.index]) and self.pruned_finite:
+            number, value, place = min(self.pruned_finite)
+            winner = self.racers[place]
+            self.warnings.append(
+                f"none of the {len(running)} arms of the last rung has a finite value; the best of those "
+                f"pruned in rung {-number} stands: {_describe(winner.arm)}, {value:.4g}"
+            )
+        elif not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)
             raise AllDivergedError(
                 f"step_size: all {len(self.arms)} arms of {self.sampler} diverged; the smallest step size "
@@ -211,10 +223,15 @@ class Race:
         first = next(iter(members.values()))
         began = perf_counter()
         if self.clock == "wall":
-            draws, stride, log = ensemble.advance_for(
-                amount, self._most_kept(), at_least=max(1, FEWEST_STEPS - first.steps)
-            )
-            n_steps, ran = ensemble.steps_done - first.steps, log[-1][0]
+            left = first.spent + amount - first.ran
+            if left > 0 or first.steps < FEWEST_STEPS:
+                draws, stride, log = ensemble.advance_for(
+                    left, self._most_kept(), at_least=max(1, FEWEST_STEPS - first.steps)
+                )
+                n_steps, ran = ensemble.steps_done - first.steps, log[-1][0]
+            else:
+                draws, stride = np.empty((0, ensemble.width, self.model.dimension), np.float32), first.stride
+                n_steps, ran = 0, 0.0
         else:
             # What an arm ran over its first rung's budget it has had of the later ones'.
             wanted = max(int((first.spent + amount) / self._price(first.arm)), FEWEST_STEPS)

@@ -35,8 +35,7 @@ class TuningResult:
         seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest, ``warm``, what
             tuning takes once the programs are there: ``sampling``, ``gradients`` (scores), ``discrepancy``, and little
             else; ``shared_compilation``, of sampling programs that were there when it began; ``nominal``, the budget T
-            over all arms, and ``overrun``, what they spent beyond it (None if the budget is not in seconds; 0 for the
-            heuristic, which spends nothing).
+            over all arms, and ``overrun``, what they spent beyond it (None if the budget is not in seconds).
         steps: samples made, all arms together.
         gradient_evaluations: data terms of gradients, in sampling and scoring.
         warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the schedule.

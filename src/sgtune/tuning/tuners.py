@@ -198,17 +198,15 @@ def tune(
     _check(model, tuner, budget, settings)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None:
-        parts = (
-            "sampling",
-            "gradients",
-            "discrepancy",
-            "compilation",
-            "shared_compilation",
-            "nominal",
-            "overrun",
-        )
+        spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
         total = perf_counter() - began
-        seconds = {"total": total, "warm": total, **dict.fromkeys(parts, 0.0)}
+        seconds = {
+            "total": total,
+            "warm": total,
+            **dict.fromkeys(spent, 0.0),
+            "nominal": None,
+            "overrun": None,
+        }
         return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
     schedule = method.schedule(len(arms), settings, budget.amount)
     # Bad settings end here; from now on it costs time.
