@@ -62,6 +62,8 @@ def test_a_damaged_file_is_made_anew(parts, lines, text):
     # What has a record and no fingerprint is whole, and of something else.
     is_whole = text == '{"record": {}}'
     assert lines == [f"grid: {OTHER if is_whole else DAMAGED}"]
+    parts.keep("grid", "a", {"rows": [1]})
+    assert parts.get("grid", "a") == {"rows": [1]}
 
 
 def test_names_of_any_characters_are_names_of_files(parts, tmp_path):
