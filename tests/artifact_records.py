@@ -367,3 +367,8 @@ def make_tables(replicates, folder):
     for name in TABLES:
         make_table(name, paths, **{kind: folder / f"{name}.{kind}" for kind in ("csv", "md", "html")})
     return folder, paths
+
+
+def cells_by(table, *fields):
+    """The cells of a table that are of a tuner, a rule or a step, by these fields."""
+    return {tuple(getattr(cell, field) for field in fields): cell for row in table.rows for cell in row.cells}

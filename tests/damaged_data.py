@@ -9,7 +9,7 @@ from sgtune.data.downloads import download
 from sgtune.errors import DataError
 
 
-def refuses(words, function, *arguments, name="", **named):
+def assert_refuses(words, function, *arguments, name="", **named):
     """The error is one line that holds ``words`` and names the file."""
     with pytest.raises(DataError, match=words) as caught:
         function(*arguments, **named)

@@ -6,7 +6,7 @@ import os
 import jax
 import numpy as np
 import pytest
-from damaged_data import put, refuses
+from damaged_data import assert_refuses, put
 
 from sgtune.data import logistic
 from sgtune.errors import DataError, InputError
@@ -69,7 +69,7 @@ def test_sizes_out_of_range_are_refused():
 def test_arrays_that_are_not_the_data_set_are_not_written(tmp_path, name, change, words):
     arrays = small()
     arrays[name] = change(arrays[name])
-    refuses(words, logistic.write, tmp_path / "logistic.json", arrays)
+    assert_refuses(words, logistic.write, tmp_path / "logistic.json", arrays)
     assert not os.listdir(tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from damaged_data import packaged, put, refuses
+from damaged_data import assert_refuses, packaged, put
 
 from sgtune.data import mnist
 from sgtune.data.downloads import MNIST
@@ -55,9 +55,9 @@ def test_idx_files_are_written_and_read(tmp_path):
 )
 def test_files_that_hold_no_images_are_refused(tmp_path, content, words):
     path = tmp_path / "t10k-images-idx3-ubyte"
-    refuses("cannot be read", mnist.read_images, path)
+    assert_refuses("cannot be read", mnist.read_images, path)
     path.write_bytes(content)
-    refuses(words, mnist.read_images, path)
+    assert_refuses(words, mnist.read_images, path)
 
 
 def test_files_that_hold_no_labels_are_refused(tmp_path):
@@ -68,7 +68,7 @@ def test_files_that_hold_no_labels_are_refused(tmp_path):
         (np.uint8([]), "holds no labels"),
     ):
         write_idx(path, labels)
-        refuses(words, mnist.read_labels, path)
+        assert_refuses(words, mnist.read_labels, path)
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_downloaded_images_are_prepared_and_loaded(images, downloads, tmp_path):
 
 def test_downloads_that_do_not_belong_together_are_refused(downloads):
     write_idx(downloads / "t10k-labels-idx1-ubyte", np.zeros(59, np.uint8))
-    refuses("has 59 labels; expected 60", mnist.read_set, downloads, name="t10k-labels")
-    refuses("cannot be read", check_files, downloads, {"nothing": "0" * 64})
+    assert_refuses("has 59 labels; expected 60", mnist.read_set, downloads, name="t10k-labels")
+    assert_refuses("cannot be read", check_files, downloads, {"nothing": "0" * 64})
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_downloads_that_do_not_belong_together_are_refused(downloads):
 )
 def test_arrays_that_are_no_such_images_are_not_written(images, tmp_path, name, change, words):
     images[name] = change(images[name])
-    refuses(words, mnist.write, tmp_path / "bnn.json", images, made_by="a test")
+    assert_refuses(words, mnist.write, tmp_path / "bnn.json", images, made_by="a test")
 
 
 def test_too_few_images_to_simulate_are_refused():

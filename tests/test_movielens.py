@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from damaged_data import packaged, put, refuses
+from damaged_data import assert_refuses, packaged, put
 
 from sgtune.data import movielens
 from sgtune.data.downloads import MOVIELENS
@@ -76,16 +76,16 @@ def test_the_first_fifth_is_test_and_both_parts_are_sorted(ratings):
 def test_a_line_that_is_no_rating_is_named(tmp_path, line, words):
     path = tmp_path / "u.data"
     path.write_text(f"943\t1682\t5\t881250949\n{line}\n1\t1\t1\t881250949\n")
-    refuses("line 2: .*" + re.escape(words), movielens.read_ratings, path)
+    assert_refuses("line 2: .*" + re.escape(words), movielens.read_ratings, path)
 
 
 def test_files_that_hold_no_ratings_are_refused(tmp_path):
     path = tmp_path / "u.data"
-    refuses("cannot be read", movielens.read_ratings, path)
+    assert_refuses("cannot be read", movielens.read_ratings, path)
     path.write_text("")
-    refuses("holds no ratings", movielens.read_ratings, path)
+    assert_refuses("holds no ratings", movielens.read_ratings, path)
     path.write_bytes(b"\x1f\x8b\xff\xfe")
-    refuses("not a text file", movielens.read_ratings, path)
+    assert_refuses("not a text file", movielens.read_ratings, path)
 
 
 def test_prepared_ratings_count_from_zero(ratings, tmp_path):
@@ -112,7 +112,7 @@ def test_prepared_ratings_count_from_zero(ratings, tmp_path):
     ],
 )
 def test_ratings_out_of_range_are_not_written(ratings, tmp_path, change, words):
-    refuses(words, movielens.write, tmp_path / "pmf.json", change(ratings), made_by="a test")
+    assert_refuses(words, movielens.write, tmp_path / "pmf.json", change(ratings), made_by="a test")
 
 
 def test_too_few_ratings_to_simulate_are_refused():

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from damaged_data import packaged, refuses
+from damaged_data import assert_refuses, packaged
 
 from sgtune.data import mnist, ood
 from sgtune.data.downloads import FASHION_MNIST
@@ -63,9 +63,11 @@ def test_downloads_that_changed_are_refused(download):
     path = download / IMAGES
     path.write_bytes(path.read_bytes()[:-1] + b"\x07")
     words = "truncated or changed: SHA-256 .* expected .* downloads it again"
-    refuses(words, ood.read_set, download, name=str(path))
+    assert_refuses(words, ood.read_set, download, name=str(path))
     write_json(download / "source.json", [])
-    refuses("expected the entries name, sha256 and missing", ood.read_set, download, name="source.json")
+    assert_refuses(
+        "expected the entries name, sha256 and missing", ood.read_set, download, name="source.json"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_downloads_that_changed_are_refused(download):
 def test_arrays_that_are_no_such_images_are_not_written(download, tmp_path, change, words):
     images = ood.read_set(download)
     images["inputs"] = change(images["inputs"])
-    refuses(words, ood.write, tmp_path / "bnn.ood.json", images, made_by="a test")
+    assert_refuses(words, ood.write, tmp_path / "bnn.ood.json", images, made_by="a test")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_images_that_their_facts_contradict_are_refused(download, tmp_path, fact
     path = tmp_path / "bnn.ood.json"
     ood.write(path, ood.read_set(download), made_by="a test")
     write_json(path, {**read_json(path), **facts})
-    refuses(words, ood.load, path)
+    assert_refuses(words, ood.load, path)
 
 
 def test_a_model_has_the_images_it_is_given_and_is_the_same_model(images, download, no_download, tmp_path):

@@ -5,7 +5,7 @@ import os
 import jax
 import numpy as np
 import pytest
-from damaged_data import refuses
+from damaged_data import assert_refuses
 
 from sgtune import files
 from sgtune.data import logistic, mnist, movielens, ood, store
@@ -92,7 +92,7 @@ def test_a_damaged_array_is_one_line(folder, name, damage):
     change, words = DAMAGED_ARRAYS[damage]
     change(path)
     how = f"; delete {name}.json, and {RULES[name]} makes it anew$"
-    refuses(f"({words}).*{how}", load, path_json, name=str(path))
+    assert_refuses(f"({words}).*{how}", load, path_json, name=str(path))
 
 
 def other_facts(**changes):
@@ -139,14 +139,14 @@ def test_damaged_facts_are_one_line(folder, name, damage):
     path = folder / f"{name}.json"
     change, words = DAMAGED_FACTS[damage]
     change(path)
-    refuses(f"{words}.*; delete {name}.json, and {RULES[name]} makes it anew$", load, path)
+    assert_refuses(f"{words}.*; delete {name}.json, and {RULES[name]} makes it anew$", load, path)
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_missing_facts_are_one_line(folder, name):
     path = folder / f"{name}.json"
     path.unlink()
-    refuses(f"the file is missing; {RULES[name]} makes it$", load, path)
+    assert_refuses(f"the file is missing; {RULES[name]} makes it$", load, path)
 
 
 def test_shapes_that_files_and_facts_agree_on_are_the_sets_own(folder):
@@ -156,7 +156,7 @@ def test_shapes_that_files_and_facts_agree_on_are_the_sets_own(folder):
     arrays["test_inputs"] = arrays["test_inputs"][:, :2]
     shapes = {name: (array.dtype.type, array.shape) for name, array in arrays.items()}
     store.write_arrays(path, arrays, shapes, {"made_by": facts["made_by"]})
-    refuses(r"test_inputs is float32 \(100, 2\); expected float32 \(n_test, 3\); delete", load, path)
+    assert_refuses(r"test_inputs is float32 \(100, 2\); expected float32 \(n_test, 3\); delete", load, path)
 
 
 def test_loading_hashes_nothing_and_leaves_test_arrays_on_the_disk(folder, monkeypatch):
@@ -221,7 +221,7 @@ def test_all_sums_can_be_verified(folder, name):
     content[-1] ^= 1
     file.write_bytes(content)
     load(path)
-    refuses(
+    assert_refuses(
         r"truncated or changed: SHA-256 \w+\.\.\., expected \w+\.\.\.; delete",
         store.verify,
         path,
@@ -230,7 +230,7 @@ def test_all_sums_can_be_verified(folder, name):
     content[-1] ^= 1
     file.write_bytes(content)
     other_facts(checksum="0" * 64)(path)
-    refuses("the checksum is not that of the training arrays", store.verify, path)
+    assert_refuses("the checksum is not that of the training arrays", store.verify, path)
 
 
 def test_an_interrupted_write_leaves_nothing_that_loads(folder, monkeypatch):
@@ -247,7 +247,7 @@ def test_an_interrupted_write_leaves_nothing_that_loads(folder, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         mnist.write(folder / "bnn.json", mnist.simulate(300, seed=1), made_by="a test")
     assert written == [folder / "bnn/train_images.npy"]
-    refuses("the file is missing; the rule prepare_mnist makes it", mnist.load, folder)
+    assert_refuses("the file is missing; the rule prepare_mnist makes it", mnist.load, folder)
 
 
 def test_a_file_that_was_not_written_whole_is_refused(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import sgtune
 from sgtune import Budget, CostTable, sample, tune
 from sgtune.errors import InputError
 from sgtune.samplers import resolve_sampler
-from sgtune.tuning import TUNERS, Settings, race
+from sgtune.tuning import TUNERS, Settings, race, racer
 from sgtune.tuning.metrics import Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
@@ -205,18 +205,18 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
     ("steps", "thin", "expected"), [(1_000, 10, 100), (25, 10, 12), (7, 10, 7), (0, 10, 0)]
 )
 def test_thinning_stops_at_ten_points(steps, thin, expected):
-    assert race.Racer(0, sgtune.Arm(1e-3, 10), steps=steps).n_thinned(thin) == expected
+    assert racer.Racer(0, sgtune.Arm(1e-3, 10), steps=steps).n_thinned(thin) == expected
 
 
 @pytest.mark.parametrize("strides", [(1, 4, 2), (4, 1), (2, 8, 8), (1, 1)])
 def test_draws_of_unequal_strides_end_at_the_widest(strides):
     """The wall clock may ask for another stride in each rung; what stays is evenly spaced all the same."""
-    racer, step = race.Racer(0, sgtune.Arm(1e-3, 10)), 0
+    one, step = racer.Racer(0, sgtune.Arm(1e-3, 10)), 0
     for stride in strides:
         steps = np.arange(step + stride, step + 64 + 1, stride)
-        racer.extend(steps[:, None].astype(np.float32), stride)
+        one.extend(steps[:, None].astype(np.float32), stride)
         step += 64
-    np.testing.assert_array_equal(racer.draws[:, 0], np.arange(racer.stride, step + 1, max(strides)))
+    np.testing.assert_array_equal(one.draws[:, 0], np.arange(one.stride, step + 1, max(strides)))
 
 
 def test_a_models_width_of_lockstep_changes_no_decision(model):
@@ -239,8 +239,8 @@ def test_arms_without_a_value_rank_by_what_they_may_yet_give():
     """The smallest step size first; of the same step sizes the cheapest."""
     values = [np.inf, 2.0, np.inf, np.nan, 1.0]
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1)]
-    assert race.rank_arms(values, hope) == [4, 1, 3, 0, 2]
-    assert race.rank_arms(values) == [4, 1, 0, 2, 3]
+    assert racer.rank_arms(values, hope) == [4, 1, 3, 0, 2]
+    assert racer.rank_arms(values) == [4, 1, 0, 2, 3]
 
 
 def test_where_all_that_are_left_diverge_the_best_of_those_pruned_last_stands(model, monkeypatch):

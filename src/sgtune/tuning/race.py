@@ -4,22 +4,23 @@ MAMBA is a race over the rungs of successive halving; grid search is a race of o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from sgtune.arm import Arm
 from sgtune.budget import Budget, CostTable
-from sgtune.chain import FEWEST_STEPS, thin_draws, thinning
+from sgtune.chain import FEWEST_STEPS
 from sgtune.compilation import compile_seconds
 from sgtune.errors import InputError
 from sgtune.lockstep import Lockstep, compile_together, data_terms
 from sgtune.models.base import Model
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.metrics import Metric
+from sgtune.tuning.racer import Racer, rank_arms
 
-__all__ = ["AllDivergedError", "Race", "Racer", "rank_arms"]
+__all__ = ["AllDivergedError", "Race"]
 
 KEPT_BYTES = 2**29
 """All running arms together keep at most so many bytes of draws, or ten draws each; beyond it every second draw
@@ -36,46 +37,6 @@ class AllDivergedError(InputError):
     arm."""
 
     result = None
-
-
-@dataclass
-class Racer:
-    """One arm in the race, with its draws as long as it runs."""
-
-    index: int
-    arm: Arm
-    chunks: list[np.ndarray] = field(default_factory=list)
-    steps: int = 0
-    spent: float = 0.0
-    ran: float = 0.0
-    stride: int = 1
-
-    @property
-    def draws(self) -> np.ndarray:
-        """``(n_kept, D)``."""
-        return np.concatenate(self.chunks) if self.chunks else np.empty((0, 0), np.float32)
-
-    def points(self, thin: int, at_most: int) -> np.ndarray:
-        """The draws that judge it; the last one alone if that is not finite, however the others are."""
-        draws = self.draws
-        if len(draws) and not np.isfinite(draws[-1]).all():
-            return draws[-1:]
-        return thin_draws(draws, max(1, thin // self.stride), at_most)
-
-    def n_thinned(self, thin: int) -> int:
-        """How many points there would be without a cap, and were all draws kept."""
-        return self.steps // thinning(self.steps, thin)
-
-    def extend(self, draws: np.ndarray, stride: int) -> None:
-        """Add draws; where strides differ (all are powers of two), the denser ones are thinned."""
-        if stride < self.stride:
-            every = self.stride // stride
-            draws = draws[every - 1 :: every]
-        elif stride > self.stride and self.chunks:
-            every = stride // self.stride
-            self.chunks = [self.draws[every - 1 :: every]]
-        self.stride = max(stride, self.stride)
-        self.chunks.append(draws)
 
 
 @dataclass
@@ -298,16 +259,6 @@ class Race:
                     "reason": reason,
                 }
             )
-
-
-def rank_arms(values: list[float], hope: list[tuple] | None = None) -> list[int]:
-    """Places from the lowest value to the highest; infinite and NaN ones last, by ``hope``; ties keep their
-    order."""
-    hope = [()] * len(values) if hope is None else hope
-    return sorted(
-        range(len(values)),
-        key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, hope[i], i),
-    )
 
 
 def _describe(arm: Arm) -> str:

@@ -1,0 +1,58 @@
+"""The cost table that a run is given: which runs have one, and each mistake in it gets one clear line."""
+
+import json
+
+import pytest
+from config_files import ROOT, SCHEMA_PATH, config_with, raw_config
+
+from sgtune.config import validate_config
+from sgtune.errors import InputError
+
+
+def test_quick_goes_by_the_table_that_comes_with_it_and_the_others_by_the_clock():
+    assert raw_config("quick")["calibration"]["table"] == "config/cost/quick.json"
+    for run in ("medium", "paper", "tiny"):
+        assert raw_config(run)["calibration"]["table"] is None
+
+
+def other_table(tmp_path, change) -> str:
+    """The file of the run quick's costs with ``change`` made to it."""
+    table = json.loads((ROOT / "config/cost/quick.json").read_text())
+    change(table["models"])
+    path = tmp_path / "costs.json"
+    path.write_text(json.dumps(table))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda models: models.pop("pmf"), "has no costs of pmf, but of logistic, bnn"),
+        (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
+        (
+            lambda models: models["pmf"].update(dimension=5),
+            "are for dimension=5; this run has dimension=52580",
+        ),
+        (lambda models: models["logistic"]["rows"].pop(), "no entry for sampler="),
+        (lambda models: models["pmf"].update(rows=[{}]), "rows of pmf are not those of a cost table"),
+    ],
+)
+def test_a_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, change, said):
+    path = other_table(tmp_path, change)
+    with pytest.raises(InputError) as failure:
+        validate_config(config_with(calibration__table=path), SCHEMA_PATH)
+    (line,) = str(failure.value).splitlines()
+    assert line.startswith(f"calibration.table: {path!r} is not allowed: ")
+    assert said in line
+
+
+def test_a_table_that_the_run_itself_writes_is_refused():
+    with pytest.raises(
+        InputError, match=r"^calibration.table: 'results/quick/cost/table.json' is not allowed: .*copy"
+    ):
+        validate_config(config_with(calibration__table="results/quick/cost/table.json"), SCHEMA_PATH)
+
+
+def test_a_missing_table_is_one_line():
+    with pytest.raises(InputError, match=r"^calibration.table: 'none.json' is not allowed: .*missing"):
+        validate_config(config_with(calibration__table="none.json"), SCHEMA_PATH)

@@ -1,0 +1,242 @@
+"""What tables say of seconds: tuning, the cost of a step, and the run by rule."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+import numpy as np
+import pandas as pd
+import pytest
+from artifact_records import (
+    MODELS,
+    PROVENANCE,
+    SAMPLERS,
+    TUNERS,
+    WORKFLOW,
+    cells_by,
+    make_files,
+    make_records,
+    make_tables,
+    records_of,
+    write_files,
+)
+
+from sgtune.artifacts import TABLES, make_table
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
+def made(request, tmp_path_factory):
+    return make_tables(request.param, tmp_path_factory.mktemp("run"))
+
+
+def test_tuning_time_is_compared_with_mamba(made):
+    folder, _paths = made
+    table = (
+        pd.read_csv(folder / "tuning_time.csv")
+        .set_index(["model", "tuner", "metric", "sampler"])["value"]
+        .sort_index()
+    )
+    for model in MODELS:
+        for time in ("warm", "nominal"):
+            assert np.allclose(table[model, "mamba-ksd", f"{time}_ratio"], 1)
+            seconds = [table[model, tuner, f"{time}_seconds"] for tuner in ("mamba-ksd-scaled", "mamba-ksd")]
+            assert np.allclose(table[model, "mamba-ksd-scaled", f"{time}_ratio"], seconds[0] / seconds[1])
+
+
+SECONDS = {
+    **{
+        "total": 30.0,
+        "warm": 24.0,
+        "cold": 37.0,
+        "startup": 2.0,
+        "compilation": 6.0,
+        "shared_compilation": 5.0,
+    },
+    **{"sampling": 15.0, "gradients": 8.0, "discrepancy": 0.5, "nominal": 12.0, "overrun": 3.0},
+}
+
+
+def test_tuning_time_has_a_row_per_tuner_and_its_times_under_headings():
+    table = TABLES["tuning_time"](make_records(1, ("pmf",)))
+    assert [row.labels for row in table.rows[:2]] == [("SGLD", "MAMBA-KSD"), ("SGLD", "Grid")]
+    assert len(table.rows) == len(SAMPLERS) * len(TUNERS["pmf"])
+    headings = [above for above, _ in table.columns]
+    assert list(dict.fromkeys(headings)) == ["Warm (s)", "Cold (s)", "Budget", "Over MAMBA-KSD", "Gradients"]
+    assert [headings.count(above) for above in dict.fromkeys(headings)] == [5, 3, 4, 2, 1]
+
+
+def test_tuning_time_by_hand():
+    files = make_files(1, ("logistic",))
+    tuned = {one["tuner"]: one for one in files["tuning"]["logistic/sgld"]["tuners"]}
+    tuned["mamba-ksd"].update(seconds=SECONDS, gradient_evaluations=2_500_000_000)
+    tuned["mamba-fssd"].update(seconds=SECONDS | {"warm": 12.0, "nominal": 18.0})
+    # Their budget is in steps.
+    tuned["grid"].update(seconds=SECONDS | {"warm": 48.0, "nominal": None, "overrun": None})
+    cells = cells_by(TABLES["tuning_time"](records_of(files)), "tuner", "metric", "sampler")
+    shown = {key[:2]: cell.shown for key, cell in cells.items() if key[2] == "sgld"}
+    expected = {
+        "warm_seconds": "24.0",
+        "sampling_seconds": "15.0",
+        "score_seconds": "8.00",
+        "discrepancy_seconds": "0.500",
+        "other_seconds": "0.500",
+        "cold_seconds": "37.0",
+        "compile_seconds": "11.0",
+        "startup_seconds": "2.00",
+        "nominal_seconds": "12.0",
+        "overrun_percent": "25.0",
+        "warm_per_budget": "2.00",
+        "cold_per_budget": "3.08",
+        "warm_ratio": "1.00",
+        "nominal_ratio": "1.00",
+        "gradient_evaluations_x1e-9": "2.50",
+    }
+    assert {metric: text for (tuner, metric), text in shown.items() if tuner == "mamba-ksd"} == expected
+    assert shown["mamba-fssd", "warm_ratio"] == "0.500"
+    assert shown["mamba-fssd", "nominal_ratio"] == "1.50"
+    of_grid = {metric: text for (tuner, metric), text in shown.items() if tuner == "grid"}
+    in_budgets = ("nominal_seconds", "overrun_percent", "warm_per_budget", "cold_per_budget", "nominal_ratio")
+    assert {of_grid.pop(metric) for metric in in_budgets} == {"–"}
+    assert "–" not in of_grid.values()
+    assert (of_grid["warm_seconds"], of_grid["cold_seconds"]) == ("48.0", "37.0")
+    assert of_grid["warm_ratio"] == "2.00"
+    # Nothing is compared, so there is no budget to be over.
+    assert shown["heuristic", "overrun_percent"] == "–"
+    assert shown["heuristic", "nominal_seconds"] == "0"
+
+
+def test_tuning_time_has_the_papers_claim_for_each_model_of_the_run():
+    claims = {"logistic": "about 3 times (Log", "pmf": "about 2 times (PMF", "bnn": "4 to 6 times (Neu"}
+    for models in (MODELS, ("pmf",)):
+        caption = TABLES["tuning_time"](make_records(1, models)).caption
+        assert {model for model in MODELS if claims[model] in caption} == set(models)
+
+
+def cost_files(**changes):
+    rows = [
+        {"sampler": "sgld", "batch_size": 8_000, "n_leapfrog": None, "seconds_per_step": 0.002},
+        {"sampler": "sghmc", "batch_size": 80_000, "n_leapfrog": 5, "seconds_per_step": 0.03},
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.006},
+    ]
+    record = {"model": "logistic", "n_data": 800_000, "dimension": 10, "rows": rows, "provenance": PROVENANCE}
+    return {"cost": {"logistic": record | changes}}
+
+
+def shown_costs(files):
+    table = TABLES["cost"](records_of(files))
+    return table, {row.labels[1:]: [cell.shown for cell in row.cells] for row in table.rows}
+
+
+def test_cost_of_a_step_in_milliseconds():
+    table, shown = shown_costs(cost_files())
+    assert [heading for _, heading in table.columns] == ["Here (ms)"]
+    assert sorted(shown.values()) == [["2.00"], ["30.0"], ["6.00"]]
+    assert "The run went by these." in table.caption
+    assert "calibration.table" not in table.caption
+
+
+def test_cost_of_a_step_beside_the_table_that_the_run_went_by():
+    given = [
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.004},
+        {"sampler": "sgld", "batch_size": 8_000, "n_leapfrog": None, "seconds_per_step": 0.008},
+        # A shape that this run does not have.
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 5, "seconds_per_step": 1.0},
+    ]
+    table, shown = shown_costs(cost_files(table=given))
+    assert [heading for _, heading in table.columns] == ["Here (ms)", "Table (ms)", "Here / table"]
+    assert sorted(shown.values()) == [
+        ["2.00", "8.00", "0.250"],
+        ["30.0", "–", "–"],
+        ["6.00", "4.00", "1.50"],
+    ]
+    assert "calibration.table" in table.caption
+    assert "The run went by these." not in table.caption
+
+
+def test_costs_stand_by_model_and_sampler_from_the_largest_batch_down():
+    files = cost_files()
+    steps = [(80_000, 2), (8_000, 5), (8_000, 2)]
+    rows = [
+        {"sampler": "sghmc", "batch_size": n, "n_leapfrog": steps, "seconds_per_step": 0.01}
+        for n, steps in steps
+    ]
+    files["cost"]["pmf"] = files["cost"]["logistic"] | {"model": "pmf", "rows": rows}
+    table, _ = shown_costs(files)
+    assert [row.labels for row in table.rows] == [
+        ("Logistic regression", "SGLD", "n = 8,000"),
+        ("Logistic regression", "SGHMC", "n = 80,000, L = 5"),
+        ("Logistic regression", "SGHMC", "n = 8,000, L = 10"),
+        ("PMF", "SGHMC", "n = 80,000, L = 2"),
+        ("PMF", "SGHMC", "n = 8,000, L = 2"),
+        ("PMF", "SGHMC", "n = 8,000, L = 5"),
+    ]
+
+
+RULES = {
+    "find_map": 3,
+    "sample_nuts": 4,
+    "combine_nuts": 2,
+    "calibrate_cost": 3,
+    "tune_sampler": 18,
+    "evaluate_sampler": 18,
+    "sweep_grid": 18,
+    "estimate_discrepancies": 3,
+    "measure_widths": 2,
+}
+
+
+def test_timings_have_every_rule_in_the_order_of_the_pipeline_and_the_sum(tmp_path):
+    rules = "".join(path.read_text() for path in (WORKFLOW / "rules").glob("*.smk"))
+    assert all(f"rule {rule}:" in rules for rule in RULES)
+    formats = {kind: tmp_path / f"timings.{kind}" for kind in ("csv", "md", "html")}
+    make_table("timings", write_files(make_files(1), tmp_path / "run"), **formats)
+    table = pd.read_csv(formats["csv"]).set_index(["metric", "detail"])["value"]
+    jobs = {rule: int(n) for rule, n in table["jobs"].items()}
+    assert list(jobs.items()) == [*RULES.items(), ("all of these", sum(RULES.values()))]
+    # Every job took 10 s, of which 1 to start and 2 to compile.
+    for rule, n in jobs.items():
+        metrics = [
+            *("total_seconds", "median_seconds", "longest_seconds"),
+            *("startup_percent", "compilation_percent", "peak_memory_gb"),
+        ]
+        assert [table[metric, rule] for metric in metrics] == [10 * n, 10, 10, 10, 20, 0.5]
+
+
+def test_timings_by_hand():
+    def account(rule, process, startup, compilation, memory):
+        return PROVENANCE | {
+            "rule": rule,
+            "process_seconds": process,
+            "startup_seconds": startup,
+            "compile_seconds": compilation,
+            "peak_memory_gb": memory,
+        }
+
+    files = make_files(1, ("logistic",))
+    tunings = [
+        one | {"provenance": account("tune_sampler", *numbers)}
+        for one, numbers in zip(
+            files["tuning"].values(),
+            [(10.0, 1.0, 2.0, 0.5), (60.0, 2.0, 3.0, 2.5), (20.0, 3.0, 4.0, 1.0)],
+            strict=False,
+        )
+    ]
+    nuts = files["reference"]["logistic/nuts"] | {
+        "chains": [
+            account("sample_nuts", 100.0, 0.0, 10.0, 3.0),
+            account("sample_nuts", 310.0, 1.0, 10.0, 1.0),
+        ],
+        "provenance": PROVENANCE,  # of a version that did not say its rule
+    }
+    made = {"tuning": dict(enumerate(tunings)), "reference": {"logistic/nuts": nuts}}
+    cells = cells_by(TABLES["timings"](records_of(made)), "detail", "metric")
+    assert {detail for detail, _ in cells} == {"tune_sampler", "sample_nuts", "all of these"}
+    values = {key: cell.value for key, cell in cells.items()}
+    for rule, expected in {
+        "tune_sampler": (3, 90, 20, 60, 100 * 6 / 90, 10, 2.5),
+        "sample_nuts": (2, 410, 205, 310, 100 / 410, 2000 / 410, 3),
+        "all of these": (5, 500, 60, 310, 1.4, 5.8, 3),
+    }.items():
+        metrics = ("jobs", "total_seconds", "median_seconds", "longest_seconds")
+        metrics += ("startup_percent", "compilation_percent", "peak_memory_gb")
+        assert [values[rule, metric] for metric in metrics] == pytest.approx(expected)
+    assert cells["tune_sampler", "jobs"].shown == "3"
+    assert cells["tune_sampler", "startup_percent"].shown == "6.67"
