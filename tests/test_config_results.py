@@ -63,6 +63,9 @@ def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "sweep"}
     assert reruns("pmf", reference__block=9) == {"reference", "evaluation", "sweep", "widths"}
     assert reruns("bnn", reference__block=9) == set()
+    # The sweep has the arm of the heuristic among its own.
+    assert reruns("pmf", per_model__pmf__heuristic__n_leapfrog=7) == {"cost", "tuning", "sweep"}
+    assert reruns("pmf", seed=3) == ALL - {"data", "ood", "map", "cost"}
     assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning"}
 
 

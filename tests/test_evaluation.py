@@ -13,6 +13,9 @@ from sgtune.evaluation import EvaluationSettings, evaluate_replicate
 from sgtune.files import read_json, write_json
 from sgtune.jobs import evaluation_settings
 from sgtune.lockstep import Lockstep
+from sgtune.posterior import scores
+from sgtune.reference.curvature import laplace_scale
+from sgtune.stein import ksd
 
 SETTINGS = {
     "seconds": 0.1,
@@ -207,6 +210,17 @@ def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, c
     # Table and curve are chains of their own, too.
     errors = {row["relative_sd_error"] for row in first + other if row["n_samples"]}
     assert len(errors) == sum(row["n_samples"] > 0 for row in first + other)
+
+
+def test_the_two_discrepancies_of_a_row_differ_by_the_scale_alone():
+    model = small_classifier()
+    draws = random_draws(model, 40, sd=0.3)
+    row = evaluation.judge_draws(model, draws, thin=2, ksd_points=20, prediction_draws=0)
+    points = draws[1::2]
+    gradients = scores(model, points)
+    assert row["ksd"] == pytest.approx(ksd(points, gradients))
+    assert row["ksd_scaled"] == pytest.approx(ksd(points, gradients, scale=laplace_scale(model)))
+    assert row["ksd_scaled"] != pytest.approx(row["ksd"], rel=0.1)
 
 
 GRID = {"log10_step_sizes": [-3, -4, 6], "batch_fractions": [0.5, 0.1]}

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import logistic_arrays, small_logistic_model
+from small_models import gaussian_model, logistic_arrays, small_logistic_model
 
 from sgtune.arm import Arm
-from sgtune.gradients import ESTIMATORS
+from sgtune.gradients import ESTIMATORS, subset_scores
 from sgtune.lockstep import Lockstep
 from sgtune.minibatch import block_rows
 from sgtune.models import define_model, logistic
-from sgtune.posterior import density_of
+from sgtune.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
 
 CENTRE = np.array([0.3, -0.2], np.float32)
@@ -237,3 +237,22 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
         assert np.abs(gradients(**options) - drawn)[:, 0].max(-1).min() > 1e-3
     mean, error = drawn[:, 0].mean((0, 1)), drawn[:, 0].std((0, 1)) / np.sqrt(40 * len(places))
     assert (np.abs(mean - exact_score(model, FAR)) < SIGMAS * error).all()
+
+
+def test_a_subsets_scores_stand_for_all_data():
+    """Where every datum has the same curvature a subset's correction is exact, at any distance from the centre."""
+    gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
+    positions = np.array([[0.5, -1.0], [3.0, 2.0], [-40.0, 7.0]], np.float32)
+    for fraction in (0.001, 0.1, 1.0):
+        found = subset_scores(gaussian, positions, fraction, jnp.array([0.4, -0.7]))
+        np.testing.assert_allclose(found, scores(gaussian, positions), rtol=1e-4, atol=2e-3)
+
+
+def test_a_subsets_scores_by_hand(model):
+    positions = np.stack([NEAR, FAR])
+    found = subset_scores(model, positions, 0.25, CENTRE)
+    for row, position in zip(found, positions, strict=True):
+        first = slice(model.n_data // 4)
+        change = 4 * (terms(model, position) - terms(model, CENTRE))[first].sum(0)
+        change -= (position.astype(np.float64) - CENTRE) / 10
+        np.testing.assert_allclose(row, exact_score(model, CENTRE) + change, rtol=1e-4, atol=1e-4)

@@ -132,6 +132,10 @@ def test_losses_for_tuners_are_lower_for_better_predictions():
         good = probabilities[:, 0] if metric.task == "regression" else probabilities
         wanted = probabilities[:, 0] if metric.task == "regression" else targets
         assert metric.loss(good, wanted) < metric.loss(worse.get(name, overconfident), wanted)
+    for name in ("ece", "mce"):
+        loss = metrics.PREDICTIVE[name].loss(overconfident, targets)
+        assert loss == getattr(metrics, name)(overconfident, targets)
+    assert metrics.mce(overconfident, targets) > 1.2 * metrics.ece(overconfident, targets)
     tasks = {name: metric.task for name, metric in metrics.PREDICTIVE.items()}
     assert tasks == dict.fromkeys(("log-loss", "accuracy", "ece", "mce"), "classification") | {
         "rmse": "regression"

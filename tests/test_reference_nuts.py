@@ -7,13 +7,14 @@ import subprocess
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
 
 from sgtune.errors import InputError
-from sgtune.models import pmf
+from sgtune.models import define_model, pmf
 from sgtune.reference import nuts
 from sgtune.reference.draws import flat_draws
 from sgtune.reference.map import map_result
@@ -138,6 +139,55 @@ def test_blocks_of_another_run_are_thrown_away(tmp_path, monkeypatch):
     monkeypatch.setattr(nuts, "KEPT_BYTES", FEW_BYTES)
     thinned = flat_draws(short_run(tmp_path / "one", seed=3))
     np.testing.assert_array_equal(thinned, narrow[:, EVERY - 1 :: EVERY])
+
+
+@pytest.mark.parametrize(
+    "other", [{"chain": 2}, {"max_tree_depth": 1}, {"n_draws": 131}, {"n_warmup": 51}, {"block": 41}]
+)
+def test_blocks_of_other_arguments_are_thrown_away(tmp_path, other):
+    """Each of them alone makes other draws, which a folder of former blocks does not change."""
+    first = flat_draws(short_run(tmp_path / "one"))
+    again = flat_draws(short_run(tmp_path / "one", **other))
+    fresh = flat_draws(short_run(tmp_path / "two", **other))
+    np.testing.assert_array_equal(again, fresh)
+    # Blocks of another length are of the same chain.
+    assert ("block" in other) == np.array_equal(again, first)
+
+
+def test_chains_are_independent(tmp_path):
+    """From one start with one seed: a key in common would make all chains one, of a perfect R-hat."""
+    one, other = (flat_draws(short_run(tmp_path / str(chain), chain=chain))[0] for chain in (0, 1))
+    assert not np.any(np.all(one == other, axis=1))
+    # 4.5 standard errors of a correlation of 130 draws; those of NUTS are nearly independent.
+    for a, b in zip(one.T, other.T, strict=True):
+        assert abs(np.corrcoef(a, b)[0, 1]) < 4.5 / np.sqrt(130)
+
+
+@pytest.mark.parametrize("dimension", [3, 201])
+def test_the_mass_matrix_starts_as_the_laplace_covariance(tmp_path, monkeypatch, dimension):
+    """NumPyro's inverse mass matrix: variances, dense up to D = 200, its diagonal above."""
+    sds = np.geomspace(0.1, 10, dimension).astype(np.float32)
+    model = define_model(
+        "scales",
+        log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2),
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(20, np.float32),
+        init=lambda key: jnp.zeros(dimension),
+    )
+
+    class Started(Exception):
+        pass
+
+    def start(kernel, position, covariance, *rest):
+        raise Started(covariance)
+
+    monkeypatch.setattr(nuts, "_initial_state", start)
+    with pytest.raises(Started) as started:
+        nuts.sample_nuts(model, n_warmup=5, n_draws=5, seed=0, checkpoint_dir=tmp_path)
+    (covariance,) = started.value.args
+    assert covariance.shape == ((3, 3) if dimension == 3 else (201,))
+    variances = np.diag(covariance) if dimension == 3 else covariance
+    np.testing.assert_allclose(variances, sds**2, rtol=1e-3)
 
 
 def test_blocks_from_another_map_are_thrown_away(tmp_path):

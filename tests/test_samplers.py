@@ -248,6 +248,15 @@ def test_step_sizes_and_seeds_share_one_program(small, name):
     assert Lockstep(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
 
 
+def test_frictions_are_as_documented_unless_said_otherwise(small):
+    """Friction 0.01, and no estimate of the noise of the gradient."""
+    expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
+    for name, numbers in expected.items():
+        found = Lockstep(small, name, [arm_of(name)]).hyperparameters
+        own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}
+        assert own == pytest.approx(numbers)
+
+
 @pytest.mark.parametrize("name", ["sghmc", "sgnht"])
 def test_friction_shares_one_program(small, name):
     programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)]))

@@ -7,8 +7,9 @@ import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
 import sgtune
-from sgtune import Budget, CostTable, sample, tune
+from sgtune import Budget, CostTable, metrics, sample, tune
 from sgtune.errors import InputError
+from sgtune.metrics.predictive import log_loss
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning import TUNERS, Settings, race, racer
 from sgtune.tuning.metrics import Judgement, stein_metric
@@ -52,6 +53,19 @@ def test_grid_search_finds_the_one_sensible_arm(model):
     check_rungs(result)
 
 
+def test_grid_search_on_classes_judges_by_log_loss(model, monkeypatch):
+    seen = []
+    monkeypatch.setitem(
+        metrics.PREDICTIVE,
+        "log-loss",
+        metrics.PREDICTIVE["log-loss"]._replace(loss=lambda *both: seen.append(log_loss(*both)) or seen[-1]),
+    )
+    settings = Settings(log10_step_sizes=(-3.0, -4.0))
+    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=20), settings=settings)
+    assert list(result.rungs["discrepancy"]) == seen
+    assert len(seen) == 2
+
+
 COST = CostTable({("sgld-cv", 2_000, None): 1e-4, ("sgld-cv", 20, None): 2e-5, ("sgnht", 8, None): 1e-4})
 GRID = Settings(
     log10_step_sizes=tuple(np.arange(-1, -7, -0.5)), batch_fractions=(1.0, 0.01), n_leapfrogs=(3,)
@@ -84,6 +98,19 @@ def test_seconds_become_steps_by_the_cost_table(model):
         assert row.steps <= steps + 1e-6
     with pytest.raises(InputError, match=r"cost: .*sgld.*2000"):
         tune(model, "sgld", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
+
+
+@pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])
+def test_a_rung_adds_its_amount_to_those_before_it(narrow, budget):
+    """Algorithm 1: each of K = 3 rungs has T / K, T = R M K / (1 + 3 + 9), for its 27, 9 and 3 arms to share."""
+    settings = replace(ONE_SENSIBLE, log10_step_sizes=tuple(np.linspace(-4.2, -9.4, 27)))
+    cost = CostTable({("sgld", narrow.n_data, None): 1e-4})
+    result = tune(narrow, "sgld", budget=budget, cost=cost, settings=settings)
+    total = 900 * 27 * 3 / 13
+    amounts = [total / (3 * n_arms) for n_arms in (27, 9, 3)]
+    assert sorted(set(result.rungs["rung"])) == [1, 2, 3]
+    for row in result.rungs.itertuples():
+        assert row.steps == pytest.approx(sum(amounts[: row.rung]), abs=row.rung)
 
 
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])

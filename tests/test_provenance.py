@@ -1,0 +1,72 @@
+"""Which commit made a number, and what may be published: all of it from one clean commit."""
+
+import json
+import subprocess
+
+import pytest
+
+from sgtune.artifacts import provenance
+from sgtune.errors import DataError
+from sgtune.files import file_sha256
+from sgtune.workflow import publish
+
+CLEAN, OTHER = "a" * 40, "b" * 40
+
+
+def git(folder, *arguments):
+    own = ["-c", "user.name=sgtune", "-c", "user.email=sgtune@localhost"]
+    done = subprocess.run(["git", *own, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A repository that tracks the package, from which the package is imported."""
+    source = tmp_path / "clone" / provenance.SOURCE
+    source.parent.mkdir(parents=True)
+    source.write_text("first\n")
+    git(tmp_path / "clone", "init", "--quiet")
+    git(tmp_path / "clone", "add", ".")
+    git(tmp_path / "clone", "commit", "--quiet", "--message", "first")
+    monkeypatch.setattr(provenance, "__file__", str(source))
+    return tmp_path / "clone"
+
+
+def test_a_dirty_tree_is_noted(clone):
+    head = git(clone, "rev-parse", "HEAD")
+    assert provenance.collect("quick", 0).finish()["commit"] == head
+    # Results lie in the clone without being tracked.
+    (clone / "results.json").write_text("{}")
+    assert provenance.collect("quick", 0).finish()["commit"] == head
+    (clone / provenance.SOURCE).write_text("changed\n")
+    assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
+    git(clone, "add", ".")
+    assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
+
+
+def manifest(folder, commits):
+    """A run of two tables, the second made by ``commits``."""
+    for number, made_by in enumerate(([CLEAN], commits), 1):
+        table = folder / f"run/tables/table{number}.json"
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.write_text(json.dumps({"sources": {"commit": made_by}}))
+    files = {f"tables/{path.name}": file_sha256(path) for path in (folder / "run/tables").iterdir()}
+    (folder / "run/manifest.json").write_text(json.dumps({"files": files}))
+    return folder / "run/manifest.json"
+
+
+def test_what_one_clean_commit_made_is_published(tmp_path):
+    publish(manifest(tmp_path, [CLEAN]), tmp_path / "published")
+    names = {path.name for path in (tmp_path / "published").rglob("*") if path.is_file()}
+    assert names == {"manifest.json", "table1.json", "table2.json"}
+
+
+@pytest.mark.parametrize("commits", [[], [CLEAN, OTHER], [f"{CLEAN}-dirty"], [CLEAN, f"{CLEAN}-dirty"]])
+def test_what_others_made_is_not_published(tmp_path, commits):
+    publish(manifest(tmp_path, [CLEAN]), tmp_path / "published")
+    before = {path: path.read_bytes() for path in (tmp_path / "published").rglob("*") if path.is_file()}
+    shown = ", ".join(commits) or "no commit"
+    with pytest.raises(DataError, match=rf"table2\.json: made by {shown}; .* one clean commit$"):
+        publish(manifest(tmp_path, commits), tmp_path / "published")
+    after = {path: path.read_bytes() for path in (tmp_path / "published").rglob("*") if path.is_file()}
+    assert after == before
