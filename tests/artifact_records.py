@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from sgtune.artifacts import TABLES, make_table
-from sgtune.artifacts.records import load_records
 from sgtune.files import write_json
+from sgtune.study.artifacts import TABLES, make_table
+from sgtune.study.artifacts.records import load_records
 
 WORKFLOW = Path(__file__).parents[1] / "workflow"
 PUBLISHED = WORKFLOW / "resources" / "published.csv"

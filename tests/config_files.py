@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 from snakemake.utils import update_config
 
-from sgtune.config import validate_config
+from sgtune.study.config.validate import validate_config
 
 ROOT = Path(__file__).parent.parent
 SCHEMA_PATH = ROOT / "workflow/schemas/config.schema.yaml"

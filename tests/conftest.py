@@ -12,7 +12,7 @@ import tempfile
 import jax
 import pytest
 
-from sgtune.data import logistic
+from sgtune.study.data import logistic
 
 _cache = tempfile.mkdtemp(prefix="sgtune-tests-")
 atexit.register(shutil.rmtree, _cache, ignore_errors=True)

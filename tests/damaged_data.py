@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgtune.data.downloads import download
 from sgtune.errors import DataError
+from sgtune.study.data.downloads import download
 
 
 def assert_refuses(words, function, *arguments, name="", **named):

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgtune.data import logistic as logistic_data
-from sgtune.models import logistic
-from sgtune.models.base import define_model
-from sgtune.reference import nuts
+from sgtune.model import define_model
+from sgtune.study.data import logistic as logistic_data
+from sgtune.study.ground_truth import nuts
+from sgtune.study.models import logistic
 
 __all__ = [
     "DIMENSION",

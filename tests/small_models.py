@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgtune.models import define_model, logistic
+from sgtune.model import define_model
+from sgtune.study.models import logistic
 
 __all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "small_logistic_model"]
 

@@ -12,10 +12,10 @@ import pytest
 
 import sgtune
 from sgtune import Budget, CostTable
-from sgtune.data import logistic as logistic_data
 from sgtune.errors import DataError, InputError
-from sgtune.lockstep import Lockstep
-from sgtune.reference.map import map_position
+from sgtune.mode.find import map_position
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.data import logistic as logistic_data
 from sgtune.tuning import Settings
 
 N_TRAIN, DIMENSION = 4_000, 10

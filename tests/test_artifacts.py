@@ -28,7 +28,8 @@ from artifact_records import (
     studied,
 )
 
-from sgtune.artifacts import (
+from sgtune.errors import DataError, InputError
+from sgtune.study.artifacts import (
     FIGURES,
     FORMS,
     MODEL_OF,
@@ -39,12 +40,11 @@ from sgtune.artifacts import (
     make_table,
     requested,
 )
-from sgtune.artifacts.layout import Cell, format_number, lay_out, mark_best
-from sgtune.artifacts.provenance import collect, summarise
-from sgtune.artifacts.records import KINDS, load_records, provenances
-from sgtune.artifacts.studies import TITLES
-from sgtune.artifacts.writers import to_html, to_markdown
-from sgtune.errors import DataError, InputError
+from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_best
+from sgtune.study.artifacts.records import KINDS, load_records, provenances
+from sgtune.study.artifacts.studies import TITLES
+from sgtune.study.artifacts.writers import to_html, to_markdown
+from sgtune.study.provenance import collect, summarise
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +328,8 @@ def test_bad_input_is_named(tmp_path):
 
 
 def test_the_workflow_reads_requires_without_the_heavy_imports():
-    code = "import sys, sgtune.artifacts as a; a.REQUIRES; print({'jax', 'matplotlib'} & set(sys.modules))"
+    code = (
+        "import sys, sgtune.study.artifacts as a; a.REQUIRES; print({'jax', 'matplotlib'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

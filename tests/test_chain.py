@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgtune import Budget, lockstep, sample
-from sgtune.arm import Arm
+from sgtune import Budget, sample
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep
-from sgtune.models import define_model
+from sgtune.model import define_model
+from sgtune.sampling import lockstep
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
 
 STEP = 2.0**-30
 """A step size for which `counting_model` goes 1 ahead in each step of SGLD, give or take 4e-5."""
@@ -96,7 +97,7 @@ def test_draws_kept_of_a_number_of_steps_are_few_and_even(kept_draws):
 
 
 def test_a_chain_keeps_half_a_gigabyte_unless_told(monkeypatch):
-    monkeypatch.setattr("sgtune.chain.KEPT_BYTES", 50 * 4)
+    monkeypatch.setattr("sgtune.sampling.chain.KEPT_BYTES", 50 * 4)
     for kept_draws, at_most in ((None, 50), (20, 20), (10**6, 50)):
         chain = count(Budget(steps=1_000), kept_draws)
         check_kept(chain, at_most)

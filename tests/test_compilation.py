@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import pytest
 from small_models import gaussian_model
 
-from sgtune import Budget, compilation, lockstep, tune
-from sgtune.compilation import compile_seconds, watch_compilation
-from sgtune.lockstep import compiled_programs
+from sgtune import Budget, tune
+from sgtune.sampling import compilation, lockstep
+from sgtune.sampling.compilation import compile_seconds, watch_compilation
+from sgtune.sampling.lockstep import compiled_programs
 from sgtune.tuning import Settings
 
 

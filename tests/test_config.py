@@ -13,13 +13,13 @@ from config_files import OVERLAYS, ROOT, SCHEMA, SCHEMA_PATH, config_with, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgtune.budget import batch_size_of
-from sgtune.config import check_config, validate_config
-from sgtune.config_tables import describe_keys, resolved
 from sgtune.errors import InputError
-from sgtune.reference.map import find_map
+from sgtune.mode.find import find_map
 from sgtune.samplers import sampler_names
-from sgtune.settings import SMALLER, TUNER_SECTIONS, model_settings
+from sgtune.sampling.budget import batch_size_of
+from sgtune.study.config.describe import describe_keys, resolved
+from sgtune.study.config.sections import SMALLER, TUNER_SECTIONS, model_settings
+from sgtune.study.config.validate import check_config, validate_config
 from sgtune.tuning import TUNERS, Settings
 
 RESOLVED = resolved(SCHEMA)
@@ -232,7 +232,7 @@ def test_defaults_are_those_of_the_library():
 def test_readme_tables_are_the_schema():
     readme = (ROOT / "config/README.md").read_text()
     assert readme.endswith(describe_keys(SCHEMA)), (
-        "run: python -m sgtune.config workflow/schemas/config.schema.yaml"
+        "run: python -m sgtune.study.config.validate workflow/schemas/config.schema.yaml"
     )
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from config_files import ROOT, SCHEMA_PATH, config_with, raw_config
 
-from sgtune.config import validate_config
 from sgtune.errors import InputError
+from sgtune.study.config.validate import validate_config
 
 
 def test_quick_goes_by_the_table_that_comes_with_it_and_the_others_by_the_clock():

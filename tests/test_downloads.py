@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sgtune.data.downloads import DATA_SETS, DataSet, download, download_or_stand_in
-from sgtune.data.sources import DebianPackage, Site, Wheel, gunzip, zip_member
 from sgtune.errors import DataError, InputError
 from sgtune.files import read_json
+from sgtune.study.data.downloads import DATA_SETS, DataSet, download, download_or_stand_in
+from sgtune.study.data.sources import DebianPackage, Site, Wheel, gunzip, zip_member
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 from scipy.stats.mstats import mquantiles
 
-from sgtune.reference.draws import arviz_module
-from sgtune.reference.effective import r_hat, r_hat_and_ess
+from sgtune.study.ground_truth.draws import arviz_module
+from sgtune.study.ground_truth.effective import r_hat, r_hat_and_ess
 
 # ArviZ divides by zero where draws stand still; our own numbers come without warnings.
 pytestmark = [

@@ -5,17 +5,19 @@ import pytest
 from predictive_models import random_draws, small_network, small_pmf
 from small_models import small_logistic_model
 
-from sgtune import CostTable, evaluation, lockstep, metrics
-from sgtune.arm import Arm
-from sgtune.chain import Chain
+from sgtune import CostTable, metrics
 from sgtune.errors import InputError
-from sgtune.evaluation import EvaluationSettings, evaluate_replicate
 from sgtune.files import read_json, write_json
-from sgtune.jobs import evaluation_settings
-from sgtune.lockstep import Lockstep
+from sgtune.mode.curvature import laplace_scale
 from sgtune.posterior import scores
-from sgtune.reference.curvature import laplace_scale
+from sgtune.sampling import lockstep
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.chain import Chain
+from sgtune.sampling.lockstep import Lockstep
 from sgtune.stein import ksd
+from sgtune.study import evaluation
+from sgtune.study.evaluation import EvaluationSettings, evaluate_replicate
+from sgtune.study.per_sampler import evaluation_settings
 
 SETTINGS = {
     "seconds": 0.1,

@@ -18,11 +18,11 @@ from artifact_records import (
     write_files,
 )
 
-from sgtune.artifacts import FIGURES, make_figure
-from sgtune.artifacts.figures import curve
-from sgtune.artifacts.labels import TUNERS
-from sgtune.artifacts.style import tuner_style
 from sgtune.errors import DataError
+from sgtune.study.artifacts import FIGURES, make_figure
+from sgtune.study.artifacts.figures import curve
+from sgtune.study.artifacts.labels import TUNERS
+from sgtune.study.artifacts.style import tuner_style
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, logistic_arrays, small_logistic_model
 
-from sgtune.arm import Arm
-from sgtune.gradients import ESTIMATORS, subset_scores
-from sgtune.lockstep import Lockstep
-from sgtune.minibatch import block_rows
-from sgtune.models import define_model, logistic
+from sgtune.model import define_model
 from sgtune.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
+from sgtune.samplers.gradients import ESTIMATORS, subset_scores
+from sgtune.samplers.minibatch import block_rows
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.models import logistic
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from sgtune.budget import Budget
 from sgtune.errors import InputError
+from sgtune.sampling.budget import Budget
 from sgtune.tuning import halving_schedule
 from sgtune.tuning.halving import single_rung
 

@@ -6,10 +6,11 @@ import json
 import pytest
 from small_models import small_logistic_model
 
-from sgtune import CostTable, jobs
-from sgtune.arm import Arm
-from sgtune.jobs import evaluate_tuned, tune_sampler, tuning_arguments
-from sgtune.parts import Parts
+from sgtune import CostTable
+from sgtune.sampling.arm import Arm
+from sgtune.study import per_sampler as jobs
+from sgtune.study.parts import Parts
+from sgtune.study.per_sampler import evaluate_tuned, tune_sampler, tuning_arguments
 from sgtune.tuning import AllDivergedError, Settings
 
 GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}

@@ -10,7 +10,7 @@ from small_models import gaussian_model, small_logistic_model
 from sgtune import metrics
 from sgtune.errors import InputError
 from sgtune.metrics import averages
-from sgtune.posterior import flatten
+from sgtune.positions import flatten
 
 MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}
 

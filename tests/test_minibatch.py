@@ -12,7 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jax.scipy.special import gammaincc
 
-from sgtune.minibatch import BLOCK_ROWS, ROWS_DRAWN_SINGLY, block_rows, draw_minibatch, subset_indices
+from sgtune.samplers.minibatch import (
+    BLOCK_ROWS,
+    ROWS_DRAWN_SINGLY,
+    block_rows,
+    draw_minibatch,
+    subset_indices,
+)
 
 # Two-sided, all tests of a family together: below this nobody would believe in chance.
 LEVEL = 1e-4

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged, put
 
-from sgtune.data import mnist
-from sgtune.data.downloads import MNIST
-from sgtune.data.idx import idx_bytes, read_idx, write_idx
-from sgtune.data.store import check_files, random_order
 from sgtune.errors import InputError
+from sgtune.study.data import mnist
+from sgtune.study.data.downloads import MNIST
+from sgtune.study.data.idx import idx_bytes, read_idx, write_idx
+from sgtune.study.data.store import check_files, random_order
 
 
 @pytest.fixture

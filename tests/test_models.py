@@ -26,8 +26,8 @@ from scipy import special
 from scipy.optimize import approx_fprime
 
 from sgtune import posterior
-from sgtune.gradients import ESTIMATORS
-from sgtune.models import bnn, pmf
+from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.study.models import bnn, pmf
 
 SIGMAS = 5
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged, put
 
-from sgtune.data import movielens
-from sgtune.data.downloads import MOVIELENS
-from sgtune.data.store import random_order
 from sgtune.errors import InputError
 from sgtune.files import file_sha256, read_json
+from sgtune.study.data import movielens
+from sgtune.study.data.downloads import MOVIELENS
+from sgtune.study.data.store import random_order
 
 
 def as_text(ratings) -> str:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged
 
-from sgtune.data import mnist, ood
-from sgtune.data.downloads import FASHION_MNIST
-from sgtune.data.idx import write_idx
 from sgtune.errors import InputError
 from sgtune.files import file_sha256, read_json, write_json
-from sgtune.models import load_model
+from sgtune.study.data import mnist
+from sgtune.study.data import ood_images as ood
+from sgtune.study.data.downloads import FASHION_MNIST
+from sgtune.study.data.idx import write_idx
+from sgtune.study.models import load_model
 
 IMAGES = "t10k-images-idx3-ubyte"
 

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from sgtune.artifacts import provenance
 from sgtune.errors import DataError
 from sgtune.files import file_sha256
-from sgtune.workflow import publish
+from sgtune.study import provenance
+from sgtune.study.publish import publish
 
 CLEAN, OTHER = "a" * 40, "b" * 40
 

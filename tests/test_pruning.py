@@ -5,10 +5,10 @@ import pytest
 from config_files import raw_config
 
 import sgtune
-from sgtune.budget import CostTable
-from sgtune.data import mnist, movielens
-from sgtune.models import bnn, pmf
-from sgtune.settings import model_settings
+from sgtune.sampling.budget import CostTable
+from sgtune.study.config.sections import model_settings
+from sgtune.study.data import mnist, movielens
+from sgtune.study.models import bnn, pmf
 from sgtune.tuning import Settings
 
 # Seconds a step, as measured on two cores: with a fixed table the outcome does not depend on this machine.

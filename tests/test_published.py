@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from artifact_records import PUBLISHED, make_records, studied
 
-from sgtune.artifacts import TABLES
-from sgtune.artifacts.layout import DASH
+from sgtune.study.artifacts import TABLES
+from sgtune.study.artifacts.layout import DASH
 
 
 def test_published_numbers_are_the_papers():

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 from config_files import ROOT, SCHEMA_PATH, raw_config
 
-from sgtune.arm import Arm
-from sgtune.budget import CostTable, read_costs
-from sgtune.config import validate_config
-from sgtune.jobs import tuning_arguments
-from sgtune.lockstep import Lockstep
-from sgtune.models import Model
-from sgtune.settings import FACTS, settings_of, tuners_of
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import CostTable, read_costs
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.config.sections import FACTS, settings_of, tuners_of
+from sgtune.study.config.validate import validate_config
+from sgtune.study.per_sampler import tuning_arguments
 from sgtune.tuning import TUNERS, race
-from sgtune.tuning.metrics import Judgement
+from sgtune.tuning.judges import Judgement
 
 DIMENSION = 2
 TEN = 10

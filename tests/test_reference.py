@@ -7,12 +7,12 @@ import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
 
 from sgtune import posterior
-from sgtune.data import logistic as logistic_data
 from sgtune.errors import InputError
-from sgtune.models import logistic
-from sgtune.models.base import define_model
-from sgtune.reference import curvature
-from sgtune.reference.hutchinson import hutchinson_diagonal
+from sgtune.mode import curvature
+from sgtune.mode.hutchinson import hutchinson_diagonal
+from sgtune.model import define_model
+from sgtune.study.data import logistic as logistic_data
+from sgtune.study.models import logistic
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 from reference_models import gaussian_model
 
 from sgtune.errors import DataError, InputError
-from sgtune.models import define_model
-from sgtune.reference import convergence, draws, nuts
+from sgtune.model import define_model
+from sgtune.study.ground_truth import convergence, draws, nuts
 
 N_CHAINS, N_DRAWS = 2, 400
 

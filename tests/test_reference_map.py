@@ -19,9 +19,11 @@ from reference_models import (
 )
 
 from sgtune.errors import InputError
-from sgtune.models import define_model, logistic
-from sgtune.posterior import LARGE_DIMENSION, flatten, negative_hessian, scores
-from sgtune.reference.map import find_map, map_position, map_result
+from sgtune.mode.find import find_map, map_position, map_result
+from sgtune.model import define_model
+from sgtune.positions import flatten
+from sgtune.posterior import LARGE_DIMENSION, negative_hessian, scores
+from sgtune.study.models import logistic
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +217,7 @@ def test_a_kept_map_is_checked_on_a_few_rows_alone(tmp_path, monkeypatch):
         model, _, _ = gaussian_model(n_rows=n_rows, data_dir=tmp_path)
         first = map_result(model)
         with monkeypatch.context() as patch:
-            patch.setattr("sgtune.reference.map.find_map", find_nothing)
+            patch.setattr("sgtune.mode.find.find_map", find_nothing)
             again = map_result(replace(model, cache={}, log_likelihood=log_likelihood))
         assert again._replace(position=None) == first._replace(position=None)
     assert set(seen) == {40, 256}

@@ -14,10 +14,11 @@ import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
 
 from sgtune.errors import InputError
-from sgtune.models import define_model, pmf
-from sgtune.reference import nuts
-from sgtune.reference.draws import flat_draws
-from sgtune.reference.map import map_result
+from sgtune.mode.find import map_result
+from sgtune.model import define_model
+from sgtune.study.ground_truth import nuts
+from sgtune.study.ground_truth.draws import flat_draws
+from sgtune.study.models import pmf
 
 STATISTICS = ("diverging", "n_steps", "acceptance_rate", "energy", "step_size")
 # Of 130 draws of three float32 parameters every fourth fits into 400 bytes.
@@ -55,14 +56,14 @@ SCRIPT = """
 import logging, os, signal, sys
 sys.path.insert(0, {tests!r})
 import reference_models
-from sgtune.reference import nuts
+from sgtune.study.ground_truth import nuts
 
 class Kill(logging.Handler):
     def emit(self, record):
         if "iteration 120 of" in record.getMessage():
             os.kill(os.getpid(), signal.SIGKILL)
 
-logger = logging.getLogger("sgtune.reference.nuts")
+logger = logging.getLogger("sgtune.study.ground_truth.nuts")
 logger.setLevel("INFO")
 logger.addHandler(Kill())
 nuts.KEPT_BYTES = {kept_bytes}
@@ -79,7 +80,7 @@ def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog, monkeypatch, kept_
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     assert sorted(os.listdir(folder)) == [f"block-0000{i}.npz" for i in range(3)]
     monkeypatch.setattr(nuts, "KEPT_BYTES", kept_bytes)
-    with caplog.at_level(logging.INFO, "sgtune.reference.nuts"):
+    with caplog.at_level(logging.INFO, "sgtune.study.ground_truth.nuts"):
         resumed = short_run(folder)
     assert [r.message.split(": ")[1].split(",")[0] for r in caplog.records] == [
         "goes on after iteration 120 of 180",
@@ -236,7 +237,6 @@ def test_sizes_of_a_chain_are_checked(tmp_path):
 
 
 def test_jobs_that_do_not_sample_do_not_load_numpyro_or_arviz():
-    code = (
-        "import sys, sgtune.reference.nuts; sys.exit(bool({'numpyro', 'arviz', 'optax'} & set(sys.modules)))"
-    )
+    heavy = {"numpyro", "arviz", "optax"}
+    code = f"import sys, sgtune.study.ground_truth.nuts; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

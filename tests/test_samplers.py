@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, small_logistic_model
 
-from sgtune.arm import Arm
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep, compiled_programs
 from sgtune.metrics import relative_sd_error
-from sgtune.models import load_model
-from sgtune.reference.curvature import laplace_sd
+from sgtune.mode.curvature import laplace_sd
 from sgtune.samplers import SAMPLERS
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.study.models import load_model
 
 PRECISION = np.array([[2.0, -1.2], [-1.2, 1.5]])
 MEAN = np.array([0.5, -1.0])

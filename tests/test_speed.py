@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sgtune import stein
-from sgtune.arm import Arm
-from sgtune.lockstep import Lockstep
-from sgtune.models import load_model
+from sgtune.mode.find import map_position
 from sgtune.posterior import scores
-from sgtune.reference.map import map_position
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.models import load_model
 
 pytestmark = pytest.mark.benchmark
 

@@ -21,25 +21,25 @@ HEAVY = (
 
 ALLOWED = {
     # Every job; the Snakefile.
-    "sgtune.workflow": (),
-    "sgtune.settings": (),
-    "sgtune.artifacts": (),
+    "sgtune.study.job": (),
+    "sgtune.study.config.sections": (),
+    "sgtune.study.artifacts": (),
     # Tables, figures.
-    "sgtune.artifacts.make": (),
-    "sgtune.artifacts.figures": ("matplotlib",),
+    "sgtune.study.artifacts.make": (),
+    "sgtune.study.artifacts.figures": ("matplotlib",),
     # Data.
-    "sgtune.data.downloads": (),
-    "sgtune.data.movielens": (),
-    "sgtune.data.mnist": (),
-    "sgtune.data.ood": (),
+    "sgtune.study.data.downloads": (),
+    "sgtune.study.data.movielens": (),
+    "sgtune.study.data.mnist": (),
+    "sgtune.study.data.ood_images": (),
     # What loads a model.
-    "sgtune.models": ("jax",),
-    "sgtune.jobs": ("jax",),
-    "sgtune.evaluation": ("jax",),
+    "sgtune.study.models": ("jax",),
+    "sgtune.study.per_sampler": ("jax",),
+    "sgtune.study.evaluation": ("jax",),
     "sgtune.tuning": ("jax",),
-    "sgtune.stein_study": ("jax",),
-    "sgtune.reference.curvature": ("jax",),
-    "sgtune.reference.map": ("jax",),
+    "sgtune.study.discrepancies": ("jax",),
+    "sgtune.mode.curvature": ("jax",),
+    "sgtune.mode.find": ("jax",),
 }
 
 

@@ -174,7 +174,7 @@ def test_draws_of_wrong_shape_are_refused_in_one_line(positions, scores, message
 @pytest.mark.parametrize(
     ("scale", "message"),
     [
-        ("laplace", r"pass an array, e.g. `sgtune.reference.curvature.laplace_scale\(model\)`"),
+        ("laplace", r"pass an array, e.g. `sgtune.mode.curvature.laplace_scale\(model\)`"),
         ("laplase", "'laplase' is not known; allowed: 'identity'"),
         (np.ones(4), r"float64\[4\] is not allowed; at D = 3"),
         (np.ones((3, 1)), r"\[3, 1\]"),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from small_models import gaussian_model
 
+from sgtune.mode.curvature import laplace_scale
 from sgtune.posterior import scores
-from sgtune.reference.curvature import laplace_scale
 from sgtune.stein import fssd, ksd
-from sgtune.stein_study import measure_widths, stochastic_scores
+from sgtune.study.discrepancies import measure_widths, stochastic_scores
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
 SIGMAS = 4.5

@@ -8,10 +8,13 @@ import pytest
 from damaged_data import assert_refuses
 
 from sgtune import files
-from sgtune.data import logistic, mnist, movielens, ood, store
+from sgtune import model as base
 from sgtune.errors import DataError
 from sgtune.files import read_json, write_json
-from sgtune.models import base, bnn, define_model, load_model, pmf
+from sgtune.model import define_model
+from sgtune.study.data import logistic, mnist, movielens, store
+from sgtune.study.data import ood_images as ood
+from sgtune.study.models import bnn, load_model, pmf
 
 RULES = {
     "logistic": "the rule simulate_logistic",

@@ -19,7 +19,7 @@ from artifact_records import (
     write_files,
 )
 
-from sgtune.artifacts import TABLES, make_table
+from sgtune.study.artifacts import TABLES, make_table
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])

@@ -18,11 +18,11 @@ from artifact_records import (
     record_of,
 )
 
-from sgtune.artifacts import MODEL_OF, TABLES
-from sgtune.artifacts.records import load_records
-from sgtune.artifacts.regret import regret_cells
-from sgtune.artifacts.tables import SOURCES
 from sgtune.errors import DataError
+from sgtune.study.artifacts import MODEL_OF, TABLES
+from sgtune.study.artifacts.records import load_records
+from sgtune.study.artifacts.regret import regret_cells
+from sgtune.study.artifacts.tables import SOURCES
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])

@@ -9,9 +9,9 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Budget, CostTable, tune
 from sgtune.errors import InputError
-from sgtune.reference.map import map_position
+from sgtune.mode.find import map_position
 from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
-from sgtune.tuning.metrics import Judgement
+from sgtune.tuning.judges import Judgement
 
 SENSIBLE = (-2.0, -3.0, -4.0)
 PUBLISHED = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]

@@ -12,7 +12,7 @@ from sgtune.errors import InputError
 from sgtune.metrics.predictive import log_loss
 from sgtune.samplers import resolve_sampler
 from sgtune.tuning import TUNERS, Settings, race, racer
-from sgtune.tuning.metrics import Judgement, stein_metric
+from sgtune.tuning.judges import Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
 ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)

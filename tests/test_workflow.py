@@ -15,8 +15,8 @@ import pytest
 from workflow_runs import ROOT, snakemake
 
 from sgtune.errors import DataError
-from sgtune.reference.draws import read_draws
-from sgtune.workflow import publish, show_results
+from sgtune.study.ground_truth.draws import read_draws
+from sgtune.study.publish import publish, show_results
 
 OVERLAY = """
 run: killed

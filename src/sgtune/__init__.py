@@ -12,18 +12,18 @@ __version__ = "0.1.0"
 
 # Names are imported when first used: a job that only reads files does not wait for JAX.
 _HOME = {
-    "Arm": "sgtune.arm",
-    "Budget": "sgtune.budget",
-    "Chain": "sgtune.chain",
-    "CostTable": "sgtune.budget",
+    "Arm": "sgtune.sampling.arm",
+    "Budget": "sgtune.sampling.budget",
+    "Chain": "sgtune.sampling.chain",
+    "CostTable": "sgtune.sampling.budget",
     "InputError": "sgtune.errors",
-    "Model": "sgtune.models",
+    "Model": "sgtune.model",
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
-    "define_model": "sgtune.models",
-    "load_model": "sgtune.models",
+    "define_model": "sgtune.model",
+    "load_model": "sgtune.study.models",
     "metrics": "sgtune.metrics",
-    "sample": "sgtune.chain",
+    "sample": "sgtune.sampling.chain",
     "stein": "sgtune.stein",
     "tune": "sgtune.tuning",
 }

@@ -10,19 +10,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from sgtune.errors import InputError, check_integer
-from sgtune.models.base import Model
+from sgtune.model import Model
+from sgtune.positions import from_matrix, to_matrix
 
 __all__ = [
     "Density",
     "chunked",
     "density_of",
-    "flatten",
-    "from_matrix",
     "hessian_products",
     "log_posterior",
     "negative_hessian",
@@ -30,7 +28,6 @@ __all__ = [
     "scores",
     "sum_of_gradients",
     "sum_over_tiles",
-    "to_matrix",
     "value_and_score",
 ]
 
@@ -142,23 +139,6 @@ def _log_posterior_backward(density, gradient, cotangent):
 log_posterior.defvjp(_log_posterior_forward, _log_posterior_backward)
 
 
-def to_matrix(positions: PyTree) -> Float[np.ndarray, "n D"]:
-    """Positions with a leading axis of n as flat float32 rows, each in the order of `ravel_pytree`."""
-    leaves = [np.asarray(leaf, np.float32) for leaf in jax.tree.leaves(positions)]
-    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
-
-
-def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTree:
-    """Flat rows as one position with a leading axis of n: the inverse of `to_matrix`."""
-    leaves, structure = jax.tree.flatten(model.position_shape)
-    ends = np.cumsum([leaf.size for leaf in leaves])
-    columns = [matrix[:, end - leaf.size : end] for leaf, end in zip(leaves, ends, strict=True)]
-    return structure.unflatten(
-        column.reshape(-1, *leaf.shape).astype(leaf.dtype)
-        for column, leaf in zip(columns, leaves, strict=True)
-    )
-
-
 @partial(jax.jit, static_argnums=0)
 def _scores(density, positions, data):
     return jax.vmap(lambda position: score(density, position, data))(positions)
@@ -235,8 +215,3 @@ def negative_hessian(model: Model, position: PyTree) -> Float[np.ndarray, "D D"]
     likelihood, prior = hessian_products(model, position, directions)
     hessian = -(likelihood.astype(np.float64) + prior.astype(np.float64))
     return (hessian + hessian.T) / 2
-
-
-def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
-    """A position as a flat float32 vector in the order of `ravel_pytree`."""
-    return np.asarray(ravel_pytree(position)[0], np.float32)

@@ -1,6 +1,6 @@
 """Tables and figures: what a person sees."""
 
-from sgtune.artifacts import FORMS, category_of, labels_of, requested
+from sgtune.study.artifacts import FORMS, category_of, labels_of, requested
 
 PATTERNS = {
     "cost": rules.calibrate_cost.output.cost,

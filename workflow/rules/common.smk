@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from sgtune.artifacts import MODEL_OF, REQUIRES
-from sgtune.config import exit_unless_valid
-from sgtune.settings import FACTS, model_settings, settings_of, studied, tuning_settings
-from sgtune.workflow import prepare_jobs
+from sgtune.study.artifacts import MODEL_OF, REQUIRES
+from sgtune.study.config.validate import exit_unless_valid
+from sgtune.study.config.sections import FACTS, model_settings, settings_of, studied, tuning_settings
+from sgtune.study.job import prepare_jobs
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 

@@ -1,7 +1,7 @@
 """Where data come from."""
 
-from sgtune.data import logistic, mnist, movielens, ood
-from sgtune.data.downloads import MNIST, MOVIELENS
+from sgtune.study.data import logistic, mnist, movielens, ood_images
+from sgtune.study.data.downloads import MNIST, MOVIELENS
 
 DOWNLOADS = "results/downloads"
 """Shared by all runs: a file is the same whatever source it came from."""
@@ -136,7 +136,7 @@ rule prepare_ood:
     input:
         [] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
     output:
-        data=[f"{RUN}/data/bnn.ood/{name}.npy" for name in ood.NAMES],
+        data=[f"{RUN}/data/bnn.ood/{name}.npy" for name in ood_images.NAMES],
         facts=f"{RUN}/data/bnn.ood.json",
     log:
         f"{LOGS}/prepare_ood.log",

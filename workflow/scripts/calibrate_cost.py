@@ -1,10 +1,10 @@
 """Measure what a step of every shape in the grids costs."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
-    from sgtune.budget import read_costs
-    from sgtune.settings import shapes_of
+    from sgtune.sampling.budget import read_costs
+    from sgtune.study.config.sections import shapes_of
     from sgtune.tuning import calibrate_cost
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)

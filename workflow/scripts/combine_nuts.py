@@ -1,11 +1,11 @@
 """Combine the chains of NUTS and write their diagnostics."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     import json
 
-    from sgtune.reference.nuts import (
+    from sgtune.study.ground_truth.nuts import (
         R_HAT_TRUSTED,
         by_block,
         combine_chains,

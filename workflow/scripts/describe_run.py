@@ -1,10 +1,10 @@
 """List a run's artifacts with their checksums."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from sgtune.files import file_sha256
-    from sgtune.workflow import artifact_files
+    from sgtune.study.publish import artifact_files
 
     root, files = artifact_files(snakemake.input)
     this.write(

@@ -1,12 +1,12 @@
 """Download the out-of-distribution images, or say why there are none."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake):
     from pathlib import Path
 
-    from sgtune.data.downloads import DATA_SETS, download_or_stand_in
-    from sgtune.data.ood import NO_IMAGES
+    from sgtune.study.data.downloads import DATA_SETS, download_or_stand_in
+    from sgtune.study.data.ood_images import NO_IMAGES
 
     images = Path(snakemake.output.images)
     download_or_stand_in(

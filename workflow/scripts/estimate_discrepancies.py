@@ -1,10 +1,10 @@
 """Estimate the discrepancies of SGLD chains in four ways."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
-    from sgtune.budget import batch_size_of
-    from sgtune.stein_study import estimate_discrepancies
+    from sgtune.sampling.budget import batch_size_of
+    from sgtune.study.discrepancies import estimate_discrepancies
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     cost = this.cost_table(snakemake.input.cost, model, snakemake.params.cost_settings)

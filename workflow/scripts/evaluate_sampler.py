@@ -1,13 +1,13 @@
 """Run what a sampler's tuners chose, and judge what it gives."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     import numpy as np
 
     from sgtune.files import file_sha256
-    from sgtune.jobs import evaluate_tuned
-    from sgtune.parts import Parts
+    from sgtune.study.parts import Parts
+    from sgtune.study.per_sampler import evaluate_tuned
 
     files = snakemake.input
     # Models without out-of-distribution inputs, without a reference or without a given table have no such input file.

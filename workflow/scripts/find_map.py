@@ -1,11 +1,11 @@
 """Find the MAP of a model and keep it beside its data."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from sgtune.metrics import at_position
-    from sgtune.reference.curvature import laplace_scale, laplace_sd
-    from sgtune.reference.map import map_result
+    from sgtune.mode.curvature import laplace_scale, laplace_sd
+    from sgtune.mode.find import map_result
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     found = map_result(model, **this.settings["map"])

@@ -1,10 +1,10 @@
 """Measure the discrepancies of reference draws drawn in or out about their mean."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
-    from sgtune.reference.draws import flat_draws, read_draws
-    from sgtune.stein_study import measure_widths
+    from sgtune.study.discrepancies import measure_widths
+    from sgtune.study.ground_truth.draws import flat_draws, read_draws
 
     settings = this.settings["widths"]
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)

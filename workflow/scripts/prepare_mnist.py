@@ -1,13 +1,13 @@
 """Put MNIST together, or simulate a set like it."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from pathlib import Path
 
-    from sgtune.data import mnist
-    from sgtune.data.downloads import MNIST
-    from sgtune.data.store import check_files
+    from sgtune.study.data import mnist
+    from sgtune.study.data.downloads import MNIST
+    from sgtune.study.data.store import check_files
 
     n_simulated = this.settings["data"]["bnn"]["simulated"]
     if n_simulated is None:
@@ -15,6 +15,6 @@ with job(snakemake) as this:
         check_files(folder, MNIST.sha256)
         arrays, made_by = mnist.read_set(folder), "MNIST"
     else:
-        arrays, made_by = mnist.simulate(n_simulated), "sgtune.data.mnist.simulate"
+        arrays, made_by = mnist.simulate(n_simulated), "sgtune.study.data.mnist.simulate"
     mnist.write(snakemake.output.facts, arrays, made_by=made_by)
     this.sign(snakemake.output.facts, "bnn")

@@ -1,13 +1,13 @@
 """Split MovieLens 100K, or a simulated set like it."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from pathlib import Path
 
-    from sgtune.data import movielens
-    from sgtune.data.downloads import MOVIELENS
-    from sgtune.data.store import check_files
+    from sgtune.study.data import movielens
+    from sgtune.study.data.downloads import MOVIELENS
+    from sgtune.study.data.store import check_files
 
     n_simulated = this.settings["data"]["pmf"]["simulated"]
     if n_simulated is None:
@@ -15,6 +15,6 @@ with job(snakemake) as this:
         check_files(path.parent, MOVIELENS.sha256)
         ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
     else:
-        ratings, made_by = movielens.simulate(n_simulated), "sgtune.data.movielens.simulate"
+        ratings, made_by = movielens.simulate(n_simulated), "sgtune.study.data.movielens.simulate"
     movielens.write(snakemake.output.facts, ratings, made_by=made_by)
     this.sign(snakemake.output.facts, "pmf")

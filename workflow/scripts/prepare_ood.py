@@ -1,16 +1,17 @@
 """Put the out-of-distribution images together, or say why there are none, or simulate some."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from pathlib import Path
 
-    from sgtune.data import mnist, ood
+    from sgtune.study.data import mnist
+    from sgtune.study.data import ood_images as ood
 
     n_simulated = this.settings["data"]["bnn"]["simulated"]
     if n_simulated is None:
         images, made_by = ood.read_set(Path(snakemake.input[0]).parent), "the rule download_ood"
     else:
-        images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.data.mnist.simulate"
+        images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.study.data.mnist.simulate"
     ood.write(snakemake.output.facts, images, made_by=made_by)
     this.sign(snakemake.output.facts, "bnn")

@@ -1,11 +1,11 @@
 """Copy a finished run's artifacts to the tracked folder, and show the main ones in the README."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake):
     from pathlib import Path
 
-    from sgtune.workflow import publish, show_results
+    from sgtune.study.publish import publish, show_results
 
     published = Path("results", "published").resolve()
     publish(Path(snakemake.input[0]), published)

@@ -1,11 +1,11 @@
 """Sample one chain of NUTS in checkpointed blocks."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     import json
 
-    from sgtune.reference.nuts import sample_nuts, write_draws
+    from sgtune.study.ground_truth.nuts import sample_nuts, write_draws
 
     settings = this.settings["reference"]
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)

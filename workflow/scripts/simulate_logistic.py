@@ -1,9 +1,9 @@
 """Simulate the logistic regression data set."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
-    from sgtune.data import logistic
+    from sgtune.study.data import logistic
 
     settings = this.settings["data"]["logistic"]
     logistic.write(snakemake.output.facts, logistic.simulate(**settings), seed=settings["seed"])

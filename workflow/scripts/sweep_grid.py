@@ -1,11 +1,11 @@
 """Run every arm of a sampler's grid and record how good it is."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     import numpy as np
 
-    from sgtune.evaluation import sweep_arms
+    from sgtune.study.evaluation import sweep_arms
     from sgtune.tuning import Settings
     from sgtune.tuning.tuners import TUNERS
 

@@ -1,11 +1,11 @@
 """Tune one sampler with each of its tuners."""
 
-from sgtune.workflow import job
+from sgtune.study.job import job
 
 with job(snakemake) as this:
     from sgtune.files import file_sha256
-    from sgtune.jobs import tune_sampler
-    from sgtune.parts import Parts
+    from sgtune.study.parts import Parts
+    from sgtune.study.per_sampler import tune_sampler
 
     files = snakemake.input
     model = this.load_model(snakemake.wildcards.model, files.data)

@@ -16,8 +16,8 @@ from sgtune.errors import check_choice
 from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import ENTROPY_FACTS, compare_entropies
 from sgtune.metrics.predictive import accuracy, log_loss, rmse
-from sgtune.models.base import Model
-from sgtune.posterior import from_matrix, to_matrix
+from sgtune.model import Model
+from sgtune.positions import from_matrix, to_matrix
 
 __all__ = [
     "at_position",

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sgtune.errors import InputError
-from sgtune.models.base import Model
+from sgtune.model import Model
 
 __all__ = ["position_blocks", "relative_sd_error", "relative_sd_error_by_block", "sd_of_draws"]
 

@@ -1,8 +1,8 @@
 """Samplers, by name. ``NAME`` uses plain minibatch gradients, ``NAME-cv`` control variates at the MAP."""
 
 from sgtune.errors import check_choice
-from sgtune.gradients import ESTIMATORS, GradientEstimator
 from sgtune.samplers.base import Sampler
+from sgtune.samplers.gradients import ESTIMATORS, GradientEstimator
 from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
 from sgtune.samplers.sgld import sgld
 from sgtune.samplers.sgnht import sgnht

@@ -106,7 +106,7 @@ def check_scale(scale: Scale, dimension: int) -> str | Float[np.ndarray, "..."]:
         if scale == "laplace":
             raise InputError(
                 "scale: 'laplace' needs the model, which a discrepancy does not see; "
-                "pass an array, e.g. `sgtune.reference.curvature.laplace_scale(model)`"
+                "pass an array, e.g. `sgtune.mode.curvature.laplace_scale(model)`"
             )
         if scale != "identity":
             raise InputError(f"scale: {scale!r} is not known; allowed: {SCALES}")

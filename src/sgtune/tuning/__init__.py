@@ -1,7 +1,7 @@
 """Tuners of SGMCMC hyperparameters: MAMBA, grid search, the heuristic."""
 
-from sgtune.tuning.arms import make_arms
 from sgtune.tuning.calibrate import calibrate_cost
+from sgtune.tuning.grid import make_arms
 from sgtune.tuning.halving import halving_schedule
 from sgtune.tuning.race import AllDivergedError
 from sgtune.tuning.result import TuningResult

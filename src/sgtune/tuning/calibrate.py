@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
-from sgtune.arm import Arm
-from sgtune.budget import CostTable
-from sgtune.lockstep import Lockstep
-from sgtune.models.base import Model
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import CostTable
+from sgtune.sampling.lockstep import Lockstep
 
 __all__ = ["calibrate_cost"]
 

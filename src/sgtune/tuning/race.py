@@ -9,15 +9,15 @@ from time import perf_counter
 
 import numpy as np
 
-from sgtune.arm import Arm
-from sgtune.budget import Budget, CostTable
-from sgtune.chain import FEWEST_STEPS
-from sgtune.compilation import compile_seconds
 from sgtune.errors import InputError
-from sgtune.lockstep import Lockstep, compile_together, data_terms
-from sgtune.models.base import Model
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.chain import FEWEST_STEPS
+from sgtune.sampling.compilation import compile_seconds
+from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
 from sgtune.tuning.halving import Schedule
-from sgtune.tuning.metrics import Metric
+from sgtune.tuning.judges import Metric
 from sgtune.tuning.racer import Racer, rank_arms
 
 __all__ = ["AllDivergedError", "Race"]

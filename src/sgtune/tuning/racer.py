@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sgtune.arm import Arm
-from sgtune.chain import thin_draws, thinning
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.thinning import thin_draws, thinning
 
 __all__ = ["Racer", "rank_arms"]
 

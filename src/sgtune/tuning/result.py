@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sgtune.arm import Arm
+from sgtune.sampling.arm import Arm
 
 if TYPE_CHECKING:
     import pandas as pd

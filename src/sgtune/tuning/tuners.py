@@ -14,18 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from sgtune.arm import Arm, check_arm
-from sgtune.budget import Budget, CostTable, batch_size_of, check_budget
-from sgtune.compilation import compile_seconds, watch_compilation
 from sgtune.errors import InputError, check_choice, check_integer, check_number
-from sgtune.lockstep import Lockstep, compiled_programs
 from sgtune.metrics import PREDICTIVE
-from sgtune.models.base import Model
+from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.tuning.arms import LEAPFROGS, LOG10_STEP_SIZES, make_arms
+from sgtune.sampling.arm import Arm, check_arm
+from sgtune.sampling.budget import Budget, CostTable, batch_size_of, check_budget
+from sgtune.sampling.compilation import compile_seconds, watch_compilation
+from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.tuning.calibrate import calibrate_cost
+from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
-from sgtune.tuning.metrics import Metric, predictive_metric, stein_metric
+from sgtune.tuning.judges import Metric, predictive_metric, stein_metric
 from sgtune.tuning.race import AllDivergedError, Race
 from sgtune.tuning.result import TuningResult
 
@@ -42,7 +42,7 @@ class Settings:
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
             None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50.
-        score_fraction: of the data in a score (`sgtune.gradients.subset_scores`); 1 is the paper's full batch.
+        score_fraction: of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's full batch.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
         n_leapfrog: of the heuristic, which does not tune it.

@@ -1,0 +1,1 @@
+"""The mode of the posterior (MAP), where chains start, and the curvature there."""

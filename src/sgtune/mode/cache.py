@@ -1,0 +1,43 @@
+"""Arrays found once per model and kept beside its data, under the checksum of the data."""
+
+import logging
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from sgtune.files import atomic_write
+from sgtune.model import Model
+
+__all__ = ["keep", "read_kept"]
+
+logger = logging.getLogger(__name__)
+
+
+def _path(model: Model, kind: str) -> Path | None:
+    return None if model.data_dir is None else model.data_dir / f"{model.name}.{kind}.npz"
+
+
+def keep(model: Model, kind: str, **arrays: object) -> None:
+    """Write ``arrays`` as ``{model.data_dir}/{model.name}.{kind}.npz``; nothing without a folder."""
+    path = _path(model, kind)
+    if path is not None:
+        with atomic_write(path) as temporary:
+            np.savez(temporary, checksum=model.checksum, **arrays)
+
+
+def read_kept(model: Model, kind: str) -> dict[str, np.ndarray] | None:
+    """What `keep` wrote, or None: nothing there, made of other data, or not readable."""
+    path = _path(model, kind)
+    if path is None or not path.is_file():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, BadZipFile):
+        logger.warning("%s: not readable, made anew", path)
+        return None
+    if str(arrays.pop("checksum", "")) != model.checksum:
+        logger.warning("%s: made of other data, made anew", path)
+        return None
+    return arrays

@@ -1,0 +1,253 @@
+"""The mode of the posterior (MAP): where chains start and control variates are centred (paper Sect. 4)."""
+
+import logging
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgtune.errors import InputError, check_integer, check_number
+from sgtune.mode.adam import descend
+from sgtune.mode.cache import keep, read_kept
+from sgtune.mode.hutchinson import hutchinson_diagonal
+from sgtune.model import Model
+from sgtune.positions import flatten, from_matrix
+from sgtune.posterior import LARGE_DIMENSION, Density, density_of, log_posterior, negative_hessian, scores
+from sgtune.randomness import named_key
+
+__all__ = ["MapResult", "find_map", "map_position", "map_result"]
+
+PyTree = Any
+logger = logging.getLogger(__name__)
+
+# Steps without progress after which float32 gives no more.
+PATIENCE = 30
+
+MEMORY = 30
+"""Pairs that L-BFGS keeps: three times optax's own, for features that collapse along curved valleys."""
+
+FIRST_ROWS = 256
+"""What a kept mode is known by: the log prior and these rows' log-likelihoods there."""
+
+SMALLEST_GRADIENT = 1e-8
+"""Of -log pi / N in models of up to 200 parameters, where less is of no use."""
+
+
+class MapResult(NamedTuple):
+    """Where `find_map` came to.
+
+    Attributes:
+        position: the mode, as a position of the model.
+        gradient_norm: of the gradient of log pi over all data; float32 error at an exact mode.
+        distance: length of the Newton step from here, in posterior sds; with D > 200 by the Hessian's diagonal
+            alone; nan where the Hessian says that this is no mode.
+        converged: whether ``distance`` is at most ``tolerance`` times sqrt(D), how far draws are from the mode.
+        steps: of the optimisers, Adam's minibatch steps included.
+        negative_log_posterior: without the constants that the model leaves out.
+    """
+
+    position: PyTree
+    gradient_norm: float
+    distance: float
+    converged: bool
+    steps: int
+    negative_log_posterior: float
+
+
+def find_map(
+    model: Model,
+    *,
+    position: PyTree | None = None,
+    epochs: int = 500,
+    tolerance: float = 0.01,
+    max_steps: int = 5000,
+) -> MapResult:
+    """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, else from ``model.init``.
+
+    With D > 200 and no ``position``, Adam goes ahead on minibatches, ``epochs`` times over the data
+    (`sgtune.mode.adam`): L-BFGS from a random start would spend its steps, each over all data, where Adam
+    passes at once. Then L-BFGS works in coordinates scaled by the root of the Hessian's diagonal
+    (`hutchinson_diagonal`, anew after every round) until ``distance`` is ``tolerance`` times sqrt(D).
+
+    L-BFGS takes at most ``max_steps``. It stops where float32 gives no more: the norm of the gradient of
+    -log pi / N is 1e-8, or for 30 steps neither it has shrunk by 10% nor the value by one part in a million; with
+    D <= 200 nowhere before. The result is the step of the smallest gradient among those whose values float32
+    cannot tell from the lowest: a saddle on the way is none of them.
+
+    Raises:
+        InputError: an argument is out of range, or log pi is not finite at the start.
+    """
+    epochs = check_integer("epochs", epochs, at_least=1)
+    tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
+    is_large = model.dimension > LARGE_DIMENSION
+    max_steps = check_integer("max_steps", max_steps, at_least=1)
+    near = tolerance * math.sqrt(model.dimension)
+    start = model.init(named_key(0, "map", model.name)) if position is None else position
+    position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
+    position = jax.tree.map(jnp.asarray, position)
+    most = steps + max_steps
+    goal = near / model.n_data if is_large else SMALLEST_GRADIENT
+    sds, value = _sds(model, position), math.inf
+    while True:
+        found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
+        steps += taken
+        stuck = stuck or not lowest < value
+        position, value = (found, lowest) if lowest <= value else (position, value)
+        sds = _sds(model, position)
+        gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+        distance = math.nan if sds is None else float(np.linalg.norm(sds * gradient))
+        if not is_large or stuck or distance <= near or steps >= most:
+            break
+    distance = distance if is_large else _distance(model, position, gradient)
+    result = MapResult(
+        position=position,
+        gradient_norm=float(np.linalg.norm(gradient)),
+        distance=distance,
+        converged=distance <= near,
+        steps=steps,
+        negative_log_posterior=value * model.n_data,
+    )
+    logger.log(
+        logging.INFO if result.converged else logging.WARNING,
+        "MAP of %s: %s, -log pi %.6g, |gradient| %.3g, %.2g sd from the mode, %d steps",
+        model.name,
+        "converged" if result.converged else "NOT converged",
+        *(result.negative_log_posterior, result.gradient_norm, result.distance, result.steps),
+    )
+    return result
+
+
+def _sds(model: Model, position: PyTree) -> np.ndarray | None:
+    """Those of the Hessian's diagonal, None if nothing curves upwards; ones for small models, which need no help."""
+    if model.dimension <= LARGE_DIMENSION:
+        return np.ones(model.dimension)
+    try:
+        return 1 / np.sqrt(hutchinson_diagonal(model, position))
+    except InputError:
+        return None
+
+
+def _minimise(
+    model: Model, position: PyTree, sds: np.ndarray | None, goal: float, max_steps: int
+) -> tuple[PyTree, float, int, bool]:
+    """L-BFGS until the gradient times ``sds`` is ``goal`` long: position, value, steps, and whether it got stuck."""
+    density = density_of(model)
+    sds = np.ones(model.dimension) if sds is None else sds
+    scale = model.unravel(jnp.asarray(sds, jnp.float32))
+    state = _initial_state(position)
+    best, best_value, best_norm = position, math.inf, math.inf
+    progress_value, progress_norm, last_progress = math.inf, math.inf, 0
+    stuck = False
+    for step in range(1, max_steps + 1):
+        position, state, value, norm = _step(density, position, scale, state, model.data)
+        value, norm = float(value), float(norm)
+        stuck = not (math.isfinite(value) and math.isfinite(norm))
+        if stuck:
+            break
+        resolution = 4 * float(np.finfo(np.float32).eps) * abs(value)
+        if value < best_value - resolution or (value <= best_value + resolution and norm < best_norm):
+            best, best_value, best_norm = position, value, norm
+        if value < progress_value - 1e-6 * abs(value) or norm < 0.9 * progress_norm:
+            progress_value, progress_norm = min(value, progress_value), min(norm, progress_norm)
+            last_progress = step
+        stuck = step - last_progress >= PATIENCE
+        if stuck or best_norm <= goal:
+            break
+    if not math.isfinite(best_value):
+        raise InputError(
+            f"position: the log posterior of model {model.name!r} is not finite where L-BFGS starts"
+        )
+    return best, best_value, step, stuck
+
+
+def _optimiser():
+    import optax
+
+    return optax.lbfgs(memory_size=MEMORY)
+
+
+@jax.jit
+def _initial_state(position: PyTree) -> PyTree:
+    # A weakly typed leaf would make the first step another program than the rest.
+    return jax.tree.map(
+        lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), _optimiser().init(position)
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data: PyTree):
+    """One step of L-BFGS in position / scale, with the value of -log pi / N and the norm of its gradient there."""
+    import optax
+
+    n_data = jax.tree.leaves(data)[0].shape[0]
+
+    def objective(scaled):
+        return -log_posterior(density, jax.tree.map(jnp.multiply, scale, scaled), data) / n_data
+
+    scaled = jax.tree.map(jnp.divide, position, scale)
+    value, gradient = optax.value_and_grad_from_state(objective)(scaled, state=state)
+    updates, state = _optimiser().update(
+        gradient, state, scaled, value=value, grad=gradient, value_fn=objective
+    )
+    position = jax.tree.map(jnp.multiply, scale, optax.apply_updates(scaled, updates))
+    return position, state, optax.tree.get(state, "value"), optax.tree.norm(optax.tree.get(state, "grad"))
+
+
+def _distance(model: Model, position: PyTree, gradient: np.ndarray) -> float:
+    """sqrt(g' H^-1 g): the Newton step's length in the metric of the Laplace approximation."""
+    try:
+        half = np.linalg.cholesky(negative_hessian(model, position))
+    except np.linalg.LinAlgError:
+        return math.nan
+    return float(np.linalg.norm(np.linalg.solve(half, gradient)))
+
+
+def map_result(model: Model, **budget: float) -> MapResult:
+    """`find_map` of the model, found once: kept in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
+
+    It is found anew when the data are others (by ``model.checksum``), or the functions of the model: these by their
+    values there, of the log prior and the first 256 rows' log-likelihoods. ``budget``: ``epochs``, ``tolerance`` and
+    ``max_steps`` of `find_map`, which matter to the one who finds it.
+    """
+    if "map" not in model.cache:
+        model.cache["map"] = _kept_or_found(model, budget)
+    return model.cache["map"]
+
+
+def _kept_or_found(model: Model, budget: dict) -> MapResult:
+    kept = read_kept(model, "map")
+    if kept is not None and not kept.keys() >= {*MapResult._fields, "first_rows"}:
+        logger.warning("MAP of %s: kept one is of another version of sgtune, found anew", model.name)
+    elif kept is not None and kept["position"].shape == (model.dimension,):
+        numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
+        # Split by NumPy: JAX would compile a program for each leaf.
+        position = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), from_matrix(model, kept["position"][None]))
+        value, expected = _value_of_first_rows(model, position), kept["first_rows"].item()
+        if math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-2):
+            return MapResult(position=position, **numbers)
+        logger.warning("MAP of %s: kept one is of another log posterior, found anew", model.name)
+    result = find_map(model, **budget)
+    if model.data_dir is not None:
+        arrays = {**result._asdict(), "position": flatten(result.position)}
+        keep(model, "map", **arrays, first_rows=_value_of_first_rows(model, result.position))
+    return result
+
+
+def _value_of_first_rows(model: Model, position: PyTree) -> float:
+    # Every job asks, so not of all data; whoever changes a function changes it for these rows, too. Products in full
+    # float32, so that an accelerator gives what a CPU gave.
+    with jax.default_matmul_precision("highest"):
+        return float(_log_posterior_of_first_rows(density_of(model), position, model.data))
+
+
+@partial(jax.jit, static_argnums=0)
+def _log_posterior_of_first_rows(density: Density, position: PyTree, data: PyTree):
+    return log_posterior(density, position, jax.tree.map(lambda leaf: leaf[:FIRST_ROWS], data))
+
+
+def map_position(model: Model) -> PyTree:
+    """The MAP as a position of the model; see `map_result`."""
+    return map_result(model).position

@@ -1,0 +1,162 @@
+"""What a model is: a log-prior, one log-likelihood value per datum, and the data."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from sgtune.errors import InputError, check_integer
+
+__all__ = ["Model", "define_model", "log_sigmoid"]
+
+PyTree = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A posterior over a pytree of parameters (the *position*), given N exchangeable data.
+
+    log pi(position) = log_prior(position) + sum over the N rows of log_likelihood(position, rows).
+
+    Attributes:
+        name: how tables and files call it.
+        log_prior: ``position -> ()``, up to a constant.
+        log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch.
+        data: pytree of arrays whose leading axis is N, in random order (see `define_model`).
+        init: ``key -> position``, a draw from the prior or another sensible start.
+        predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
+        test_data: dict with ``inputs`` and ``targets``, or None.
+        task: ``classification`` or ``regression``: which predictive metrics make sense.
+        lockstep: most chains of one shape that gain from advancing together; None for any number.
+        checksum: SHA-256 of the training data; the MAP is kept under it.
+        data_dir: where the MAP is kept, or None: then it is found anew in every process.
+    """
+
+    name: str
+    log_prior: Callable
+    log_likelihood: Callable
+    data: PyTree
+    init: Callable
+    predict: Callable | None = None
+    test_data: dict | None = None
+    task: str = "classification"
+    lockstep: int | None = None
+    checksum: str = ""
+    data_dir: Path | None = None
+    cache: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def n_data(self) -> int:
+        """N, the number of training data."""
+        return jax.tree.leaves(self.data)[0].shape[0]
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of scalar parameters."""
+        return int(sum(np.prod(leaf.shape) for leaf in jax.tree.leaves(self.position_shape)))
+
+    @property
+    def position_shape(self) -> PyTree:
+        """Shapes and dtypes of a position, without computing one."""
+        if "position_shape" not in self.cache:
+            self.cache["position_shape"] = jax.eval_shape(lambda: self.init(jax.random.key(0)))
+        return self.cache["position_shape"]
+
+    def abreast(self, chains: list) -> list[list]:
+        """``chains`` of one shape in the groups that are to advance together: as many at a time as gain by it."""
+        width = self.lockstep or max(1, len(chains))
+        return [chains[start : start + width] for start in range(0, len(chains), width)]
+
+    def unravel(self, flat: jax.Array) -> PyTree:
+        """A ``(D,)`` vector as a position."""
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.position_shape)
+        return ravel_pytree(zeros)[1](flat)
+
+
+def define_model(
+    name: str,
+    *,
+    log_prior: Callable,
+    log_likelihood: Callable,
+    data: PyTree,
+    init: Callable,
+    predict: Callable | None = None,
+    test_data: dict | None = None,
+    task: str = "classification",
+    lockstep: int | None = None,
+    data_dir: str | Path | None = None,
+    shuffle_seed: int | None = 0,
+    checksum: str | None = None,
+) -> Model:
+    """A `Model` from its functions and data, for a sampler, a tuner or the pipeline.
+
+    Rows are shuffled once, from ``shuffle_seed``, because minibatches above 4,000 rows are made of blocks of
+    consecutive rows (`sgtune.samplers.minibatch`); pass None when the data come in random order already.
+    ``checksum``, where the data come with one, saves reading them all for their SHA-256.
+
+    Raises:
+        InputError: the leaves of ``data`` differ in length, or the model gives other shapes than it must.
+    """
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
+    if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
+        raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
+    n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
+    if checksum is None:
+        checksum = _checksum([np.asarray(leaf) for leaf in jax.tree.leaves(data)])
+    if shuffle_seed is not None:
+        order = np.random.default_rng(shuffle_seed).permutation(n_data)
+        data = jax.tree.map(lambda leaf: np.asarray(leaf)[order], data)
+    data = jax.tree.map(jnp.asarray, data)
+    model = Model(
+        name=name,
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data=data,
+        init=init,
+        predict=predict,
+        test_data=test_data,
+        task=task,
+        lockstep=lockstep,
+        checksum=checksum,
+        data_dir=Path(data_dir) if data_dir is not None else None,
+    )
+    # Shapes alone: to slice the arrays, JAX would compile a program for each.
+    rows = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
+    )
+    per_datum = jax.eval_shape(log_likelihood, model.position_shape, rows)
+    if per_datum.shape != (min(2, n_data),):
+        raise InputError(
+            f"log_likelihood: model {name!r} gives shape {per_datum.shape} for {min(2, n_data)} rows; "
+            "it must give one value per datum"
+        )
+    return model
+
+
+def _checksum(leaves: list[np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for leaf in leaves:
+        digest.update(f"{leaf.dtype}{leaf.shape}".encode())
+        digest.update(np.ascontiguousarray(leaf).data)
+    return digest.hexdigest()
+
+
+@jax.custom_jvp
+def log_sigmoid(x: jax.Array) -> jax.Array:
+    """log(1 / (1 + exp(-x))), stable; its derivative is taken as sigmoid(-x).
+
+    `jax.nn.log_sigmoid` differentiates through log1p, which on a CPU costs several times the gradient itself.
+    """
+    return -jnp.logaddexp(-x, 0.0)
+
+
+@log_sigmoid.defjvp
+def _log_sigmoid_jvp(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    return log_sigmoid(x), jax.nn.sigmoid(-x) * tangent

@@ -1,0 +1,37 @@
+"""Positions as trees, as the model's functions take them, and as flat float32 rows, as draws are kept."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from sgtune.model import Model
+
+__all__ = ["PyTree", "flatten", "from_matrix", "to_matrix"]
+
+PyTree = Any
+"""A position: an array, or a tree of arrays."""
+
+
+def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
+    """A position as a flat float32 vector in the order of `ravel_pytree`."""
+    return np.asarray(ravel_pytree(position)[0], np.float32)
+
+
+def to_matrix(positions: PyTree) -> Float[np.ndarray, "n D"]:
+    """Positions with a leading axis of n as flat float32 rows, each in the order of `ravel_pytree`."""
+    leaves = [np.asarray(leaf, np.float32) for leaf in jax.tree.leaves(positions)]
+    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
+
+
+def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTree:
+    """Flat rows as one position with a leading axis of n: the inverse of `to_matrix`."""
+    leaves, structure = jax.tree.flatten(model.position_shape)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    columns = [matrix[:, end - leaf.size : end] for leaf, end in zip(leaves, ends, strict=True)]
+    return structure.unflatten(
+        column.reshape(-1, *leaf.shape).astype(leaf.dtype)
+        for column, leaf in zip(columns, leaves, strict=True)
+    )

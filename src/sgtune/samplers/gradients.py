@@ -1,0 +1,146 @@
+"""Gradient estimators: unbiased estimates of the gradient of the log posterior from a minibatch of n of N data.
+
+Every estimator is one `GradientEstimator`. A sampler takes any of them: the published name ``sghmc-cv`` is the pair
+(sghmc, control variate at the MAP) and no sampler of its own. With n = N each of them is the exact gradient.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sgtune.model import Model
+from sgtune.positions import from_matrix, to_matrix
+from sgtune.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
+from sgtune.samplers.minibatch import draw_minibatch
+
+__all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_scores"]
+
+PyTree = Any
+
+
+class GradientEstimator(NamedTuple):
+    """Three pure functions.
+
+    Attributes:
+        prepare: ``(model, centre) -> constants``: arrays that all chains share, made once (data, centre, ...).
+        init: ``(constants, position) -> state``: what one chain carries from step to step; () if nothing.
+        estimate: ``(density, constants, key, position, batch_size, state) -> (gradient, state)``.
+        needs_centre: whether ``prepare`` uses its centre.
+        evaluations: times that it evaluates each datum of a minibatch.
+    """
+
+    name: str
+    prepare: Callable
+    init: Callable
+    estimate: Callable
+    needs_centre: bool = False
+    evaluations: int = 1
+
+
+def _no_state(constants: PyTree, position: PyTree) -> tuple:
+    return ()
+
+
+def _estimate_minibatch(
+    density: Density, constants: dict, key: PRNGKeyArray, position: PyTree, batch_size: int, state: tuple
+) -> tuple[PyTree, tuple]:
+    """grad log prior + (N/n) * sum over the batch of grad log-likelihood (paper Sect. 2.1)."""
+    data = constants["data"]
+    n_data = jax.tree.leaves(data)[0].shape[0]
+    if batch_size == n_data:
+        return score(density, position, data), state
+    batch = draw_minibatch(key, data, batch_size)
+    prior = jax.grad(density.log_prior)(position)
+    likelihood = sum_of_gradients(density, position, batch)
+    weight = n_data / batch_size
+    return jax.tree.map(lambda p, g: p + weight * g, prior, likelihood), state
+
+
+def _prepare_control_variate(model: Model, centre: PyTree) -> dict:
+    density = density_of(model)
+    at_centre = jax.jit(score, static_argnums=0)(density, centre, model.data)
+    return {"data": model.data, "centre": centre, "gradient_at_centre": at_centre}
+
+
+def _estimate_control_variate(
+    density: Density, constants: dict, key: PRNGKeyArray, position: PyTree, batch_size: int, state: tuple
+) -> tuple[PyTree, tuple]:
+    """grad U(centre) + (minibatch gradient at the position - the same minibatch's at the centre).
+
+    Preprint Eq. (8), Baker et al. (2019): exact at the centre, and its noise shrinks with the distance from it. The
+    prior's difference is exact.
+    """
+    data, centre = constants["data"], constants["centre"]
+    n_data = jax.tree.leaves(data)[0].shape[0]
+    if batch_size == n_data:
+        return score(density, position, data), state
+    batch = draw_minibatch(key, data, batch_size)
+    weight = n_data / batch_size
+    gradient = jax.tree.map(
+        lambda full, prior, prior_centre, here, there: full + prior - prior_centre + weight * (here - there),
+        constants["gradient_at_centre"],
+        jax.grad(density.log_prior)(position),
+        jax.grad(density.log_prior)(centre),
+        sum_of_gradients(density, position, batch),
+        sum_of_gradients(density, centre, batch),
+    )
+    return gradient, state
+
+
+minibatch = GradientEstimator(
+    name="minibatch",
+    prepare=lambda model, centre: {"data": model.data},
+    init=_no_state,
+    estimate=_estimate_minibatch,
+)
+"""grad log prior + (N/n) * the minibatch's sum."""
+
+control_variate = GradientEstimator(
+    name="control-variate",
+    prepare=_prepare_control_variate,
+    init=_no_state,
+    estimate=_estimate_control_variate,
+    needs_centre=True,
+    evaluations=2,
+)
+"""The minibatch estimate minus its error at the centre (Baker et al. 2019)."""
+
+ESTIMATORS = {"": minibatch, "cv": control_variate}
+"""By the ending of the sampler's published name: ``sgld`` and ``sgld-cv``."""
+
+
+@partial(jax.jit, static_argnums=0)
+def _subset_scores(density: Density, positions: PyTree, rows: PyTree, weight: Array) -> PyTree:
+    def one(position):
+        prior = jax.grad(density.log_prior)(position)
+        return jax.tree.map(lambda p, g: p + weight * g, prior, sum_of_gradients(density, position, rows))
+
+    return jax.vmap(one)(positions)
+
+
+def subset_scores(
+    model: Model, positions: Float[np.ndarray, "n D"], fraction: float, centre: PyTree
+) -> Float[np.ndarray, "n D"]:
+    """Scores from the first ``fraction`` of the rows (they are in random order), corrected at ``centre``.
+
+    score(centre) + (score of the subset at the position - score of the subset at the centre): exact at the centre,
+    and near it off by the error of the subset's curvature. One subset serves all positions, so that the error is common
+    to all that is compared. ``fraction`` = 1 gives `scores`.
+    """
+    n_rows = max(1, round(fraction * model.n_data))
+    if n_rows == model.n_data:
+        return scores(model, positions)
+    rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)
+    centre = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], centre))
+    weight = jnp.float32(model.n_data / n_rows)
+
+    def run(matrix):
+        return to_matrix(_subset_scores(density_of(model), from_matrix(model, matrix), rows, weight))
+
+    correction = scores(model, centre) - chunked(model, run, centre)
+    return chunked(model, run, np.asarray(positions, np.float32)) + correction

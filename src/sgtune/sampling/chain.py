@@ -1,0 +1,166 @@
+"""One chain for a budget: `sample` and its result."""
+
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from sgtune.errors import check_integer
+from sgtune.model import Model
+from sgtune.positions import from_matrix
+from sgtune.posterior import scores
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import Budget, CostTable, check_budget
+from sgtune.sampling.lockstep import Lockstep, data_terms
+from sgtune.sampling.thinning import thin_draws
+
+__all__ = ["FEWEST_STEPS", "Chain", "sample"]
+
+PyTree = Any
+
+FEWEST_STEPS = 10
+"""An arm makes at least so many steps before it is judged, and a chain by a cost table, whatever they cost."""
+
+KEPT_BYTES = 512 * 2**20
+"""A chain keeps at most this many bytes of draws."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What `sample` gives back.
+
+    Attributes:
+        draws: kept positions, flat: ``(n_kept, D)`` float32, evenly spaced over the chain.
+        stride: steps between kept draws.
+        n_samples: samples (steps) that the chain made.
+        seconds: wall seconds of sampling, without compilation.
+        clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
+        seconds_per_step: by the cost table that turned seconds into steps; None without one.
+        diverged: whether the chain left the finite numbers.
+    """
+
+    model: Model = field(repr=False)
+    arm: Arm
+    draws: np.ndarray = field(repr=False)
+    stride: int
+    n_samples: int
+    seconds: float
+    diverged: bool
+    clock: list[tuple[float, int]] = field(default_factory=list, repr=False)
+    seconds_per_step: float | None = None
+
+    @property
+    def positions(self) -> PyTree:
+        """The kept draws as positions of the model, with a leading axis n_kept."""
+        return from_matrix(self.model, self.draws)
+
+    def scores(self, model: Model | None = None) -> PyTree:
+        """Full-data scores at the kept draws, in the structure of ``positions``."""
+        model = model or self.model
+        return from_matrix(model, scores(model, self.draws))
+
+    def made_by(self, seconds: float) -> int:
+        """How many samples the chain had made ``seconds`` after its start (0 without a clock or a cost table)."""
+        if self.seconds_per_step is not None:
+            return min(self.n_samples, int(seconds / self.seconds_per_step))
+        return max((steps for at, steps in self.clock if at <= seconds), default=0)
+
+    def kept_by(self, seconds: float) -> int:
+        """How many of the kept draws the chain had made ``seconds`` after its start (see `made_by`)."""
+        return self.made_by(seconds) // self.stride
+
+    def thinned(self, thin: int, at_most: int) -> np.ndarray:
+        """The points that judge the chain: every ``thin``-th sample, at most ``at_most`` (`thin_draws`)."""
+        return thin_draws(self.draws, max(1, thin // self.stride), at_most)
+
+
+def sample(
+    model: Model,
+    sampler: str,
+    *,
+    step_size: float,
+    batch_size: int,
+    n_leapfrog: int | None = None,
+    budget: Budget,
+    seed: int = 0,
+    replicate: int | str = 0,
+    position: PyTree | None = None,
+    centre: PyTree | None = None,
+    kept_draws: int | None = None,
+    cost: CostTable | None = None,
+    **hyperparameters: float,
+) -> Chain:
+    """Run one chain of ``sampler`` for ``budget``.
+
+    A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC). ``step_size`` is e in
+    theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT.
+
+    Args:
+        sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``.
+        batch_size: n, from 1 to N; N gives exact gradients.
+        budget: seconds of wall clock, steps, or data terms of gradients.
+        replicate: another name gives another chain of the same seed.
+        position: the start; the MAP unless given.
+        centre: of the control variates; the MAP unless given.
+        kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
+            that of the kept draws.
+        cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
+            wall clock if it is None.
+        hyperparameters: the sampler's others, such as ``friction``.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    check_integer("seed", seed, at_least=0)
+    check_budget(budget)
+    most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
+    if kept_draws is not None:
+        most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
+    ensemble = Lockstep(
+        model,
+        sampler,
+        [Arm(step_size, batch_size, n_leapfrog)],
+        seed=seed,
+        replicate=replicate,
+        position=position,
+        centre=centre,
+        overrides=hyperparameters,
+    )
+    if budget.seconds is None or cost is None:
+        return run_chain(ensemble, budget, most_kept)
+    seconds_per_step = cost.lookup(sampler, *ensemble.arms[0][1:])
+    steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
+    return replace(run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step)
+
+
+def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
+    """The first chain of ``ensemble`` for ``budget``, with at most ``most_kept`` of its draws."""
+    model, arm = ensemble.model, ensemble.arms[0]
+    gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
+    clock: list[tuple[float, int]] = []
+    if budget.seconds is not None:
+        draws, stride, clock = ensemble.advance_for(budget.seconds, most_kept)
+        seconds = clock[-1][0]
+    else:
+        n_steps = max(
+            1, budget.steps_for(budget.amount, seconds_per_step=None, gradients_per_step=gradients_per_step)
+        )
+        stride = -(-n_steps // most_kept)
+        ensemble.advance_chunk(0)
+        began = perf_counter()
+        draws = ensemble.advance(n_steps, stride)
+        seconds = perf_counter() - began
+    draws = draws[:, 0]
+    return Chain(
+        model=model,
+        arm=arm,
+        draws=draws,
+        stride=stride,
+        n_samples=ensemble.steps_done,
+        seconds=seconds,
+        # Steps after the last kept draw count, too.
+        diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
+        clock=clock,
+    )

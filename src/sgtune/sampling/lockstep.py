@@ -1,0 +1,323 @@
+"""Chains of one shape (sampler, batch size, leapfrogs) advanced together by one compiled program.
+
+All chains of an ensemble take their i-th minibatch in common, so its rows are gathered once; their own noise is
+independent. Numbers that differ between them (step sizes) are traced: one program serves every grid. A single
+chain is an ensemble of width 1; the pipeline has no other way to run a sampler.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.posterior import Density, density_of
+from sgtune.randomness import named_key
+from sgtune.samplers import Sampler, resolve_sampler
+from sgtune.samplers.gradients import GradientEstimator
+from sgtune.sampling.arm import Arm, check_arm, check_hyperparameters, check_position
+
+__all__ = ["Lockstep", "compile_together", "compiled_programs", "data_terms"]
+
+PyTree = Any
+
+CHUNK_DRAWS = 1_024
+CHUNK_BYTES = 32 * 2**20
+"""A program hands back at most this many draws, and this many bytes of them, at a time."""
+
+
+COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
+"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products
+of matrices, gathers and random bits."""
+
+
+class _Program(NamedTuple):
+    """All that is static about a compiled program."""
+
+    density: Density
+    sampler: Sampler
+    estimator: GradientEstimator
+    batch_size: int
+    length: int
+
+
+def _mapped_axes(hyperparameters: dict) -> dict:
+    """For `jax.vmap` over chains: the step size is each one's own, the other numbers are common to all."""
+    return {name: 0 if name == "step_size" else None for name in hyperparameters}
+
+
+def _advance(
+    program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
+):
+    """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
+    sampler, estimator = program.sampler, program.estimator
+    axes = (0, 0, _mapped_axes(hyperparameters))
+
+    def one_step(t, states):
+        step_key = jax.random.fold_in(minibatch_key, t)
+
+        def gradient_fn(position, i, estimator_state):
+            key = jax.random.fold_in(step_key, i) if sampler.has_leapfrog else step_key
+            return estimator.estimate(
+                program.density, constants, key, position, program.batch_size, estimator_state
+            )
+
+        def one_chain(key, state, hyperparameters):
+            return sampler.step(jax.random.fold_in(key, t), state, gradient_fn, hyperparameters)
+
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
+
+    def one_draw(i, carry):
+        states, draws = carry
+        first = start + i * stride
+        states = jax.lax.fori_loop(first, first + stride, one_step, states)
+        flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
+        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0)
+
+    flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
+    draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
+    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws))
+
+
+_jitted_advance = jax.jit(_advance, static_argnums=0)
+_compiled: dict[tuple, Callable] = {}
+_seconds_to_compile: dict[tuple, float] = {}
+
+
+class Lockstep:
+    """An ensemble of chains that differ in their step size and noise only.
+
+    Args:
+        arms: settings that share ``batch_size`` and ``n_leapfrog``.
+        seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
+        position: where every chain starts (default: the MAP), or with ``start_noise`` > 0 the mean of
+            N(position, start_noise^2 I), drawn per arm.
+        centre: of the control variates (default: the MAP).
+        overrides: values for the sampler's other hyperparameters (friction, noise_estimate).
+
+    Attributes:
+        start: where they start, flat, without the noise: ``(D,)``.
+        states: the chains' states, leading axis W = number of arms; ``select`` and ``merge`` work on them.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sampler_name: str,
+        arms: list[Arm],
+        *,
+        seed: int = 0,
+        replicate: int | str = 0,
+        position: PyTree | None = None,
+        start_noise: float = 0.0,
+        centre: PyTree | None = None,
+        overrides: dict[str, float] | None = None,
+    ):
+        self.arms = [check_arm(model, sampler_name, arm) for arm in arms]
+        self.model = model
+        self.sampler_name = sampler_name
+        self.sampler, self.estimator = resolve_sampler(sampler_name)
+        _, batch_size, n_leapfrog = self.arms[0]
+        numbers = check_hyperparameters(sampler_name, self.sampler, overrides or {})
+        self.hyperparameters = {name: jnp.float32(value) for name, value in numbers.items()}
+        self.hyperparameters["step_size"] = jnp.array([arm.step_size for arm in self.arms], jnp.float32)
+        if n_leapfrog is not None:
+            self.hyperparameters["n_leapfrog"] = jnp.int32(n_leapfrog)
+        names = [(sampler_name, *arm, replicate) for arm in self.arms]
+        self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
+        self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
+        if position is not None:
+            position = check_position("position", model, position)
+        self.constants = _constants(model, self.estimator, centre)
+        position = map_position(model) if position is None else position
+        flat, unravel = ravel_pytree(position)
+        self.start = flat
+        starts = jnp.stack(
+            [
+                flat
+                + start_noise * jax.random.normal(named_key(seed, "start", *name), flat.shape, jnp.float32)
+                for name in names
+            ]
+        )
+        init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
+        axes = (0, 0, _mapped_axes(self.hyperparameters))
+
+        def init(key, start, hyperparameters):
+            position = unravel(start)
+            estimator_state = self.estimator.init(self.constants, position)
+            return self.sampler.init(key, position, estimator_state, hyperparameters)
+
+        self.states = jax.vmap(init, in_axes=axes)(init_keys, starts, self.hyperparameters)
+        self.steps_done = 0
+        self._run: Callable | None = None
+        length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
+        self.program = _Program(density_of(model), self.sampler, self.estimator, batch_size, length)
+
+    @property
+    def width(self) -> int:
+        """Number of chains."""
+        return len(self.arms)
+
+    def narrow(self, kept: list[int]) -> "Lockstep":
+        """The ensemble of the chains ``kept``, each with its whole state, as far as it has come.
+
+        A program's width is part of its shape; to share programs between rungs the new width is the next power of
+        two, filled up with copies of the last chain, whose draws are thrown away.
+        """
+        width = min(self.width, 1 << (len(kept) - 1).bit_length())
+        padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
+        other = object.__new__(Lockstep)
+        other.__dict__.update(self.__dict__)
+        other.arms = [self.arms[i] for i in padded]
+        other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
+        other.keys = self.keys[padded]
+        other.hyperparameters = dict(
+            self.hyperparameters, step_size=self.hyperparameters["step_size"][padded]
+        )
+        other._run = None
+        return other
+
+    @property
+    def shape(self) -> tuple:
+        """What decides whether two ensembles share a compiled program."""
+        leaves, structure = jax.tree.flatten(self._arguments(0, 1))
+        return (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
+
+    def compile(self) -> None:
+        """Compile the program of this shape if no ensemble has done so yet in this process."""
+        shape = self.shape
+        if shape not in _compiled:
+            start = perf_counter()
+            lowered = _jitted_advance.lower(self.program, *self._arguments(0, 1))
+            _compiled[shape] = lowered.compile(COMPILER_OPTIONS)
+            _seconds_to_compile[shape] = perf_counter() - start
+        self._run = _compiled[shape]
+
+    def _arguments(self, n_draws: int, stride: int) -> tuple:
+        counts = (np.int32(self.steps_done), np.int32(n_draws), np.int32(stride))
+        return (self.constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
+
+    def advance_chunk(self, n_draws: int, stride: int = 1) -> np.ndarray:
+        """At most one program's length of draws: ``(n_draws, W, D)`` float32. Blocks until done."""
+        n_draws = min(n_draws, self.program.length)
+        if self._run is None:
+            self.compile()
+        self.states, draws = self._run(*self._arguments(n_draws, stride))
+        self.steps_done += n_draws * stride
+        # A view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
+        return np.asarray(draws)[:n_draws].copy()
+
+    def advance(self, n_steps: int, stride: int = 1) -> np.ndarray:
+        """``n_steps`` steps of every chain; every ``stride``-th is kept: ``(n_steps // stride, W, D)``.
+
+        Steps after the last kept one are made too, so that chains stay where their budget ends.
+        """
+        n_draws, rest = divmod(n_steps, stride)
+        chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
+        while n_draws > 0:
+            chunks.append(self.advance_chunk(n_draws, stride))
+            n_draws -= len(chunks[-1])
+        if rest:
+            self.advance_chunk(1, rest)
+        return np.concatenate(chunks)
+
+    def advance_for(
+        self, seconds: float, most_kept: int, at_least: int = 1
+    ) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
+        """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws,
+        evenly spaced.
+
+        Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where
+        there are
+        too many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws
+        stays on the device. Memory: twice the kept draws, and twice ``CHUNK_BYTES``. Stops early when no chain is
+        finite any more; that end then stands as the last draw.
+
+        Returns:
+            draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps;
+            the clock: (seconds since the start, steps so far) at the end of each call.
+        """
+        self.advance_chunk(0)
+        chunks, clock, stride, n_kept = [], [], 1, 0
+        n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
+        began = perf_counter()
+        while (elapsed < seconds or done < at_least) and is_finite:
+            before, until_kept = elapsed, stride - done % stride
+            if until_kept == stride <= n_steps:
+                draws = self.advance_chunk(n_steps // stride, stride)
+                made = len(draws) * stride
+            else:
+                made = min(n_steps, until_kept)
+                draws = self.advance_chunk(1, made)
+            elapsed, done = perf_counter() - began, done + made
+            clock.append((elapsed, done))
+            if done % stride == 0:
+                chunks.append(draws)
+                n_kept += len(draws)
+            while n_kept > most_kept:
+                chunks, stride, n_kept = _every_second(chunks), 2 * stride, n_kept // 2
+            is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
+            # Aim at 20 ms a call: short against every budget, long against the cost of a call.
+            room = min(0.02, max(seconds - elapsed, 0.0))
+            n_steps = int(np.clip(room * made / (elapsed - before), 1, 4 * made))
+        if not is_finite:
+            chunks[-1][-1] = draws[-1]
+        return np.concatenate(chunks), stride, clock
+
+
+def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
+    """The second, fourth, ... of all draws, copied chunk by chunk, so that the others' memory is free at once."""
+    start = 0
+    for i, chunk in enumerate(chunks):
+        chunks[i] = chunk[(start + 1) % 2 :: 2].copy()
+        start += len(chunk)
+    return [chunk for chunk in chunks if len(chunk)]
+
+
+def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
+    """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
+
+    Returns:
+        the seconds that each of their programs took, now or before; what was compiled at once shares the wall
+        time.
+    """
+    programs = {ensemble.shape: ensemble for ensemble in ensembles}
+    new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
+    began = perf_counter()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(Lockstep.compile, new.values()))
+    elapsed, in_sum = perf_counter() - began, sum(_seconds_to_compile[shape] for shape in new)
+    for shape in new:
+        _seconds_to_compile[shape] *= min(1.0, elapsed / in_sum)
+    return {shape: _seconds_to_compile[shape] for shape in programs}
+
+
+def compiled_programs() -> frozenset[tuple]:
+    """The shapes whose programs this process has compiled so far."""
+    return frozenset(_compiled)
+
+
+def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
+    """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too)."""
+    sampler, estimator = resolve_sampler(sampler_name)
+    each = arm.batch_size if arm.batch_size == model.n_data else estimator.evaluations * arm.batch_size
+    return sampler.gradients_per_step(arm.n_leapfrog) * each
+
+
+def _constants(model: Model, estimator: GradientEstimator, centre: PyTree | None) -> PyTree:
+    """The estimator's arrays; those at the MAP are made once per model."""
+    if not estimator.needs_centre:
+        return estimator.prepare(model, None)
+    if centre is not None:
+        return estimator.prepare(model, check_position("centre", model, centre))
+    kept = model.cache.setdefault("constants at the MAP", {})
+    if estimator.name not in kept:
+        kept[estimator.name] = estimator.prepare(model, map_position(model))
+    return kept[estimator.name]

@@ -1,0 +1,1 @@
+"""The studies of the papers: their data, models, jobs and artifacts. Nothing outside this package imports it."""

@@ -1,0 +1,203 @@
+"""A table before it is written: cells with their numbers, formatted once for every file format."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sgtune.errors import DataError
+from sgtune.study.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+
+__all__ = ["DASH", "DIVERGED", "NO_ARM", "Cell", "Row", "Table", "format_number", "lay_out", "mark_best"]
+
+DASH = "–"
+DIVERGED = "diverged"
+NO_ARM = f"{DASH} (no arm)"
+DIGITS = 3
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
+
+
+def format_number(value: float, form: str = "significant", sd: float | None = None) -> str:
+    """``value`` in 3 significant digits, with `` ± sd`` at the decimals of the value.
+
+    Forms as in `labels.Metric`. From 10⁶ up and below 10⁻³ the power of ten is written out.
+    """
+    if form == "count":
+        text = f"{value:,.0f}" + ("" if sd is None else f" ± {sd:,.0f}")
+    elif form == "printed":
+        text = f"{value:,.10g}"
+    elif form == "general":
+        text = f"{value:.{DIGITS}g}"
+    elif value == 0:
+        text = "0" if sd is None else f"0 ± {sd:.{DIGITS}g}"
+    else:
+        exponent = int(f"{value:.{DIGITS - 1}e}".partition("e")[2])
+        written_out = not -3 <= exponent < 6
+        scale = 10.0**exponent if written_out else 1.0
+        decimals = DIGITS - 1 - (0 if written_out else exponent)
+
+        def fixed(number: float) -> str:
+            return f"{round(number / scale, decimals):,.{max(decimals, 0)}f}"
+
+        text = fixed(value) if sd is None else f"{fixed(value)} ± {fixed(sd)}"
+        if written_out:
+            text = text if sd is None else f"({text})"
+            text += f" × 10{str(exponent).translate(SUPERSCRIPTS)}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table, and whose it is.
+
+    ``detail`` tells apart several numbers of one metric: a block of the parameters, or ours and the paper's.
+    ``value`` is None where there is none, and ``missing`` then says what to print. ``finite`` of
+    ``replicates`` runs gave the value. ``text`` replaces the number in print.
+    """
+
+    model: str
+    sampler: str
+    tuner: str
+    metric: str
+    value: float | None = None
+    sd: float | None = None
+    finite: int = 1
+    replicates: int = 1
+    best: bool = False
+    missing: str = DASH
+    text: str | None = None
+    detail: str = ""
+
+    def __post_init__(self):
+        if self.value is None:
+            object.__setattr__(self, "finite", 0)
+
+    @property
+    def shown(self) -> str:
+        """What every file format prints; "(8/10)" marks the mean of 8 finite replicates of 10."""
+        if self.text is not None:
+            return self.text
+        if self.value is None:
+            return self.missing
+        number = format_number(self.value, METRICS[self.metric].form, self.sd)
+        return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
+
+    @property
+    def rank(self) -> str:
+        """The number as printed, without its sd: two that look alike are alike."""
+        return format_number(self.value, METRICS[self.metric].form)
+
+
+@dataclass(frozen=True)
+class Row:
+    """``labels`` are the row's headings, one per entry of `Table.stub`; a cell per column."""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to be written. A column is its (heading above, heading); the first may be ""."""
+
+    name: str
+    title: str
+    caption: str
+    stub: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+
+
+def mark_best(cells: Iterable[Cell]) -> list[Cell]:
+    """The cells, the best of each (model, sampler, metric, detail) marked.
+
+    All that print the same number as the best are best, unless the whole group does: that marks nothing. A
+    cell with a replicate that is not finite never is best: its mean is of the lucky runs.
+    """
+    cells = list(cells)
+    groups: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.model, cell.sampler, cell.metric, cell.detail), []).append(cell)
+    best = set()
+    for (_, _, metric, _), group in groups.items():
+        eligible = [cell for cell in group if cell.value is not None and cell.finite == cell.replicates]
+        if METRICS[metric].best and eligible:
+            winner = METRICS[metric].best(eligible, key=lambda cell: cell.value).rank
+            alike = [cell for cell in eligible if cell.rank == winner]
+            best.update(alike if len(alike) < len(group) else [])
+    return [replace(cell, best=cell in best) for cell in cells]
+
+
+def _named(field: str, name: str) -> str:
+    if field == "metric":
+        return METRICS[name].label
+    if field == "detail":
+        return DETAILS.get(name, name.replace("_", " "))
+    return label(name, ORDERS[field])
+
+
+def lay_out(
+    cells: Sequence[Cell],
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    stub: dict[str, str] | None = None,
+) -> Table:
+    """Cells to a table with a row per distinct value of the fields ``rows``, preceded by the model where there
+    are several, and a column per one of ``columns`` (one field or two, the first above the second).
+
+    Names stand in the order of print; metrics, and details that have none, in the order in which they come.
+    ``stub`` renames the headings of the fields ``rows``. Raises `DataError` where there is no cell at all.
+    """
+    if not cells:
+        raise DataError(f"{name}: none of the records belongs in it; it is made from at least one")
+    if len({cell.model for cell in cells}) > 1 and "model" not in rows:
+        rows = ("model", *rows)
+    orders = ORDERS | {
+        "metric": dict.fromkeys(cell.metric for cell in cells),
+        "detail": dict.fromkeys([*DETAILS, *(cell.detail for cell in cells)]),
+    }
+    ranks = {
+        field: {
+            value: i
+            for i, value in enumerate(in_order((getattr(cell, field) for cell in cells), orders[field]))
+        }
+        for field in orders
+    }
+
+    def key_of(cell: Cell, fields: Sequence[str]) -> tuple[str, ...]:
+        return tuple(getattr(cell, field) for field in fields)
+
+    def sort(keys: set[tuple[str, ...]], fields: Sequence[str]) -> list[tuple[str, ...]]:
+        return sorted(
+            keys, key=lambda key: [ranks[field][value] for field, value in zip(fields, key, strict=True)]
+        )
+
+    placed = {(key_of(cell, rows), key_of(cell, columns)): cell for cell in cells}
+    across = sort({column for _, column in placed}, columns)
+
+    def complete(row: tuple[str, ...], column: tuple[str, ...]) -> Cell:
+        blank = dict.fromkeys(orders, "") | {"model": cells[0].model}
+        blank |= dict(zip((*rows, *columns), (*row, *column), strict=True))
+        return placed.get((row, column)) or Cell(**blank, finite=0, replicates=0)
+
+    def names(fields: Sequence[str], key: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_named(field, value) for field, value in zip(fields, key, strict=True))
+
+    if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
+        caption += f" “{NO_ARM}”: the tuner chose none, because every arm that it tried diverged."
+    return Table(
+        name=name,
+        title=title,
+        caption=caption,
+        stub=tuple((stub or {}).get(field, field.capitalize()) for field in rows),
+        columns=tuple(("", *names(columns, column))[-2:] for column in across),
+        rows=tuple(
+            Row(names(rows, row), tuple(complete(row, column) for column in across))
+            for row in sort({row for row, _ in placed}, rows)
+        ),
+    )

@@ -1,0 +1,94 @@
+"""What tuners start from and are judged against: the mode that was found, and how well NUTS sampled."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from math import sqrt
+
+from sgtune.errors import DataError
+from sgtune.study.artifacts.labels import MODELS, label
+from sgtune.study.artifacts.layout import DASH, Cell, Table, lay_out
+from sgtune.study.artifacts.records import Records, finite, need
+from sgtune.study.artifacts.studies import TITLES
+from sgtune.study.ground_truth import R_HAT_TRUSTED
+
+__all__ = ["modes", "reference"]
+
+TESTED = {"accuracy": ("accuracy_percent", 100), "log_loss": ("log_loss", 1), "rmse": ("rmse", 1)}
+IN_BLOCK = ("n", "sd", "r_hat_max", "r_hat_median", "ess_min", "ess_median")
+
+
+INFINITE = "∞"  # what no finite number stands for in R-hat: a chain that never moved
+
+
+def _cell(model: str, metric: str, value: float | None, block: str = "", missing: str = DASH) -> Cell:
+    return Cell(
+        model=model, sampler="", tuner="", metric=metric, value=finite(value), missing=missing, detail=block
+    )
+
+
+def modes(records: Records) -> Table:
+    """How far the MAP was found, and what it predicts."""
+    cells, far = [], []
+    for record in need(records, "reference", "modes"):
+        if "gradient_norm" not in record:
+            continue
+        model = record["model"]
+        cells += [
+            _cell(model, metric, record[metric])
+            for metric in ("negative_log_posterior", "gradient_norm", "distance", "steps")
+        ]
+        cells += [_cell(model, "root_dimension", sqrt(len(record["laplace_sd"])))]
+        cells += [
+            _cell(model, metric, factor * record["test"][key])
+            for key, (metric, factor) in TESTED.items()
+            if key in record["test"]
+        ]
+        if "converged" not in record:
+            raise DataError(f"modes: the MAP of {model} is of another version of sgtune; --forcerun find_map")
+        if not record["converged"]:
+            far.append(label(model, MODELS))
+    return lay_out(
+        cells,
+        name="modes",
+        title=TITLES["modes"],
+        caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
+        "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
+        "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the optimisers (Adam on "
+        "minibatches goes before L-BFGS where D > 200), √D, which is how far draws lie from a mode in those units, and "
+        "the error of the mode's predictions on the test set. "
+        + (f"NOT converged: {', '.join(far)}." if far else "All have converged to the tolerance of the run."),
+        rows=("model",),
+        columns=("metric",),
+    )
+
+
+def reference(records: Records) -> Table:
+    """How well NUTS sampled each block of parameters."""
+    cells, said = [], []
+    for record in need(records, "reference", "reference"):
+        if "diagnostics" not in record:
+            continue
+        model, checks = record["model"], record["diagnostics"]
+        for block, summary in record["blocks"].items():
+            cells += [
+                _cell(model, f"block_{metric}", summary[metric], "all" if block == model else block, INFINITE)
+                for metric in IN_BLOCK
+            ]
+        said.append(
+            f"{label(model, MODELS)}: {checks['chains']} chains of {checks['draws']:,} draws, "
+            f"{checks['divergences']:,} divergences, {checks['n_parameters_stuck']:,} parameters stuck in a chain, "
+            f"{checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
+            f"{100 * checks['max_tree_depth_share']:.3g}% of the trajectories cut at the greatest depth, E-BFMI "
+            f"{' and '.join(f'{value:.2g}' for value in checks['e_bfmi'])}."
+        )
+    return lay_out(
+        cells,
+        name="reference",
+        title=TITLES["reference"],
+        caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
+        f"and bulk effective sample size. R-hat far above {R_HAT_TRUSTED} or an effective sample size below some "
+        f"hundreds: ξ(σ̂) is against a truth known as badly as that. {' '.join(said)}",
+        rows=("model", "detail"),
+        columns=("metric",),
+        stub={"detail": "Block"},
+    )

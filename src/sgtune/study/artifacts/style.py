@@ -1,0 +1,134 @@
+"""How figures look (print width, type, colours the colour-blind can tell apart) and are saved."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
+
+from sgtune.files import atomic_write
+from sgtune.study.artifacts.labels import TUNERS, label
+from sgtune.study.artifacts.records import Records
+
+__all__ = ["BLUE", "INK", "ORANGE", "VERMILION", "WIDTH", "log_ticks", "save_figure", "styled", "tuner_style"]
+
+WIDTH = 7.0  # inches: the text width of a printed page
+INK, GREY = "#262626", "#8c8c8c"
+# Okabe and Ito (2008)
+BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+
+RC = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",  # a reader's browser need not have the font
+    "svg.hashsalt": "sgtune",  # else the ids of an SVG differ from one drawing to the next
+}
+
+BLACK, OLIVE, WINE = "#000000", "#8A7B00", "#882255"
+
+# A tuner that runs another one on other step sizes has its colour and a hollow marker.
+TUNER_STYLES = {
+    "mamba-ksd": (BLUE, "o", "-"),
+    "mamba-ksd-smaller": (BLUE, "o", (0, (2, 1))),
+    "mamba-fssd": (SKY, "s", (0, (5, 1.5))),
+    "mamba-ksd-scaled": (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))),
+    "grid": (ORANGE, "^", (0, (3, 1.2))),
+    "grid-smaller": (ORANGE, "^", (0, (1.2, 1))),
+    "heuristic": (PURPLE, "X", (0, (1.2, 1.2))),
+    "grid-ksd": (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2))),
+    "mamba-ece": (BLACK, "P", "-"),
+    "mamba-mce": (GREY, "h", (0, (5, 1.5))),
+    "mamba-accuracy": (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5))),
+    "mamba-log-loss": (WINE, ">", (0, (3, 1.2))),
+}
+HOLLOW = ("mamba-ksd-smaller", "grid-smaller")
+
+
+def tuner_style(tuner: str) -> dict:
+    """Colour, marker, line style and label of a tuner, the same in every figure."""
+    color, marker, linestyle = TUNER_STYLES.get(tuner, (GREY, "P", "-"))
+    hollow = tuner in HOLLOW
+    return {
+        "color": color,
+        "marker": marker,
+        "linestyle": linestyle,
+        "label": label(tuner, TUNERS),
+        "markerfacecolor": "white" if hollow else color,
+        "markeredgecolor": color if hollow else "white",
+        "markeredgewidth": 1.0 if hollow else 0.4,
+    }
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks of a log axis whose limits stand: as plain numbers where these are short, else as powers of ten,
+    and as many as the span asks for."""
+    low, high = sorted(axis.get_view_interval())
+    if low <= 0:  # an axis without data has the limits of a linear one
+        return
+    decades = math.log10(high / low)
+    if decades < 0.5:
+        axis.set_major_locator(MaxNLocator(5))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,)))
+    axis.set_minor_formatter(NullFormatter())
+    if low >= 9e-4 and high < 1.1e5:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    elif decades >= 2:
+        axis.set_major_formatter(LogFormatterMathtext())
+
+
+def styled(maker: Callable[..., Figure]) -> Callable[..., Figure]:
+    """The maker, drawing under `RC` whatever the caller's matplotlib settings are."""
+
+    @wraps(maker)
+    def make(records: Records, **options: str) -> Figure:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(RC)
+            return maker(records, **options)
+
+    return make
+
+
+def save_figure(figure: Figure, *, name: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
+    """The figure as SVG and PDF, ``sources`` (`provenance.summarise`) as JSON in the Description of the one
+    and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes."""
+    account = json.dumps(sources, sort_keys=True)
+    creator = f"sgtune, Matplotlib {matplotlib.__version__}"
+    formats = {
+        "svg": (svg, {"Title": name, "Description": account, "Creator": creator, "Date": None}),
+        "pdf": (
+            pdf,
+            {"Title": name, "Subject": account, "Creator": creator, "CreationDate": None, "ModDate": None},
+        ),
+    }
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        for kind, (target, metadata) in formats.items():
+            with atomic_write(target) as path:
+                figure.savefig(path, format=kind, metadata=metadata)

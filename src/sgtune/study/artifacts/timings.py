@@ -1,0 +1,112 @@
+"""What a run costs where it runs: seconds and memory by rule, and what a step costs here and in a given table."""
+
+from statistics import median
+
+from sgtune.errors import DataError
+from sgtune.study.artifacts.layout import Cell, Table, lay_out
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.studies import TITLES
+
+__all__ = ["cost", "timings"]
+
+
+def _jobs(records: Records) -> list[dict]:
+    """The provenance of every job that made a file: records of one file have one in common, and what NUTS has
+    combined names the jobs of its chains."""
+    found = []
+    for of_kind in records.values():
+        for record in of_kind:
+            found += [*record.get("chains", ()), record.get("provenance")]
+    return list({id(job): job for job in found if job and job.get("rule")}.values())
+
+
+def timings(records: Records) -> Table:
+    """Jobs, seconds, share of overhead and memory of each rule that makes results, in the order of the
+    pipeline."""
+    by_rule: dict[str, list[dict]] = {}
+    for job in _jobs(records):
+        by_rule.setdefault(job["rule"], []).append(job)
+    if not by_rule:
+        raise DataError("timings: no record says which rule made it; it is made from at least one")
+    cells = []
+    everything = [job for jobs in by_rule.values() for job in jobs]
+    for rule, jobs in [*by_rule.items(), ("all of these", everything)]:
+        seconds = [job["process_seconds"] for job in jobs]
+        values = {
+            "jobs": len(jobs),
+            "total_seconds": sum(seconds),
+            "median_seconds": median(seconds),
+            "longest_seconds": max(seconds),
+            "startup_percent": 100 * sum(job["startup_seconds"] for job in jobs) / sum(seconds),
+            "compilation_percent": 100 * sum(job["compile_seconds"] for job in jobs) / sum(seconds),
+            "peak_memory_gb": max(job["peak_memory_gb"] for job in jobs),
+        }
+        cells += [
+            Cell(model="", sampler="", tuner="", metric=metric, value=value, detail=rule)
+            for metric, value in values.items()
+        ]
+    return lay_out(
+        cells,
+        name="timings",
+        title=TITLES["timings"],
+        caption="The jobs that made the results, by rule. Seconds of wall clock from the start of a job's process "
+        "to the writing of its result: their sum, those of the median job, and those of the longest. Start-up (until "
+        "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the most that one job "
+        "held. Untimed jobs run beside each other where the machine has cores for it, so the run takes less than the "
+        "sum.",
+        rows=("detail",),
+        columns=("metric",),
+        stub={"detail": "Rule"},
+    )
+
+
+def cost(records: Records) -> Table:
+    """Seconds of a step as measured on this machine, beside those of the table that the run went by."""
+    found = need(records, "cost", "cost")
+    tables = {
+        record["model"]: {_shape(row): row["seconds_per_step"] for row in record.get("table") or ()}
+        for record in found
+    }
+    # Details stand in the order in which they come, and models have some in common: sorted before, not by model.
+    rows = [(record["model"], row) for record in found for row in record["rows"]]
+    rows.sort(key=lambda pair: (-pair[1]["batch_size"], pair[1]["n_leapfrog"] or 0))
+    cells, given = [], False
+    for model, row in rows:
+        here, there = row["seconds_per_step"], tables[model].get(_shape(row))
+        given = given or there is not None
+        leapfrogs = "" if row["n_leapfrog"] is None else f", L = {row['n_leapfrog']}"
+        values = {"step_ms": 1e3 * here}
+        if there is not None:
+            values |= {"table_step_ms": 1e3 * there, "step_ratio": here / there}
+        cells += [
+            Cell(
+                model=model,
+                sampler=row["sampler"],
+                tuner="",
+                metric=metric,
+                value=value,
+                detail=f"n = {row['batch_size']:,}{leapfrogs}",
+            )
+            for metric, value in values.items()
+        ]
+    by = (
+        "“Table”: the same in the table that the run was given (calibration.table). The run went by it, so its "
+        "steps do not depend on this machine; a ratio above 1 says that this machine is slower."
+        if given
+        else "The run went by these."
+    )
+    return lay_out(
+        cells,
+        name="cost",
+        title=TITLES["cost"],
+        caption="Milliseconds that one step of a single chain takes, by sampler, batch size n and number L of "
+        "leapfrog steps. “Here”: the median of what this run measured, alone on its machine, without compilation. "
+        f"{by}",
+        rows=("model", "sampler", "detail"),
+        columns=("metric",),
+        stub={"detail": "Step"},
+    )
+
+
+def _shape(row: dict) -> tuple:
+    return row["sampler"], row["batch_size"], row["n_leapfrog"]

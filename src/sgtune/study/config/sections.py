@@ -1,0 +1,228 @@
+"""What the configuration says of each model's study: its tuners, its sections, and what a result depends on.
+
+Imports nothing heavy: the workflow reads it while it is parsed.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sgtune.errors import InputError
+from sgtune.sampling.budget import batch_size_of
+
+__all__ = [
+    "FACTS",
+    "LEAPFROG_SAMPLERS",
+    "METHODS",
+    "SMALLER",
+    "TUNER_SECTIONS",
+    "Facts",
+    "canonical",
+    "fingerprint",
+    "laid_over",
+    "model_settings",
+    "settings_of",
+    "shapes_of",
+    "studied",
+    "tuning_settings",
+    "tuners_of",
+]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What must be known of a model before its data are there.
+
+    Attributes:
+        task: as of `sgtune.model.Model`.
+        n_data: number of training rows, given the model's section of ``data``.
+        dimension: D, given the same; None where only the data tell.
+        out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
+    """
+
+    task: str
+    n_data: Callable[[Mapping], int]
+    dimension: Callable[[Mapping], int | None]
+    out_of_distribution: bool = False
+
+
+def _n_ratings(data: Mapping) -> int:
+    n_ratings = 100_000 if data["simulated"] is None else data["simulated"]
+    return n_ratings - n_ratings // 5
+
+
+def _n_images(data: Mapping) -> int:
+    return 60_000 if data["simulated"] is None else data["simulated"]
+
+
+FACTS = {
+    "logistic": Facts("classification", lambda data: data["n_train"], lambda data: data["dimension"]),
+    "pmf": Facts("regression", _n_ratings, lambda data: 52_580 if data["simulated"] is None else None),
+    "bnn": Facts("classification", _n_images, lambda data: 79_510, out_of_distribution=True),
+}
+
+SMALLER = {"mamba-ksd": "mamba-ksd-smaller", "grid": "grid-smaller"}
+"""Tuners that are run once more, under these names, on the grid ``smaller`` of a model that has one."""
+
+METHODS = {name: tuner for tuner, name in SMALLER.items()}
+"""The tuner of `sgtune.tuning.TUNERS` behind a name that is none of them."""
+
+TUNER_SECTIONS = {
+    "mamba-ksd": "mamba",
+    "mamba-fssd": "mamba",
+    "mamba-ksd-scaled": "mamba",
+    "mamba-ece": "mamba",
+    "mamba-mce": "mamba",
+    "mamba-accuracy": "mamba",
+    "mamba-log-loss": "mamba",
+    "grid": "grid",
+    "grid-ksd": "grid_ksd",
+    "heuristic": "heuristic",
+}
+"""The section of the configuration that holds a tuner's numbers."""
+
+LEAPFROG_SAMPLERS = ("sghmc", "sghmc-cv")
+"""Samplers whose arms have a number of leapfrogs."""
+
+SECTIONS = {
+    "data": ("data",),
+    "ood": ("data", "ood"),
+    "map": ("data", "map"),
+    "reference": ("data", "map", "reference", "seed"),
+    "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
+    "tuning": ("data", "map", "seed", "grids", "calibration"),
+    "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
+    "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep", "calibration"),
+    "estimates": ("data", "map", "seed", "estimates", "calibration"),
+    "widths": ("data", "map", "seed", "reference", "widths"),
+}
+"""Sections that each kind of result depends on."""
+
+
+def model_settings(config: Mapping, model: str) -> dict:
+    """The configuration as it is for ``model``: ``per_model`` laid over the sections, its own data and grid alone.
+
+    ``data`` stays keyed by the model's name; ``grids`` is the model's grid; ``ood`` names its out-of-distribution
+    inputs, None if it has none.
+    """
+    sections = {name: value for name, value in config.items() if name != "per_model"}
+    return {
+        **laid_over(sections, config["per_model"].get(model, {})),
+        "data": {model: config["data"][model]},
+        "ood": config["data"]["ood"] if FACTS[model].out_of_distribution else None,
+        "grids": config["grids"][model],
+    }
+
+
+def laid_over(below: Mapping, above: Mapping) -> dict:
+    """``below`` with the values of ``above``: mappings merge key by key, anything else is replaced."""
+    merged = dict(below)
+    for name, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = laid_over(merged[name], value) if both else value
+    return merged
+
+
+def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None) -> dict:
+    """What results of ``kind`` depend on; Snakemake reruns a job when it changes.
+
+    Args:
+        config: a valid configuration.
+        kind: a key of `SECTIONS`.
+        tuner: which tunes; for the kind ``tuning`` only.
+
+    Returns:
+        The sections by name, as `model_settings` has them; ``grids`` is the one grid that the tuner uses.
+    """
+    settings, sections = model_settings(config, model), SECTIONS[kind]
+    if not settings["reference"]["nuts"]:
+        settings["reference"] = {"nuts": False}
+    grid = dict(settings["grids"])
+    smaller = grid.pop("smaller", None)
+    if tuner in METHODS:
+        grid["log10_step_sizes"] = smaller["log10_step_sizes"]
+    settings["grids"] = grid
+    # How long costs are measured matters to them alone, and whether a table stands in for them to all others.
+    part = "seconds" if kind == "cost" else "table"
+    settings["calibration"] = {part: settings["calibration"][part]}
+    if kind == "cost":
+        # A step costs the same whatever its size, and however many are made.
+        settings["grids"] = {name: values for name, values in grid.items() if name != "log10_step_sizes"}
+        settings["grid"] = {"batch_fraction": settings["grid"]["batch_fraction"]}
+        settings["estimates"] = {
+            name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
+        }
+    if tuner is not None:
+        sections = (*sections, TUNER_SECTIONS[METHODS.get(tuner, tuner)])
+    return {section: settings[section] for section in sorted(set(sections))}
+
+
+def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
+    """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
+    return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
+
+
+def shapes_of(settings: Mapping, n_data: int) -> list[tuple[str, int, int | None]]:
+    """Every (sampler, batch size, leapfrog number) of which a run needs the cost of a step.
+
+    ``settings``: those of the kind ``cost``. SGLD is among the samplers, for the estimates of the discrepancies.
+    """
+    grid, every = settings["grids"], settings["grids"]["n_leapfrogs"]
+    wanted = [(fraction, every) for fraction in grid["batch_fractions"]]
+    wanted += [(settings["grid"]["batch_fraction"], every)]
+    wanted += [(settings["heuristic"]["batch_fraction"], [settings["heuristic"]["n_leapfrog"]])]
+    estimates = settings["estimates"]
+    shapes = [
+        (sampler, batch_size_of(fraction, n_data), n_leapfrog)
+        for sampler in settings["samplers"]
+        for fraction, leapfrogs in wanted
+        for n_leapfrog in (leapfrogs if sampler in LEAPFROG_SAMPLERS else [None])
+    ]
+    shapes += [
+        ("sgld", batch_size_of(fraction, n_data), None)
+        for fraction in (estimates["batch_fraction"], *estimates["batch_fractions"])
+    ]
+    return list(dict.fromkeys(shapes))
+
+
+def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
+    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last."""
+    settings = model_settings(config, model)
+    tuners = list(settings["tuners"])
+    if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
+        tuners += [SMALLER[tuner] for tuner in tuners if tuner in SMALLER]
+    return tuners
+
+
+def studied(config: Mapping) -> list[tuple[str, str, str]]:
+    """All (model, sampler, tuner) of the run, in the order of the report."""
+    return [
+        (model, sampler, tuner)
+        for model in config["models"]
+        for sampler in config["samplers"]
+        for tuner in tuners_of(config, model, sampler)
+    ]
+
+
+def fingerprint(section: object) -> str:
+    """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter.
+
+    Raises:
+        InputError: the section holds what JSON cannot, or a number that is not finite.
+    """
+    try:
+        text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            f"section: {section!r} is not allowed; it must be made of finite JSON values"
+        ) from problem
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): canonical(child) for name, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [canonical(child) for child in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,237 @@
+"""Validation of a run's configuration: one clear line for whatever is wrong, before any work starts."""
+
+import math
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from jsonschema import ValidationError
+
+from sgtune.errors import InputError
+from sgtune.sampling.budget import read_costs
+from sgtune.study.config.messages import dotted, leaves, validation_message
+from sgtune.study.config.sections import FACTS, canonical, model_settings, settings_of, shapes_of
+
+__all__ = [
+    "check_config",
+    "exit_unless_valid",
+    "validate_config",
+]
+
+RESERVED_RUNS = {"published": "results/published/ is the tracked copy of a finished run"}
+
+NEED_CLASSES = ("mamba-ece", "mamba-mce", "mamba-accuracy", "mamba-log-loss")
+"""Tuners that judge by predicted classes."""
+
+
+def exit_unless_valid(config: dict, schema: str | Path) -> None:
+    """`validate_config` for a Snakefile: on bad input, its one line on stderr and exit status 1.
+
+    Snakemake wraps other exceptions in the file, line and traceback of the Snakefile, where nothing is wrong.
+    """
+    try:
+        validate_config(config, schema)
+    except InputError as problem:
+        sys.exit(f"Error in the configuration: {problem}")
+
+
+def validate_config(config: dict, schema: str | Path) -> None:
+    """Check ``config`` against the schema and across keys, in place: missing keys get the schema's defaults.
+
+    Raises:
+        InputError: one line naming the key, its value and what is allowed.
+    """
+    from snakemake.exceptions import WorkflowError
+    from snakemake.utils import validate
+
+    try:
+        # Without defaults first: Snakemake sets them before it looks at the type, and crashes on `mamba: 3`.
+        validate(config, str(schema), set_default=False)
+        validate(config, str(schema))
+    except WorkflowError as failure:
+        if not isinstance(failure.__context__, ValidationError):
+            raise
+        raise InputError(validation_message(failure.__context__)) from None
+    check_config(config)
+    # JSON Schema takes 5000.0 for an integer; `range` does not.
+    config.update(canonical(config))
+
+
+def check_config(config: Mapping) -> None:
+    """What a schema cannot say, because it compares one key with another.
+
+    Args:
+        config: valid under the schema, defaults filled in.
+
+    Raises:
+        InputError: one line naming the key, its value and what is allowed.
+    """
+    for key, value in leaves(config):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{key}: {value!r} is not allowed; it must be a finite number")
+    if config["run"] in RESERVED_RUNS:
+        raise InputError(
+            f"run: {config['run']!r} is not allowed; it must be another name: {RESERVED_RUNS[config['run']]}"
+        )
+
+    mirror = config["data"]["mirror"]
+    if mirror is not None and not Path(mirror).is_dir():
+        raise InputError(
+            f"data.mirror: {mirror!r} is not allowed; it must be null or a folder; "
+            f"{str(Path(mirror).absolute())!r} is none"
+        )
+
+    logistic = config["data"]["logistic"]
+    if not logistic["n_train"] < logistic["n_rows"]:
+        raise InputError(
+            f"data.logistic.n_train: {logistic['n_train']} is not allowed; "
+            f"it must be < data.logistic.n_rows = {logistic['n_rows']}, to leave rows for the test set"
+        )
+
+    for model in config["models"]:
+        check_model(config, model)
+
+
+def check_table(config: Mapping, model: str, key: str) -> None:
+    """A cost table that is named has the cost of every step of ``model`` that the run can make, at its N."""
+    of_costs = settings_of(config, "cost", model)
+    table = model_settings(config, model)["calibration"]["table"]
+    if table is None:
+        return
+    if Path("results", config["run"]).resolve() in Path(table).resolve().parents:
+        raise InputError(
+            f"{key}: {str(table)!r} is not allowed: the run itself writes to "
+            f"results/{config['run']}/; copy the file elsewhere"
+        )
+    of_data = of_costs["data"][model]
+    n_data, dimension = FACTS[model].n_data(of_data), FACTS[model].dimension(of_data)
+    try:
+        costs = read_costs(table, model, n_data, dimension)
+        for shape in shapes_of(of_costs, n_data):
+            costs.lookup(*shape)
+    except InputError as problem:
+        raise InputError(f"{key}: {str(table)!r} is not allowed: {problem}") from None
+
+
+def check_fraction(key: str, fraction: float, n_data: int) -> None:
+    # A batch has floor(fraction * N) rows (preprint Table 4).
+    if fraction * n_data * (1 + 1e-12) < 1:
+        raise InputError(
+            f"{key}: {fraction!r} is not allowed; "
+            f"it must be >= {1 / n_data:g}, one of the {n_data} training rows"
+        )
+
+
+class _Settings:
+    """The settings of one model, and what its keys are called where they stand in the configuration."""
+
+    def __init__(self, config: Mapping, model: str):
+        self.config, self.model = config, model
+        self.sections = model_settings(config, model)
+        self.n_data = FACTS[model].n_data(self.sections["data"][model])
+
+    def __getitem__(self, section: str) -> Mapping:
+        return self.sections[section]
+
+    def key(self, *path: str) -> str:
+        """The name of a key: under ``per_model`` if it is set there."""
+        part = self.config["per_model"].get(self.model, {})
+        for name in path:
+            part = part.get(name, {}) if isinstance(part, Mapping) else {}
+        return dotted(path) if part == {} else dotted(("per_model", self.model, *path))
+
+
+def check_model(config: Mapping, model: str) -> None:
+    """What must hold within the settings of ``model``, wherever they stand: all of `RULES`."""
+    settings = _Settings(config, model)
+    for rule in RULES:
+        rule(settings)
+
+
+def _tuners_can_judge(settings: _Settings) -> None:
+    for i, tuner in enumerate(settings["tuners"]):
+        if tuner in NEED_CLASSES and FACTS[settings.model].task != "classification":
+            raise InputError(
+                f"{settings.key('tuners')}[{i}]: {tuner!r} is not allowed for {settings.model}, which is not a "
+                f"classifier; it must be none of: {', '.join(NEED_CLASSES)}"
+            )
+
+
+def _widths_have_the_exact_draws(settings: _Settings) -> None:
+    widths = settings["widths"]["widths"]
+    if 1 not in widths:
+        raise InputError(
+            f"{settings.key('widths', 'widths')}: {widths!r} is not allowed; it must contain 1, the exact draws"
+        )
+
+
+def _chains_share_the_draws(settings: _Settings) -> None:
+    reference = settings["reference"]
+    if reference["n_draws"] % reference["chains"]:
+        raise InputError(
+            f"{settings.key('reference', 'n_draws')}: {reference['n_draws']} is not allowed; "
+            f"it must be a multiple of {settings.key('reference', 'chains')} = {reference['chains']}"
+        )
+
+
+def _something_judges_the_sweep(settings: _Settings) -> None:
+    if not settings["reference"]["nuts"] and not settings["sweep"]["prediction_draws"]:
+        raise InputError(
+            f"{settings.key('sweep', 'prediction_draws')}: 0 is not allowed for {settings.model}, which has no "
+            "reference; it must be >= 1, or nothing judges the arms"
+        )
+
+
+def _thinning_leaves_a_point(settings: _Settings) -> None:
+    estimates = settings["estimates"]
+    if estimates["thin"] > estimates["max_points"]:
+        raise InputError(
+            f"{settings.key('estimates', 'thin')}: {estimates['thin']} is not allowed; it must be "
+            f"<= {settings.key('estimates', 'max_points')} = {estimates['max_points']}, or no point is left"
+        )
+
+
+def _smaller_grid_has_step_sizes(settings: _Settings) -> None:
+    smaller = settings["grids"].get("smaller", {})
+    if smaller.get("samplers") and "log10_step_sizes" not in smaller:
+        raise InputError(
+            f"grids.{settings.model}.smaller.log10_step_sizes: missing; it must be a list of the step sizes for "
+            f"{', '.join(smaller['samplers'])}"
+        )
+
+
+def _batches_have_rows(settings: _Settings) -> None:
+    for i, fraction in enumerate(settings["grids"]["batch_fractions"]):
+        check_fraction(f"grids.{settings.model}.batch_fractions[{i}]", fraction, settings.n_data)
+    for section in ("grid", "heuristic", "estimates"):
+        key = settings.key(section, "batch_fraction")
+        check_fraction(key, settings[section]["batch_fraction"], settings.n_data)
+    for i, fraction in enumerate(settings["estimates"]["batch_fractions"]):
+        check_fraction(f"{settings.key('estimates', 'batch_fractions')}[{i}]", fraction, settings.n_data)
+
+
+def _cost_table_is_of_this_run(settings: _Settings) -> None:
+    check_table(settings.config, settings.model, settings.key("calibration", "table"))
+
+
+def _curves_ascend(settings: _Settings) -> None:
+    budgets = settings["evaluation"]["curves"]["seconds"]
+    if any(later <= earlier for earlier, later in pairwise(budgets)):
+        raise InputError(
+            f"{settings.key('evaluation', 'curves', 'seconds')}: {budgets!r} is not allowed; it must ascend"
+        )
+
+
+RULES = (
+    _tuners_can_judge,
+    _widths_have_the_exact_draws,
+    _chains_share_the_draws,
+    _something_judges_the_sweep,
+    _thinning_leaves_a_point,
+    _smaller_grid_has_step_sizes,
+    _batches_have_rows,
+    _cost_table_is_of_this_run,
+    _curves_ascend,
+)
+"""What compares one key of a model's settings with another; the first that is broken is reported."""

@@ -1,0 +1,149 @@
+"""Two studies of the discrepancies themselves: how they may be estimated, and what they can see."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.positions import from_matrix, to_matrix
+from sgtune.posterior import density_of, scores
+from sgtune.randomness import named_key
+from sgtune.samplers.gradients import minibatch
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import CostTable
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.stein import DISCREPANCIES
+
+__all__ = ["estimate_discrepancies", "measure_widths", "stochastic_scores"]
+
+
+def stochastic_scores(
+    model: Model, draws: Float[np.ndarray, "n d"], batch_size: int, seed: int = 0
+) -> Float[np.ndarray, "n d"]:
+    """Minibatch estimates of the score at each draw, every one from a fresh minibatch (Gorham et al. 2020)."""
+    key = named_key(seed, "stochastic scores", batch_size)
+    positions = from_matrix(model, np.asarray(draws))
+    return to_matrix(
+        _stochastic_scores(density_of(model), batch_size, minibatch.prepare(model, None), positions, key)
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _stochastic_scores(density, batch_size, constants, positions, key):
+    def one(i_and_position):
+        i, position = i_and_position
+        return minibatch.estimate(density, constants, jax.random.fold_in(key, i), position, batch_size, ())[0]
+
+    n = jax.tree.leaves(positions)[0].shape[0]
+    return jax.lax.map(one, (jnp.arange(n), positions))
+
+
+def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:
+    scales = {"": "identity", "_scaled": laplace_scale(model)}
+    finite = np.isfinite(draws).all() and np.isfinite(gradients).all()
+    return {
+        name + ending: measure(draws, gradients, scale, seed) if finite else np.inf
+        for name, measure in DISCREPANCIES.items()
+        for ending, scale in scales.items()
+    }
+
+
+def estimate_discrepancies(
+    model: Model,
+    *,
+    log10_step_sizes: Sequence[float],
+    batch_sizes: Sequence[int],
+    fixed_batch_size: int,
+    fixed_step_size: float,
+    seconds: float,
+    thin: int,
+    max_points: int,
+    cost: CostTable,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """The four estimates of Figs. 1 and 2: full-batch or stochastic gradients, at all or at thinned points.
+
+    SGLD runs from the MAP for the steps that ``seconds`` buy: over the step sizes with ``fixed_batch_size``, and over
+    the batch sizes with ``fixed_step_size``. A chain of more than ``max_points`` samples is cut down to that many,
+    evenly spaced, before anything is estimated: what "all points" means is said by ``n_points``.
+    """
+    by_step = [Arm(float(10.0**x), fixed_batch_size) for x in log10_step_sizes]
+    by_batch = [[Arm(fixed_step_size, batch_size)] for batch_size in batch_sizes]
+    rows = []
+    for figure, arms in [("step_size", by_step), *(("batch_size", arms) for arms in by_batch)]:
+        batch_size = arms[0].batch_size
+        ensemble = Lockstep(model, "sgld", arms, seed=seed, replicate="estimates")
+        n_steps = max(thin, int(seconds / cost.lookup("sgld", batch_size, None)))
+        draws = ensemble.advance(n_steps, max(1, n_steps // max_points))
+        for place, arm in enumerate(arms):
+            chain = evenly_spaced(draws[:, place], max_points)
+            estimates = {
+                "full-batch": scores(model, chain)
+                if np.isfinite(chain).all()
+                else np.full_like(chain, np.nan),
+                "stochastic": stochastic_scores(model, chain, batch_size, seed),
+            }
+            for kind, gradients in estimates.items():
+                for points, every in (("all", 1), ("thinned", thin)):
+                    used = slice(every - 1, None, every)
+                    rows.append(
+                        {
+                            "figure": figure,
+                            "step_size": arm.step_size,
+                            "batch_size": arm.batch_size,
+                            "gradients": kind,
+                            "points": points,
+                            "n_points": len(chain[used]),
+                            **_all_discrepancies(model, chain[used], gradients[used], seed),
+                        }
+                    )
+            report(
+                f"{figure}: step size {arm.step_size:.3g}, batch size {arm.batch_size}: {len(chain)} points"
+            )
+    return rows
+
+
+def measure_widths(
+    model: Model,
+    reference_draws: Float[np.ndarray, "n d"],
+    *,
+    widths: Sequence[float],
+    points: int,
+    seed: int = 0,
+) -> list[dict]:
+    """Every discrepancy of the reference draws drawn in or out about their mean to ``width`` posterior sds.
+
+    Width 1 is the reference itself; width 0 is a chain that never leaves the MAP. The number of points is the same.
+    """
+    exact = evenly_spaced(np.asarray(reference_draws), points).astype(np.float64)
+    mean = exact.mean(axis=0)
+    mode = to_matrix(jax.tree.map(lambda leaf: leaf[None], map_position(model)))
+    rows = []
+    for width in widths:
+        draws = (
+            (mean + width * (exact - mean)).astype(np.float32)
+            if width > 0
+            else np.repeat(mode, len(exact), 0)
+        )
+        values = _all_discrepancies(model, draws, scores(model, draws), seed)
+        for name, value in values.items():
+            discrepancy, _, scaled = name.partition("_")
+            scale = "laplace" if scaled else "identity"
+            rows.append(
+                {
+                    "width": float(width),
+                    "discrepancy": discrepancy,
+                    "scale": scale,
+                    "value": value,
+                    "n_points": len(draws),
+                }
+            )
+    return rows

@@ -1,0 +1,219 @@
+"""What every script of the workflow does around its one call into the library."""
+
+import logging
+import os
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import sgtune
+from sgtune.errors import DataError, InputError
+from sgtune.files import read_json, write_json
+from sgtune.study.config.sections import fingerprint
+from sgtune.study.provenance import collect
+
+if TYPE_CHECKING:
+    from sgtune.model import Model
+    from sgtune.sampling.budget import CostTable
+
+__all__ = [
+    "Job",
+    "job",
+    "open_log",
+    "prepare_jobs",
+]
+
+WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
+"""The environment variable that names the process of Snakemake."""
+
+OPTIMISATION = "xla_backend_optimization_level"
+
+
+def prepare_jobs() -> None:
+    """What jobs must know of this process: where they find sgtune, and with whom they end.
+
+    An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here.
+    """
+    os.environ[WORKFLOW_PROCESS] = _process(os.getpid()) or ""
+    here = str(Path(sgtune.__file__).parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+
+
+class Job:
+    """One run of one script: its log, its provenance, and the files it reads and writes.
+
+    Attributes:
+        startup: seconds from the start of the process until the model was loaded (0 in jobs without one).
+    """
+
+    def __init__(self, snakemake):
+        self.began = perf_counter()
+        self.run = snakemake.config["run"]
+        self.seed = snakemake.config["seed"]
+        self.rule = snakemake.rule
+        self.settings = getattr(snakemake.params, "settings", None)
+        self.provenance = collect(run=self.run, seed=self.seed)
+        self.startup = 0.0
+
+    def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
+        """The model ``name`` with its data, of which ``data`` is the file that the rules name."""
+        from sgtune.sampling.compilation import watch_compilation
+        from sgtune.study.models import load_model
+
+        watch_compilation()
+        model = load_model(name, Path(data).parent, ood=ood)
+        self.startup = self.seconds_since_start()
+        return model
+
+    def cost_table(self, path: str, model: "Model", measured_with: dict | None = None) -> "CostTable":
+        """The costs of ``model``: of the table that the run was given, or if ``path`` is the result of the rule
+        calibrate_cost, as they were ``measured_with`` these settings."""
+        from sgtune.sampling.budget import CostTable, read_costs
+
+        if measured_with is not None and "models" not in read_json(path):
+            return CostTable.from_rows(self.read(path, measured_with)["rows"])
+        return read_costs(path, model.name, model.n_data, model.dimension)
+
+    def report(self, line: str) -> None:
+        """One line of progress, in the job's log."""
+        logging.getLogger("sgtune").info(line)
+
+    def warn(self, line: str) -> None:
+        """One line that a person should not miss: in the job's log and on the terminal."""
+        logging.getLogger("sgtune").warning("WARNING: %s", line)
+        print(f"Warning in {self.rule}: {line}", file=sys.__stderr__, flush=True)
+
+    def seconds_since_start(self) -> float:
+        """Seconds since this process was started: imports included."""
+        try:
+            with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
+                ticks = int(stat.read().rpartition(")")[2].split()[19])
+                return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            return perf_counter() - self.began
+
+    def read(self, path: str, settings: dict | None = None) -> dict:
+        """A result file, made with ``settings`` (not checked if None).
+
+        Raises:
+            DataError: it was made from another configuration.
+        """
+        record = read_json(path)
+        if settings is not None and record.get("config") != fingerprint(settings):
+            raise DataError(
+                f"{path}: made with another configuration ({record.get('config')}, this run has "
+                f"{fingerprint(settings)}); delete it or rerun its rule with --forcerun"
+            )
+        return record
+
+    def write(self, path: str, record: dict) -> None:
+        """A result file, with the run, the configuration's fingerprint and the provenance."""
+        config = fingerprint(self.settings) if self.settings is not None else None
+        write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
+
+    def sign(self, path: str, model: str) -> None:
+        """Add ``model`` and the provenance to a JSON file that the library has written."""
+        write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
+
+    def account(self) -> dict:
+        """The provenance of what is written now, with the rule, the seconds of the whole process, and those
+        of them that went into start-up (until the model was loaded, or the script began) and compilation."""
+        from sgtune.sampling.compilation import compile_seconds
+
+        now = self.seconds_since_start()
+        return {
+            **self.provenance.finish(),
+            "rule": self.rule,
+            "process_seconds": round(now, 3),
+            "startup_seconds": round(self.startup or now - (perf_counter() - self.began), 3),
+            "compile_seconds": round(compile_seconds(self.began, perf_counter()), 3),
+        }
+
+
+@contextmanager
+def job(snakemake) -> Iterator[Job]:
+    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
+    open_log(snakemake)
+    _end_with_workflow()
+    _compile_quickly()
+    _share_compiled_programs(Path("results", ".cache", "jax"))
+    try:
+        yield Job(snakemake)
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        # The log holds it; so does the terminal, where a person is looking.
+        print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
+        os._exit(1)
+
+
+def _end_with_workflow(every: float = 1.0) -> None:
+    """End this process when Snakemake is gone, even by a SIGKILL, which would leave it at work as an orphan."""
+    workflow = os.environ.get(WORKFLOW_PROCESS)
+    if not workflow or not Path("/proc").is_dir():
+        return
+
+    def watch() -> None:
+        while _process(int(workflow.partition(" ")[0])) == workflow:
+            sleep(every)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _process(pid: int) -> str | None:
+    """A process by its number and its start, for numbers are given again; None if there is none, or only its
+    remains."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state == "Z" else f"{pid} {fields[18]}"
+
+
+def open_log(snakemake) -> None:
+    """Send standard output, standard error and logging to the job's log file, line by line."""
+    if not snakemake.log:
+        return
+    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
+    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    sys.stdout = sys.stderr = log
+    logging.basicConfig(
+        stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+    )
+    logging.getLogger("sgtune").setLevel(logging.INFO)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        features = platform.processor() or platform.machine()
+    return f"{crc32(features.encode()):08x}"
+
+
+def _compile_quickly() -> None:
+    """LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
+    models), for their inner loops are products of matrices, gathers and random bits."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if OPTIMISATION not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --{OPTIMISATION}=1".strip()
+
+
+def _share_compiled_programs(folder: Path) -> None:
+    """JAX's persistent cache: the hundredth job does not compile what the first one did.
+
+    One folder for each kind of processor: on a shared file system another one's programs may not run here.
+    """
+    folder = folder / _processor()
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
+    # Small programs too: a job has dozens, and a twentieth of a second for each.
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

@@ -1,0 +1,77 @@
+"""Bayesian logistic regression (paper Sect. 4.1, App. B.1.1)."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgtune.model import Model, define_model, log_sigmoid
+from sgtune.study.data import logistic as logistic_data
+
+__all__ = ["from_arrays", "load"]
+
+PRIOR_VARIANCE = 10.0
+
+
+def log_prior(position: jax.Array) -> jax.Array:
+    """N(0, 10 I), up to a constant."""
+    return -0.5 / PRIOR_VARIANCE * position @ position
+
+
+def log_likelihood(position: jax.Array, batch: dict) -> jax.Array:
+    """log p(y_i | x_i, position) = log sigmoid(s_i x_i' position) with s_i = 2 y_i - 1: ``(n,)``.
+
+    The rows come as s_i x_i. The product is written position @ X' because XLA's CPU kernels for that order are
+    2 to 4 times as fast when arms run in lockstep.
+    """
+    return log_sigmoid(position @ batch["signed_inputs"].T)
+
+
+def predict(position: jax.Array, inputs: jax.Array) -> jax.Array:
+    """P(y = 1 | x): ``(n,)``."""
+    return jax.nn.sigmoid(position @ inputs.T)
+
+
+def from_arrays(
+    inputs,
+    targets,
+    *,
+    test_data=None,
+    data_dir=None,
+    shuffle_seed: int | None = 0,
+    checksum: str | None = None,
+) -> Model:
+    """Logistic regression on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1."""
+    # NumPy's arithmetic: JAX would compile a program for each operation.
+    inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(targets, np.float32) - 1
+    dimension = inputs.shape[1]
+    return define_model(
+        "logistic",
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data={"signed_inputs": inputs * signs[:, None]},
+        init=lambda key: jnp.sqrt(PRIOR_VARIANCE) * jax.random.normal(key, (dimension,)),
+        predict=predict,
+        test_data=test_data,
+        data_dir=data_dir,
+        shuffle_seed=shuffle_seed,
+        checksum=checksum,
+    )
+
+
+def load(data_dir: str | Path) -> Model:
+    """The paper's simulated data set from ``data_dir/logistic``; test rows stay on the disk until they are used.
+
+    Raises:
+        DataError: a file is missing, truncated, or of another dtype or shape.
+    """
+    arrays = logistic_data.load(data_dir)
+    return from_arrays(
+        arrays["train_inputs"],
+        arrays["train_targets"],
+        test_data={"inputs": arrays["test_inputs"], "targets": arrays["test_targets"]},
+        data_dir=data_dir,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
+    )

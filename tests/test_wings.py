@@ -1,0 +1,78 @@
+"""The floors of the house: the library knows nothing of the study, and no module stands on one above it."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src/sgtune"
+# Named where it is first asked for, so that the library's face has it without importing the study.
+LAZY = {"sgtune": {"sgtune.study.models"}}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(("sgtune", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports_of(module: str, *, at_once: bool = False) -> set[str]:
+    """The modules of the package that ``module`` imports anywhere; ``at_once``: when it is imported itself."""
+    tree = ast.parse(MODULES[module].read_text())
+    if at_once:
+        is_late = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        nodes, found = [tree], []
+        while nodes:
+            node = nodes.pop()
+            is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            if not isinstance(node, is_late) and not is_typing:
+                found.append(node)
+                nodes += ast.iter_child_nodes(node)
+    else:
+        found = list(ast.walk(tree))
+    names = set()
+    for node in found:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: a relative import"
+            names |= {
+                full if (full := f"{node.module}.{alias.name}") in MODULES else node.module
+                for alias in node.names
+            }
+    return {name for name in names if name in MODULES} - {module}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("sgtune.study")])
+def test_the_library_does_not_import_the_study(module):
+    assert not {name for name in imports_of(module) if name.startswith("sgtune.study")}
+
+
+def test_the_librarys_face_names_of_the_study_only_the_papers_models():
+    import sgtune
+
+    homes = {home for home in sgtune._HOME.values() if home.startswith("sgtune.study")}
+    assert homes == LAZY["sgtune"]
+
+
+def test_no_module_stands_on_one_that_stands_on_it():
+    graph = {module: imports_of(module, at_once=True) for module in MODULES}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+    assert set(order) == set(MODULES)
+
+
+FLOORS = ("stein", "metrics", "samplers", "mode", "sampling", "tuning", "study")
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_floor_imports_only_floors_below_it(package):
+    below = FLOORS[: FLOORS.index(package) + 1]
+    for module in MODULES:
+        if module.split(".")[1:2] == [package]:
+            used = {name.split(".")[1] for name in imports_of(module) if name.count(".")} & set(FLOORS)
+            assert used <= set(below), module
