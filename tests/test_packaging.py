@@ -16,10 +16,13 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [
-    Requirement(line) for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+    Requirement(line)
+    for line in PROJECT["dependencies"] + EXTRAS["study"] + EXTRAS["test"]
+    if not line.startswith("sgtune")
 ]
-MAIN_JOB = "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/snakemake --cores all"
+MAIN_JOB = "python3 -m venv .venv && .venv/bin/pip install -e '.[study]' && .venv/bin/snakemake --cores all"
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"
 
 

@@ -53,6 +53,7 @@ def test_the_library_does_not_import_the_study(module):
 def test_the_librarys_face_names_of_the_study_only_the_papers_models():
     import sgtune
 
+    assert sgtune.__all__ == list(sgtune._HOME)
     homes = {home for home in sgtune._HOME.values() if home.startswith("sgtune.study")}
     assert homes == LAZY["sgtune"]
 

@@ -6,7 +6,17 @@ result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(s
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sgtune import metrics, stein
+    from sgtune.errors import InputError
+    from sgtune.model import Model, define_model
+    from sgtune.sampling.arm import Arm
+    from sgtune.sampling.budget import Budget, CostTable
+    from sgtune.sampling.chain import Chain, sample
+    from sgtune.study.models import load_model
+    from sgtune.tuning import TuningResult, calibrate_cost, tune
 
 __version__ = "0.1.0"
 
@@ -28,7 +38,22 @@ _HOME = {
     "tune": "sgtune.tuning",
 }
 
-__all__ = [*_HOME]
+__all__ = [
+    "Arm",
+    "Budget",
+    "Chain",
+    "CostTable",
+    "InputError",
+    "Model",
+    "TuningResult",
+    "calibrate_cost",
+    "define_model",
+    "load_model",
+    "metrics",
+    "sample",
+    "stein",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:
