@@ -29,22 +29,23 @@ from artifact_records import (
 )
 
 from sgtune.errors import DataError, InputError
+from sgtune.study import catalogue
 from sgtune.study.artifacts import (
     FIGURES,
-    FORMS,
-    MODEL_OF,
-    REQUIRES,
     TABLES,
+    caption_of,
     category_of,
+    form_of,
     labels_of,
     make_table,
     requested,
 )
 from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_best
 from sgtune.study.artifacts.records import KINDS, load_records, provenances
-from sgtune.study.artifacts.studies import TITLES
 from sgtune.study.artifacts.writers import to_html, to_markdown
 from sgtune.study.provenance import collect, summarise
+
+ENTRIES = catalogue.TABLES | catalogue.FIGURES
 
 
 @pytest.fixture(scope="module")
@@ -128,19 +129,19 @@ def test_csv_markdown_and_html_print_the_same(made, name):
     assert [(cell.strip("*"), cell.startswith("**")) for cell in printed] == tidy
 
 
-@pytest.mark.parametrize("name", REQUIRES)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_an_artifact_without_its_records_says_which_are_missing(name):
     maker, full = (TABLES | FIGURES)[name], make_records(1)
     if name == "timings":  # of whatever the run has: one without a reference has no widths
         with pytest.raises(DataError, match="timings: no record says which rule made it"):
             maker({kind: [] for kind in full})
         return
-    for kind in REQUIRES[name]:
+    for kind in ENTRIES[name].kinds:
         with pytest.raises(DataError, match=f"{name}: no {kind} records; it is made from at least one"):
             maker(full | {kind: []})
-    if MODEL_OF[name]:
-        others = make_records(1, tuple(set(MODELS) - {MODEL_OF[name]}))
-        with pytest.raises(DataError, match=f"{name}: no {REQUIRES[name][0]} records"):
+    if ENTRIES[name].model:
+        others = make_records(1, tuple(set(MODELS) - {ENTRIES[name].model}))
+        with pytest.raises(DataError, match=f"{name}: no {ENTRIES[name].kinds[0]} records"):
             maker(others)
 
 
@@ -246,15 +247,17 @@ def test_html_and_markdown_escape_what_they_print():
 
 
 def test_registries_agree():
-    assert REQUIRES.keys() == TABLES.keys() | FIGURES.keys()
-    assert {name for name, form in FORMS.items() if form == "figure"} == FIGURES.keys()
-    assert set(FORMS.values()) == {"table", "figure"}
-    assert {kind for kinds in REQUIRES.values() for kind in kinds} <= set(KINDS)
-    assert set(MODEL_OF.values()) == {*MODELS, None}
+    assert ENTRIES.keys() == TABLES.keys() | FIGURES.keys()
+    assert {name for name in ENTRIES if form_of(name) == "figure"} == FIGURES.keys()
+    assert {kind for entry in ENTRIES.values() for kind in entry.kinds} <= set(KINDS)
+    assert {entry.model for entry in ENTRIES.values()} == {*MODELS, None}
+    for entry in catalogue.MODELS.values():
+        of_study = {entry.study.short[0], entry.study.long[0], entry.study.choices, *entry.study.curves}
+        assert of_study <= ENTRIES.keys()
 
 
 def test_a_run_of_everything_requests_everything():
-    assert set(requested(studied(), MODELS)) == set(REQUIRES)
+    assert set(requested(studied(), MODELS)) == set(ENTRIES)
 
 
 OF_ALL = {
@@ -300,21 +303,22 @@ def test_reports_list_artifacts_under_their_model():
 
 
 def test_every_artifact_has_a_title_of_its_own_which_the_report_shows():
-    assert TITLES.keys() == TABLES.keys() | FIGURES.keys()
-    assert len(set(TITLES.values())) == len(TITLES)
-    for name, title in TITLES.items():
-        assert labels_of(SimpleNamespace(**{FORMS[name]: name})) == {"artifact": title}
+    assert len({entry.title for entry in ENTRIES.values()}) == len(ENTRIES)
+    for name, entry in ENTRIES.items():
+        assert labels_of(SimpleNamespace(**{form_of(name): name})) == {"artifact": entry.title}
     records = make_records(1)
     assert {name: maker(records).title for name, maker in TABLES.items()} == {
-        name: TITLES[name] for name in TABLES
+        name: ENTRIES[name].title for name in TABLES
     }
 
 
-@pytest.mark.parametrize(("wildcard", "names"), [("table", TABLES), ("figure", FIGURES)])
-def test_every_artifact_has_a_caption_of_its_own(wildcard, names):
-    template = jinja2.Template((WORKFLOW / "report" / f"{wildcard}.rst").read_text())
-    captions = [template.render(snakemake={"wildcards": {wildcard: name}}).strip() for name in names]
-    assert len(set(captions)) == len(names)
+def test_every_artifact_has_a_caption_of_its_own():
+    template = jinja2.Template((WORKFLOW / "report" / "artifact.rst").read_text())
+    captions = []
+    for name in ENTRIES:
+        caption = caption_of(SimpleNamespace(**{form_of(name): name}))
+        captions.append(template.render(snakemake={"params": {"caption": caption}}).strip())
+    assert len(set(captions)) == len(ENTRIES)
     assert all(len(caption) > 80 for caption in captions)
 
 
@@ -329,7 +333,7 @@ def test_bad_input_is_named(tmp_path):
 
 def test_the_workflow_reads_requires_without_the_heavy_imports():
     code = (
-        "import sys, sgtune.study.artifacts as a; a.REQUIRES; print({'jax', 'matplotlib'} & set(sys.modules))"
+        "import sys, sgtune.study.artifacts as a; a.artifact; print({'jax', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

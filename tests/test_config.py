@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from sgtune.errors import InputError
 from sgtune.mode.find import find_map
-from sgtune.samplers import sampler_names
+from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.sampling.budget import batch_size_of
+from sgtune.study import catalogue
+from sgtune.study.catalogue import method_of
 from sgtune.study.config.describe import describe_keys, resolved
-from sgtune.study.config.sections import SMALLER, TUNER_SECTIONS, model_settings
+from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import check_config, validate_config
 from sgtune.tuning import TUNERS, Settings
 
@@ -206,8 +208,15 @@ def test_schema_documents_every_key(path, entry, required):
 def test_names_are_those_of_the_library():
     properties = SCHEMA["properties"]
     assert set(properties["samplers"]["items"]["enum"]) <= set(sampler_names())
-    assert set(properties["tuners"]["items"]["enum"]) == set(TUNERS) == set(TUNER_SECTIONS)
-    assert set(SMALLER) <= set(TUNERS)
+    assert set(properties["tuners"]["items"]["enum"]) == set(TUNERS)
+    own = {name for name, entry in catalogue.TUNERS.items() if entry.method is None}
+    assert own == set(TUNERS)
+    assert {method_of(name) for name in catalogue.TUNERS} == set(TUNERS)
+    for section in {entry.section for entry in catalogue.TUNERS.values()}:
+        assert section in properties
+    samplers = {name: resolve_sampler(name)[0].has_leapfrog for name in catalogue.SAMPLERS}
+    assert {name: entry.has_leapfrog for name, entry in catalogue.SAMPLERS.items()} == samplers
+    assert properties["samplers"]["items"]["enum"] == list(catalogue.SAMPLERS)
 
 
 def test_defaults_are_those_of_the_library():

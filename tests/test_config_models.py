@@ -7,11 +7,12 @@ import yaml
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config, valid
 
 from sgtune.errors import InputError
+from sgtune.study import catalogue
 from sgtune.study.config.describe import describe_keys, resolved
-from sgtune.study.config.sections import FACTS, model_settings
-from sgtune.study.config.validate import NEED_CLASSES, validate_config
+from sgtune.study.config.sections import model_settings
+from sgtune.study.config.validate import validate_config
 from sgtune.study.data import mnist, movielens
-from sgtune.study.models import MODELS, bnn, pmf
+from sgtune.study.models import bnn, pmf
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {
@@ -96,7 +97,7 @@ def test_defaults_of_a_section_do_not_become_a_models_own():
     assert own["bnn"]["evaluation"]["curves"].keys() == {"seconds", "ksd_points", "prediction_draws"}
 
 
-@pytest.mark.parametrize("model", FACTS)
+@pytest.mark.parametrize("model", catalogue.MODELS)
 def test_a_key_given_for_one_model_brings_no_other_along(model):
     changes = {f"per_model__{model}__evaluation__curves__replicates": 7, f"per_model__{model}__widths": {}}
     before, own = valid()["per_model"].get(model, {}), valid(**changes)["per_model"][model]
@@ -120,7 +121,7 @@ def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
             return {name: without_defaults(value) for name, value in entry.items() if name not in documented}
         return entry
 
-    for model in FACTS:
+    for model in catalogue.MODELS:
         own = schema["per_model"]["properties"][model]["properties"]
         for name in sections:
             assert without_defaults(own[name]) == without_defaults(schema[name])
@@ -130,7 +131,7 @@ def test_values_of_a_model_win_over_the_section_and_leave_its_other_keys():
     config = valid(mamba__seconds=3, mamba__thin=7, per_model__logistic__mamba__seconds=5)
     assert model_settings(config, "logistic")["mamba"]["seconds"] == 5
     assert model_settings(config, "pmf")["mamba"]["seconds"] == 10
-    assert {model_settings(config, model)["mamba"]["thin"] for model in FACTS} == {7}
+    assert {model_settings(config, model)["mamba"]["thin"] for model in catalogue.MODELS} == {7}
     config = valid(per_model__pmf__evaluation__curves__seconds=[1])
     assert model_settings(config, "pmf")["evaluation"]["curves"]["seconds"] == [1]
 
@@ -200,22 +201,22 @@ def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
 
 def test_metrics_of_classes_are_for_classifiers():
     needs = {name for name, tuner in TUNERS.items() if tuner.tasks == ("classification",)}
-    assert needs == set(NEED_CLASSES)
+    assert needs == {name for name, entry in catalogue.TUNERS.items() if entry.needs_classes}
     assert "mamba-ece" in model_settings(valid(per_model__bnn__tuners=["mamba-ece"]), "bnn")["tuners"]
 
 
 def test_facts_are_those_of_the_models(tmp_path):
     """Tasks and numbers of training rows that the configuration is checked against."""
-    assert set(FACTS) == set(MODELS) == set(SCHEMA["properties"]["models"]["items"]["enum"])
+    assert set(catalogue.MODELS) == set(SCHEMA["properties"]["models"]["items"]["enum"])
     train, test = movielens.split_u1(movielens.simulate(403))
     ratings = pmf.from_arrays(train, test, n_users=36, n_items=48)
     arrays = mnist.simulate(52)
     images = bnn.from_arrays(arrays["train_images"], arrays["train_labels"])
     for model, simulated in ((ratings, 403), (images, 52)):
-        assert FACTS[model.name].task == model.task
-        assert FACTS[model.name].n_data({"simulated": simulated}) == model.n_data
-    assert FACTS["pmf"].n_data({"simulated": None}) == 80_000
-    assert FACTS["bnn"].n_data({"simulated": None}) == 60_000
+        assert catalogue.MODELS[model.name].task == model.task
+        assert catalogue.MODELS[model.name].n_data({"simulated": simulated}) == model.n_data
+    assert catalogue.MODELS["pmf"].n_data({"simulated": None}) == 80_000
+    assert catalogue.MODELS["bnn"].n_data({"simulated": None}) == 60_000
 
 
 def test_tables_of_keys_show_a_models_defaults_once():

@@ -6,8 +6,8 @@ import pytest
 from config_files import valid
 
 from sgtune.errors import InputError
+from sgtune.study import catalogue
 from sgtune.study.config.sections import (
-    FACTS,
     SECTIONS,
     fingerprint,
     settings_of,
@@ -47,9 +47,9 @@ def test_fingerprint_sees_values_and_not_their_order():
 ALL = {kind for kind, _ in RESULTS}
 
 
-@pytest.mark.parametrize("model", FACTS)
+@pytest.mark.parametrize("model", catalogue.MODELS)
 def test_what_concerns_other_models_reruns_nothing(model):
-    for other in set(FACTS) - {model}:
+    for other in set(catalogue.MODELS) - {model}:
         changes = {
             f"grids__{other}__log10_step_sizes": [-3],
             f"per_model__{other}__mamba__seconds": 2,
@@ -96,7 +96,7 @@ def test_a_tuners_settings_are_its_own():
 def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):
     assert reruns("bnn", data__mirror=str(tmp_path)) == set()
     assert reruns("bnn", data__ood="notmnist") == {"ood", "evaluation"}
-    for model in set(FACTS) - {"bnn"}:
+    for model in set(catalogue.MODELS) - {"bnn"}:
         assert reruns(model, data__ood="notmnist") == set()
 
 

@@ -6,9 +6,11 @@ import pytest
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
 
 from sgtune.errors import DataError
-from sgtune.samplers import resolve_sampler, sampler_names
+from sgtune.samplers import sampler_names
 from sgtune.sampling.budget import CostTable, read_costs
-from sgtune.study.config.sections import FACTS, LEAPFROG_SAMPLERS, METHODS, settings_of, shapes_of, tuners_of
+from sgtune.study import catalogue
+from sgtune.study.catalogue import method_of
+from sgtune.study.config.sections import settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.per_sampler import tuning_arguments
 from sgtune.tuning import TUNERS, make_arms
@@ -76,11 +78,11 @@ def test_the_samplers_with_leapfrogs_are_those_of_the_registry():
     """Of the samplers that a configuration may name."""
     allowed = SCHEMA["properties"]["samplers"]["items"]["enum"]
     assert set(allowed) <= set(sampler_names())
-    assert list(LEAPFROG_SAMPLERS) == [name for name in allowed if resolve_sampler(name)[0].has_leapfrog]
+    assert list(catalogue.SAMPLERS) == list(allowed)
 
 
 @pytest.mark.parametrize("run", ["quick", "medium", "paper"])
-@pytest.mark.parametrize("model", FACTS)
+@pytest.mark.parametrize("model", catalogue.MODELS)
 def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     """Those of every tuner, of the sweep and of the estimates: all of them, and no other."""
     config = raw_config(run)
@@ -88,12 +90,12 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     if model not in config["models"]:
         pytest.skip(f"the run {run} has no {model}")
     cost = settings_of(config, "cost", model)
-    n_data = FACTS[model].n_data(cost["data"][model])
+    n_data = catalogue.MODELS[model].n_data(cost["data"][model])
     used = set()
     for sampler in config["samplers"]:
         for tuner in tuners_of(config, model, sampler):
             arguments = tuning_arguments(settings_of(config, "tuning", model, tuner), tuner)
-            method = TUNERS[METHODS.get(tuner, tuner)]
+            method = TUNERS[method_of(tuner)]
             used |= {(sampler, *arm[1:]) for arm in method.arms(n_data, sampler, arguments["settings"])}
         sweep = settings_of(config, "sweep", model)["grids"]
         used |= {(sampler, *arm[1:]) for arm in make_arms(n_data, sampler, **sweep)}
@@ -105,12 +107,12 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     assert set(shapes) == used
 
 
-@pytest.mark.parametrize("model", FACTS)
+@pytest.mark.parametrize("model", catalogue.MODELS)
 def test_the_table_of_the_quick_run_has_its_costs(model):
     config = raw_config("quick")
     validate_config(config, SCHEMA_PATH)
     cost = settings_of(config, "cost", model)
-    n_data = FACTS[model].n_data(cost["data"][model])
+    n_data = catalogue.MODELS[model].n_data(cost["data"][model])
     table = read_costs(ROOT / config["calibration"]["table"], model, n_data)
     for shape in shapes_of(cost, n_data):
         assert 1e-6 < table.lookup(*shape) < 10

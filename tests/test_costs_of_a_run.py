@@ -11,7 +11,8 @@ from config_files import raw_config
 from snakemake.utils import update_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study.config.sections import FACTS, settings_of, shapes_of
+from sgtune.study import catalogue
+from sgtune.study.config.sections import settings_of, shapes_of
 from sgtune.study.data import movielens
 
 STUDY = {
@@ -33,7 +34,7 @@ def finished(request, tmp_path_factory) -> tuple[float, Path, str]:
     config = raw_config("tiny")
     study = {**STUDY, "run": "costs", "calibration": {"table": str(folder / "costs.json")}}
     update_config(config, study)
-    n_data = FACTS["pmf"].n_data(config["data"]["pmf"])
+    n_data = catalogue.MODELS["pmf"].n_data(config["data"]["pmf"])
     rows = [
         {
             "sampler": sampler,

@@ -9,7 +9,8 @@ from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable, read_costs
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.config.sections import FACTS, settings_of, tuners_of
+from sgtune.study import catalogue
+from sgtune.study.config.sections import settings_of, tuners_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.per_sampler import tuning_arguments
 from sgtune.tuning import TUNERS, race
@@ -57,7 +58,7 @@ def races(config):
     gives it, run."""
     made = {}
     for name in config["models"]:
-        n_data = FACTS[name].n_data(config["data"][name])
+        n_data = catalogue.MODELS[name].n_data(config["data"][name])
         table = read_costs(ROOT / config["calibration"]["table"], name, n_data)
         for sampler in config["samplers"]:
             for tuner in tuners_of(config, name, sampler):

@@ -95,7 +95,7 @@ def test_padding_does_not_change_what_adam_climbs(n, dimension, seed):
     size=st.sampled_from([0.0, 1.0, 1e6]),
 )
 def test_fssd_of_any_finite_draws_is_finite_and_never_negative(n, dimension, seed, spread, size):
-    value = fssd(*some_draws(seed, n, dimension, offset=1.0, spread=spread, size=size), seed, n_steps=2)
+    value = fssd(*some_draws(seed, n, dimension, offset=1.0, spread=spread, size=size), seed=seed, n_steps=2)
     assert 0 <= value < np.inf
 
 
@@ -145,8 +145,8 @@ def test_adam_raises_the_fssd_of_the_draws_it_sees(sd):
 
 def test_fssd_is_the_same_bit_for_bit_and_depends_on_its_seed():
     draws = some_draws(11, 50, 4)
-    first = [fssd(*draws, seed, n_steps=2) for seed in range(4)]
-    assert [fssd(*draws, seed, n_steps=2) for seed in reversed(range(4))] == first[::-1]
+    first = [fssd(*draws, seed=seed, n_steps=2) for seed in range(4)]
+    assert [fssd(*draws, seed=seed, n_steps=2) for seed in reversed(range(4))] == first[::-1]
     assert len(set(first)) == 4
 
 

@@ -19,7 +19,7 @@ from artifact_records import (
 )
 
 from sgtune.errors import DataError
-from sgtune.study.artifacts import MODEL_OF, TABLES
+from sgtune.study.artifacts import TABLES, artifact
 from sgtune.study.artifacts.records import load_records
 from sgtune.study.artifacts.regret import regret_cells
 from sgtune.study.artifacts.tables import SOURCES
@@ -83,8 +83,8 @@ def test_long_tables_have_their_metrics_in_order(made, name, metrics):
     folder, paths = made
     table = pd.read_csv(folder / f"{name}.csv")
     assert list(dict.fromkeys(table["metric"])) == metrics
-    assert set(table["model"]) == {MODEL_OF[name]}
-    record = record_of(load_records(paths), MODEL_OF[name], "sgld", "mamba-ksd")
+    assert set(table["model"]) == {artifact(name).model}
+    record = record_of(load_records(paths), artifact(name).model, "sgld", "mamba-ksd")
     values = table.set_index(["sampler", "tuner", "metric"])["value"]
     for metric in metrics:
         key, factor = SOURCES[metric]

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
+from zipfile import BadZipFile
 
 import numpy as np
 
 from sgtune.errors import DataError
 
-__all__ = ["atomic_write", "file_sha256", "read_json", "write_json"]
+__all__ = ["atomic_write", "file_sha256", "read_json", "read_npz", "write_json"]
 
 
 @contextmanager
@@ -79,3 +80,16 @@ def file_sha256(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: the file cannot be read ({error.strerror})") from None
+
+
+def read_npz(path: str | Path) -> dict[str, np.ndarray]:
+    """All arrays of an .npz file, in memory; nothing in it is unpickled.
+
+    Raises:
+        DataError: the file is missing, cut short, damaged, or holds objects.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise DataError(f"{path}: not a readable .npz file ({' '.join(str(error).split())})") from None

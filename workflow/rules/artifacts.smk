@@ -1,6 +1,6 @@
 """Tables and figures: what a person sees."""
 
-from sgtune.study.artifacts import FORMS, category_of, labels_of, requested
+from sgtune.study.artifacts import caption_of, category_of, form_of, labels_of, requested
 
 PATTERNS = {
     "cost": rules.calibrate_cost.output.cost,
@@ -33,13 +33,13 @@ RESULTS["reference"] = {
 }
 RESULTS["data"] = {
     model: [f"{RUN}/data/{model}.json"]
-    + ([f"{RUN}/data/{model}.ood.json"] if FACTS[model].out_of_distribution else [])
+    + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
     for model in MODELS
 }
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
 ARTIFACTS = [
-    f"{RUN}/tables/{name}.html" if FORMS[name] == "table" else f"{RUN}/figures/{name}.svg"
+    f"{RUN}/tables/{name}.html" if form_of(name) == "table" else f"{RUN}/figures/{name}.svg"
     for name in requested(STUDIED, [model for model in MODELS if has_reference(model)])
 ]
 
@@ -53,12 +53,14 @@ rule make_table:
         md=f"{RUN}/tables/{{table}}.md",
         html=report(
             f"{RUN}/tables/{{table}}.html",
-            caption="../report/table.rst",
+            caption="../report/artifact.rst",
             category=category_of,
             subcategory="Tables",
             labels=labels_of,
         ),
         facts=f"{RUN}/tables/{{table}}.json",
+    params:
+        caption=caption_of,
     log:
         f"{LOGS}/make_table/{{table}}.log",
     conda:
@@ -76,12 +78,14 @@ rule make_figure:
     output:
         svg=report(
             f"{RUN}/figures/{{figure}}.svg",
-            caption="../report/figure.rst",
+            caption="../report/artifact.rst",
             category=category_of,
             subcategory="Figures",
             labels=labels_of,
         ),
         pdf=f"{RUN}/figures/{{figure}}.pdf",
+    params:
+        caption=caption_of,
     log:
         f"{LOGS}/make_figure/{{figure}}.log",
     conda:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from sgtune.study.artifacts import MODEL_OF, REQUIRES
+from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
-from sgtune.study.config.sections import FACTS, model_settings, settings_of, studied, tuning_settings
+from sgtune.study.catalogue import MODELS as ENTRIES
+from sgtune.study.config.sections import model_settings, settings_of, studied, tuning_settings
 from sgtune.study.job import prepare_jobs
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
@@ -90,7 +91,7 @@ def reference_of(wildcards):
 
 def ood_of(wildcards):
     """The out-of-distribution inputs, for models that have such inputs."""
-    return [f"{RUN}/data/{wildcards.model}.ood.json"] if FACTS[wildcards.model].out_of_distribution else []
+    return [f"{RUN}/data/{wildcards.model}.ood.json"] if ENTRIES[wildcards.model].out_of_distribution else []
 
 
 def chains_of(wildcards):
@@ -101,12 +102,12 @@ def chains_of(wildcards):
 
 def sources_of(wildcards):
     """The result files that a table or figure is made from (`RESULTS` of artifacts.smk)."""
-    artifact = getattr(wildcards, "table", None) or wildcards.figure
-    models = [MODEL_OF[artifact], ""] if MODEL_OF[artifact] else [*MODELS, ""]
-    return [path for kind in REQUIRES[artifact] for model in models for path in RESULTS[kind].get(model, [])]
+    entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
+    models = [entry.model, ""] if entry.model else [*MODELS, ""]
+    return [path for kind in entry.kinds for model in models for path in RESULTS[kind].get(model, [])]
 
 
 def study_of(model):
     """The results of `model`, and the tables and figures of it alone."""
     results = [path for of_models in RESULTS.values() for path in of_models.get(model, [])]
-    return results + [path for path in ARTIFACTS if MODEL_OF[Path(path).stem] == model]
+    return results + [path for path in ARTIFACTS if artifact(Path(path).stem).model == model]

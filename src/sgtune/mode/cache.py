@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from sgtune.files import atomic_write
+from sgtune.errors import DataError
+from sgtune.files import atomic_write, read_npz
 from sgtune.model import Model
 
 __all__ = ["keep", "read_kept"]
@@ -32,9 +32,8 @@ def read_kept(model: Model, kind: str) -> dict[str, np.ndarray] | None:
     if path is None or not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, BadZipFile):
+        arrays = read_npz(path)
+    except DataError:
         logger.warning("%s: not readable, made anew", path)
         return None
     if str(arrays.pop("checksum", "")) != model.checksum:

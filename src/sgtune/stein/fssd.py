@@ -25,8 +25,10 @@ NUDGE = 1e-4
 def fssd(
     positions: PyTree,
     scores: PyTree,
-    seed: int = 0,
     scale: Scale = "identity",
+    seed: int = 0,
+    *,
+    n_draws: int | None = None,
     n_locations: int = 10,
     n_steps: int = 50,
 ) -> float:
@@ -46,8 +48,9 @@ def fssd(
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
         scores: gradients of the log posterior at the positions, of the same structure and shapes.
-        seed: of the locations; the key is fresh in every call, so that calls do not depend on their order.
         scale: as in `sgtune.stein.ksd`.
+        seed: of the locations; the key is fresh in every call, so that calls do not depend on their order.
+        n_draws: not used: the FSSD is that of the draws given, however many they stand for (`sgtune.stein.ksd`).
         n_locations: J, the number of locations.
         n_steps: Adam's steps; 0 leaves the locations as drawn.
 

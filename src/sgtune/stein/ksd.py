@@ -15,6 +15,7 @@ def ksd(
     positions: PyTree,
     scores: PyTree,
     scale: Scale = "identity",
+    seed: int = 0,
     *,
     n_draws: int | None = None,
     block: tuple[int, int] = (1024, 2048),
@@ -45,6 +46,7 @@ def ksd(
         scores: gradients of the log posterior at the positions, of the same structure and shapes.
         scale: ``"identity"`` is the paper's KSD, with a kernel of width 1 in the model's own coordinates; or
             a (D,) array of posterior sds, or a (D, D) factor of the covariance: see `sgtune.stein.rescale`.
+        seed: not used: the KSD draws nothing (`sgtune.stein.fssd` does).
         n_draws: at least n; None for n.
         block: rows and columns of a tile; they change memory and time, not the value.
 

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.config.sections import METHODS, TUNER_SECTIONS, fingerprint
+from sgtune.study.catalogue import TUNERS, method_of
+from sgtune.study.config.sections import fingerprint
 from sgtune.study.evaluation import EvaluationSettings, evaluate_replicate, in_short
 from sgtune.study.parts import Parts, code_digest
 from sgtune.tuning import AllDivergedError, Settings, tune
@@ -20,12 +21,11 @@ __all__ = ["evaluate_tuned", "evaluation_settings", "tune_sampler", "tuning_argu
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     """``tuner``, ``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections
     (`settings_of`)."""
-    method = METHODS.get(tuner, tuner)
-    own = dict(settings[TUNER_SECTIONS[method]])
+    own = dict(settings[TUNERS[tuner].section])
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
     grid = {name: tuple(values) for name, values in settings["grids"].items()}
-    return {"tuner": method, "budget": budget, "settings": Settings(**grid, **own)}
+    return {"tuner": method_of(tuner), "budget": budget, "settings": Settings(**grid, **own)}
 
 
 def tune_sampler(

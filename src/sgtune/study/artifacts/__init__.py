@@ -1,31 +1,26 @@
 """Tables and figures of a run, from its result files.
 
-`REQUIRES` says which kinds of files an artifact is made from, `MODEL_OF` of which model (None: of all),
-`FORMS` whether it is a table or a figure; `requested` says which artifacts a run has, `category_of` where a
-report puts them, and `labels_of` what it calls them. They import nothing heavy: the workflow reads them to
-decide its targets and inputs. `TABLES` and `FIGURES` map a name to its maker, ``maker(records) -> Table`` or
-``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is the dict of
-`records.load_records`, kind -> list of records.
+What there is stands in `sgtune.study.catalogue`; `artifact` is the entry of one, `requested` says which a run has,
+`category_of` where a report puts them, `labels_of` and `caption_of` what it calls them and says of them. They import
+nothing heavy: the workflow reads them to decide its targets and inputs. `TABLES` and `FIGURES` map a name to its maker,
+``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is
+the dict of `records.load_records`, kind -> list of records.
 """
 
-from sgtune.study.artifacts.studies import ARTIFACTS, category_of, labels_of, requested
+from sgtune.study.artifacts.studies import artifact, caption_of, category_of, form_of, labels_of, requested
 
 __all__ = [
     "FIGURES",
-    "FORMS",
-    "MODEL_OF",
-    "REQUIRES",
     "TABLES",
+    "artifact",
+    "caption_of",
     "category_of",
+    "form_of",
     "labels_of",
     "make_figure",
     "make_table",
     "requested",
 ]
-
-REQUIRES = {name: artifact.kinds for name, artifact in ARTIFACTS.items()}
-MODEL_OF = {name: artifact.model for name, artifact in ARTIFACTS.items()}
-FORMS = {name: artifact.form for name, artifact in ARTIFACTS.items()}
 
 
 def __getattr__(name: str) -> object:

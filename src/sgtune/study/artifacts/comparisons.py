@@ -4,10 +4,11 @@
 
 from dataclasses import replace
 
+from sgtune.study import catalogue
 from sgtune.study.artifacts.labels import MODELS, in_order, label
 from sgtune.study.artifacts.layout import Cell, Table, format_number, lay_out
 from sgtune.study.artifacts.records import Records, finite, need
-from sgtune.study.artifacts.studies import STUDIES, TITLES
+from sgtune.study.artifacts.studies import artifact
 from sgtune.study.artifacts.tables import FINITE, choice_cells, evaluation_cells, identity
 
 __all__ = ["published_comparison", "tuning_time"]
@@ -70,11 +71,13 @@ def tuning_time(records: Records) -> Table:
             for metric in metrics
         ]
     models = in_order((record["model"] for record in tunings), MODELS)
-    claims = ", ".join(f"{STUDIES[model].speedup} times ({label(model, MODELS)})" for model in models)
+    claims = ", ".join(
+        f"{catalogue.MODELS[model].study.speedup} times ({label(model, MODELS)})" for model in models
+    )
     return lay_out(
         cells,
         name="tuning_time",
-        title=TITLES["tuning_time"],
+        title=artifact("tuning_time").title,
         caption="Warm: wall time of tuning once its programs are compiled. Its main parts are sampling, "
         "scores (of all data or of a part), and judging: the discrepancy, or predictions. Cold: what a "
         "user waits for who runs this tuner alone in a new process: warm, start-up (imports, data) and "
@@ -98,10 +101,11 @@ def published_comparison(records: Records) -> Table:
         for row in need(records, "published", "published_comparison")
     }
     found = need(records, "evaluation", "published_comparison")
-    results = [cell for record in found for cell in evaluation_cells(record, STUDIES[record["model"]].paper)]
+    studies = {name: entry.study for name, entry in catalogue.MODELS.items()}
+    results = [cell for record in found for cell in evaluation_cells(record, studies[record["model"]].paper)]
     cells = []
     for ours in results + [cell for record in found for cell in choice_cells(record)]:
-        study = STUDIES[ours.model]
+        study = studies[ours.model]
         named = study.paper.get(ours.metric)
         table = study.long[0] if named else study.choices
         paper = papers.get((table, ours.model, ours.sampler, ours.tuner, named or ours.metric))
@@ -124,7 +128,7 @@ def published_comparison(records: Records) -> Table:
     return lay_out(
         cells,
         name="published_comparison",
-        title=TITLES["published_comparison"],
+        title=artifact("published_comparison").title,
         caption="Results and hyperparameters of this run (means over replicates) and of the paper (its "
         "Tables 5 to 10, ξ as printed, × 10²), and of results the ratio ours / paper. What the paper "
         "prints as RMSE, ECE and MCE is by its own definitions, so the rows “as published” are the ones to "

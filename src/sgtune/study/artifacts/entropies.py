@@ -11,7 +11,7 @@ from sgtune.study.artifacts.figures import tuner_legend
 from sgtune.study.artifacts.labels import OOD_SETS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import TITLES
+from sgtune.study.artifacts.studies import artifact
 from sgtune.study.artifacts.style import INK, WIDTH, styled, tuner_style
 from sgtune.study.artifacts.tables import FINITE, SPREAD, evaluation_cells
 
@@ -48,7 +48,7 @@ def ood(records: Records) -> Table:
     return lay_out(
         mark_best(cell for record in found for cell in evaluation_cells(record, METRICS)),
         name="ood",
-        title=TITLES["ood"],
+        title=artifact("ood").title,
         caption=missing or about,
         rows=("tuner", "metric"),
         columns=("sampler",),

@@ -5,34 +5,13 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from sgtune.study import catalogue
+
 __all__ = ["DETAILS", "METRICS", "MODELS", "OOD_SETS", "SAMPLERS", "TUNERS", "Metric", "in_order", "label"]
 
-MODELS = {"logistic": "Logistic regression", "pmf": "PMF", "bnn": "Neural network"}
-
-SAMPLERS = {
-    "sgld": "SGLD",
-    "sgld-cv": "SGLD-CV",
-    "sghmc": "SGHMC",
-    "sghmc-cv": "SGHMC-CV",
-    "sgnht": "SGNHT",
-    "sgnht-cv": "SGNHT-CV",
-}
-
-TUNERS = {
-    "mamba-ksd": "MAMBA-KSD",
-    "mamba-ksd-smaller": "MAMBA-KSD, smaller grid",
-    "mamba-fssd": "MAMBA-FSSD",
-    "grid": "Grid",
-    "grid-smaller": "Grid, smaller grid",
-    "heuristic": "Heuristic",
-    "grid-ksd": "Grid-KSD",
-    "mamba-ksd-scaled": "MAMBA-KSD scaled",
-    "mamba-ece": "MAMBA-ECE",
-    "mamba-mce": "MAMBA-MCE",
-    "mamba-accuracy": "MAMBA-accuracy",
-    "mamba-log-loss": "MAMBA-log-loss",
-    "oracle": "Best of the grid",
-}
+MODELS = {name: entry.label for name, entry in catalogue.MODELS.items()}
+SAMPLERS = {name: entry.label for name, entry in catalogue.SAMPLERS.items()}
+TUNERS = {name: entry.label for name, entry in catalogue.TUNERS.items()} | {"oracle": "Best of the grid"}
 
 # Blocks of the parameters; what the metrics of tuning stand under; rules whose names have an abbreviation in them.
 DETAILS = {

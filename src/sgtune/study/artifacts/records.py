@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import read_json
-from sgtune.study.artifacts.studies import ARTIFACTS
+from sgtune.study.artifacts.studies import artifact as entry_of
 
 __all__ = ["KINDS", "Records", "belonging", "finite", "load_records", "need", "provenances"]
 
@@ -61,7 +61,7 @@ def _by_tuner(held: dict) -> list[dict]:
 
 def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
     """The records of ``kind`` of the model that ``artifact`` is of and of the tuners that it shows."""
-    of = ARTIFACTS[artifact]
+    of = entry_of(artifact)
     return [
         record
         for record in records.get(kind) or []

@@ -8,7 +8,7 @@ from sgtune.errors import DataError
 from sgtune.study.artifacts.labels import MODELS, label
 from sgtune.study.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, finite, need
-from sgtune.study.artifacts.studies import TITLES
+from sgtune.study.artifacts.studies import artifact
 from sgtune.study.ground_truth import R_HAT_TRUSTED
 
 __all__ = ["modes", "reference"]
@@ -50,7 +50,7 @@ def modes(records: Records) -> Table:
     return lay_out(
         cells,
         name="modes",
-        title=TITLES["modes"],
+        title=artifact("modes").title,
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
         "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the optimisers (Adam on "
@@ -84,7 +84,7 @@ def reference(records: Records) -> Table:
     return lay_out(
         cells,
         name="reference",
-        title=TITLES["reference"],
+        title=artifact("reference").title,
         caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
         f"and bulk effective sample size. R-hat far above {R_HAT_TRUSTED} or an effective sample size below some "
         f"hundreds: ξ(σ̂) is against a truth known as badly as that. {' '.join(said)}",

@@ -4,9 +4,10 @@
 
 from math import isclose
 
+from sgtune.study import catalogue
 from sgtune.study.artifacts.layout import DIVERGED, Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, finite, need
-from sgtune.study.artifacts.studies import STUDIES, TITLES
+from sgtune.study.artifacts.studies import artifact
 from sgtune.study.artifacts.tables import SOURCES, identity, missing_of
 
 __all__ = ["regret", "regret_cells"]
@@ -60,7 +61,7 @@ def regret_cells(records: Records, artifact: str = "regret") -> list[Cell]:
     for record in need(records, "tuning", artifact):
         rows = sweeps.get((record["model"], record["sampler"]), [])
         row = _chosen_row(record, rows)
-        for metric in STUDIES[record["model"]].regret:
+        for metric in catalogue.MODELS[record["model"]].study.regret:
             key, factor = SOURCES[metric]
             smallest, value = _smallest(rows, key), None if row is None else finite(row.get(key))
             values = {
@@ -74,7 +75,7 @@ def regret_cells(records: Records, artifact: str = "regret") -> list[Cell]:
                 for name, number in values.items()
             ]
     for (model, sampler), rows in sweeps.items():
-        for metric in STUDIES[model].regret:
+        for metric in catalogue.MODELS[model].study.regret:
             key, factor = SOURCES[metric]
             smallest = _smallest(rows, key)
             value = None if smallest is None else factor * smallest
@@ -87,7 +88,7 @@ def regret(records: Records) -> Table:
     return lay_out(
         regret_cells(records),
         name="regret",
-        title=TITLES["regret"],
+        title=artifact("regret").title,
         caption="Regret: relative error ξ(σ̂) of the arm a tuner chose over the smallest ξ(σ̂) in the "
         "grid, both from the same sweep, in which every arm runs equally long, but ten steps at least; for "
         "a model without ground truth, the same of its ECE and of its log-loss on the test set. 1 is the "

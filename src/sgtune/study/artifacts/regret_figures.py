@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sgtune.errors import DataError
+from sgtune.study import catalogue
 from sgtune.study.artifacts.figures import legend_below, numbers, panels, tuner_legend
 from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, Cell
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.regret import regret_cells
-from sgtune.study.artifacts.studies import STUDIES
 from sgtune.study.artifacts.style import BLUE, INK, VERMILION, WIDTH, log_ticks, styled, tuner_style
 
 __all__ = ["regret_dots", "widths"]
@@ -145,7 +145,7 @@ def regret_dots(records: Records) -> Figure:
     """The regret of each tuner by its model's main metric: a panel per model, a row per sampler."""
     cells = regret_cells(records, "regret_dots")
     models = in_order((cell.model for cell in cells), MODELS)
-    main = {model: f"{STUDIES[model].regret[0]}_regret" for model in models}
+    main = {model: f"{catalogue.MODELS[model].study.regret[0]}_regret" for model in models}
     cells = [cell for cell in cells if cell.metric == main[cell.model]]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     tuners = in_order((cell.tuner for cell in cells), TUNERS)

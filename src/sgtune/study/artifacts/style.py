@@ -12,15 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
 from sgtune.files import atomic_write
-from sgtune.study.artifacts.labels import TUNERS, label
+from sgtune.study.artifacts.labels import label
 from sgtune.study.artifacts.records import Records
+from sgtune.study.catalogue.tuners import BLUE, GREY, ORANGE, TUNERS, VERMILION
 
 __all__ = ["BLUE", "INK", "ORANGE", "VERMILION", "WIDTH", "log_ticks", "save_figure", "styled", "tuner_style"]
 
 WIDTH = 7.0  # inches: the text width of a printed page
-INK, GREY = "#262626", "#8c8c8c"
-# Okabe and Ito (2008)
-BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+INK = "#262626"
 
 RC = {
     "font.family": "sans-serif",
@@ -48,35 +47,18 @@ RC = {
     "svg.hashsalt": "sgtune",  # else the ids of an SVG differ from one drawing to the next
 }
 
-BLACK, OLIVE, WINE = "#000000", "#8A7B00", "#882255"
-
-# A tuner that runs another one on other step sizes has its colour and a hollow marker.
-TUNER_STYLES = {
-    "mamba-ksd": (BLUE, "o", "-"),
-    "mamba-ksd-smaller": (BLUE, "o", (0, (2, 1))),
-    "mamba-fssd": (SKY, "s", (0, (5, 1.5))),
-    "mamba-ksd-scaled": (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))),
-    "grid": (ORANGE, "^", (0, (3, 1.2))),
-    "grid-smaller": (ORANGE, "^", (0, (1.2, 1))),
-    "heuristic": (PURPLE, "X", (0, (1.2, 1.2))),
-    "grid-ksd": (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2))),
-    "mamba-ece": (BLACK, "P", "-"),
-    "mamba-mce": (GREY, "h", (0, (5, 1.5))),
-    "mamba-accuracy": (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5))),
-    "mamba-log-loss": (WINE, ">", (0, (3, 1.2))),
-}
-HOLLOW = ("mamba-ksd-smaller", "grid-smaller")
-
 
 def tuner_style(tuner: str) -> dict:
     """Colour, marker, line style and label of a tuner, the same in every figure."""
-    color, marker, linestyle = TUNER_STYLES.get(tuner, (GREY, "P", "-"))
-    hollow = tuner in HOLLOW
+    entry = TUNERS.get(tuner)
+    color, marker, linestyle = entry.style if entry else (GREY, "P", "-")
+    # One that runs another on other step sizes has its colour, and is hollow.
+    hollow = entry is not None and entry.method is not None
     return {
         "color": color,
         "marker": marker,
         "linestyle": linestyle,
-        "label": label(tuner, TUNERS),
+        "label": entry.label if entry else label(tuner, {}),
         "markerfacecolor": "white" if hollow else color,
         "markeredgecolor": color if hollow else "white",
         "markeredgewidth": 1.0 if hollow else 0.4,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import log10
 from statistics import fmean, stdev
 
+from sgtune.study import catalogue
 from sgtune.study.artifacts.labels import METRICS
 from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, finite, need
-from sgtune.study.artifacts.studies import STUDIES, TITLES
-from sgtune.study.config.sections import LEAPFROG_SAMPLERS
+from sgtune.study.artifacts.studies import artifact
 
 __all__ = [
     "FINITE",
@@ -97,7 +97,7 @@ def choice_cells(record: dict) -> list[Cell]:
     best, n_data = record["best"], record["n_data"]
     if best is None:
         names = ["log10_step_size", "batch_percent"]
-        names += ["n_leapfrog"] if record["sampler"] in LEAPFROG_SAMPLERS else []
+        names += ["n_leapfrog"] if catalogue.SAMPLERS[record["sampler"]].has_leapfrog else []
         return [Cell(**identity(record), metric=name, missing=NO_ARM) for name in names]
     values = {
         "log10_step_size": log10(best["step_size"]),
@@ -117,14 +117,14 @@ def _meanings(metrics: Iterable[str]) -> str:
 
 def short_table(records: Records, *, model: str) -> Table:
     """The tuners by the metrics of the paper's text (its Tables 1 to 3), with ours beside the paper's."""
-    name, metrics = STUDIES[model].short
+    name, metrics = catalogue.MODELS[model].study.short
     cells = [
         cell for record in need(records, "evaluation", name) for cell in evaluation_cells(record, metrics)
     ]
     return lay_out(
         mark_best(cells),
         name=name,
-        title=TITLES[name],
+        title=artifact(name).title,
         caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a sampler and metric, tuners that the paper does "
         f"not have included. {FINITE}",
         rows=("tuner", "metric"),
@@ -134,14 +134,14 @@ def short_table(records: Records, *, model: str) -> Table:
 
 def long_table(records: Records, *, model: str) -> Table:
     """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
-    name, metrics = STUDIES[model].long
+    name, metrics = catalogue.MODELS[model].study.long
     cells = [
         cell for record in need(records, "evaluation", name) for cell in evaluation_cells(record, metrics)
     ]
     return lay_out(
         mark_best(cells),
         name=name,
-        title=TITLES[name],
+        title=artifact(name).title,
         caption=f"{_meanings(metrics)}; {SPREAD}. Bold: best of a row; the number of samples, which is no merit by "
         f"itself, is not marked. {FINITE}",
         rows=("sampler", "metric"),
@@ -151,12 +151,12 @@ def long_table(records: Records, *, model: str) -> Table:
 
 def choices_table(records: Records, *, model: str) -> Table:
     """The hyperparameters each tuner chose (paper, Tables 5, 7 and 9)."""
-    name = STUDIES[model].choices
+    name = catalogue.MODELS[model].study.choices
     cells = [cell for record in need(records, "tuning", name) for cell in choice_cells(record)]
     return lay_out(
         cells,
         name=name,
-        title=TITLES[name],
+        title=artifact(name).title,
         caption="Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
         "size τ in % of the training data, and leapfrog steps L.",
         rows=("sampler", "metric"),
@@ -180,7 +180,7 @@ def table4(records: Records) -> Table:
     return lay_out(
         cells,
         name="table4",
-        title=TITLES["table4"],
+        title=artifact("table4").title,
         caption="Hyperparameters of which a tuner compared several values (h step size, n batch size, L "
         "leapfrog steps) and, in brackets, the number of its arms. “fixed”: it compares nothing; the "
         "paper lists the heuristic, which sets h = 1/N, as tuning h. A dash: not run.",
@@ -207,7 +207,7 @@ def xi_by_block(records: Records) -> Table:
     return lay_out(
         mark_best(cells),
         name="xi_by_block",
-        title=TITLES["xi_by_block"],
+        title=artifact("xi_by_block").title,
         caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
         f"their precisions Λ, against NUTS; {SPREAD}. The blocks differ in size by orders of magnitude, so that "
         f"of all parameters is mostly that of the largest. Bold: best of a sampler and block. {FINITE}",

@@ -5,7 +5,7 @@ from statistics import median
 from sgtune.errors import DataError
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import TITLES
+from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["cost", "timings"]
 
@@ -48,7 +48,7 @@ def timings(records: Records) -> Table:
     return lay_out(
         cells,
         name="timings",
-        title=TITLES["timings"],
+        title=artifact("timings").title,
         caption="The jobs that made the results, by rule. Seconds of wall clock from the start of a job's process "
         "to the writing of its result: their sum, those of the median job, and those of the longest. Start-up (until "
         "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the most that one job "
@@ -98,7 +98,7 @@ def cost(records: Records) -> Table:
     return lay_out(
         cells,
         name="cost",
-        title=TITLES["cost"],
+        title=artifact("cost").title,
         caption="Milliseconds that one step of a single chain takes, by sampler, batch size n and number L of "
         "leapfrog steps. “Here”: the median of what this run measured, alone on its machine, without compilation. "
         f"{by}",

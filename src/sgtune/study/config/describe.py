@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sgtune.study.config.messages import allowed
-from sgtune.study.config.sections import laid_over
+from sgtune.study.config.sections import merge
 
 __all__ = ["describe_keys", "resolved"]
 
@@ -45,7 +45,7 @@ def _resolved(entry: object, root: Mapping) -> object:
         target = target[part]
     referred = _resolved(target, root)
     # A default of the section is no default of what refers to it.
-    return laid_over({name: value for name, value in referred.items() if name != "default"}, own)
+    return merge({name: value for name, value in referred.items() if name != "default"}, own)
 
 
 def _sections(schema: Mapping, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping]]:

@@ -5,22 +5,16 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from sgtune.errors import InputError
 from sgtune.sampling.budget import batch_size_of
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
 
 __all__ = [
-    "FACTS",
-    "LEAPFROG_SAMPLERS",
-    "METHODS",
-    "SMALLER",
-    "TUNER_SECTIONS",
-    "Facts",
     "canonical",
     "fingerprint",
-    "laid_over",
+    "merge",
     "model_settings",
     "settings_of",
     "shapes_of",
@@ -30,45 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What must be known of a model before its data are there.
-
-    Attributes:
-        task: as of `sgtune.model.Model`.
-        n_data: number of training rows, given the model's section of ``data``.
-        dimension: D, given the same; None where only the data tell.
-        out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
-    """
-
-    task: str
-    n_data: Callable[[Mapping], int]
-    dimension: Callable[[Mapping], int | None]
-    out_of_distribution: bool = False
-
-
-def _n_ratings(data: Mapping) -> int:
-    n_ratings = 100_000 if data["simulated"] is None else data["simulated"]
-    return n_ratings - n_ratings // 5
-
-
-def _n_images(data: Mapping) -> int:
-    return 60_000 if data["simulated"] is None else data["simulated"]
-
-
-FACTS = {
-    "logistic": Facts("classification", lambda data: data["n_train"], lambda data: data["dimension"]),
-    "pmf": Facts("regression", _n_ratings, lambda data: 52_580 if data["simulated"] is None else None),
-    "bnn": Facts("classification", _n_images, lambda data: 79_510, out_of_distribution=True),
-}
-
-SMALLER = {"mamba-ksd": "mamba-ksd-smaller", "grid": "grid-smaller"}
-"""Tuners that are run once more, under these names, on the grid ``smaller`` of a model that has one."""
-
-METHODS = {name: tuner for tuner, name in SMALLER.items()}
-"""The tuner of `sgtune.tuning.TUNERS` behind a name that is none of them."""
-
-TUNER_SECTIONS = {
+SECTIONS = {
     "mamba-ksd": "mamba",
     "mamba-fssd": "mamba",
     "mamba-ksd-scaled": "mamba",
@@ -81,9 +37,6 @@ TUNER_SECTIONS = {
     "heuristic": "heuristic",
 }
 """The section of the configuration that holds a tuner's numbers."""
-
-LEAPFROG_SAMPLERS = ("sghmc", "sghmc-cv")
-"""Samplers whose arms have a number of leapfrogs."""
 
 SECTIONS = {
     "data": ("data",),
@@ -108,19 +61,19 @@ def model_settings(config: Mapping, model: str) -> dict:
     """
     sections = {name: value for name, value in config.items() if name != "per_model"}
     return {
-        **laid_over(sections, config["per_model"].get(model, {})),
+        **merge(sections, config["per_model"].get(model, {})),
         "data": {model: config["data"][model]},
-        "ood": config["data"]["ood"] if FACTS[model].out_of_distribution else None,
+        "ood": config["data"]["ood"] if MODELS[model].out_of_distribution else None,
         "grids": config["grids"][model],
     }
 
 
-def laid_over(below: Mapping, above: Mapping) -> dict:
+def merge(below: Mapping, above: Mapping) -> dict:
     """``below`` with the values of ``above``: mappings merge key by key, anything else is replaced."""
     merged = dict(below)
     for name, value in above.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
-        merged[name] = laid_over(merged[name], value) if both else value
+        merged[name] = merge(merged[name], value) if both else value
     return merged
 
 
@@ -140,7 +93,7 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         settings["reference"] = {"nuts": False}
     grid = dict(settings["grids"])
     smaller = grid.pop("smaller", None)
-    if tuner in METHODS:
+    if tuner is not None and TUNERS[tuner].method is not None:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
     settings["grids"] = grid
     # How long costs are measured matters to them alone, and whether a table stands in for them to all others.
@@ -154,7 +107,7 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
             name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
         }
     if tuner is not None:
-        sections = (*sections, TUNER_SECTIONS[METHODS.get(tuner, tuner)])
+        sections = (*sections, TUNERS[tuner].section)
     return {section: settings[section] for section in sorted(set(sections))}
 
 
@@ -177,7 +130,7 @@ def shapes_of(settings: Mapping, n_data: int) -> list[tuple[str, int, int | None
         (sampler, batch_size_of(fraction, n_data), n_leapfrog)
         for sampler in settings["samplers"]
         for fraction, leapfrogs in wanted
-        for n_leapfrog in (leapfrogs if sampler in LEAPFROG_SAMPLERS else [None])
+        for n_leapfrog in (leapfrogs if SAMPLERS[sampler].has_leapfrog else [None])
     ]
     shapes += [
         ("sgld", batch_size_of(fraction, n_data), None)
@@ -191,7 +144,7 @@ def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
     settings = model_settings(config, model)
     tuners = list(settings["tuners"])
     if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
-        tuners += [SMALLER[tuner] for tuner in tuners if tuner in SMALLER]
+        tuners += [name for tuner in tuners if (name := smaller_of(tuner)) is not None]
     return tuners
 
 

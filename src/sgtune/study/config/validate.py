@@ -10,8 +10,9 @@ from jsonschema import ValidationError
 
 from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
+from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.config.messages import dotted, leaves, validation_message
-from sgtune.study.config.sections import FACTS, canonical, model_settings, settings_of, shapes_of
+from sgtune.study.config.sections import canonical, model_settings, settings_of, shapes_of
 
 __all__ = [
     "check_config",
@@ -20,9 +21,6 @@ __all__ = [
 ]
 
 RESERVED_RUNS = {"published": "results/published/ is the tracked copy of a finished run"}
-
-NEED_CLASSES = ("mamba-ece", "mamba-mce", "mamba-accuracy", "mamba-log-loss")
-"""Tuners that judge by predicted classes."""
 
 
 def exit_unless_valid(config: dict, schema: str | Path) -> None:
@@ -105,7 +103,7 @@ def check_table(config: Mapping, model: str, key: str) -> None:
             f"results/{config['run']}/; copy the file elsewhere"
         )
     of_data = of_costs["data"][model]
-    n_data, dimension = FACTS[model].n_data(of_data), FACTS[model].dimension(of_data)
+    n_data, dimension = MODELS[model].n_data(of_data), MODELS[model].dimension(of_data)
     try:
         costs = read_costs(table, model, n_data, dimension)
         for shape in shapes_of(of_costs, n_data):
@@ -129,7 +127,7 @@ class _Settings:
     def __init__(self, config: Mapping, model: str):
         self.config, self.model = config, model
         self.sections = model_settings(config, model)
-        self.n_data = FACTS[model].n_data(self.sections["data"][model])
+        self.n_data = MODELS[model].n_data(self.sections["data"][model])
 
     def __getitem__(self, section: str) -> Mapping:
         return self.sections[section]
@@ -150,11 +148,12 @@ def check_model(config: Mapping, model: str) -> None:
 
 
 def _tuners_can_judge(settings: _Settings) -> None:
+    needing = [name for name, entry in TUNERS.items() if entry.needs_classes]
     for i, tuner in enumerate(settings["tuners"]):
-        if tuner in NEED_CLASSES and FACTS[settings.model].task != "classification":
+        if TUNERS[tuner].needs_classes and MODELS[settings.model].task != "classification":
             raise InputError(
                 f"{settings.key('tuners')}[{i}]: {tuner!r} is not allowed for {settings.model}, which is not a "
-                f"classifier; it must be none of: {', '.join(NEED_CLASSES)}"
+                f"classifier; it must be none of: {', '.join(needing)}"
             )
 
 

@@ -9,15 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgtune.errors import check_integer
-from sgtune.files import atomic_write
+from sgtune.errors import DataError, check_integer
+from sgtune.files import atomic_write, read_npz
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -283,9 +282,8 @@ def _read_blocks(folder: Path, fingerprint: str) -> list[dict[str, np.ndarray]]:
     blocks = []
     while (path := _block_path(folder, len(blocks))).is_file():
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except (OSError, ValueError, EOFError, BadZipFile):
+            arrays = read_npz(path)
+        except DataError:
             logger.warning("%s: not readable, sampled anew from here", path)
             break
         if str(arrays.pop("fingerprint", "")) != fingerprint:

@@ -1,17 +1,14 @@
-"""Models, by name."""
+"""The models of the papers, by name."""
 
+from importlib import import_module
 from pathlib import Path
 
 from sgtune.errors import InputError, check_choice
 from sgtune.model import Model
-from sgtune.study.config.sections import FACTS
-from sgtune.study.data import ood_images as out_of_distribution
-from sgtune.study.models import bnn, logistic, pmf
+from sgtune.study.catalogue import MODELS
+from sgtune.study.data import ood_images
 
-__all__ = ["MODELS", "load_model"]
-
-MODELS = {"logistic": logistic.load, "pmf": pmf.load, "bnn": bnn.load}
-"""Loaders: ``data_dir -> Model``."""
+__all__ = ["load_model"]
 
 
 def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> Model:
@@ -25,12 +22,13 @@ def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None
         InputError: no such model, or it has no such inputs.
         DataError: a data file is missing or damaged.
     """
-    check_choice("model", name, MODELS)
-    if ood is not None and not FACTS[name].out_of_distribution:
+    entry = MODELS[check_choice("model", name, MODELS)]
+    if ood is not None and not entry.out_of_distribution:
         raise InputError(
             f"ood: {str(ood)!r} is not allowed; model {name!r} has no out-of-distribution inputs"
         )
-    model = MODELS[name](data_dir)
+    module, _, loader = entry.loader.partition(":")
+    model = getattr(import_module(module), loader)(data_dir)
     if ood is not None:
-        model.test_data["ood"] = out_of_distribution.load(ood)
+        model.test_data["ood"] = ood_images.load(ood)
     return model

@@ -1,0 +1,27 @@
+"""What is studied: one registry for each concept, read by the workflow, the jobs and the artifacts. Nothing heavy.
+
+A new tuner, model, sampler, table or figure is an entry here and a module of its own; the schema of the configuration
+lists the names for editors, and a test compares the two.
+"""
+
+from sgtune.study.catalogue.artifact import Artifact
+from sgtune.study.catalogue.figures import FIGURES
+from sgtune.study.catalogue.models import MODELS, ModelEntry, Study
+from sgtune.study.catalogue.samplers import SAMPLERS, SamplerEntry
+from sgtune.study.catalogue.tables import TABLES
+from sgtune.study.catalogue.tuners import TUNERS, TunerEntry, method_of, smaller_of
+
+__all__ = [
+    "FIGURES",
+    "MODELS",
+    "SAMPLERS",
+    "TABLES",
+    "TUNERS",
+    "Artifact",
+    "ModelEntry",
+    "SamplerEntry",
+    "Study",
+    "TunerEntry",
+    "method_of",
+    "smaller_of",
+]

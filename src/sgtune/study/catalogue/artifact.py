@@ -1,0 +1,31 @@
+"""A table or a figure of the study."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["Artifact"]
+
+
+class Artifact(NamedTuple):
+    """What the study knows of a table or figure.
+
+    Attributes:
+        maker: ``module:function`` below `sgtune.study.artifacts`, imported when it is called;
+            ``function(records, **options)`` returns a `Table` or a Matplotlib figure.
+        kinds: of the files that it is made from.
+        title: what a reader calls it.
+        caption: below it in a report, as reStructuredText.
+        model: of which it is; None: of all.
+        options: for the maker.
+        without: tuners that it leaves out.
+        needs_reference: whether it shows only models with a reference.
+    """
+
+    maker: str
+    kinds: tuple[str, ...]
+    title: str
+    caption: str
+    model: str | None = None
+    options: Mapping[str, str] = {}
+    without: tuple[str, ...] = ()
+    needs_reference: bool = False

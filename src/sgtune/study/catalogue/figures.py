@@ -1,0 +1,132 @@
+"""The figures of the study: who makes each, from what, and what a report says of it."""
+
+# ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
+
+from sgtune.study.catalogue.artifact import Artifact
+
+__all__ = ["FIGURES"]
+
+FIGURES: dict[str, Artifact] = {
+    "figure1": Artifact(
+        "figures:figure1",
+        ("estimates",),
+        title="Figure 1. Discrepancies against the step size",
+        caption=(
+            "Discrepancies of SGLD samples against the step size (Fig. 1 of the paper, for KSD), a column per "
+            "model, each estimated in four ways: with gradients of the whole data or of the minibatches, from "
+            "all samples or from a thinned chain. FSSD and the KSD in coordinates scaled by the posterior are "
+            'ours. "All samples" are at most as many as the key `estimates.max_points` says, spread evenly '
+            'over the chain, and "thinned" every `estimates.thin`-th of them. Points that are not finite are '
+            "left out."
+        ),
+    ),
+    "figure2": Artifact(
+        "figures:figure2",
+        ("estimates",),
+        title="Figure 2. Discrepancies against the batch size",
+        caption=(
+            "Discrepancies of SGLD samples against the batch size in % of the training data, at a fixed step "
+            "size (Fig. 2 of the paper, for KSD), a column per model, each estimated in the four ways of Fig. "
+            "1."
+        ),
+    ),
+    "widths": Artifact(
+        "regret_figures:widths",
+        ("widths",),
+        title="What the discrepancies can see: draws that are too narrow or too wide",
+        needs_reference=True,
+        caption=(
+            "What the discrepancies can see (not in the paper): draws shrunk or stretched to a multiple of "
+            "the posterior's standard deviations, their discrepancy over that of exact draws (width 1), for "
+            "the models with a NUTS reference. At width 0 the chain never moves. On a posterior much narrower "
+            "than 1 it scores better than exact draws in raw coordinates with the paper's kernel; in "
+            "coordinates scaled by the posterior the lowest value belongs at width 1. Rings mark the lowest "
+            "value of each line."
+        ),
+    ),
+    "regret_dots": Artifact(
+        "regret_figures:regret_dots",
+        ("tuning", "sweep"),
+        title="Regret of the tuners, by sampler",
+        caption=(
+            "Regret of each tuner, a panel per model and a row per sampler: relative error ξ(σ̂) of the arm "
+            "chosen over the smallest in the grid, for the network the same of its ECE (dashed: 1, the best "
+            "possible on the grid). In the grey strip stand tuners whose arm diverged in the sweep, and those "
+            "that found no arm because all that they tried diverged."
+        ),
+    ),
+    "ood_entropy": Artifact(
+        "entropies:ood_entropy",
+        ("evaluation",),
+        title="Entropy on out-of-distribution images",
+        model="bnn",
+        caption=(
+            "Entropy of the network's averaged predictions on MNIST's test set and on out-of-distribution "
+            "images, a row per sampler and a line per tuner: densities, mean over replicates, and the AUROC "
+            "of the entropy as a detector of images of no digit, with a bar of one standard deviation over "
+            "replicates (dashed: 0.5, no detector). If no source of these images answered, the figure says "
+            "so."
+        ),
+    ),
+    "figure3": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Figure 3. Logistic regression: KSD against run time",
+        model="logistic",
+        options={"name": "figure3", "metric": "ksd"},
+        caption=(
+            "Logistic regression: KSD against run time, a panel per sampler and a line per tuner (Fig. 3 of "
+            "the paper): mean over replicates, with a band of two standard deviations. Where some replicates "
+            "are not finite, the mean is of the others and the panel says so; it also names tuners that found "
+            "no arm, because all that they tried diverged."
+        ),
+    ),
+    "figure3_scaled": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Figure 3, scaled. Logistic regression: KSD scaled against run time",
+        model="logistic",
+        options={"name": "figure3_scaled", "metric": "ksd_scaled"},
+        caption=(
+            "Logistic regression: KSD in coordinates scaled by the posterior against run time, laid out as "
+            "Fig. 3: the discrepancy that sees whether a sampler has the right spread."
+        ),
+    ),
+    "figure4": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Figure 4. PMF: KSD against run time",
+        model="pmf",
+        options={"name": "figure4", "metric": "ksd"},
+        caption=(
+            "Probabilistic matrix factorisation: KSD against run time, a panel per sampler and a line per "
+            "tuner (Fig. 4 of the paper): mean over replicates, with a band of two standard deviations. Where "
+            "some replicates are not finite, the mean is of the others and the panel says so; it also names "
+            "tuners that found no arm, because all that they tried diverged."
+        ),
+    ),
+    "figure4_scaled": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Figure 4, scaled. PMF: KSD scaled against run time",
+        model="pmf",
+        options={"name": "figure4_scaled", "metric": "ksd_scaled"},
+        caption=(
+            "Probabilistic matrix factorisation: KSD in coordinates scaled by the posterior against run time, "
+            "laid out as Fig. 4."
+        ),
+    ),
+    "figure5": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Figure 5. Neural network: ECE (%) against run time",
+        model="bnn",
+        options={"name": "figure5", "metric": "ece_percent"},
+        caption=(
+            "Bayesian neural network: expected calibration error in percent against run time, a panel per "
+            "sampler and a line per tuner (Fig. 5 of the paper): mean over replicates, with a band of two "
+            "standard deviations. Where some replicates are not finite, the mean is of the others and the "
+            "panel says so; it also names tuners that found no arm, because all that they tried diverged."
+        ),
+    ),
+}

@@ -1,0 +1,129 @@
+"""The models of the study."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+__all__ = ["MODELS", "ModelEntry", "Study"]
+
+XI = "relative_sd_error_x100"
+
+
+class Study(NamedTuple):
+    """One model's part of the study. Metrics are those of `labels.METRICS`.
+
+    ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
+    ``choices``: the name of the table of chosen hyperparameters; ``curves``: figure -> its metric against run
+    time; ``regret``: the metrics by which tuners are judged, the first the main one; ``paper``: our metric ->
+    the paper's that it is held against; ``speedup``: how many times as fast as grid search the paper says
+    MAMBA-KSD tunes SGHMC.
+    """
+
+    short: tuple[str, tuple[str, ...]]
+    long: tuple[str, tuple[str, ...]]
+    choices: str
+    curves: dict[str, str]
+    regret: tuple[str, ...]
+    paper: dict[str, str]
+    speedup: str
+
+
+class ModelEntry(NamedTuple):
+    """What the study knows of a model, before its data are there.
+
+    Attributes:
+        label: its name in print.
+        loader: ``module:function`` of ``function(data_dir) -> Model``, imported when it is called.
+        task: as of `sgtune.Model`.
+        n_data: number of training rows, given the model's section of ``data``.
+        dimension: D, given the same; None where only the data tell.
+        study: what its tables and figures show.
+        out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
+    """
+
+    label: str
+    loader: str
+    task: str
+    n_data: Callable[[Mapping], int]
+    dimension: Callable[[Mapping], int | None]
+    study: Study
+    out_of_distribution: bool = False
+
+
+def _n_ratings(data: Mapping) -> int:
+    n_ratings = 100_000 if data["simulated"] is None else data["simulated"]
+    return n_ratings - n_ratings // 5
+
+
+def _n_images(data: Mapping) -> int:
+    return 60_000 if data["simulated"] is None else data["simulated"]
+
+
+MODELS: dict[str, ModelEntry] = {
+    "logistic": ModelEntry(
+        "Logistic regression",
+        "sgtune.study.models.logistic:load",
+        "classification",
+        lambda data: data["n_train"],
+        lambda data: data["dimension"],
+        study=Study(
+            short=("table1", ("ksd", XI)),
+            long=("table6", (XI, "ksd", "ksd_scaled", "accuracy_percent", "n_samples")),
+            choices="table5",
+            curves={"figure3": "ksd", "figure3_scaled": "ksd_scaled"},
+            regret=(XI,),
+            paper={"ksd": "ksd", XI: XI},
+            speedup="about 3",
+        ),
+    ),
+    "pmf": ModelEntry(
+        "PMF",
+        "sgtune.study.models.pmf:load",
+        "regression",
+        _n_ratings,
+        lambda data: 52_580 if data["simulated"] is None else None,
+        study=Study(
+            short=("table2", ("ksd", XI)),
+            long=("table8", (XI, "ksd", "ksd_scaled", "rmse", "rmse_as_published", "n_samples")),
+            choices="table7",
+            curves={"figure4": "ksd", "figure4_scaled": "ksd_scaled"},
+            regret=(XI,),
+            paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
+            speedup="about 2",
+        ),
+    ),
+    "bnn": ModelEntry(
+        "Neural network",
+        "sgtune.study.models.bnn:load",
+        "classification",
+        _n_images,
+        lambda data: 79_510,
+        out_of_distribution=True,
+        study=Study(
+            short=("table3", ("ece_percent", "mce_percent")),
+            long=(
+                "table10",
+                (
+                    "ece_percent",
+                    "mce_percent",
+                    "ece_as_published_percent",
+                    "mce_as_published_percent",
+                    "accuracy_percent",
+                    "log_loss",
+                    "n_samples",
+                ),
+            ),
+            choices="table9",
+            curves={"figure5": "ece_percent"},
+            regret=("ece_percent", "log_loss"),
+            paper={
+                "ece_percent": "ece_percent",
+                "ece_as_published_percent": "ece_percent",
+                "mce_percent": "mce_percent",
+                "mce_as_published_percent": "mce_percent",
+                "accuracy_percent": "accuracy_percent",
+            },
+            speedup="4 to 6",
+        ),
+    ),
+}
+"""By name, in the order of print."""

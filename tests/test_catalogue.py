@@ -1,0 +1,134 @@
+"""One entry and one module add a sampler, a tuner, a model or a figure, and change no result that is there."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from artifact_records import make_files
+from config_files import valid
+from matplotlib.figure import Figure
+from small_models import gaussian_model, small_logistic_model
+
+import sgtune
+from sgtune import Budget, samplers, tuning
+from sgtune.files import write_json
+from sgtune.samplers.base import Sampler
+from sgtune.study import catalogue
+from sgtune.study.artifacts import caption_of, category_of, labels_of, make_figure, requested
+from sgtune.study.artifacts.labels import label
+from sgtune.study.artifacts.style import tuner_style
+from sgtune.study.catalogue import Artifact, ModelEntry, SamplerEntry, Study, TunerEntry
+from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
+from sgtune.study.per_sampler import tuning_arguments
+from sgtune.tuning.tuners import Tuner
+
+
+def prints() -> dict:
+    """The fingerprint of every result of the default run."""
+    config = valid()
+    kinds = set(SECTIONS) - {"tuning"}
+    found = {(kind, model): settings_of(config, kind, model) for kind in kinds for model in config["models"]}
+    found |= {
+        ("tuning", model, tuner): settings_of(config, "tuning", model, tuner)
+        for model, _, tuner in studied(config)
+    }
+    return {result: fingerprint(settings) for result, settings in found.items()}
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_changes():
+    before = prints()
+    yield
+    assert prints() == before
+
+
+def random_walk_step(key, state, gradient_fn, hyperparameters):
+    """Langevin dynamics, written anew."""
+    gradient, estimator = gradient_fn(state["position"], 0, state["estimator"])
+    noise = jax.random.normal(key, gradient.shape)
+    moved = state["position"] + hyperparameters["step_size"] * gradient
+    moved += jnp.sqrt(2 * hyperparameters["step_size"]) * noise
+    return Toy(moved, estimator)
+
+
+class Toy(dict):
+    """A state need not be a named tuple, as long as it has a position."""
+
+    def __init__(self, position, estimator):
+        super().__init__(position=position, estimator=estimator)
+        self.position = position
+
+
+jax.tree_util.register_pytree_node(
+    Toy, lambda toy: ((toy["position"], toy["estimator"]), None), lambda _, children: Toy(*children)
+)
+
+
+def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
+    toy = Sampler(
+        lambda key, position, estimator, hyperparameters: Toy(position, estimator), random_walk_step
+    )
+    monkeypatch.setitem(samplers.SAMPLERS, "toy", toy)
+    monkeypatch.setitem(catalogue.SAMPLERS, "toy-cv", SamplerEntry("Toy-CV"))
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+    chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=4, budget=Budget(steps=200))
+    assert np.isfinite(chain.positions).all()
+    assert sgtune.tune(model, "toy", budget=Budget(steps=20)).best.step_size > 0
+    config = valid() | {"samplers": ["toy-cv"]}
+    assert ("logistic", "toy-cv", "grid") in studied(config)
+
+
+def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
+    template = tuning.TUNERS["mamba-ksd"]
+    toy = Tuner(template.arms, template.schedule, template.metric, template.default)
+    monkeypatch.setitem(tuning.TUNERS, "toy", toy)
+    monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
+    config = valid() | {"tuners": ["toy"]}
+    assert tuners_of(config, "logistic", "sgld") == ["toy"]
+    arguments = tuning_arguments(settings_of(config, "tuning", "logistic", "toy"), "toy")
+    assert arguments["budget"] == Budget(seconds=config["mamba"]["seconds"])
+    result = sgtune.tune(small_logistic_model(), "sgld", **arguments | {"budget": Budget(steps=20)})
+    assert result.best.step_size > 0
+    assert (tuner_style("toy")["color"], tuner_style("toy")["label"]) == ("#123456", "Toy")
+
+
+def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
+    module = ModuleType("toy_model")
+    module.load = lambda data_dir: small_logistic_model()
+    monkeypatch.setitem(sys.modules, "toy_model", module)
+    study = Study(("table1", ()), ("table6", ()), "table5", {}, (), {}, "")
+    entry = ModelEntry(
+        "Toy", "toy_model:load", "classification", lambda data: 2_000, lambda data: 2, study=study
+    )
+    monkeypatch.setitem(catalogue.MODELS, "toy", entry)
+    assert sgtune.load_model("toy", tmp_path).n_data == 2_000
+    config = valid()
+    config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]
+    assert settings_of(config, "tuning", "toy", "grid")["data"] == {"toy": {}}
+
+
+def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
+    def draw(records, *, title):
+        figure = Figure()
+        figure.suptitle(f"{title}: {len(records['sweep'])} sweeps")
+        return figure
+
+    module = ModuleType("sgtune.study.artifacts.toy")
+    module.draw = draw
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    entry = Artifact("toy:draw", ("sweep",), "A toy", "What it shows.", options={"title": "Toy"})
+    monkeypatch.setitem(catalogue.FIGURES, "toy", entry)
+    job = SimpleNamespace(figure="toy")
+    assert "toy" in requested([("logistic", "sgld", "grid")], [])
+    assert (labels_of(job), caption_of(job)) == ({"artifact": "A toy"}, "What it shows.")
+    assert category_of(job) == "All models"
+    paths = []
+    for number, record in enumerate(make_files(1, ("logistic",))["sweep"]):
+        paths.append(tmp_path / f"sweep/logistic/{number}.json")
+        write_json(paths[-1], record)
+    make_figure("toy", paths, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")
+    assert (tmp_path / "toy.svg").stat().st_size > 1_000
+    assert label("toy", {}) == "TOY"
