@@ -73,8 +73,8 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
     )
     monkeypatch.setitem(samplers.SAMPLERS, "toy", toy)
     monkeypatch.setitem(catalogue.SAMPLERS, "toy-cv", SamplerEntry("Toy-CV"))
-    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
-    chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=4, budget=Budget(steps=200))
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=2_000)
+    chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))
     assert np.isfinite(chain.positions).all()
     assert sgtune.tune(model, "toy", budget=Budget(steps=20)).best.step_size > 0
     config = valid() | {"samplers": ["toy-cv"]}
@@ -126,7 +126,7 @@ def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
     assert (labels_of(job), caption_of(job)) == ({"artifact": "A toy"}, "What it shows.")
     assert category_of(job) == "All models"
     paths = []
-    for number, record in enumerate(make_files(1, ("logistic",))["sweep"]):
+    for number, record in enumerate(make_files(1, ("logistic",))["sweep"].values()):
         paths.append(tmp_path / f"sweep/logistic/{number}.json")
         write_json(paths[-1], record)
     make_figure("toy", paths, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")

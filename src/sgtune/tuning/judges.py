@@ -51,7 +51,7 @@ def stein_metric(
         gradients = iter(np.split(gradients, np.cumsum([len(draws) for draws in scored])[:-1]))
         between = perf_counter()
         values = [
-            measure(draws, next(gradients), scaling, seed, _stand_for(len(draws), n, model.dimension))
+            measure(draws, next(gradients), scaling, seed, n_draws=_stand_for(len(draws), n, model.dimension))
             if use
             else np.inf
             for draws, use, n in zip(points, finite, n_draws, strict=True)

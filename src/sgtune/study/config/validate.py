@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from jsonschema import ValidationError
 
@@ -129,7 +130,7 @@ class _Settings:
         self.sections = model_settings(config, model)
         self.n_data = MODELS[model].n_data(self.sections["data"][model])
 
-    def __getitem__(self, section: str) -> Mapping:
+    def __getitem__(self, section: str) -> Any:
         return self.sections[section]
 
     def key(self, *path: str) -> str:
