@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -72,7 +73,10 @@ def test_the_study_and_the_tests_declare_what_they_import():
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The package as users get it, built without the network."""
-    folder = tmp_path_factory.mktemp("wheel")
+    folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     command = [
         sys.executable,
         "-m",
@@ -83,7 +87,7 @@ def wheel(tmp_path_factory):
         "--no-index",
         "--quiet",
     ]
-    built = ["--wheel-dir", str(folder), str(ROOT)]
+    built = ["--wheel-dir", str(folder), str(source)]
     subprocess.run([*command, *built], check=True, capture_output=True, cwd=folder, timeout=300)
     (path,) = folder.glob("*.whl")
     return path

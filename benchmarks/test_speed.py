@@ -1,4 +1,4 @@
-"""Speeds beside their yardsticks: ``pytest -n 0 -m benchmark -s``. Prints ratios; asserts no times."""
+"""Speeds beside their yardsticks: ``pytest -n 0 -m benchmark -s benchmarks``. Prints ratios; asserts no times."""
 
 import json
 import subprocess

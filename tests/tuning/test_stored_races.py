@@ -1,7 +1,7 @@
 """Every tuner's choices on a small posterior are those on record: what is rebuilt must not choose otherwise.
 
 The record holds arms and their order, no floats. To write it anew after a change that is meant to change choices:
-python tests/test_stored_races.py
+PYTHONPATH=tests python tests/tuning/test_stored_races.py
 """
 
 import json

@@ -74,7 +74,11 @@ reference_models.short_run({folder!r})
 @pytest.mark.parametrize("kept_bytes", [nuts.KEPT_BYTES, FEW_BYTES])
 def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog, monkeypatch, kept_bytes):
     folder = tmp_path / "killed"
-    names = {"tests": os.path.dirname(__file__), "folder": str(folder), "kept_bytes": kept_bytes}
+    names = {
+        "tests": os.path.dirname(os.path.dirname(__file__)),
+        "folder": str(folder),
+        "kept_bytes": kept_bytes,
+    }
     script = SCRIPT.format(**names)
     killed = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()

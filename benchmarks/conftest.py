@@ -1,0 +1,13 @@
+"""The paper's data set, which the benchmarks run on."""
+
+import pytest
+
+from sgtune.study.data import logistic
+
+
+@pytest.fixture(scope="session")
+def logistic_data_dir(tmp_path_factory):
+    """A folder with 800,000 training and 200,000 test rows, made once."""
+    folder = tmp_path_factory.mktemp("data")
+    logistic.write(folder / "logistic.json", logistic.simulate())
+    return folder
