@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sgtune.model import Model
 from sgtune.positions import from_matrix, to_matrix
 from sgtune.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
+from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
 
 __all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_scores"]
@@ -24,20 +25,27 @@ PyTree = Any
 
 
 class GradientEstimator(NamedTuple):
-    """Three pure functions.
+    """Four pure functions.
 
     Attributes:
         prepare: ``(model, centre) -> constants``: arrays that all chains share, made once (data, centre, ...).
         init: ``(constants, position) -> state``: what one chain carries from step to step; () if nothing.
         estimate: ``(density, constants, key, position, batch_size, state) -> (gradient, state)``.
+        estimate_with_covariance: ``(density, constants, key, position, batch_size, state, covariance) -> (gradient,
+            noise covariance, state)``: the same gradient from the same minibatch, and an estimate of the covariance
+            of its noise, by `sgtune.samplers.covariance`. ``covariance`` is "diagonal", for variances ``(D,)``, or
+            "full", for the matrix ``(D, D)``, in the order of `ravel_pytree`; static, as ``batch_size`` is. Zeros at
+            n = N. It evaluates each datum of a minibatch twice as often as ``estimate``. It raises an `InputError`
+            for a minibatch of 1 < N, and for "full" where D is too large.
         needs_centre: whether ``prepare`` uses its centre.
-        evaluations: times that it evaluates each datum of a minibatch.
+        evaluations: times that ``estimate`` evaluates each datum of a minibatch.
     """
 
     name: str
     prepare: Callable
     init: Callable
     estimate: Callable
+    estimate_with_covariance: Callable
     needs_centre: bool = False
     evaluations: int = 1
 
@@ -46,19 +54,63 @@ def _no_state(constants: PyTree, position: PyTree) -> tuple:
     return ()
 
 
-def _estimate_minibatch(
-    density: Density, constants: dict, key: PRNGKeyArray, position: PyTree, batch_size: int, state: tuple
+def _n_data(constants: dict) -> int:
+    return jax.tree.leaves(constants["data"])[0].shape[0]
+
+
+def _from_batch(
+    exact_part: Callable, density: Density, constants: dict, position: PyTree, batch: PyTree
+) -> tuple[PyTree, PyTree]:
+    """The exact part + (N/n) * the noisy sum, and that sum: the gradients of a minibatch's data, less a centre's."""
+    sums = sum_of_gradients(density, position, batch)
+    if "centre" in constants:
+        sums = jax.tree.map(jnp.subtract, sums, sum_of_gradients(density, constants["centre"], batch))
+    exact = exact_part(density, constants, position)
+    weight = _n_data(constants) / jax.tree.leaves(batch)[0].shape[0]
+    return jax.tree.map(lambda e, s: e + weight * s, exact, sums), sums
+
+
+def _estimate(
+    exact_part: Callable,
+    density: Density,
+    constants: dict,
+    key: PRNGKeyArray,
+    position: PyTree,
+    batch_size: int,
+    state: tuple,
 ) -> tuple[PyTree, tuple]:
-    """grad log prior + (N/n) * sum over the batch of grad log-likelihood (paper Sect. 2.1)."""
-    data = constants["data"]
-    n_data = jax.tree.leaves(data)[0].shape[0]
+    """The gradient estimate from a minibatch; the exact gradient if n = N."""
+    if batch_size == _n_data(constants):
+        return score(density, position, constants["data"]), state
+    batch = draw_minibatch(key, constants["data"], batch_size)
+    return _from_batch(exact_part, density, constants, position, batch)[0], state
+
+
+def _estimate_with_covariance(
+    exact_part: Callable,
+    density: Density,
+    constants: dict,
+    key: PRNGKeyArray,
+    position: PyTree,
+    batch_size: int,
+    state: tuple,
+    covariance: str,
+) -> tuple[PyTree, Covariance, tuple]:
+    """`_estimate`, and an estimate of the covariance of its noise."""
+    n_data = _n_data(constants)
+    dimension = sum(leaf.size for leaf in jax.tree.leaves(position))
+    check_covariance(covariance, batch_size, n_data, dimension)
     if batch_size == n_data:
-        return score(density, position, data), state
-    batch = draw_minibatch(key, data, batch_size)
-    prior = jax.grad(density.log_prior)(position)
-    likelihood = sum_of_gradients(density, position, batch)
-    weight = n_data / batch_size
-    return jax.tree.map(lambda p, g: p + weight * g, prior, likelihood), state
+        return score(density, position, constants["data"]), no_covariance(covariance, dimension), state
+    batch = draw_minibatch(key, constants["data"], batch_size)
+    gradient, sums = _from_batch(exact_part, density, constants, position, batch)
+    noise = noise_covariance(density, position, batch, n_data, sums, covariance, constants.get("centre"))
+    return gradient, noise, state
+
+
+def _prior_gradient(density: Density, constants: dict, position: PyTree) -> PyTree:
+    """The exact part of grad log prior + (N/n) * sum over the batch of grad log-likelihood (paper Sect. 2.1)."""
+    return jax.grad(density.log_prior)(position)
 
 
 def _prepare_control_variate(model: Model, centre: PyTree) -> dict:
@@ -67,36 +119,26 @@ def _prepare_control_variate(model: Model, centre: PyTree) -> dict:
     return {"data": model.data, "centre": centre, "gradient_at_centre": at_centre}
 
 
-def _estimate_control_variate(
-    density: Density, constants: dict, key: PRNGKeyArray, position: PyTree, batch_size: int, state: tuple
-) -> tuple[PyTree, tuple]:
-    """grad U(centre) + (minibatch gradient at the position - the same minibatch's at the centre).
+def _gradient_at_centre(density: Density, constants: dict, position: PyTree) -> PyTree:
+    """The exact part of grad U(centre) + (minibatch gradient at the position - the same minibatch's at the centre).
 
     Preprint Eq. (8), Baker et al. (2019): exact at the centre, and its noise shrinks with the distance from it. The
     prior's difference is exact.
     """
-    data, centre = constants["data"], constants["centre"]
-    n_data = jax.tree.leaves(data)[0].shape[0]
-    if batch_size == n_data:
-        return score(density, position, data), state
-    batch = draw_minibatch(key, data, batch_size)
-    weight = n_data / batch_size
-    gradient = jax.tree.map(
-        lambda full, prior, prior_centre, here, there: full + prior - prior_centre + weight * (here - there),
+    return jax.tree.map(
+        lambda full, prior, prior_centre: full + prior - prior_centre,
         constants["gradient_at_centre"],
         jax.grad(density.log_prior)(position),
-        jax.grad(density.log_prior)(centre),
-        sum_of_gradients(density, position, batch),
-        sum_of_gradients(density, centre, batch),
+        jax.grad(density.log_prior)(constants["centre"]),
     )
-    return gradient, state
 
 
 minibatch = GradientEstimator(
     name="minibatch",
     prepare=lambda model, centre: {"data": model.data},
     init=_no_state,
-    estimate=_estimate_minibatch,
+    estimate=partial(_estimate, _prior_gradient),
+    estimate_with_covariance=partial(_estimate_with_covariance, _prior_gradient),
 )
 """grad log prior + (N/n) * the minibatch's sum."""
 
@@ -104,7 +146,8 @@ control_variate = GradientEstimator(
     name="control-variate",
     prepare=_prepare_control_variate,
     init=_no_state,
-    estimate=_estimate_control_variate,
+    estimate=partial(_estimate, _gradient_at_centre),
+    estimate_with_covariance=partial(_estimate_with_covariance, _gradient_at_centre),
     needs_centre=True,
     evaluations=2,
 )
