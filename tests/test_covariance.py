@@ -1,0 +1,300 @@
+"""The covariance of a gradient's noise: that of the minibatch at hand by hand, and on average exactly the true one."""
+
+import re
+from dataclasses import replace
+from functools import cache, partial
+from itertools import combinations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from predictive_models import small_network, small_pmf
+from small_models import logistic_arrays, small_logistic_model
+
+from sgtune.errors import InputError
+from sgtune.model import define_model
+from sgtune.posterior import density_of
+from sgtune.samplers.covariance import CHUNK_FLOATS, LARGEST_FULL_DIMENSION, empirical_covariance
+from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.samplers.minibatch import block_rows, subset_indices
+from sgtune.study.models import logistic
+
+MODELS = {
+    "logistic": cache(partial(small_logistic_model, n_data=120, dimension=3, seed=3)),
+    "pmf": small_pmf,
+    "bnn": small_network,
+}
+FORMS = ("diagonal", "full")
+SIGMAS = 4.5
+N_ROWS = 30
+"""The batch size of most tests, so that they share compiled programs."""
+
+
+def places(model):
+    """A position and a centre, far from each other, with every parameter away from zero."""
+    rng = np.random.default_rng(6)
+    return [model.unravel(jnp.asarray(rng.normal(0.3, 0.7, model.dimension), jnp.float32)) for _ in range(2)]
+
+
+def first_rows(model, n_data):
+    """The model of the first ``n_data`` data only."""
+    return replace(model, data=jax.tree.map(lambda leaf: leaf[:n_data], model.data), cache={})
+
+
+def terms(model, position):
+    """(N, D) gradients of the log-likelihood of each datum, by one Jacobian of all."""
+    flat, unravel = ravel_pytree(position)
+    jacobian = jax.jacfwd(lambda flat: model.log_likelihood(unravel(flat), model.data))(flat)
+    return np.asarray(jacobian, np.float64)
+
+
+def effective_terms(model, ending):
+    """What the estimator sums over a minibatch: its noise is that of these terms."""
+    position, centre = places(model)
+    return terms(model, position) - (terms(model, centre) if ending else 0)
+
+
+@cache
+def prepared(model, ending):
+    """``(key, position, batch_size, form) -> (flat gradient, covariance)``, compiled, and the position."""
+    position, centre = places(model)
+    estimator = ESTIMATORS[ending]
+    constants = estimator.prepare(model, centre)
+
+    @partial(jax.jit, static_argnums=(3, 4))
+    def run(constants, key, position, batch_size, form):
+        arguments = (density_of(model), constants, key, position, batch_size, ())
+        if form is None:
+            gradient, state = estimator.estimate(*arguments)
+            return ravel_pytree(gradient)[0], state
+        gradient, covariance, state = estimator.estimate_with_covariance(*arguments, form)
+        assert state == ()
+        return ravel_pytree(gradient)[0], covariance
+
+    return partial(run, constants), position
+
+
+def assert_close(found, expected, rtol=1e-4):
+    """Within ``rtol`` of the scale that each element has by the variances: float32 cannot know small ones better."""
+    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    assert found.shape == expected.shape
+    variances = np.diag(expected) if expected.ndim == 2 else expected
+    scale = np.sqrt(np.outer(variances, variances)) if expected.ndim == 2 else expected
+    # Where all the gradients are alike but for their rounding, as those of parameters that no datum knows.
+    assert (np.abs(found - expected) <= rtol * scale + 1e-6 * rtol * variances.max()).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_minibatchs_own_covariance_by_hand(name, ending, form):
+    """(N^2 / n) (1 - n / N) V, with NumPy's V of the rows that this key draws; and the gradient of `estimate`."""
+    model, n = MODELS[name](), N_ROWS
+    run, position = prepared(model, ending)
+    of_terms = effective_terms(model, ending)
+    for seed in range(3):
+        key = jax.random.key(seed)
+        gradient, covariance = run(key, position, n, form)
+        np.testing.assert_array_equal(gradient, run(key, position, n, None)[0])
+        rows = np.asarray(subset_indices(key, n, model.n_data))
+        expected = model.n_data**2 / n * (1 - n / model.n_data) * np.cov(of_terms[rows].T, ddof=1)
+        assert_close(covariance, expected if form == "full" else np.diag(expected))
+
+
+@pytest.mark.parametrize("batch_size", [2, 4, 6])
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
+def test_over_all_minibatches_the_mean_is_the_exact_covariance(name, ending, batch_size):
+    """All subsets of 7 data: the mean of the estimates is the covariance of the gradients, and that of theory."""
+    n_data = 7
+    model = first_rows(MODELS[name](), n_data)
+    keys = jax.random.split(jax.random.key(8), 2_000)
+    drawn = np.sort(jax.jit(jax.vmap(lambda key: subset_indices(key, batch_size, n_data)))(keys), axis=1)
+    subsets, first = np.unique(drawn, axis=0, return_index=True)
+    assert [*map(tuple, subsets)] == [*combinations(range(n_data), batch_size)]
+
+    run, position = prepared(model, ending)
+    estimate = jax.vmap(lambda key: run(key, position, batch_size, "full"))
+    gradients, covariances = (np.asarray(part, np.float64) for part in estimate(keys[first]))
+    population = np.cov(effective_terms(model, ending).T, ddof=1)
+    assert_close(covariances.mean(0), n_data**2 / batch_size * (1 - batch_size / n_data) * population)
+    # A gradient is rounded as a whole, with the prior's part.
+    largest = np.abs(gradients).max(0)
+    rounding = 1e-6 * np.outer(largest, largest)
+    of_gradients = np.cov(gradients.T, ddof=0)
+    assert (np.abs(covariances.mean(0) - of_gradients) <= 1e-3 * np.abs(of_gradients) + rounding).all()
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
+def test_unbiased_for_the_exact_covariance_of_all_data(name, ending):
+    """The variance of the gradient along some directions, and its estimates, within Monte Carlo error."""
+    model, n, n_keys = MODELS[name](), N_ROWS, 2_000
+    run, position = prepared(model, ending)
+    directions = np.random.default_rng(9).standard_normal((8, model.dimension)).astype(np.float32)
+
+    def one(t):
+        gradient, covariance = run(jax.random.fold_in(jax.random.key(10), t), position, n, "full")
+        return directions @ gradient, jnp.einsum("kd,de,ke->k", directions, covariance, directions)
+
+    found = jax.jit(lambda: jax.lax.map(one, jnp.arange(n_keys)))()
+    gradients, variances = (np.asarray(part, np.float64) for part in found)
+    along = effective_terms(model, ending) @ directions.T.astype(np.float64)
+    with_replacement = model.n_data**2 / n * along.var(0, ddof=1)
+    exact = (1 - n / model.n_data) * with_replacement
+    squares = (gradients - gradients.mean(0)) ** 2 * n_keys / (n_keys - 1)
+    for sample in (variances, squares):
+        error = sample.std(0) / np.sqrt(n_keys)
+        assert (np.abs(sample.mean(0) - exact) < SIGMAS * error).all()
+    # There are draws enough to tell the covariance from that of draws with replacement.
+    assert (with_replacement - variances.mean(0) > SIGMAS * variances.std(0) / np.sqrt(n_keys)).any()
+
+
+@pytest.mark.parametrize(("ending", "form"), [("", "full"), ("cv", "diagonal")])
+@pytest.mark.parametrize("name", MODELS)
+def test_chains_side_by_side_are_as_one_alone(name, ending, form):
+    run, position = prepared(MODELS[name](), ending)
+    scales, key = (0.5, 1.0, 1.5), jax.random.key(11)
+    positions = [jax.tree.map(lambda leaf, scale=scale: scale * leaf, position) for scale in scales]
+    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
+    found = jax.vmap(lambda position: run(key, position, N_ROWS, form)[1])(together)
+    for covariance, position in zip(found, positions, strict=True):
+        assert_close(covariance, run(key, position, N_ROWS, form)[1])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", MODELS)
+def test_chunks_change_the_memory_and_not_the_value(name, form, monkeypatch):
+    """50 data 7 at a time and one left over, and one by one: no array has n x D elements."""
+    model, n = first_rows(MODELS[name](), 50), 50
+    position, centre = places(model)
+    arguments = model.data, model.unravel(jnp.asarray(effective_terms(model, "cv").sum(0), jnp.float32))
+
+    def covariance(batch, sums):
+        return empirical_covariance(density_of(model), position, batch, sums, form, centre)
+
+    def largest(floats):
+        """Elements of the largest float32 array in the program for chunks of so many."""
+        monkeypatch.setitem(CHUNK_FLOATS, form, floats)
+        # Programs are found again by their function: another one each time.
+        program = str(jax.make_jaxpr(lambda *arguments: covariance(*arguments))(*arguments))
+        shapes = re.findall(r"f32\[([\d,]+)\]", program)
+        return max(np.prod([int(size) for size in shape.split(",")]) for shape in shapes)
+
+    dimension = model.dimension
+    assert largest(n * dimension) >= n * dimension
+    whole = jax.jit(lambda *arguments: covariance(*arguments))(*arguments)
+    allowed = max(
+        7 * dimension, dimension**2 if form == "full" else 0, *map(np.size, jax.tree.leaves(model.data))
+    )
+    for floats in (8 * dimension - 1, dimension - 1):
+        assert largest(floats) <= allowed
+        assert_close(jax.jit(lambda *arguments: covariance(*arguments))(*arguments), whole)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ending", ESTIMATORS)
+def test_a_mean_far_above_the_spread_costs_no_digits(ending, form):
+    """Gradients of 3,000 +- 1: the sum of their squares has lost the variance in float32."""
+    numbers = np.float32(3_000) + np.random.default_rng(13).standard_normal((90, 2)).astype(np.float32)
+    model = define_model(
+        "linear",
+        log_prior=lambda position: -0.5 * position @ position,
+        log_likelihood=lambda position, batch: (batch * position + 0.5 * batch * position**2).sum(1),
+        data=numbers,
+        init=lambda key: jnp.zeros(2),
+        shuffle_seed=None,
+    )
+    run, position = prepared(model, ending)
+    key, n = jax.random.key(14), 60
+    _, centre = places(model)
+    slope = (
+        np.asarray(position, np.float64) - np.asarray(centre, np.float64)
+        if ending
+        else 1 + np.asarray(position)
+    )
+    rows = numbers[np.asarray(subset_indices(key, n, 90))].astype(np.float64) * slope
+    expected = 90 * 30 / n * np.cov(rows.T, ddof=1)
+    # A gradient's own rounding, 1e-4, is the only one to be seen.
+    assert_close(run(key, position, n, form)[1], expected if form == "full" else np.diag(expected), rtol=2e-3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_control_variates_have_no_noise_at_their_centre(name):
+    model = MODELS[name]()
+    run, position = prepared(model, "cv")
+    _, centre = places(model)
+    there, here = (run(jax.random.key(15), place, N_ROWS, "diagonal")[1] for place in (centre, position))
+    assert there.max() <= 1e-9 * here.max()
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+def test_all_data_have_no_noise(ending):
+    model = MODELS["logistic"]()
+    run, position = prepared(model, ending)
+    for form, shape in (("diagonal", (3,)), ("full", (3, 3))):
+        gradient, covariance = run(jax.random.key(16), position, model.n_data, form)
+        np.testing.assert_array_equal(gradient, run(jax.random.key(16), position, model.n_data, None)[0])
+        np.testing.assert_array_equal(covariance, np.zeros(shape, np.float32), strict=True)
+    run, position = prepared(first_rows(model, 1), ending)
+    assert (run(jax.random.key(16), position, 1, "full")[1] == 0).all()
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("shuffle_seed", [None, 0])
+def test_blocks_of_shuffled_rows_are_as_single_rows(ending, shuffle_seed):
+    """n = 4,800 of N = 16,000 in blocks of 16: the estimate is that for single rows, and true of shuffled data only."""
+    inputs, targets = logistic_arrays(16_000, 2, seed=4)
+    order = np.argsort(inputs[:, 0])
+    model = logistic.from_arrays(inputs[order], targets[order], shuffle_seed=shuffle_seed)
+    n, n_data, n_keys = 4_800, 16_000, 300
+    assert block_rows(n, n_data) == 16
+    run, position = prepared(model, ending)
+    keys = jax.random.split(jax.random.key(17), n_keys)
+    found = np.asarray(jax.lax.map(lambda key: run(key, position, n, "full")[1], keys), np.float64)
+    of_terms = effective_terms(model, ending)
+    of_rows = n_data**2 / n * (1 - n / n_data) * np.cov(of_terms.T, ddof=1)
+    # For one given order the expectation of V is off by no more than the variance of a mean of blocks: 16 S / n.
+    bound = SIGMAS * found.std(0) / np.sqrt(n_keys) + 16 / n * np.sqrt(
+        np.outer(np.diag(of_rows), np.diag(of_rows))
+    )
+    assert (np.abs(found.mean(0) - of_rows) < bound).all()
+    n_blocks = n_data // 16
+    of_blocks = (
+        n_blocks**2 / (n / 16) * (1 - n / n_data) * of_terms.reshape(n_blocks, 16, 2).sum(1).var(0, ddof=1)
+    )
+    ratio = of_blocks / np.diag(found.mean(0))
+    if shuffle_seed is None:
+        assert ratio.max() > 1 + 3 * SIGMAS * np.sqrt(2 / n_blocks)
+    else:
+        assert (np.abs(ratio - 1) < SIGMAS * np.sqrt(2 / n_blocks)).all()
+
+
+def raised(model, *arguments):
+    run, position = prepared(model, "")
+    with pytest.raises(InputError) as caught:
+        run(jax.random.key(0), position, *arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_bad_arguments_have_one_clear_line():
+    model = MODELS["logistic"]()
+    for form in FORMS:
+        assert "batch_size: 1 is not allowed" in raised(model, 1, form)
+    assert "batch_size: 121 is not allowed" in raised(model, 121, "full")
+    assert "covariance: 'ful' is not known (did you mean 'full'?)" in raised(model, 40, "ful")
+
+
+def test_a_full_matrix_of_too_many_parameters_is_refused():
+    """At one parameter too many; the message says what a matrix would take, and the diagonal is still to be had."""
+    arrays = logistic_arrays(4, LARGEST_FULL_DIMENSION + 1, seed=18)
+    model = logistic.from_arrays(*arrays)
+    line = raised(model, 2, "full")
+    assert line.startswith(f"covariance: 'full' is not allowed for D = {LARGEST_FULL_DIMENSION + 1}")
+    gigabytes = float(re.search(r"([\d.]+) GiB", line).group(1))
+    assert gigabytes == pytest.approx((LARGEST_FULL_DIMENSION + 1) ** 2 * 4 / 2**30, rel=0.01)
+    run, position = prepared(model, "")
+    assert run(jax.random.key(0), position, 2, "diagonal")[1].shape == (LARGEST_FULL_DIMENSION + 1,)
