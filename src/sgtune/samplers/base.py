@@ -6,28 +6,31 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
-__all__ = ["GradientFn", "Sampler", "noise_like"]
+__all__ = ["Sampler", "noise_like"]
 
 PyTree = Any
 
-GradientFn = Callable[[PyTree, Any, PyTree], tuple[PyTree, PyTree]]
-"""``(position, i, estimator_state) -> (gradient, estimator_state)``: the i-th gradient of this step.
 
-The chain closes it over the step's minibatch key, which all arms of a lockstep ensemble share."""
+def _no_statistics(state: Any) -> dict[str, Array]:
+    return {}
 
 
 class Sampler(NamedTuple):
     """A stochastic-gradient MCMC method.
 
     Attributes:
-        init: ``(key, position, estimator_state, hyperparameters) -> State``.
-        step: ``(key, state, gradient_fn, hyperparameters) -> State``: one sample of the chain. The key is for the
-            sampler's own noise.
+        init: ``(key, position, estimator_state, target, hyperparameters) -> State``; a state has a ``position``.
+        step: ``(key, state, target, hyperparameters) -> State``: one sample of the chain. The key is for the
+            sampler's own noise; gradients and log densities are those of the `sgtune.samplers.target.Target`.
         hyperparameters: names and defaults of the numbers besides ``step_size`` that a user may set; all traced.
         has_leapfrog: whether a step makes ``n_leapfrog`` gradients; otherwise it makes one.
         least_leapfrog: the smallest ``n_leapfrog`` for which the method is defined.
+        uses_log_density: whether it asks its target for log densities. These need one pass over all data at the
+            start, and a start at which they are finite.
+        needs_all_data: whether it is defined for batches of all N data only; it has no ``-cv`` then.
+        statistics: ``state -> {name: number}``: what a run says of itself besides its draws; nothing as a rule.
     """
 
     init: Callable
@@ -35,6 +38,9 @@ class Sampler(NamedTuple):
     hyperparameters: tuple[tuple[str, float], ...] = ()
     has_leapfrog: bool = False
     least_leapfrog: int = 1
+    uses_log_density: bool = False
+    needs_all_data: bool = False
+    statistics: Callable[[Any], dict[str, Array]] = _no_statistics
 
     def gradients_per_step(self, n_leapfrog: int | None) -> int:
         """Minibatch gradients that one step evaluates."""

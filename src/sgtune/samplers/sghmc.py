@@ -26,7 +26,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from sgtune.samplers.base import GradientFn, Sampler, noise_like
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.target import Target
 
 __all__ = ["SGHMCState", "sghmc", "sghmc_as_published", "sghmc_chen"]
 
@@ -40,7 +41,9 @@ class SGHMCState(NamedTuple):
     estimator: PyTree
 
 
-def init(key: PRNGKeyArray, position: PyTree, estimator: PyTree, hyperparameters: dict) -> SGHMCState:
+def init(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> SGHMCState:
     """A chain at ``position``."""
     return SGHMCState(position, estimator)
 
@@ -77,11 +80,11 @@ def _step(leapfrog, key: PRNGKeyArray, state: SGHMCState, hyperparameters: dict)
     return SGHMCState(position, estimator)
 
 
-def step(key: PRNGKeyArray, state: SGHMCState, gradient_fn: GradientFn, hyperparameters: dict) -> SGHMCState:
+def step(key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict) -> SGHMCState:
     """One sample in leapfrog order."""
 
     def leapfrog(i, key, position, momentum, estimator):
-        gradient, estimator = gradient_fn(position, i, estimator)
+        gradient, estimator = target.gradient(position, i, estimator)
         length = jnp.where(i == 0, 0.5, 1.0)
         momentum = _kick(key, momentum, gradient, hyperparameters, length)
         return _drift(position, momentum), momentum, estimator
@@ -89,26 +92,24 @@ def step(key: PRNGKeyArray, state: SGHMCState, gradient_fn: GradientFn, hyperpar
     return _step(leapfrog, key, state, hyperparameters)
 
 
-def step_chen(
-    key: PRNGKeyArray, state: SGHMCState, gradient_fn: GradientFn, hyperparameters: dict
-) -> SGHMCState:
+def step_chen(key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict) -> SGHMCState:
     """One sample in the order of Chen et al.: drift, then kick at the new position."""
 
     def leapfrog(i, key, position, momentum, estimator):
         position = _drift(position, momentum)
-        gradient, estimator = gradient_fn(position, i, estimator)
+        gradient, estimator = target.gradient(position, i, estimator)
         return position, _kick(key, momentum, gradient, hyperparameters), estimator
 
     return _step(leapfrog, key, state, hyperparameters)
 
 
 def step_as_published(
-    key: PRNGKeyArray, state: SGHMCState, gradient_fn: GradientFn, hyperparameters: dict
+    key: PRNGKeyArray, state: SGHMCState, target: Target, hyperparameters: dict
 ) -> SGHMCState:
     """One sample in the explicit order: the drift and the kick both start from the old position and momentum."""
 
     def leapfrog(i, key, position, momentum, estimator):
-        gradient, estimator = gradient_fn(position, i, estimator)
+        gradient, estimator = target.gradient(position, i, estimator)
         return _drift(position, momentum), _kick(key, momentum, gradient, hyperparameters), estimator
 
     return _step(leapfrog, key, state, hyperparameters)

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from sgtune.samplers.base import GradientFn, Sampler, noise_like
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.target import Target
 
 __all__ = ["SGLDState", "sgld"]
 
@@ -30,15 +31,17 @@ class SGLDState(NamedTuple):
     estimator: PyTree
 
 
-def init(key: PRNGKeyArray, position: PyTree, estimator: PyTree, hyperparameters: dict) -> SGLDState:
+def init(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> SGLDState:
     """A chain at ``position``."""
     return SGLDState(position, estimator)
 
 
-def step(key: PRNGKeyArray, state: SGLDState, gradient_fn: GradientFn, hyperparameters: dict) -> SGLDState:
+def step(key: PRNGKeyArray, state: SGLDState, target: Target, hyperparameters: dict) -> SGLDState:
     """One Euler-Maruyama step of the Langevin diffusion."""
     e = hyperparameters["step_size"]
-    gradient, estimator = gradient_fn(state.position, 0, state.estimator)
+    gradient, estimator = target.gradient(state.position, 0, state.estimator)
     noise = noise_like(key, state.position)
     position = jax.tree.map(lambda x, g, z: x + e * g + jnp.sqrt(2 * e) * z, state.position, gradient, noise)
     return SGLDState(position, estimator)

@@ -20,7 +20,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sgtune.samplers.base import GradientFn, Sampler, noise_like
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.target import Target
 
 __all__ = ["SGNHTState", "sgnht"]
 
@@ -36,18 +37,20 @@ class SGNHTState(NamedTuple):
     estimator: PyTree
 
 
-def init(key: PRNGKeyArray, position: PyTree, estimator: PyTree, hyperparameters: dict) -> SGNHTState:
+def init(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> SGNHTState:
     """A chain at ``position`` with v ~ N(0, h I) and alpha = a."""
     root_h = jnp.sqrt(hyperparameters["step_size"])
     momentum = jax.tree.map(lambda z: root_h * z, noise_like(key, position))
     return SGNHTState(position, momentum, jnp.asarray(hyperparameters["friction"], jnp.float32), estimator)
 
 
-def step(key: PRNGKeyArray, state: SGNHTState, gradient_fn: GradientFn, hyperparameters: dict) -> SGNHTState:
+def step(key: PRNGKeyArray, state: SGNHTState, target: Target, hyperparameters: dict) -> SGNHTState:
     """One step of the thermostat."""
     h = hyperparameters["step_size"]
     noise_sd = jnp.sqrt(2 * hyperparameters["friction"] * h)
-    gradient, estimator = gradient_fn(state.position, 0, state.estimator)
+    gradient, estimator = target.gradient(state.position, 0, state.estimator)
     momentum = jax.tree.map(
         lambda v, g, z: v + h * g - state.thermostat * v + noise_sd * z,
         state.momentum,

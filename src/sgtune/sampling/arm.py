@@ -26,11 +26,16 @@ def check_arm(model: Model, sampler_name: str, arm: Arm) -> Arm:
     """``arm`` in canonical types.
 
     Raises:
-        InputError: the step size is not positive, the batch size is not in 1..N, or the leapfrog number is missing,
-            too small, or given to a sampler that has none.
+        InputError: the step size is not positive, the batch size is not in 1..N, or not N where the sampler needs all
+            data, or the leapfrog number is missing, too small, or given to a sampler that has none.
     """
     sampler, _ = resolve_sampler(sampler_name)
     step_size = check_number("step_size", arm.step_size, above=0)
+    if sampler.needs_all_data and arm.batch_size != model.n_data:
+        raise InputError(
+            f"batch_size: {arm.batch_size!r} is not allowed; {sampler_name} takes all data in every step: it must be "
+            f"{model.n_data}"
+        )
     batch_size = check_integer("batch_size", arm.batch_size, at_least=1, at_most=model.n_data)
     if not sampler.has_leapfrog:
         if arm.n_leapfrog is not None:

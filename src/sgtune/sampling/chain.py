@@ -39,6 +39,8 @@ class Chain:
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
         seconds_per_step: by the cost table that turned seconds into steps; None without one.
         diverged: whether the chain left the finite numbers.
+        statistics: what the sampler says of the whole run, name -> number. ``mala``: ``acceptance_rate``, the share of
+            all its proposals that were accepted, and ``mean_acceptance_probability``. Others: nothing.
     """
 
     model: Model = field(repr=False)
@@ -50,6 +52,7 @@ class Chain:
     diverged: bool
     clock: list[tuple[float, int]] = field(default_factory=list, repr=False)
     seconds_per_step: float | None = None
+    statistics: dict[str, float] = field(default_factory=dict)
 
     @property
     def positions(self) -> PyTree:
@@ -99,11 +102,12 @@ def sample(
 
     Args:
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``.
-        batch_size: n, from 1 to N; N gives exact gradients.
+        batch_size: n, from 1 to N; N gives exact gradients, and ``mala`` takes nothing else.
         budget: seconds of wall clock, steps, or data terms of gradients.
         replicate: another name gives another chain of the same seed.
         position: the start; the MAP unless given.
-        centre: of the control variates; the MAP unless given.
+        centre: of the control variates; for ``mala`` a position near which the log density is exact in float32, of use
+            where the MAP is dear to find. The MAP unless given.
         kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
             that of the kept draws.
         cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
@@ -111,7 +115,7 @@ def sample(
         hyperparameters: the sampler's others, such as ``friction``.
 
     Raises:
-        InputError: an argument is not allowed.
+        InputError: an argument is not allowed, or ``mala`` is to start where its log density is not finite.
     """
     check_integer("seed", seed, at_least=0)
     check_budget(budget)
@@ -163,4 +167,5 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
         # Steps after the last kept draw count, too.
         diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
         clock=clock,
+        statistics={name: float(values[0]) for name, values in ensemble.statistics.items()},
     )

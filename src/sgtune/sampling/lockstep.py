@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +18,12 @@ from jax.flatten_util import ravel_pytree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.posterior import Density, density_of
+from sgtune.posterior import density_of
 from sgtune.randomness import named_key
-from sgtune.samplers import Sampler, resolve_sampler
-from sgtune.samplers.gradients import GradientEstimator
+from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, check_arm, check_hyperparameters, check_position
+from sgtune.sampling.preparation import check_states, shared_constants
+from sgtune.sampling.program import Program, advance, initial_states
 
 __all__ = ["Lockstep", "compile_together", "compiled_programs", "data_terms"]
 
@@ -37,56 +38,7 @@ COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
 """LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products
 of matrices, gathers and random bits."""
 
-
-class _Program(NamedTuple):
-    """All that is static about a compiled program."""
-
-    density: Density
-    sampler: Sampler
-    estimator: GradientEstimator
-    batch_size: int
-    length: int
-
-
-def _mapped_axes(hyperparameters: dict) -> dict:
-    """For `jax.vmap` over chains: the step size is each one's own, the other numbers are common to all."""
-    return {name: 0 if name == "step_size" else None for name in hyperparameters}
-
-
-def _advance(
-    program: _Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
-):
-    """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
-    sampler, estimator = program.sampler, program.estimator
-    axes = (0, 0, _mapped_axes(hyperparameters))
-
-    def one_step(t, states):
-        step_key = jax.random.fold_in(minibatch_key, t)
-
-        def gradient_fn(position, i, estimator_state):
-            key = jax.random.fold_in(step_key, i) if sampler.has_leapfrog else step_key
-            return estimator.estimate(
-                program.density, constants, key, position, program.batch_size, estimator_state
-            )
-
-        def one_chain(key, state, hyperparameters):
-            return sampler.step(jax.random.fold_in(key, t), state, gradient_fn, hyperparameters)
-
-        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
-
-    def one_draw(i, carry):
-        states, draws = carry
-        first = start + i * stride
-        states = jax.lax.fori_loop(first, first + stride, one_step, states)
-        flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
-        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0)
-
-    flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
-    draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
-    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws))
-
-
-_jitted_advance = jax.jit(_advance, static_argnums=0)
+_jitted_advance = jax.jit(advance, static_argnums=0)
 _compiled: dict[tuple, Callable] = {}
 _seconds_to_compile: dict[tuple, float] = {}
 
@@ -99,7 +51,7 @@ class Lockstep:
         seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
         position: where every chain starts (default: the MAP), or with ``start_noise`` > 0 the mean of
             N(position, start_noise^2 I), drawn per arm.
-        centre: of the control variates (default: the MAP).
+        centre: of the control variates, and where the log density of a Metropolis test is about 0 (default: the MAP).
         overrides: values for the sampler's other hyperparameters (friction, noise_estimate).
 
     Attributes:
@@ -135,7 +87,7 @@ class Lockstep:
         self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
         if position is not None:
             position = check_position("position", model, position)
-        self.constants = _constants(model, self.estimator, centre)
+        self.constants = shared_constants(model, self.sampler, self.estimator, centre)
         position = map_position(model) if position is None else position
         flat, unravel = ravel_pytree(position)
         self.start = flat
@@ -147,18 +99,19 @@ class Lockstep:
             ]
         )
         init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
-        axes = (0, 0, _mapped_axes(self.hyperparameters))
-
-        def init(key, start, hyperparameters):
-            position = unravel(start)
-            estimator_state = self.estimator.init(self.constants, position)
-            return self.sampler.init(key, position, estimator_state, hyperparameters)
-
-        self.states = jax.vmap(init, in_axes=axes)(init_keys, starts, self.hyperparameters)
+        length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
+        self.program = Program(density_of(model), self.sampler, self.estimator, batch_size, length)
+        self.states = initial_states(
+            self.program,
+            self.constants,
+            init_keys,
+            jax.vmap(unravel)(starts),
+            self.hyperparameters,
+            self.minibatch_key,
+        )
+        check_states(model, self.sampler, self.states)
         self.steps_done = 0
         self._run: Callable | None = None
-        length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
-        self.program = _Program(density_of(model), self.sampler, self.estimator, batch_size, length)
 
     @property
     def width(self) -> int:
@@ -183,6 +136,11 @@ class Lockstep:
         )
         other._run = None
         return other
+
+    @property
+    def statistics(self) -> dict[str, np.ndarray]:
+        """What the sampler says of the run so far: a ``(W,)`` array of each number, and nothing for most samplers."""
+        return {name: np.asarray(values) for name, values in self.sampler.statistics(self.states).items()}
 
     @property
     def shape(self) -> tuple:
@@ -309,15 +267,3 @@ def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
     sampler, estimator = resolve_sampler(sampler_name)
     each = arm.batch_size if arm.batch_size == model.n_data else estimator.evaluations * arm.batch_size
     return sampler.gradients_per_step(arm.n_leapfrog) * each
-
-
-def _constants(model: Model, estimator: GradientEstimator, centre: PyTree | None) -> PyTree:
-    """The estimator's arrays; those at the MAP are made once per model."""
-    if not estimator.needs_centre:
-        return estimator.prepare(model, None)
-    if centre is not None:
-        return estimator.prepare(model, check_position("centre", model, centre))
-    kept = model.cache.setdefault("constants at the MAP", {})
-    if estimator.name not in kept:
-        kept[estimator.name] = estimator.prepare(model, map_position(model))
-    return kept[estimator.name]

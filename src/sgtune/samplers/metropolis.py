@@ -1,0 +1,78 @@
+"""The Metropolis-Hastings test, and what a chain keeps of its outcomes.
+
+A proposal theta' ~ q(. | theta) is taken with probability min(1, ratio),
+
+    ratio = pi(theta') q(theta | theta') / (pi(theta) q(theta' | theta))
+
+and else the chain stays where it is. Invariant density: pi, exactly, whatever q is.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+__all__ = ["Acceptance", "acceptance_statistics", "choose", "metropolis_test", "no_acceptance"]
+
+PyTree = Any
+
+
+class Acceptance(NamedTuple):
+    """Outcomes of a chain's tests: of the last one, and of all so far.
+
+    Attributes:
+        is_accepted: whether the last proposal was taken.
+        probability: min(1, ratio) of the last proposal; 0 if it was not finite.
+        n_proposals: tests so far.
+        n_accepted: proposals taken so far.
+        mean_probability: mean of ``probability`` over all tests.
+    """
+
+    is_accepted: Bool[Array, ""]
+    probability: Float[Array, ""]
+    n_proposals: Int[Array, ""]
+    n_accepted: Int[Array, ""]
+    mean_probability: Float[Array, ""]
+
+
+def no_acceptance() -> Acceptance:
+    """Before the first test."""
+    zero, none = jnp.float32(0), jnp.int32(0)
+    return Acceptance(jnp.array(False), zero, none, none, zero)
+
+
+def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance) -> Acceptance:
+    """The test of a proposal whose ratio has this logarithm; one that is not finite is never taken.
+
+    The logarithm must not be finite where anything of the proposal is not.
+    """
+    probability = jnp.where(jnp.isfinite(log_ratio), jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
+    is_accepted = jax.random.uniform(key) < probability
+    n_proposals = before.n_proposals + 1
+    return Acceptance(
+        is_accepted=is_accepted,
+        probability=probability,
+        n_proposals=n_proposals,
+        n_accepted=before.n_accepted + is_accepted,
+        # A running mean: the sum of many would stand still in float32.
+        mean_probability=before.mean_probability + (probability - before.mean_probability) / n_proposals,
+    )
+
+
+def choose(acceptance: Acceptance, proposed: PyTree, current: PyTree) -> PyTree:
+    """``proposed`` if it was taken, ``current`` bit for bit if not."""
+    return jax.tree.map(lambda new, old: jnp.where(acceptance.is_accepted, new, old), proposed, current)
+
+
+def acceptance_statistics(state: Any) -> dict[str, Array]:
+    """Of a state with an ``acceptance``, or of many with a leading axis.
+
+    ``acceptance_rate`` is the share of all proposals so far that were taken; ``mean_acceptance_probability`` is
+    the mean of their probabilities: the same number in the long run, with less noise.
+    """
+    acceptance = state.acceptance
+    return {
+        "acceptance_rate": acceptance.n_accepted / acceptance.n_proposals,
+        "mean_acceptance_probability": acceptance.mean_probability,
+    }

@@ -1,0 +1,100 @@
+"""What a sampler samples from: gradients of the log density and, for methods that ask for it, the log density itself.
+
+log pi(position) = log prior + sum over the N data of the log-likelihood, less a constant: N times an ``offset``, the
+mean at a centre. A float32 of 100,000 has a step of 1/128, too coarse for the ratio of a Metropolis test; what is left
+after the offset is of the size of the differences that the test looks at, and float32 tells it to about 0.001.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sgtune.errors import InputError
+from sgtune.model import Model
+from sgtune.posterior import Density, density_of, log_posterior, sum_over_tiles, value_and_score
+from sgtune.samplers.gradients import GradientEstimator
+from sgtune.samplers.minibatch import draw_minibatch
+
+__all__ = ["Target", "offset_at", "target_of"]
+
+PyTree = Any
+
+
+class Target(NamedTuple):
+    """The functions of one step; every chain of an ensemble has the same minibatches in it.
+
+    The last three are None unless the sampler ``uses_log_density``.
+
+    Attributes:
+        gradient: ``(position, i, estimator_state) -> (gradient, estimator_state)``: the i-th estimate of this step.
+        log_density: ``position -> ()``, on all data, tile by tile.
+        log_density_and_gradient: ``position -> ((), gradient)``, both exact, in one pass over all data.
+        minibatch_log_density: ``(position, i) -> ()``: log prior + (N/n) * the sum over the minibatch of the i-th
+            gradient; unbiased for ``log_density``.
+    """
+
+    gradient: Callable
+    log_density: Callable | None = None
+    log_density_and_gradient: Callable | None = None
+    minibatch_log_density: Callable | None = None
+
+
+def target_of(
+    density: Density,
+    estimator: GradientEstimator,
+    constants: dict,
+    batch_size: int,
+    minibatch_key: Callable[[Any], PRNGKeyArray],
+) -> Target:
+    """The target of one step, of ``constants`` that may be traced.
+
+    Args:
+        constants: of the estimator; with an ``offset`` if log densities are to be had.
+        minibatch_key: ``i -> key`` of the i-th minibatch of the step.
+    """
+
+    def gradient(position, i, estimator_state):
+        return estimator.estimate(density, constants, minibatch_key(i), position, batch_size, estimator_state)
+
+    if "offset" not in constants:
+        return Target(gradient)
+    data, offset = constants["data"], constants["offset"]
+    n_data = jax.tree.leaves(data)[0].shape[0]
+
+    def minibatch_log_density(position, i):
+        def of_rows(rows):
+            return jnp.sum(density.log_likelihood(position, rows) - offset)
+
+        batch = draw_minibatch(minibatch_key(i), data, batch_size)
+        return density.log_prior(position) + n_data / batch_size * sum_over_tiles(of_rows, batch)
+
+    return Target(
+        gradient,
+        lambda position: _log_density(density, position, data, offset),
+        lambda position: _log_density_and_gradient(density, position, data, offset),
+        minibatch_log_density,
+    )
+
+
+# Compiled by themselves where no program is around them, as at a chain's start; data are arguments there, too.
+_log_density = partial(jax.jit, static_argnums=0)(log_posterior)
+_log_density_and_gradient = partial(jax.jit, static_argnums=0)(value_and_score)
+
+
+def offset_at(model: Model, centre: PyTree) -> Float[Array, ""]:
+    """log pi(centre) / N, in one pass over the data: with it as the offset the log density at ``centre`` is about 0.
+
+    Raises:
+        InputError: it is not finite.
+    """
+    offset = _log_density(density_of(model), centre, model.data, 0.0) / model.n_data
+    if not jnp.isfinite(offset):
+        raise InputError(
+            f"centre: the log density of {model.name!r} there is {offset}; it must be finite, for log densities "
+            "are taken relative to it"
+        )
+    return offset

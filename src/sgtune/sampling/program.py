@@ -1,0 +1,82 @@
+"""What one compiled program does: so many steps of every chain of an ensemble."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import PRNGKeyArray
+
+from sgtune.posterior import Density
+from sgtune.samplers import Sampler
+from sgtune.samplers.gradients import GradientEstimator
+from sgtune.samplers.target import Target, target_of
+
+__all__ = ["Program", "advance", "initial_states"]
+
+PyTree = Any
+
+BEFORE_THE_FIRST_STEP = 2**32 - 1
+"""The number of the step that a chain's start counts as: steps are int32, so none has it."""
+
+
+class Program(NamedTuple):
+    """All that is static about a compiled program."""
+
+    density: Density
+    sampler: Sampler
+    estimator: GradientEstimator
+    batch_size: int
+    length: int
+
+    def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
+        """The target of one step, which all chains share; each of its leapfrogs has a minibatch of its own."""
+        step_key = jax.random.fold_in(minibatch_key, step)
+
+        def key_of(i):
+            return jax.random.fold_in(step_key, i) if self.sampler.has_leapfrog else step_key
+
+        return target_of(self.density, self.estimator, constants, self.batch_size, key_of)
+
+
+def _mapped_axes(hyperparameters: dict) -> dict:
+    """For `jax.vmap` over chains: the step size is each one's own, the other numbers are common to all."""
+    return {name: 0 if name == "step_size" else None for name in hyperparameters}
+
+
+def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
+    """States of chains at ``positions``, with a leading axis."""
+    axes = (0, 0, _mapped_axes(hyperparameters))
+    target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
+
+    def one_chain(key, position, hyperparameters):
+        estimator_state = program.estimator.init(constants, position)
+        return program.sampler.init(key, position, estimator_state, target, hyperparameters)
+
+    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters)
+
+
+def advance(
+    program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
+):
+    """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
+    axes = (0, 0, _mapped_axes(hyperparameters))
+
+    def one_step(t, states):
+        target = program.target(constants, minibatch_key, t)
+
+        def one_chain(key, state, hyperparameters):
+            return program.sampler.step(jax.random.fold_in(key, t), state, target, hyperparameters)
+
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
+
+    def one_draw(i, carry):
+        states, draws = carry
+        first = start + i * stride
+        states = jax.lax.fori_loop(first, first + stride, one_step, states)
+        flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
+        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0)
+
+    flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
+    draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
+    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws))
