@@ -209,11 +209,11 @@ class ProbeState(NamedTuple):
 def probe(*places):
     """No sampler: its draws are the gradients at its start, the one of each place in a step beside the other."""
 
-    def init(key, position, estimator, hyperparameters):
+    def init(key, position, estimator, target, hyperparameters):
         return ProbeState(jnp.stack([position] * len(places)), position, estimator)
 
-    def step(key, state, gradient_fn, hyperparameters):
-        gradients = [gradient_fn(state.origin, place, state.estimator)[0] for place in places]
+    def step(key, state, target, hyperparameters):
+        gradients = [target.gradient(state.origin, place, state.estimator)[0] for place in places]
         return state._replace(position=jnp.stack(gradients))
 
     return Sampler(init, step, has_leapfrog=len(places) > 1)

@@ -1,0 +1,248 @@
+"""MALA step by step, and where a density ends; that it is exact on a Gaussian is in test_samplers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from small_models import gaussian_model
+
+from sgtune import Budget, sample
+from sgtune.errors import InputError
+from sgtune.model import define_model
+from sgtune.samplers import SAMPLERS
+from sgtune.samplers.target import Target
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+
+MALA = SAMPLERS["mala"]
+SIGMAS = 4.5
+
+
+# --- one step ---
+
+START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
+STEP_SIZE = 0.6
+
+
+def log_density(flat, module=jnp):
+    """Neither Gaussian nor symmetric: its gradient differs much from one end of a step to the other."""
+    return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
+
+
+def gradient_of(flat):
+    """By hand, in float64."""
+    inner = flat[0] - flat[1] * flat[2]
+    return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
+
+
+def log_normal(x, mean, variance):
+    return -np.sum((x - mean) ** 2) / (2 * variance) - len(x) / 2 * np.log(2 * np.pi * variance)
+
+
+@jax.jit
+def log_density_and_gradient(position):
+    return jax.value_and_grad(lambda position: log_density(ravel_pytree(position)[0]))(position)
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """The state at the start, and of 150 steps from it: (proposal, state after it)."""
+    hyperparameters = {"step_size": jnp.float32(STEP_SIZE)}
+    asked = []
+
+    def evaluate(position):
+        asked.append(position)
+        return log_density_and_gradient(position)
+
+    target = Target(gradient=None, log_density_and_gradient=evaluate)
+    start = MALA.init(jax.random.key(0), START, (), target, hyperparameters)
+    assert len(asked) == 1
+    asked.clear()
+    states = []
+    for key in jax.random.split(jax.random.key(1), 150):
+        states.append(MALA.step(key, start, target, hyperparameters))
+        assert len(asked) == len(states), "one evaluation in a step"
+    return start, list(zip(asked, states, strict=True))
+
+
+def float64(position):
+    return np.asarray(ravel_pytree(position)[0], np.float64)
+
+
+def test_a_proposal_is_a_step_of_sgld(steps):
+    """N(theta + e grad, 2 e I)."""
+    start, made = steps
+    here = float64(start.position)
+    noise = np.array([float64(proposal) - here for proposal, _ in made])
+    noise = (noise - STEP_SIZE * gradient_of(here)) / np.sqrt(2 * STEP_SIZE)
+    n = noise.size
+    assert np.abs(noise.mean(0)).max() < SIGMAS / np.sqrt(len(noise))
+    assert abs(np.mean(noise**2) - 1) < SIGMAS * np.sqrt(2 / n)
+    # The test would see a step without its drift.
+    assert STEP_SIZE * np.linalg.norm(gradient_of(here)) > SIGMAS * 2 * np.sqrt(2 * STEP_SIZE / len(noise))
+
+
+def test_the_probability_is_that_of_metropolis_and_hastings(steps):
+    """By the densities of both proposals, in float64."""
+    start, made = steps
+    here = float64(start.position)
+    found = np.array([float(state.acceptance.probability) for _, state in made])
+    expected, without_proposals = [], []
+    for proposal, _ in made:
+        there = float64(proposal)
+        difference = log_density(there, np) - log_density(here, np)
+        forth = log_normal(there, here + STEP_SIZE * gradient_of(here), 2 * STEP_SIZE)
+        back = log_normal(here, there + STEP_SIZE * gradient_of(there), 2 * STEP_SIZE)
+        expected.append(np.exp(min(0.0, difference + back - forth)))
+        without_proposals.append(np.exp(min(0.0, difference)))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+    # These steps tell the ratio from that of the densities alone.
+    assert np.abs(np.array(expected) - without_proposals).max() > 0.3
+
+
+def test_all_of_the_state_goes_or_all_of_it_stays(steps):
+    start, made = steps
+    probabilities, accepted = [], []
+    for proposal, state in made:
+        acceptance = state.acceptance
+        probabilities.append(float(acceptance.probability))
+        accepted.append(bool(acceptance.is_accepted))
+        if accepted[-1]:
+            expected = (proposal, *log_density_and_gradient(proposal))
+        else:
+            expected = (start.position, start.log_density, start.gradient)
+        for new, old in zip(jax.tree.leaves(state[:3]), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(new, old)
+        assert (int(acceptance.n_proposals), int(acceptance.n_accepted)) == (1, accepted[-1])
+        assert acceptance.mean_probability == acceptance.probability
+    probabilities = np.array(probabilities)
+    error = np.sqrt(np.sum(probabilities * (1 - probabilities)))
+    assert abs(sum(accepted) - sum(probabilities)) < SIGMAS * error
+    assert SIGMAS * error < min(sum(probabilities), len(probabilities) - sum(probabilities))
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "slope"),
+    [(NAN, 0), (-INF, 0), (INF, 0), (0, NAN), (0, INF), (0, -INF), (INF, INF), (INF, -INF), (-INF, INF)],
+)
+def test_what_is_not_finite_is_rejected(value, slope):
+    """A log density or one component of a gradient; the same proposals are accepted where both are 0."""
+    rejected, accepted = (
+        Target(
+            None, log_density_and_gradient=lambda position, v=v, s=s: (jnp.float32(v), jnp.array([0.0, s]))
+        )
+        for v, s in ((value, slope), (0, 0))
+    )
+    hyperparameters = {"step_size": jnp.float32(1)}
+    state = MALA.init(jax.random.key(0), jnp.zeros(2), (), accepted, hyperparameters)
+    for key in jax.random.split(jax.random.key(1), 3):
+        assert MALA.step(key, state, accepted, hyperparameters).acceptance.is_accepted
+        after = MALA.step(key, state, rejected, hyperparameters)
+        assert not after.acceptance.is_accepted
+        assert after.acceptance.probability == 0
+        assert all(
+            np.array_equal(*leaves)
+            for leaves in zip(*map(jax.tree.leaves, (after[:3], state[:3])), strict=True)
+        )
+
+
+def test_a_position_that_is_not_finite_is_rejected():
+    """Though the log density and the sum of the gradients say nothing against it."""
+    slopes = iter((3e38, -3e38))
+    target = Target(
+        None, log_density_and_gradient=lambda position: (jnp.float32(0), jnp.array([next(slopes)]))
+    )
+    hyperparameters = {"step_size": jnp.float32(100)}
+    state = MALA.init(jax.random.key(0), jnp.zeros(1), (), target, hyperparameters)
+    after = MALA.step(jax.random.key(1), state, target, hyperparameters)
+    assert not after.acceptance.is_accepted
+    assert after.position == 0
+
+
+# --- chains ---
+
+
+def half_line_model(outside):
+    """An exponential density on x > 0; ``outside`` of it the log density has this value."""
+    return define_model(
+        "half-line",
+        log_prior=lambda position: jnp.where(position[0] > 0, -position[0], outside),
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.ones(1),
+    )
+
+
+@pytest.mark.parametrize("outside", [NAN, INF, -INF])
+def test_a_chain_stays_on_its_half_line(outside):
+    """And is exact there: mean and sd of the exponential law are 1."""
+    arms = [Arm(0.25 * (1 + 1e-12 * k), 4) for k in range(128)]
+    one = jnp.ones(1)
+    chains = Lockstep(half_line_model(outside), "mala", arms, position=one, centre=one)
+    chains.advance(200, 200)
+    draws = chains.advance(4_000)[..., 0].astype(np.float64)
+    assert (draws > 0).all()
+    for power, moment in ((1, 1), (2, 2)):
+        means = (draws**power).mean(0)
+        assert abs(means.mean() - moment) < SIGMAS * means.std(ddof=1) / np.sqrt(len(means))
+    assert (chains.statistics["acceptance_rate"] < 0.9).all()
+
+
+@pytest.mark.parametrize("outside", [NAN, INF, -INF])
+def test_a_chain_does_not_start_off_its_half_line(outside):
+    model, arm = half_line_model(outside), [Arm(0.25, 4)]
+    inside, off = jnp.ones(1), -jnp.ones(1)
+    with pytest.raises(InputError, match=r"^position: .*not finite"):
+        Lockstep(model, "mala", arm, position=off, centre=inside)
+    with pytest.raises(InputError, match=r"^centre: .*must be finite"):
+        Lockstep(model, "mala", arm, position=inside, centre=off)
+    with pytest.raises(InputError, match=r"^centre: shape \(3,\)"):
+        Lockstep(model, "mala", arm, position=inside, centre=jnp.ones(3))
+    Lockstep(model, "sgld", arm, position=off)
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+
+
+def test_statistics_are_those_of_the_whole_run(gaussian):
+    """Of all steps, kept or not; accepted ones are those in which the chain moves."""
+    arm = {"step_size": 0.5, "batch_size": 8}
+    chain = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001))
+    moved = np.any(np.diff(chain.draws, axis=0) != 0, axis=1)
+    rate, probability = chain.statistics.values()
+    assert list(chain.statistics) == ["acceptance_rate", "mean_acceptance_probability"]
+    assert round(rate * 3_001) in (moved.sum(), moved.sum() + 1)
+    assert 0.3 < rate < 0.9
+    assert abs(rate - probability) < SIGMAS * np.sqrt(0.25 / 3_001)
+    assert rate != probability
+    thinned = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001), kept_draws=10)
+    assert len(thinned.draws) < 11
+    assert thinned.statistics == chain.statistics
+
+
+def test_other_samplers_have_no_statistics(gaussian):
+    chain = sample(gaussian, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=3))
+    assert chain.statistics == {}
+
+
+def test_statistics_stay_with_their_chain(gaussian):
+    """Through the rungs of a race."""
+    chains = Lockstep(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
+    chains.advance(500)
+    before = chains.statistics
+    assert (np.diff(before["acceptance_rate"]) < -0.05).all()
+    fewer = chains.narrow([2, 0])
+    for name, values in before.items():
+        assert values.shape == (3,)
+        np.testing.assert_array_equal(fewer.statistics[name], values[[2, 0]])
+
+
+def test_a_step_is_one_gradient_over_all_data(gaussian):
+    arm = {"step_size": 0.5, "batch_size": 8}
+    assert sample(gaussian, "mala", **arm, budget=Budget(gradients=87)).n_samples == 10

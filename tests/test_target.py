@@ -1,0 +1,131 @@
+"""The target of a sampler's step: log densities that float32 can compare, and no pass over all data unasked."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import small_logistic_model
+
+from sgtune.model import define_model
+from sgtune.posterior import density_of
+from sgtune.samplers.gradients import minibatch
+from sgtune.samplers.target import offset_at, target_of
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+
+SIGMAS = 4.5
+
+
+@pytest.fixture(scope="module")
+def large():
+    return small_logistic_model(n_data=200_000)
+
+
+def exact_log_density(model, position):
+    rows = np.asarray(model.data["signed_inputs"], np.float64)
+    position = np.asarray(position, np.float64)
+    return -np.logaddexp(0, -rows @ position).sum() - position @ position / 20
+
+
+def errors_of_differences(model, **options):
+    """Of the log densities in the states of eight chains along their way from the mode, against float64."""
+    chains = Lockstep(model, "mala", [Arm(1e-5 * (1 + 1e-12 * k), model.n_data) for k in range(8)], **options)
+    start = np.asarray(chains.states.log_density, np.float64)[0], exact_log_density(model, chains.start)
+    errors = []
+    for _ in range(4):
+        positions = chains.advance_chunk(1, 10)[0]
+        found = np.asarray(chains.states.log_density, np.float64) - start[0]
+        errors += [found - [exact_log_density(model, position) - start[1] for position in positions]]
+    assert np.ptp(found) > 1
+    return np.abs(errors).max()
+
+
+def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large(large):
+    """log pi is -107,000, of which float32 knows every 1/128; the ratio needs differences far below 1."""
+    assert errors_of_differences(large) < 5e-4
+    # The offset does it: with that of a place where log pi is 30,000 less it would not hold.
+    assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
+
+
+def test_the_state_has_the_log_density_and_gradient_of_its_position():
+    """After steps of which some were rejected; D = 3, two tiles of data and a rest."""
+    model = small_logistic_model(n_data=40_000, dimension=3)
+    chains = Lockstep(model, "mala", [Arm(2e-4 * (1 + 1e-12 * k), 40_000) for k in range(8)])
+    chains.advance(40)
+    assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.95
+    rows = np.asarray(model.data["signed_inputs"], np.float64)
+    for position, gradient in zip(*map(np.asarray, chains.states[0:3:2]), strict=True):
+        exact = rows.T @ (1 / (1 + np.exp(rows @ position.astype(np.float64)))) - position / 10
+        np.testing.assert_allclose(gradient, exact, rtol=1e-4, atol=0.02)
+
+
+KEY = jax.random.key(5)
+
+
+def target_at(model, centre, batch_size, key=KEY):
+    constants = {**minibatch.prepare(model, None), "offset": offset_at(model, centre)}
+    return target_of(density_of(model), minibatch, constants, batch_size, partial(jax.random.fold_in, key))
+
+
+def test_log_density_and_gradient_are_those_of_all_data(large):
+    centre, position = jnp.array([0.5, 0.5]), jnp.array([0.51, 0.495])
+    target = target_at(large, centre, 100)
+    difference = exact_log_density(large, position) - exact_log_density(large, centre)
+    assert abs(difference) > 10
+    found, gradient = target.log_density_and_gradient(position)
+    at_centre = target.log_density(centre)
+    # The offset, about -1, is rounded to float32 before it is taken off N times: a constant of every log density.
+    assert abs(at_centre) < large.n_data * np.finfo(np.float32).eps
+    assert found - at_centre == pytest.approx(difference, abs=1e-3)
+    assert target.log_density(position) - at_centre == pytest.approx(difference, abs=1e-3)
+    rows = np.asarray(large.data["signed_inputs"], np.float64)
+    exact = rows.T @ (1 / (1 + np.exp(rows @ np.asarray(position, np.float64)))) - np.asarray(position) / 10
+    np.testing.assert_allclose(gradient, exact, rtol=1e-4)
+
+
+def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch():
+    model = small_logistic_model(n_data=120, seed=3)
+    centre, position = jnp.array([0.3, -0.2]), jnp.array([1.0, 0.8])
+    target = target_at(model, centre, 12)
+    values = jax.jit(jax.vmap(lambda i: target.minibatch_log_density(position, i)))(jnp.arange(20_000))
+    values = np.asarray(values, np.float64)
+    exact = exact_log_density(model, position) - exact_log_density(model, centre)
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - exact) < SIGMAS * error < 0.05 * abs(exact)
+    for i in (0, 1, 7):
+        np.testing.assert_allclose(
+            jax.grad(target.minibatch_log_density)(position, i),
+            target.gradient(position, i, ())[0],
+            rtol=1e-4,
+        )
+    all_data = target_at(model, centre, 120)
+    assert all_data.minibatch_log_density(position, 0) == pytest.approx(exact, rel=1e-4)
+
+
+def test_gradients_alone_need_no_pass_over_all_data():
+    """Neither at the start nor in a step; and their target has no log density that could make one."""
+    rows = set()
+
+    def log_likelihood(position, batch):
+        rows.add(batch.shape[0])
+        return -0.5 * jnp.sum((position - batch) ** 2, axis=-1)
+
+    model = define_model(
+        "counted",
+        log_prior=lambda position: -0.5 * jnp.sum(position**2),
+        log_likelihood=log_likelihood,
+        data=np.zeros((50, 2), np.float32),
+        init=lambda key: jnp.zeros(2),
+    )
+    for name, batch_size in (("sgld", 7), ("sghmc", 7), ("sgnht", 7), ("mala", 50)):
+        rows.clear()
+        arm = Arm(1e-3, batch_size, 2 if name == "sghmc" else None)
+        chains = Lockstep(model, name, [arm], position=jnp.ones(2), centre=jnp.zeros(2))
+        chains.advance(3)
+        assert rows == {batch_size}, name
+    assert (
+        target_of(density_of(model), minibatch, minibatch.prepare(model, None), 7, lambda i: KEY)[1:]
+        == (None,) * 3
+    )
