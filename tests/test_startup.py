@@ -19,6 +19,9 @@ HEAVY = (
 )
 """A tenth of a second or more each, seconds on a slow machine."""
 
+FIGURE = ("matplotlib", "pandas", "scipy.stats", "seaborn")
+"""Seaborn loads the other three."""
+
 ALLOWED = {
     # Every job; the Snakefile.
     "sgtune.study.job": (),
@@ -26,7 +29,9 @@ ALLOWED = {
     "sgtune.study.artifacts": (),
     # Tables, figures.
     "sgtune.study.artifacts.make": (),
-    "sgtune.study.artifacts.figures": ("matplotlib",),
+    "sgtune.study.artifacts.figures": FIGURE,
+    "sgtune.study.artifacts.regret_figures": FIGURE,
+    "sgtune.study.artifacts.entropy_figure": FIGURE,
     # Data.
     "sgtune.study.data.downloads": (),
     "sgtune.study.data.movielens": (),

@@ -23,7 +23,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 UNSEEN = {
     "jaxlib": "JAX's compiled half",
     "h5netcdf": "ArviZ writes NetCDF with it",
-    "seaborn": "styles the figures",
     "pytest-xdist": "a plugin of pytest",
     "ruff": "a command",
     "setuptools": "builds the wheel",

@@ -4,6 +4,7 @@ import json
 import math
 import xml.etree.ElementTree as ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 from artifact_records import (
@@ -17,6 +18,8 @@ from artifact_records import (
     records_of,
     write_files,
 )
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
 
 from sgtune.errors import DataError
 from sgtune.study.artifacts import FIGURES, make_figure
@@ -45,7 +48,12 @@ LABELS = {
     "figure5": {"SGNHT", "run time (s)", "ECE (%)", "MAMBA-KSD, smaller grid", "Heuristic: not finite"},
     "widths": {"PMF", "exact draws", "coordinates scaled by the posterior", "lowest value"},
     "regret_dots": {"SGLD", "SGNHT-CV", "diverged", "MAMBA-FSSD", "Heuristic", "Regret in ECE"},
-    "ood_entropy": {"Density on the test set", "Density on Fashion-MNIST", "AUROC", "Heuristic: not finite"},
+    "ood_entropy": {
+        "Density on the test set (1/nat)",
+        "Density on Fashion-MNIST (1/nat)",
+        "AUROC",
+        "Heuristic: not finite",
+    },
 }
 
 
@@ -88,6 +96,8 @@ def test_panels_without_a_finite_value_say_so():
         assert texts(figure).count("no finite value") == n_empty
         figure.canvas.draw()
     assert "no finite value" not in texts(FIGURES["figure4_scaled"](lost))
+    lost["estimates"][0]["rows"] = []
+    assert texts(FIGURES["figure1"](lost)).count("no finite value") == 3
 
 
 def test_a_metric_without_values_in_some_curves_is_named_in_its_panel():
@@ -104,8 +114,8 @@ def test_a_metric_without_values_in_some_curves_is_named_in_its_panel():
 def test_ece_curves_are_in_percent():
     records = make_records(1, ("bnn",))
     record = record_of(records, "bnn", "sgld", "grid")
-    lines = {line.get_label(): line for line in FIGURES["figure5"](records).axes[0].lines}
-    assert lines["Grid"].get_ydata()[0] == pytest.approx(100 * record["curves"][0]["ece"])
+    grid = line_of(FIGURES["figure5"](records).axes[0], "Grid")
+    assert grid.get_ydata()[0] == pytest.approx(100 * record["curves"][0]["ece"])
 
 
 def test_regret_has_a_panel_per_model_and_says_where_it_was_not_computed():
@@ -123,16 +133,25 @@ CURVES = ("figure3", "figure3_scaled", "figure4", "figure4_scaled", "figure5")
 
 
 def drawn(axis):
-    """What a panel shows: its words, and the points of its lines and steps, by what a legend calls them."""
+    """What a panel shows: its words, the points of its lines and dots, by what a legend calls them, and its bands."""
     lines = [(line.get_label(), str(line.get_xydata().tolist())) for line in axis.lines]  # nan is nan
-    return [text.get_text() for text in axis.texts], lines, len(axis.patches)
+    bands = [path.vertices.tolist() for band in axis.collections for path in band.get_paths()]
+    return [text.get_text() for text in axis.texts], lines, bands, len(axis.patches)
+
+
+def line_of(axis, name):
+    """The line that a legend calls ``name``."""
+    return next(line for line in axis.lines if line.get_label() == name)
+
+
+def labels_of(axis):
+    return [line.get_label() for line in axis.lines]
 
 
 def regret_at(axis, tuner, sampler):
     """Where the dot of a tuner stands in the row of a sampler."""
     row = SAMPLERS.index(sampler)
-    dots = next(line for line in axis.lines if line.get_label() == tuner)
-    return next(x for x, y in dots.get_xydata() if abs(y - row) < 0.5)
+    return next(x for x, y in line_of(axis, tuner).get_xydata() if abs(y - row) < 0.5)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -147,13 +166,12 @@ def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_the
     if name in CURVES:
         assert changed == [0]
         assert "Grid: no arm" in texts(figure)
-        assert "Grid" not in [line.get_label() for line in figure.axes[0].lines]
+        assert "Grid" not in labels_of(figure.axes[0])
     elif name == "ood_entropy":
         assert changed == [0, 1, 2]
         assert [text.get_text() for axis in figure.axes[:2] for text in axis.texts] == ["Grid: no arm"] * 2
-        dots = [dot.get_label() for dot in figure.axes[2].containers]
-        assert "Grid" not in dots
-        assert "Grid" in [dot.get_label() for dot in before[2].containers]
+        assert "Grid" not in labels_of(figure.axes[2])
+        assert "Grid" in labels_of(before[2])
     elif name == "regret_dots":
         assert changed == [0, 1, 2]
         assert texts(figure) == ["diverged / no arm"] * 3
@@ -183,8 +201,23 @@ def test_entropy_densities_are_means_over_the_replicates_and_auroc_a_dot_per_tun
     drawn = figure.axes[1].patches[0].get_data()
     assert np.allclose(drawn.values, np.mean([account["histogram_ood"] for account in accounts], axis=0))
     assert np.allclose(drawn.edges, accounts[0]["edges"])
-    dots = {dot.get_label(): dot.lines[0].get_xdata()[0] for dot in figure.axes[2].containers}
-    assert dots["MAMBA-KSD"] == pytest.approx(np.mean([account["auroc"] for account in accounts]))
+    aurocs = [account["auroc"] for account in accounts]
+    dots = figure.axes[2].lines
+    at = labels_of(figure.axes[2]).index("MAMBA-KSD")
+    assert dots[at].get_xdata() == pytest.approx([np.mean(aurocs)])
+    sd = np.std(aurocs, ddof=1)
+    assert dots[at + 1].get_xdata() == pytest.approx([np.mean(aurocs) - sd, np.mean(aurocs) + sd])
+    assert dots[at + 1].get_ydata().tolist() == 2 * dots[at].get_ydata().tolist()
+
+
+def test_a_row_of_the_entropy_figure_without_an_arm_says_so_in_each_panel():
+    files = make_files(1, ("bnn",))
+    for tuned in files["tuning"]["bnn/sghmc"]["tuners"]:
+        choose(files, "bnn", "sghmc", tuned["tuner"])
+    figure = FIGURES["ood_entropy"](records_of(files))
+    row = 3 * SAMPLERS.index("sghmc")
+    assert [text.get_text() for axis in figure.axes[row : row + 3] for text in axis.texts] == ["no arm"] * 3
+    assert texts(figure).count("no arm") == 3
 
 
 def test_entropy_figure_says_why_there_is_nothing_and_refuses_different_bins():
@@ -207,16 +240,94 @@ def test_every_tuner_has_a_look_of_its_own():
     assert len(looks) == len(TUNERS) - 1
 
 
-def test_curves_are_means_over_the_replicates_that_are_finite():
+SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-scaled")
+
+
+def band_at(band, seconds):
+    """The ends of a band at a time."""
+    x, y = band.get_paths()[0].vertices.T
+    return y[x == seconds].min(), y[x == seconds].max()
+
+
+def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
+    """On a log axis too, which seaborn would otherwise take for a wish to average logarithms."""
+    records = make_records(3, ("logistic",))
+    axis = FIGURES["figure3"](records).axes[SAMPLERS.index("sghmc-cv")]
+    assert axis.get_yscale() == "log"
+    assert len(axis.lines) == len(axis.collections) == len(SHOWN)
+    for tuner, line, band in zip(SHOWN, axis.lines, axis.collections, strict=True):
+        assert line.get_label() == TUNERS[tuner]
+        rows = record_of(records, "logistic", "sghmc-cv", tuner)["curves"]
+        for seconds, mean in line.get_xydata():
+            at = [row["ksd"] for row in rows if row["seconds"] == seconds and row["ksd"] is not None]
+            assert mean == pytest.approx(np.mean(at))
+            sd = np.std(at, ddof=1)
+            assert band_at(band, seconds) == pytest.approx((mean - 2 * sd, mean + 2 * sd))
+        low, high = axis.get_ylim()
+        assert low < line.get_ydata().min()
+        assert band.get_paths()[0].vertices[:, 1].max() < high
+
+
+def test_replicates_meet_at_their_mean_seconds_and_those_that_are_not_finite_are_left_out():
     rows = [
         {"replicate": i, "seconds": k + 0.1 * i, "ksd": value}
         for i, values in enumerate([(4.0, 2.0), (8.0, None)])
         for k, value in enumerate(values)
     ]
-    seconds, mean, sd, finite, runs = curve(rows, "ksd")
-    assert np.allclose(seconds, [0.05, 1.05])
-    assert np.allclose(mean, [6, 2])
-    assert sd[0] == pytest.approx(math.sqrt(8))
-    assert math.isnan(sd[1])
-    assert finite.tolist() == [2, 1]
-    assert runs.tolist() == [2, 2]
+    table = curve(rows[::-1], "ksd").sort_values(["checkpoint", "replicate"])
+    assert np.allclose(table["seconds"], [0.05, 0.05, 1.05, 1.05])
+    assert np.allclose(table["value"], [4, 8, 2, math.nan], equal_nan=True)
+    assert len(curve([], "ksd")) == 0
+    records = make_records(2, ("logistic",))
+    record_of(records, "logistic", "sgld", "mamba-ksd")["curves"] = rows
+    axis = FIGURES["figure3"](records).axes[0]
+    assert np.allclose(line_of(axis, "MAMBA-KSD").get_xydata(), [(0.05, 6), (1.05, 2)])
+    at = labels_of(axis).index("MAMBA-KSD")
+    band = axis.collections[at].get_paths()
+    assert {x for path in band for x in path.vertices[:, 0]} == {0.05}  # one value has no spread
+    assert "MAMBA-KSD: 1 of 2 runs finite" in texts(axis.figure)
+
+
+def test_all_panels_show_the_longest_run_and_the_lowest_of_each_column_its_seconds():
+    files = make_files(1, ("pmf",))
+    for tuned in files["tuning"]["pmf/sgld"]["tuners"]:
+        choose(files, "pmf", "sgld", tuned["tuner"])
+    records = records_of(files)
+    kept = SAMPLERS[:4]
+    records["evaluation"] = [record for record in records["evaluation"] if record["sampler"] in kept]
+    for record in records["evaluation"]:
+        if record["sampler"] == kept[-1]:
+            record["curves"] = [row | {"seconds": 10 * row["seconds"]} for row in record["curves"]]
+    figure = FIGURES["figure4"](records)
+    figure.canvas.draw()
+    assert len(figure.axes) == 4
+    assert {axis.get_xlim() for axis in figure.axes} == {figure.axes[-1].get_xlim()}
+    assert figure.axes[0].get_xlim()[0] == 0
+    assert figure.axes[0].get_xlim()[1] > 30
+    seconds = [bool(axis.get_xlabel()) for axis in figure.axes]
+    assert seconds == [False, True, True, True]
+    shown = [any(tick.get_visible() for tick in axis.get_xticklabels()) for axis in figure.axes]
+    assert shown == seconds
+
+
+def test_estimates_that_are_not_finite_are_left_out_and_the_others_are_where_they_were_measured():
+    records = make_records(1, ("pmf",))
+    [record] = records["estimates"]
+    for name, varied in (("figure1", "step_size"), ("figure2", "batch_size")):
+        rows = [row for row in record["rows"] if row["figure"] == varied]
+        rows = [row for row in rows if (row["gradients"], row["points"]) == ("stochastic", "thinned")]
+        rows[1]["fssd"] = None
+        left = sorted((row[varied], row["fssd"]) for row in rows if row["fssd"] is not None)
+        line = line_of(FIGURES[name](records).axes[1], "stochastic, thinned samples")
+        x = [math.log10(h) if varied == "step_size" else 100 * h / record["n_data"] for h, _ in left]
+        assert len(left) == (2 if varied == "step_size" else 3)  # the largest step size has no value either
+        assert line.get_xydata().tolist() == [[a, b] for a, (_, b) in zip(x, left, strict=True)]
+
+
+def test_drawing_leaves_the_callers_settings_alone():
+    before = dict(matplotlib.rcParams)
+    blue = to_rgb("b")
+    FIGURES["widths"](make_records(1, ("pmf",)))
+    assert dict(matplotlib.rcParams) == before
+    assert to_rgb("b") == blue
+    assert not pyplot.get_fignums()

@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -13,7 +15,18 @@ from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
 from sgtune.study.artifacts.tables import SOURCES
 
-__all__ = ["curve", "figure1", "figure2", "legend_below", "numbers", "panels", "run_time", "tuner_legend"]
+__all__ = [
+    "curve",
+    "figure1",
+    "figure2",
+    "legend_below",
+    "numbers",
+    "panels",
+    "run_time",
+    "say_empty",
+    "tuner_legend",
+    "why_empty",
+]
 
 DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 DASHED = (0, (4, 1.5))
@@ -59,32 +72,38 @@ def say_empty(axis: Axes, words: str = "no finite value") -> None:
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK)
 
 
+def why_empty(records: list[dict]) -> str:
+    """What a panel of these tuners says if it can show none of them."""
+    return "no arm" if all(record["best"] is None for record in records) else "no finite value"
+
+
 def _estimates(records: Records, name: str, varied: str) -> Figure:
     found = need(records, "estimates", name)
+    rows = pd.DataFrame(
+        [
+            row | {"model": record["model"], "percent": 100 * row["batch_size"] / record["n_data"]}
+            for record in found
+            for row in record["rows"]
+            if row["figure"] == varied
+        ],
+        columns=["model", "gradients", "points", "step_size", "percent", *DISCREPANCIES],
+    ).astype(dict.fromkeys(("step_size", "percent", *DISCREPANCIES), float))
+    rows["log_step_size"] = np.log10(rows["step_size"])
+    x, x_label = {
+        "step_size": ("log_step_size", r"$\log_{10}$ step size $h$"),
+        "batch_size": ("percent", "batch size (% of $N$)"),
+    }[varied]
     models = in_order((record["model"] for record in found), MODELS)
     figure, axes = panels(len(models), len(DISCREPANCIES), height=2.1)
     for column, model in enumerate(models):
-        rows = [
-            (row, record["n_data"])
-            for record in found
-            if record["model"] == model
-            for row in record["rows"]
-            if row["figure"] == varied
-        ]
-        for axis, (key, heading) in zip(axes[:, column], DISCREPANCIES.items(), strict=True):
+        own = rows[rows["model"] == model]
+        for axis, key in zip(axes[:, column], DISCREPANCIES, strict=True):
             for (gradients, points), style in ESTIMATES.items():
-                line = sorted(
-                    (
-                        math.log10(row["step_size"])
-                        if varied == "step_size"
-                        else 100 * row["batch_size"] / n_data,
-                        row[key],
-                    )
-                    for row, n_data in rows
-                    if (row["gradients"], row["points"]) == (gradients, points)
-                )
-                x, y = [pair[0] for pair in line], numbers([pair[1] for pair in line])
-                axis.plot(x, y, **style, label=f"{gradients}, {points} samples")
+                line = own[(own["gradients"] == gradients) & (own["points"] == points)]
+                look = style | {"mec": style["color"], "label": f"{gradients}, {points} samples"}
+                sns.lineplot(line, x=x, y=key, estimator=None, legend=False, ax=axis, **look)
+        # Only when all is drawn: on a log axis seaborn would take logarithms and their inverse, and round twice.
+        for axis, (key, heading) in zip(axes[:, column], DISCREPANCIES.items(), strict=True):
             axis.set_yscale("log")
             log_ticks(axis.yaxis)
             if varied == "batch_size":
@@ -92,13 +111,10 @@ def _estimates(records: Records, name: str, varied: str) -> Figure:
                 log_ticks(axis.xaxis)
             else:
                 axis.xaxis.set_major_locator(MultipleLocator(1))
-            if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
+            if not own[key].notna().any():
                 say_empty(axis)
             last = len(models) == 1 or key == list(DISCREPANCIES)[-1]
-            if last:
-                axis.set_xlabel(
-                    r"$\log_{10}$ step size $h$" if varied == "step_size" else "batch size (% of $N$)"
-                )
+            axis.set(xlabel=x_label if last else "", ylabel="")
             if len(models) == 1:
                 axis.set_title(heading)
             elif key == "ksd":
@@ -122,58 +138,48 @@ def figure2(records: Records) -> Figure:
     return _estimates(records, "figure2", "batch_size")
 
 
-def curve(rows: list[dict], key: str) -> np.ndarray:
-    """Rows (seconds, mean, sd, replicates that are finite, replicates), a column per checkpoint: ``(5, K)``.
+def curve(rows: list[dict], key: str) -> pd.DataFrame:
+    """The values of ``key``, NaN where not finite, a row per replicate and checkpoint.
 
-    The k-th checkpoint of a replicate is its k-th by time. Mean and sd (divisor n - 1) of ``key`` are of the
-    finite replicates; NaN where there are none, or fewer than two.
+    The k-th checkpoint of a replicate is its k-th by time. It stands at the mean of the seconds at which the
+    replicates came to it, so that they can be averaged there.
     """
-    replicates: dict[object, list[dict]] = {}
-    for row in sorted(rows, key=lambda row: row["seconds"]):
-        replicates.setdefault(row["replicate"], []).append(row)
-    columns = []
-    for k in range(max(map(len, replicates.values()), default=0)):
-        at = [found[k] for found in replicates.values() if len(found) > k]
-        values = numbers([row.get(key) for row in at])
-        values = values[np.isfinite(values)]
-        columns.append(
-            (
-                np.mean([row["seconds"] for row in at]),
-                values.mean() if values.size else np.nan,
-                values.std(ddof=1) if values.size > 1 else np.nan,
-                values.size,
-                len(replicates),
-            )
-        )
-    return np.array(columns, float).reshape(-1, 5).T
+    table = pd.DataFrame(
+        {
+            "replicate": [row["replicate"] for row in rows],
+            "seconds": numbers([row["seconds"] for row in rows]),
+            "value": numbers([row.get(key) for row in rows]),
+        }
+    ).sort_values("seconds", kind="stable")
+    table["checkpoint"] = table.groupby("replicate").cumcount()
+    table["seconds"] = table.groupby("checkpoint")["seconds"].transform("mean")
+    return table
 
 
 def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) -> None:
-    notes, lows, highs = [], [], []
+    """A line per tuner: the mean over the replicates that are finite, in a band of two standard deviations."""
+    notes = []
     for i, record in enumerate(records):
-        name = label(record["tuner"], TUNERS)
-        seconds, mean, sd, finite_runs, runs = curve(record["curves"], key)
-        if not np.isfinite(mean).any():
-            notes.append(f"{name}: {'no arm' if record['best'] is None else 'not finite'}")
-            continue
-        mean, sd = factor * mean, factor * sd
-        if finite_runs[-1] < runs[-1]:
-            notes.append(f"{name}: {finite_runs[-1]:.0f} of {runs[-1]:.0f} runs finite")
         style = tuner_style(record["tuner"])
-        every = max(1, len(seconds) // 6)
-        axis.plot(seconds, mean, **style, markevery=(i % every, every), zorder=3)
-        upper = mean + 2 * np.nan_to_num(sd)
-        lows.append(np.nanmin(mean))
-        highs.append(np.nanmax(upper))
-        # A band that reaches zero has no lower end on a log axis; far below the panel is as good.
-        lower = np.maximum(mean - 2 * sd, 1e-3 * mean)
-        axis.fill_between(seconds, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
-    axis.set_yscale("log")
-    axis.set_xlim(left=0)
-    if not lows:
-        say_empty(axis, "no arm" if all(record["best"] is None for record in records) else "no finite value")
+        table = curve(record["curves"], key)
+        if not table["value"].notna().any():
+            notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
+            continue
+        table["value"] *= factor
+        runs = table["replicate"].nunique()
+        finite_runs = table.loc[table["checkpoint"] == table["checkpoint"].max(), "value"].count()
+        if finite_runs < runs:
+            notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
+        every = max(1, table["checkpoint"].nunique() // 6)
+        style |= {"markevery": (i % every, every), "zorder": 3}
+        band = {"errorbar": ("sd", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
+        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
+    if not axis.lines:
+        say_empty(axis, why_empty(records))
         return
-    axis.set_ylim(0.6 * min(lows), 1.6 * max(highs))
+    # Only now: on a log axis seaborn would average logarithms. A band that reaches zero goes on below the panel.
+    axis.set(yscale="log", xlabel="", ylabel="")
+    axis.set_ylim(0.6 * min(min(line.get_ydata()) for line in axis.lines), 1.6 * axis.dataLim.y1)
     log_ticks(axis.yaxis)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
@@ -195,14 +201,18 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     n_rows = -(-len(samplers) // n_columns)
     figure = Figure(figsize=(WIDTH, 2.0 * n_rows + 0.6), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
-    for axis, sampler in zip(axes.flat, samplers, strict=False):
+    shown = axes.flat[: len(samplers)]
+    for axis, sampler in zip(shown, samplers, strict=True):
         own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
         _run_time_panel(axis, [own[tuner] for tuner in tuners if tuner in own], key, factor)
         axis.set_title(label(sampler, SAMPLERS))
     for axis in axes.flat[len(samplers) :]:
         axis.remove()
-    for axis in axes[-1]:
+    # All panels have the axis of the longest run; the lowest of each column shows it.
+    shown[0].set_xlim(left=0)
+    for axis in shown[-n_columns:]:
         axis.set_xlabel("run time (s)")
+        axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel(heading)
     tuner_legend(figure, tuners)

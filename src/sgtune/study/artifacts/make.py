@@ -16,7 +16,7 @@ __all__ = ["FIGURES", "TABLES", "make_figure", "make_table"]
 
 
 def _maker(entry: Artifact) -> Callable[[Records], object]:
-    """What makes an artifact; its module, which may load Matplotlib, is imported when it is called."""
+    """What makes an artifact; its module, which may load seaborn and Matplotlib, is imported when it is called."""
     module, _, name = entry.maker.partition(":")
 
     def make(records: Records) -> object:

@@ -1,6 +1,8 @@
 """Figures the paper does not have: what the discrepancies can see, and the regret of the tuners."""
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -45,14 +47,13 @@ OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
 """Why a tuner has no regret that a scale could show -> what the strip of such tuners is called."""
 
 
-def _relative(rows: list[dict], model: str) -> tuple[np.ndarray, np.ndarray]:
-    """Widths, and the discrepancy at each over that of the exact draws."""
-    rows = sorted(rows, key=lambda row: row["width"])
-    width, value = numbers([row["width"] for row in rows]), numbers([row["value"] for row in rows])
-    exact = value[np.isclose(width, 1.0)]
-    if not (exact.size and np.isfinite(exact[0]) and exact[0] > 0):
+def _relative(rows: list[dict], model: str) -> pd.DataFrame:
+    """The discrepancy at each width over that of the exact draws."""
+    table = pd.DataFrame({name: numbers([row[name] for row in rows]) for name in ("width", "value")})
+    exact = table.loc[np.isclose(table["width"], 1.0), "value"]
+    if exact.empty or not exact.iloc[0] > 0:
         raise DataError(f"widths of {model}: no positive value at width 1, over which the others are shown")
-    return width, value / exact[0]
+    return table.assign(value=table["value"] / exact.iloc[0])
 
 
 @styled
@@ -72,14 +73,14 @@ def widths(records: Records) -> Figure:
                 own = [row for row in rows if row["discrepancy"] == name and row["scale"] == scale]
                 if not own:
                     continue
-                width, value = _relative(own, model)
-                axis.plot(width, value, **style, zorder=3)
-                if np.isfinite(value).any():
-                    lowest = np.nanargmin(value)
-                    axis.plot(width[lowest], value[lowest], **RING, color=style["color"], zorder=4)
+                line = _relative(own, model)
+                how = {"estimator": None, "legend": False, "zorder": 3}
+                sns.lineplot(line, x="width", y="value", ax=axis, **how, **style)
+                lowest = line.loc[line["value"].idxmin()]
+                axis.plot(lowest["width"], lowest["value"], **RING, color=style["color"], zorder=4)
             axis.plot([], [], **RING, color=INK, label="lowest value")
-            axis.set_yscale("log")
-            axis.set_xlim(-0.15, None)
+            # Only now: on a log axis seaborn would take logarithms and their inverse, and round twice.
+            axis.set(yscale="log", xlim=(-0.15, None), xlabel="", ylabel="")
             log_ticks(axis.yaxis)
             side_by_side = len(models) == 1
             if side_by_side or name == list(names)[-1]:
@@ -103,17 +104,19 @@ def _regret_panel(axis: Axes, cells: list[Cell], samplers: list[str], tuners: li
     edge = high * 10 ** (0.2 * span)
     reasons = {cell.missing for cell in cells if cell.value is None}
     off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
-    offsets = np.linspace(-0.3, 0.3, len(tuners)) if len(tuners) > 1 else [0.0]
-    for tuner, offset in zip(tuners, offsets, strict=True):
-        shown = [
-            cell
+    dots = pd.DataFrame(
+        [
+            (edge if cell.value is None else cell.value, cell.sampler, cell.tuner)
             for cell in cells
-            if cell.tuner == tuner and (cell.value is not None or cell.missing in OFF_SCALE)
-        ]
-        x = [edge if cell.value is None else cell.value for cell in shown]
-        y = [samplers.index(cell.sampler) + offset for cell in shown]
-        if shown:
-            axis.plot(x, y, **tuner_style(tuner) | DOT, zorder=3, clip_on=False)
+            if cell.value is not None or cell.missing in OFF_SCALE
+        ],
+        columns=["regret", "sampler", "tuner"],
+    )
+    order = {"order": samplers, "hue_order": tuners, "dodge": 0.75 if len(tuners) > 1 else False}
+    sns.pointplot(dots, x="regret", y="sampler", hue="tuner", errorbar=None, legend=False, ax=axis, **order)
+    # A line per tuner, in order, with its dots: seaborn has no hollow ones. None at all where there is no dot.
+    for line, tuner in zip(axis.lines, tuners, strict=False):
+        line.set(**tuner_style(tuner) | DOT, zorder=3)
     for i in range(1, len(samplers)):
         axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
     axis.axvline(1.0, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
@@ -130,7 +133,7 @@ def _regret_panel(axis: Axes, cells: list[Cell], samplers: list[str], tuners: li
         axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
         place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
         axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
-    axis.set_ylim(len(samplers) - 0.5, -0.5)
+    axis.set(ylim=(len(samplers) - 0.5, -0.5), ylabel="")
     axis.tick_params(axis="y", length=0)
     if not (values or off_scale):
         axis.set_xticks([])
@@ -149,7 +152,7 @@ def regret_dots(records: Records) -> Figure:
     cells = [cell for cell in cells if cell.metric == main[cell.model]]
     samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
     tuners = in_order((cell.tuner for cell in cells), TUNERS)
-    figure = Figure(figsize=(WIDTH, 0.5 * len(samplers) + 1.5), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.6 * len(samplers) + 1.5), layout="constrained")
     axes = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
     for axis, model in zip(axes, models, strict=True):
         _regret_panel(axis, [cell for cell in cells if cell.model == model], samplers, tuners)

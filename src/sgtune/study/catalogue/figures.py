@@ -56,7 +56,7 @@ FIGURES: dict[str, Artifact] = {
         ),
     ),
     "ood_entropy": Artifact(
-        "entropies:ood_entropy",
+        "entropy_figure:ood_entropy",
         ("evaluation",),
         title="Entropy on out-of-distribution images",
         model="bnn",
@@ -76,9 +76,10 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure3", "metric": "ksd"},
         caption=(
             "Logistic regression: KSD against run time, a panel per sampler and a line per tuner (Fig. 3 of "
-            "the paper): mean over replicates, with a band of two standard deviations. Where some replicates "
-            "are not finite, the mean is of the others and the panel says so; it also names tuners that found "
-            "no arm, because all that they tried diverged."
+            "the paper): mean over replicates, with a band of two standard deviations to either side, which "
+            "goes on below the panel where it reaches zero. Where some replicates are not finite, the mean is "
+            "of the others and the panel says so; it also names tuners that found no arm, because all that "
+            "they tried diverged."
         ),
     ),
     "figure3_scaled": Artifact(
@@ -100,9 +101,10 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure4", "metric": "ksd"},
         caption=(
             "Probabilistic matrix factorisation: KSD against run time, a panel per sampler and a line per "
-            "tuner (Fig. 4 of the paper): mean over replicates, with a band of two standard deviations. Where "
-            "some replicates are not finite, the mean is of the others and the panel says so; it also names "
-            "tuners that found no arm, because all that they tried diverged."
+            "tuner (Fig. 4 of the paper): mean over replicates, with a band of two standard deviations to "
+            "either side, which goes on below the panel where it reaches zero. Where some replicates are not "
+            "finite, the mean is of the others and the panel says so; it also names tuners that found no arm, "
+            "because all that they tried diverged."
         ),
     ),
     "figure4_scaled": Artifact(
@@ -125,8 +127,9 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             "Bayesian neural network: expected calibration error in percent against run time, a panel per "
             "sampler and a line per tuner (Fig. 5 of the paper): mean over replicates, with a band of two "
-            "standard deviations. Where some replicates are not finite, the mean is of the others and the "
-            "panel says so; it also names tuners that found no arm, because all that they tried diverged."
+            "standard deviations to either side, which goes on below the panel where it reaches zero. Where "
+            "some replicates are not finite, the mean is of the others and the panel says so; it also names "
+            "tuners that found no arm, because all that they tried diverged."
         ),
     ),
 }
