@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from artifact_records import make_files, write_files
 
 HEAVY = (
     "arviz",
@@ -53,3 +54,29 @@ def test_a_job_imports_what_it_needs_and_nothing_else_that_is_heavy(module):
     program = f"import sys, {module}; print(*[name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == set(ALLOWED[module])
+
+
+MAKE_TABLE = "make_table('ood', files, csv='t.csv', md='t.md', html='t.html')"
+MAKE_FIGURE = "make_figure('ood_entropy', files, svg='f.svg', pdf='f.pdf')"
+
+
+@pytest.mark.parametrize(
+    ("call", "made", "allowed"),
+    [(MAKE_TABLE, ("t.csv", "t.md", "t.html"), ()), (MAKE_FIGURE, ("f.svg", "f.pdf"), FIGURE)],
+    ids=["table", "figure"],
+)
+def test_making_a_table_or_a_figure_loads_no_more_than_it_needs(call, made, allowed, tmp_path):
+    """The two artifacts of the out-of-distribution images, as the scripts make them: JAX is loaded by neither, and
+    the table does not wait for what draws the figure."""
+    files = list(map(str, write_files(make_files(2, ("bnn",)), tmp_path)))
+    program = (
+        f"import sys; from sgtune.study.artifacts import make_figure, make_table; files = {files}; {call}; "
+        f"print(*[name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    loaded = set(done.stdout.split())
+    assert "jax" not in loaded
+    assert loaded == set(allowed)
+    assert all((tmp_path / name).stat().st_size > 0 for name in made)
