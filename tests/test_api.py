@@ -75,10 +75,10 @@ def test_sample_as_documented(model):
 def test_tune_as_documented(model):
     result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=0.1), seed=0)
     assert result.best.step_size > 0
-    assert result.best.batch_size in (4, 40, 400, 4_000)
+    assert result.best.batch_size in (40, 400, 4_000)
     assert result.best.n_leapfrog is None
-    assert list(result.rungs.groupby("rung").size()) == [56, 18, 6]
-    assert result.seconds["nominal"] == pytest.approx(1.292, abs=0.001)
+    assert list(result.rungs.groupby("rung").size()) == [42, 14, 4]
+    assert result.seconds["nominal"] == pytest.approx(0.969, abs=0.001)
 
 
 def test_chains_start_at_the_map_unless_told(model):

@@ -45,9 +45,9 @@ def nothing_else_changes():
     assert prints() == before
 
 
-def random_walk_step(key, state, gradient_fn, hyperparameters):
+def langevin_step(key, state, target, hyperparameters):
     """Langevin dynamics, written anew."""
-    gradient, estimator = gradient_fn(state["position"], 0, state["estimator"])
+    gradient, estimator = target.gradient(state["position"], 0, state["estimator"])
     noise = jax.random.normal(key, gradient.shape)
     moved = state["position"] + hyperparameters["step_size"] * gradient
     moved += jnp.sqrt(2 * hyperparameters["step_size"]) * noise

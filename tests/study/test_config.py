@@ -23,6 +23,7 @@ from sgtune.study.config.describe import describe_keys, resolved
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import check_config, validate_config
 from sgtune.tuning import TUNERS, Settings
+from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
 
 RESOLVED = resolved(SCHEMA)
 
@@ -65,6 +66,8 @@ def test_quick_and_paper_run_study_the_same():
             assert ours["smaller"]["samplers"] == theirs["smaller"]["samplers"]
             assert set(ours["smaller"]["log10_step_sizes"]) <= set(theirs["smaller"]["log10_step_sizes"])
 
+
+GRID = raw_config("quick")["grids"]["pmf"]
 
 BAD = [
     ({"samplers": ["sgdl"]}, "samplers[0]", "'sgdl'", "did you mean 'sgld'?"),
@@ -128,6 +131,16 @@ BAD = [
         "a number >= -20",
     ),
     ({"grids__logistic__n_leapfrogs": [0]}, "grids.logistic.n_leapfrogs[0]", "0", "an integer >= 1"),
+    ({"grids__pmf__friction": [1.5]}, "grids.pmf.friction[0]", "1.5", "a number >= 0 and <= 1"),
+    ({"grids__pmf__friction": 0.1}, "grids.pmf.friction", "0.1", "a list without repeats, of 1 or more"),
+    ({"grids__pmf__frictoin": [0.1]}, "grids.pmf.frictoin", "no such key", "did you mean 'friction'?"),
+    ({"grids__pmf__noise_estimate": [0, 0.02]}, "grids.pmf.noise_estimate", "0.02", "<= 0.01, the smallest"),
+    (
+        {"grids__pmf": {**GRID, "friction": [0.2, 0.1], "noise_estimate": [0.15]}},
+        "grids.pmf.noise_estimate",
+        "0.15",
+        "<= 0.1, the smallest friction of the grid",
+    ),
     ({"data__logistic__n_train": 1000000}, "data.logistic.n_train", "1000000", "n_rows = 1000000"),
     ({"reference__n_draws": 601}, "reference.n_draws", "601", "a multiple of reference.chains = 2"),
     ({"evaluation__curves__seconds": [1, 3, 2]}, "evaluation.curves.seconds", "[1, 3, 2]", "ascend"),
@@ -190,7 +203,9 @@ def test_check_config_leaves_a_valid_config_alone():
 )
 def test_schema_documents_every_key(path, entry, required):
     assert entry["description"].strip().endswith(".")
-    assert required or "default" in entry or ".smaller" in path
+    # What a grid may have beside its own axes has no default: it would change what results depend on.
+    optional = (".smaller", ".friction", ".noise_estimate")
+    assert required or "default" in entry or any(name in path for name in optional)
     if entry.get("type") == "object":
         assert entry["additionalProperties"] is False
         return
@@ -214,8 +229,9 @@ def test_names_are_those_of_the_library():
     assert {method_of(name) for name in catalogue.TUNERS} == set(TUNERS)
     for section in {entry.section for entry in catalogue.TUNERS.values()}:
         assert section in properties
-    samplers = {name: resolve_sampler(name)[0].has_leapfrog for name in catalogue.SAMPLERS}
-    assert {name: entry.has_leapfrog for name, entry in catalogue.SAMPLERS.items()} == samplers
+    for name, entry in catalogue.SAMPLERS.items():
+        axes = [axis.name for axis in resolve_sampler(name)[0].axes]
+        assert ["step_size", "batch_size", *entry.axes] == axes
     assert properties["samplers"]["items"]["enum"] == list(catalogue.SAMPLERS)
 
 
@@ -223,9 +239,11 @@ def test_defaults_are_those_of_the_library():
     """`sgtune.tune` without a configuration does what the paper run does on the logistic regression."""
     paper, library = raw_config("paper"), Settings()
     grid, mamba = paper["grids"]["logistic"], paper["mamba"]
-    assert {name: tuple(values) for name, values in grid.items()} == {
-        name: getattr(library, name) for name in grid
-    }
+    given = {name: tuple(values) for name, values in grid.items()}
+    # None stands for those of the paper that leave enough rows.
+    assert given.pop("batch_fractions") == BATCH_FRACTIONS == default_fractions(800_000)
+    assert library.batch_fractions is None
+    assert given == {name: getattr(library, name) for name in given}
     for name in ("pruning_rate", "clock", "thin", "score_fraction"):
         assert mamba[name] == getattr(library, name)
     assert library.points is None

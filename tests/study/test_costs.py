@@ -5,12 +5,14 @@ import json
 import pytest
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
 
+from sgtune.axes import AXES
 from sgtune.errors import DataError
-from sgtune.samplers import sampler_names
+from sgtune.samplers import resolve_sampler, sampler_names
+from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import CostTable, read_costs
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
-from sgtune.study.config.sections import settings_of, shapes_of, tuners_of
+from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.per_sampler import tuning_arguments
 from sgtune.tuning import TUNERS, make_arms
@@ -74,11 +76,17 @@ def test_every_other_file_gets_one_line_with_its_name(tmp_path, held, parts):
         assert part in line[len(str(path)) :]
 
 
-def test_the_samplers_with_leapfrogs_are_those_of_the_registry():
+def test_the_samplers_with_an_axis_are_those_of_the_registry():
     """Of the samplers that a configuration may name."""
     allowed = SCHEMA["properties"]["samplers"]["items"]["enum"]
     assert set(allowed) <= set(sampler_names())
     assert list(catalogue.SAMPLERS) == list(allowed)
+    for sampler in allowed:
+        assert [axis for axis in AXES if has_axis(sampler, axis)] == [
+            axis.name for axis in resolve_sampler(sampler)[0].axes
+        ]
+    assert "n_leapfrog" in AXES
+    assert [sampler for sampler in allowed if has_axis(sampler, "n_leapfrog")] == ["sghmc", "sghmc-cv"]
 
 
 @pytest.mark.parametrize("run", ["quick", "medium", "paper"])
@@ -96,9 +104,9 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
         for tuner in tuners_of(config, model, sampler):
             arguments = tuning_arguments(settings_of(config, "tuning", model, tuner), tuner)
             method = TUNERS[method_of(tuner)]
-            used |= {(sampler, *arm[1:]) for arm in method.arms(n_data, sampler, arguments["settings"])}
+            used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler, arguments["settings"])}
         sweep = settings_of(config, "sweep", model)["grids"]
-        used |= {(sampler, *arm[1:]) for arm in make_arms(n_data, sampler, **sweep)}
+        used |= {shape_of(sampler, arm) for arm in make_arms(n_data, sampler, **sweep)}
     estimates = settings_of(config, "estimates", model)["estimates"]
     fractions = (estimates["batch_fraction"], *estimates["batch_fractions"])
     used |= {("sgld", int(fraction * n_data + 1e-6), None) for fraction in fractions}

@@ -7,7 +7,6 @@ import pytest
 from small_models import small_logistic_model
 
 from sgtune import CostTable
-from sgtune.sampling.arm import Arm
 from sgtune.study import per_sampler as jobs
 from sgtune.study.parts import Parts
 from sgtune.study.per_sampler import evaluate_tuned, tune_sampler, tuning_arguments
@@ -226,7 +225,7 @@ def test_each_arm_is_run_once_and_all_who_chose_it_point_at_it(model, folder, ra
         {"tuner": "heuristic", "arm": None},
         {"tuner": "grid-ksd", "arm": 0},
     ]
-    arms = [tuple(arm[name] for name in Arm._fields) for arm in record["arms"]]
+    arms = [tuple(arm[name] for name in ARM) for arm in record["arms"]]
     assert arms == [(1e-3, 20, None), (1e-4, 20, None)]
     for arm in record["arms"]:
         assert [row["replicate"] for row in arm["table"]] == [0, 1]

@@ -6,7 +6,7 @@ import pytest
 from config_files import ROOT, SCHEMA_PATH, raw_config
 
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable, read_costs
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study import catalogue
@@ -117,7 +117,7 @@ def test_every_arm_of_the_first_rung_is_judged_on_ten_steps_or_more(races, slowe
         last = {Arm(row["step_size"], row["batch_size"], row["n_leapfrog"]): row for row in dry.rows}
         wanted = 0.0
         for arm, row in last.items():
-            each, budget = cost.lookup(sampler, *arm[1:]), budgets[row["rung"] - 1]
+            each, budget = cost.lookup(*shape_of(sampler, arm)), budgets[row["rung"] - 1]
             assert row["steps"] == max(TEN, int(budget / each))
             wanted += max(0.0, TEN * each - budget)
         assert dry.overrun == pytest.approx(wanted, rel=1e-6)

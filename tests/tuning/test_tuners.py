@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
-from sgtune import Budget, CostTable, tune
+from sgtune import Arm, Budget, CostTable, tune
 from sgtune.errors import InputError
 from sgtune.mode.find import map_position
 from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
@@ -38,7 +38,7 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     assert (result.model, result.sampler, result.tuner, result.n_data) == ("logistic", sampler, tuner, 2_000)
     assert result.best.batch_size == 200
     if tuner == "heuristic":
-        assert result.best == (1 / 2_000, 200, 10 if leapfrogs else None)
+        assert result.best == Arm(1 / 2_000, 200, 10 if leapfrogs else None)
         assert (len(result.rungs), result.steps, result.gradient_evaluations) == (0, 0, 0)
         return
     assert result.best.step_size in (1e-3, 1e-4, 1e-5)
@@ -83,7 +83,7 @@ def test_the_papers_budgets_and_grids():
 def test_heuristic_is_one_over_n_at_a_tenth(n_data, expected, sampler):
     model = small_logistic_model(n_data=n_data)
     result = tune(model, sampler, tuner="heuristic")
-    assert result.best == (1 / n_data, expected, 10 if sampler == "sghmc" else None)
+    assert result.best == Arm(1 / n_data, expected, 10 if sampler == "sghmc" else None)
 
 
 def starts(model, monkeypatch, tuner, settings):

@@ -1,12 +1,15 @@
 """The shape that all samplers share: a pair of pure functions and the numbers they may be given."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray
+
+from sgtune.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE, Axis
 
 __all__ = ["Sampler", "noise_like"]
 
@@ -24,7 +27,8 @@ class Sampler(NamedTuple):
         init: ``(key, position, estimator_state, target, hyperparameters) -> State``; a state has a ``position``.
         step: ``(key, state, target, hyperparameters) -> State``: one sample of the chain. The key is for the
             sampler's own noise; gradients and log densities are those of the `sgtune.samplers.target.Target`.
-        hyperparameters: names and defaults of the numbers besides ``step_size`` that a user may set; all traced.
+        hyperparameters: the axes besides step size, batch size and number of leapfrogs, each with a default; a pair
+            (name, default) is short for a traced one.
         has_leapfrog: whether a step makes ``n_leapfrog`` gradients; otherwise it makes one.
         least_leapfrog: the smallest ``n_leapfrog`` for which the method is defined.
         uses_log_density: whether it asks its target for log densities. These need one pass over all data at the
@@ -35,12 +39,19 @@ class Sampler(NamedTuple):
 
     init: Callable
     step: Callable
-    hyperparameters: tuple[tuple[str, float], ...] = ()
+    hyperparameters: tuple[Axis | tuple[str, float], ...] = ()
     has_leapfrog: bool = False
     least_leapfrog: int = 1
     uses_log_density: bool = False
     needs_all_data: bool = False
     statistics: Callable[[Any], dict[str, Array]] = _no_statistics
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What an arm of this sampler may hold; it must hold those that have no default."""
+        leapfrogs = (replace(N_LEAPFROG, at_least=self.least_leapfrog),) if self.has_leapfrog else ()
+        further = (axis if isinstance(axis, Axis) else Axis(*axis) for axis in self.hyperparameters)
+        return (STEP_SIZE, BATCH_SIZE, *leapfrogs, *further)
 
     def gradients_per_step(self, n_leapfrog: int | None) -> int:
         """Minibatch gradients that one step evaluates."""

@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
 
@@ -115,7 +116,7 @@ def step_as_published(
     return _step(leapfrog, key, state, hyperparameters)
 
 
-HYPERPARAMETERS = (("friction", 0.01), ("noise_estimate", 0.0))
+HYPERPARAMETERS = (FRICTION, NOISE_ESTIMATE)
 
 sghmc = Sampler(init, step, HYPERPARAMETERS, has_leapfrog=True)
 sghmc_chen = Sampler(init, step_chen, HYPERPARAMETERS, has_leapfrog=True, least_leapfrog=2)

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sgtune.axes import FRICTION
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
 
@@ -63,4 +64,4 @@ def step(key: PRNGKeyArray, state: SGNHTState, target: Target, hyperparameters: 
     return SGNHTState(position, momentum, state.thermostat + mean_square - h, estimator)
 
 
-sgnht = Sampler(init, step, (("friction", 0.01),))
+sgnht = Sampler(init, step, (FRICTION,))

@@ -1,71 +1,155 @@
 """One setting of a sampler, and the checks of what a user may give a chain."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.axes import BATCH_SIZE, COMMON, STATIC, key_of
+from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
 
-__all__ = ["Arm", "check_arm", "check_hyperparameters", "check_position"]
+__all__ = ["Arm", "chain_numbers", "check_arm", "check_hyperparameters", "check_position", "shape_of"]
 
 PyTree = Any
 
 
-class Arm(NamedTuple):
-    """One setting of the tuned hyperparameters. ``n_leapfrog`` is None for samplers without leapfrogs."""
+class Arm(Mapping):
+    """One setting of the tuned hyperparameters: an immutable mapping of names to numbers, which can be a key.
 
-    step_size: float
-    batch_size: int
-    n_leapfrog: int | None = None
+    ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `sgtune.axes.COMMON`. ``arm.step_size``
+    is ``arm["step_size"]``; one of the common axes that the arm does not have is None there, and no entry.
+    Entries stand in one order, however they are given: the common axes, then all others by the alphabet.
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, *common: Real | None, **numbers: Real | None):
+        names = [axis.name for axis in COMMON]
+        numbers = {**dict(zip(names[: len(common)], common, strict=True)), **numbers}
+        ordered = [*names, *sorted(numbers.keys() - set(names))]
+        self._numbers = {name: numbers[name] for name in ordered if numbers.get(name) is not None}
+
+    def __getitem__(self, name: str) -> float | int:
+        return self._numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getattr__(self, name: str) -> float | int | None:
+        # Not of private names: before a copy has its numbers, it is asked for those.
+        if not name.startswith("_"):
+            if name in self._numbers:
+                return self._numbers[name]
+            if any(name == axis.name for axis in COMMON):
+                return None
+        raise AttributeError(f"an arm has no {name!r}")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._numbers.items()))
+
+    def __repr__(self) -> str:
+        return f"Arm({', '.join(f'{name}={number!r}' for name, number in self.items())})"
+
+    @property
+    def key(self) -> tuple:
+        """What its random streams are named after (`sgtune.axes.key_of`)."""
+        return key_of(self, COMMON)
+
+    def to_record(self) -> dict[str, float | int | None]:
+        """As a new dict for files, with None for the common axes that it does not have."""
+        return {**{axis.name: None for axis in COMMON}, **self}
 
 
-def check_arm(model: Model, sampler_name: str, arm: Arm) -> Arm:
+def shape_of(sampler_name: str, arm: Arm) -> tuple:
+    """The sampler and the arm's static numbers: what arms of one ensemble share, and the key of a cost table."""
+    static = {axis.name for axis in resolve_sampler(sampler_name)[0].axes if axis.is_static}
+    return (sampler_name, *key_of({name: arm[name] for name in arm if name in static}, STATIC))
+
+
+def check_arm(model: Model, sampler_name: str, arm: Arm, overrides: Mapping[str, float] | None = None) -> Arm:
     """``arm`` in canonical types.
 
+    Args:
+        overrides: what chains of the arm have in place of the defaults of axes that it does not have.
+
     Raises:
-        InputError: the step size is not positive, the batch size is not in 1..N, or not N where the sampler needs all
-            data, or the leapfrog number is missing, too small, or given to a sampler that has none.
+        InputError: a number that it must have is missing or out of bounds (the batch size: of 1..N, and N where the
+            sampler needs all data), the sampler has no such hyperparameter, or the noise estimate exceeds the friction.
     """
     sampler, _ = resolve_sampler(sampler_name)
-    step_size = check_number("step_size", arm.step_size, above=0)
+    axes = {axis.name: axis for axis in sampler.axes}
+    for name in arm:
+        if name not in axes:
+            raise _unknown(name, arm[name], sampler_name, axes)
     if sampler.needs_all_data and arm.batch_size != model.n_data:
         raise InputError(
             f"batch_size: {arm.batch_size!r} is not allowed; {sampler_name} takes all data in every step: it must be "
             f"{model.n_data}"
         )
-    batch_size = check_integer("batch_size", arm.batch_size, at_least=1, at_most=model.n_data)
-    if not sampler.has_leapfrog:
-        if arm.n_leapfrog is not None:
-            raise InputError(f"n_leapfrog: {arm.n_leapfrog!r} given, but {sampler_name} makes no leapfrogs")
-        return Arm(step_size, batch_size, None)
-    n_leapfrog = check_integer("n_leapfrog", arm.n_leapfrog, at_least=sampler.least_leapfrog)
-    return Arm(step_size, batch_size, n_leapfrog)
+    checked = {
+        name: axis.check(arm.get(name), at_most=model.n_data if name == BATCH_SIZE.name else None)
+        for name, axis in axes.items()
+        if name in arm or axis.default is None
+    }
+    further = {name: number for name, number in checked.items() if axes[name].default is not None}
+    check_hyperparameters(sampler_name, sampler, {**(overrides or {}), **further})
+    return Arm(**checked)
 
 
-def check_hyperparameters(sampler_name: str, sampler: Sampler, overrides: dict) -> dict[str, float]:
-    """The sampler's hyperparameters besides the tuned ones, with ``overrides``.
+def _unknown(name: str, value: object, sampler_name: str, allowed: Mapping) -> InputError:
+    hint = f"allowed: {', '.join(allowed)}" if allowed else "it has none to set"
+    return InputError(f"{name}: {value!r} given, but {sampler_name} has no such hyperparameter; {hint}")
+
+
+def check_hyperparameters(
+    sampler_name: str, sampler: Sampler, overrides: Mapping[str, float]
+) -> dict[str, float]:
+    """The numbers of the sampler's axes that have a default, with ``overrides``.
 
     Raises:
-        InputError: one is unknown to the sampler, negative, or a noise estimate above the friction.
+        InputError: one is unknown to the sampler, out of bounds, or a noise estimate above the friction.
     """
-    defaults = dict(sampler.hyperparameters)
+    axes = {axis.name: axis for axis in sampler.axes if axis.default is not None}
     for name, value in overrides.items():
-        if name not in defaults:
-            allowed = f"allowed: {', '.join(defaults)}" if defaults else "it has none to set"
-            raise InputError(
-                f"{name}: {value!r} given, but {sampler_name} has no such hyperparameter; {allowed}"
-            )
-        check_number(name, value, at_least=0)
-    numbers = {**defaults, **overrides}
+        if name not in axes:
+            raise _unknown(name, value, sampler_name, axes)
+        axes[name].check(value)
+    numbers = {**{name: axis.default for name, axis in axes.items()}, **overrides}
     if numbers.get("noise_estimate", 0.0) > numbers.get("friction", 0.0):
         raise InputError(
             f"noise_estimate: {numbers['noise_estimate']!r} is not allowed; it must be at most the friction, "
             f"{numbers['friction']!r}"
         )
     return numbers
+
+
+def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str, float]) -> dict[str, Array]:
+    """What the steps of W chains are given: ``(W,)`` of the traced axes that arms have, and ``()`` of all others, which
+    the chains have in common. The batch size is none of them: it is the gradient's.
+
+    Raises:
+        InputError: ``overrides`` has what `check_hyperparameters` refuses, or the arms are not of one shape.
+    """
+    sampler, _ = resolve_sampler(sampler_name)
+    if len({shape_of(sampler_name, arm) for arm in arms}) > 1:
+        raise InputError(f"arms: {arms!r} are not allowed; chains of one ensemble share all static numbers")
+    numbers = check_hyperparameters(sampler_name, sampler, overrides)
+    given = {}
+    for axis in sampler.axes:
+        each = [arm.get(axis.name, numbers.get(axis.name)) for arm in arms]
+        varies = not axis.is_static and any(axis.name in arm for arm in arms)
+        dtype = jnp.int32 if axis.is_integer else jnp.float32
+        if axis.name != BATCH_SIZE.name:
+            given[axis.name] = jnp.array(each if varies else each[0], dtype)
+    return given
 
 
 def check_position(name: str, model: Model, position: PyTree) -> PyTree:

@@ -6,10 +6,17 @@ from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 
+from sgtune.axes import STATIC, key_of, numbers_of
 from sgtune.errors import DataError, InputError, check_integer, check_number
 from sgtune.files import read_json
 
-__all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs"]
+__all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs", "rows_of", "shape_of_row"]
+
+
+def rows_of(fraction: float, n_data: int) -> int:
+    """floor(fraction * N), which may be none."""
+    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
+    return math.floor(fraction * n_data * (1 + 1e-12))
 
 
 def batch_size_of(fraction: float, n_data: int) -> int:
@@ -19,8 +26,7 @@ def batch_size_of(fraction: float, n_data: int) -> int:
         InputError: the fraction is not in (0, 1], or so small that no row is left.
     """
     check_number("batch_fraction", fraction, above=0, at_most=1)
-    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
-    size = math.floor(fraction * n_data * (1 + 1e-12))
+    size = rows_of(fraction, n_data)
     if size < 1:
         raise InputError(
             f"batch_fraction: {fraction!r} of N={n_data} rows leaves none; it must be at least {1 / n_data:.3g}"
@@ -81,37 +87,36 @@ def check_budget(budget: object) -> Budget:
 
 @dataclass(frozen=True)
 class CostTable:
-    """Seconds that one step takes, by (sampler, batch_size, n_leapfrog): measured once on this machine, or given.
+    """Seconds that one step takes, by (sampler, batch_size, n_leapfrog, ...): measured once on this machine, or given.
 
-    A step's cost does not depend on its step size, so one entry serves all arms of one shape.
+    A step's cost does not depend on traced numbers, so one entry serves all arms of one shape (`sgtune.sampling.arm`).
     """
 
-    seconds_per_step: Mapping[tuple[str, int, int | None], float] = field(default_factory=dict)
+    seconds_per_step: Mapping[tuple, float] = field(default_factory=dict)
 
     def __post_init__(self):
         for shape, seconds in self.seconds_per_step.items():
             check_number(f"cost: seconds_per_step of {shape}", seconds, above=0)
 
-    def lookup(self, sampler: str, batch_size: int, n_leapfrog: int | None) -> float:
-        """Seconds of one step.
+    def lookup(self, sampler: str, *static: object) -> float:
+        """Seconds of one step of a shape.
 
         Raises:
             InputError: the table has no such entry.
         """
-        shape = (sampler, batch_size, n_leapfrog)
-        if shape not in self.seconds_per_step:
+        if (sampler, *static) not in self.seconds_per_step:
+            numbers = numbers_of(static, STATIC).items()
             raise InputError(
-                f"cost: the table has no entry for sampler={sampler!r}, batch_size={batch_size}, "
-                f"n_leapfrog={n_leapfrog}; calibrate it for that shape"
+                f"cost: the table has no entry for sampler={sampler!r}, "
+                f"{', '.join(f'{name}={number}' for name, number in numbers)}; calibrate it for that shape"
             )
-        return self.seconds_per_step[shape]
+        return self.seconds_per_step[sampler, *static]
 
     def to_rows(self) -> list[dict]:
         """As records, for JSON."""
-        names = ("sampler", "batch_size", "n_leapfrog")
         return [
-            dict(zip(names, shape, strict=True), seconds_per_step=seconds)
-            for shape, seconds in self.seconds_per_step.items()
+            {"sampler": sampler, **numbers_of(tuple(static), STATIC), "seconds_per_step": seconds}
+            for (sampler, *static), seconds in self.seconds_per_step.items()
         ]
 
     @classmethod
@@ -121,9 +126,14 @@ class CostTable:
         Raises:
             InputError: a cost is not a positive number.
         """
-        return cls(
-            {(row["sampler"], row["batch_size"], row["n_leapfrog"]): row["seconds_per_step"] for row in rows}
-        )
+        return cls({shape_of_row(row): row["seconds_per_step"] for row in rows})
+
+
+def shape_of_row(row: Mapping) -> tuple:
+    """The shape that a record of a cost table is of."""
+    static = {axis.name: row[axis.name] for axis in STATIC}
+    further = row.keys() - {"sampler", "seconds_per_step"} - static.keys()
+    return (row["sampler"], *key_of({**static, **{name: row[name] for name in further}}, STATIC))
 
 
 def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None = None) -> CostTable:

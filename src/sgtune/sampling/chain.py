@@ -11,7 +11,7 @@ from sgtune.errors import check_integer
 from sgtune.model import Model
 from sgtune.positions import from_matrix
 from sgtune.posterior import scores
-from sgtune.sampling.arm import Arm
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import thin_draws
@@ -125,16 +125,15 @@ def sample(
     ensemble = Lockstep(
         model,
         sampler,
-        [Arm(step_size, batch_size, n_leapfrog)],
+        [Arm(step_size, batch_size, n_leapfrog, **hyperparameters)],
         seed=seed,
         replicate=replicate,
         position=position,
         centre=centre,
-        overrides=hyperparameters,
     )
     if budget.seconds is None or cost is None:
         return run_chain(ensemble, budget, most_kept)
-    seconds_per_step = cost.lookup(sampler, *ensemble.arms[0][1:])
+    seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
     steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
     return replace(run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step)
 

@@ -1,8 +1,9 @@
-"""Chains of one shape (sampler, batch size, leapfrogs) advanced together by one compiled program.
+"""Chains of one shape (sampler and static axes) advanced together by one compiled program.
 
 All chains of an ensemble take their i-th minibatch in common, so its rows are gathered once; their own noise is
-independent. Numbers that differ between them (step sizes) are traced: one program serves every grid. A single
-chain is an ensemble of width 1; the pipeline has no other way to run a sampler.
+independent. Numbers that differ between them (the traced axes of their arms: step sizes, ...) have a place for each
+chain: one program serves every grid. A single chain is an ensemble of width 1; the pipeline has no other way to run a
+sampler.
 """
 
 import os
@@ -21,7 +22,7 @@ from sgtune.model import Model
 from sgtune.posterior import density_of
 from sgtune.randomness import named_key
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm, check_arm, check_hyperparameters, check_position
+from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
 
@@ -44,15 +45,15 @@ _seconds_to_compile: dict[tuple, float] = {}
 
 
 class Lockstep:
-    """An ensemble of chains that differ in their step size and noise only.
+    """An ensemble of chains that differ in their traced hyperparameters and their noise only.
 
     Args:
-        arms: settings that share ``batch_size`` and ``n_leapfrog``.
+        arms: settings that share all static numbers.
         seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
         position: where every chain starts (default: the MAP), or with ``start_noise`` > 0 the mean of
             N(position, start_noise^2 I), drawn per arm.
         centre: of the control variates, and where the log density of a Metropolis test is about 0 (default: the MAP).
-        overrides: values for the sampler's other hyperparameters (friction, noise_estimate).
+        overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
 
     Attributes:
         start: where they start, flat, without the noise: ``(D,)``.
@@ -72,19 +73,15 @@ class Lockstep:
         centre: PyTree | None = None,
         overrides: dict[str, float] | None = None,
     ):
-        self.arms = [check_arm(model, sampler_name, arm) for arm in arms]
+        self.arms = [check_arm(model, sampler_name, arm, overrides) for arm in arms]
         self.model = model
         self.sampler_name = sampler_name
         self.sampler, self.estimator = resolve_sampler(sampler_name)
-        _, batch_size, n_leapfrog = self.arms[0]
-        numbers = check_hyperparameters(sampler_name, self.sampler, overrides or {})
-        self.hyperparameters = {name: jnp.float32(value) for name, value in numbers.items()}
-        self.hyperparameters["step_size"] = jnp.array([arm.step_size for arm in self.arms], jnp.float32)
-        if n_leapfrog is not None:
-            self.hyperparameters["n_leapfrog"] = jnp.int32(n_leapfrog)
-        names = [(sampler_name, *arm, replicate) for arm in self.arms]
+        self.hyperparameters = chain_numbers(sampler_name, self.arms, overrides or {})
+        names = [(sampler_name, *arm.key, replicate) for arm in self.arms]
         self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
-        self.minibatch_key = named_key(seed, "minibatch", sampler_name, batch_size, n_leapfrog, replicate)
+        shape = shape_of(sampler_name, self.arms[0])
+        self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
         if position is not None:
             position = check_position("position", model, position)
         self.constants = shared_constants(model, self.sampler, self.estimator, centre)
@@ -100,7 +97,9 @@ class Lockstep:
         )
         init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
         length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
-        self.program = Program(density_of(model), self.sampler, self.estimator, batch_size, length)
+        self.program = Program(
+            density_of(model), self.sampler, self.estimator, self.arms[0].batch_size, length
+        )
         self.states = initial_states(
             self.program,
             self.constants,
@@ -131,9 +130,10 @@ class Lockstep:
         other.arms = [self.arms[i] for i in padded]
         other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
         other.keys = self.keys[padded]
-        other.hyperparameters = dict(
-            self.hyperparameters, step_size=self.hyperparameters["step_size"][padded]
-        )
+        other.hyperparameters = {
+            name: number[padded] if jnp.ndim(number) else number
+            for name, number in self.hyperparameters.items()
+        }
         other._run = None
         return other
 

@@ -40,8 +40,8 @@ class Program(NamedTuple):
 
 
 def _mapped_axes(hyperparameters: dict) -> dict:
-    """For `jax.vmap` over chains: the step size is each one's own, the other numbers are common to all."""
-    return {name: 0 if name == "step_size" else None for name in hyperparameters}
+    """For `jax.vmap` over chains: an array has a number for each, the other numbers are common to all."""
+    return {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
 
 
 def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:

@@ -15,7 +15,7 @@ from sgtune.positions import from_matrix, to_matrix
 from sgtune.posterior import density_of, scores
 from sgtune.randomness import named_key
 from sgtune.samplers.gradients import minibatch
-from sgtune.sampling.arm import Arm
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
@@ -75,13 +75,13 @@ def estimate_discrepancies(
     the batch sizes with ``fixed_step_size``. A chain of more than ``max_points`` samples is cut down to that many,
     evenly spaced, before anything is estimated: what "all points" means is said by ``n_points``.
     """
-    by_step = [Arm(float(10.0**x), fixed_batch_size) for x in log10_step_sizes]
-    by_batch = [[Arm(fixed_step_size, batch_size)] for batch_size in batch_sizes]
+    by_step = [Arm(step_size=float(10.0**x), batch_size=fixed_batch_size) for x in log10_step_sizes]
+    by_batch = [[Arm(step_size=fixed_step_size, batch_size=batch_size)] for batch_size in batch_sizes]
     rows = []
     for figure, arms in [("step_size", by_step), *(("batch_size", arms) for arms in by_batch)]:
         batch_size = arms[0].batch_size
         ensemble = Lockstep(model, "sgld", arms, seed=seed, replicate="estimates")
-        n_steps = max(thin, int(seconds / cost.lookup("sgld", batch_size, None)))
+        n_steps = max(thin, int(seconds / cost.lookup(*shape_of("sgld", arms[0]))))
         draws = ensemble.advance(n_steps, max(1, n_steps // max_points))
         for place, arm in enumerate(arms):
             chain = evenly_spaced(draws[:, place], max_points)

@@ -7,11 +7,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sgtune import metrics
+from sgtune.axes import STATIC, named, numbers_of
 from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.mode.curvature import laplace_scale
 from sgtune.model import Model
 from sgtune.posterior import scores
-from sgtune.sampling.arm import Arm
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS, sample
 from sgtune.sampling.lockstep import Lockstep
@@ -132,7 +133,7 @@ def evaluate_replicate(
     chain = sample(
         model,
         sampler,
-        **arm._asdict(),
+        **arm,
         budget=Budget(seconds=budget),
         seed=seed,
         replicate=f"{part} {replicate}",
@@ -204,11 +205,11 @@ def sweep_arms(
     shapes: dict[tuple, list[tuple[Arm, bool]]] = {}
     regular = make_arms(model.n_data, sampler, **grid)
     for arm, is_extra in [(arm, False) for arm in regular] + [(arm, True) for arm in extra]:
-        shapes.setdefault(arm[1:], []).append((arm, is_extra))
+        shapes.setdefault(shape_of(sampler, arm), []).append((arm, is_extra))
     groups = [(shape, group) for shape, members in shapes.items() for group in model.abreast(members)]
-    for (batch_size, n_leapfrog), members in groups:
+    for shape, members in groups:
         ensemble = Lockstep(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
-        n_steps = max(FEWEST_STEPS, int(seconds / cost.lookup(sampler, batch_size, n_leapfrog)))
+        n_steps = max(FEWEST_STEPS, int(seconds / cost.lookup(*shape)))
         # Without predictions one draw, the last, is made.
         stride = -(-n_steps // max(1, prediction_draws))
         if reference_sd is None:
@@ -216,7 +217,7 @@ def sweep_arms(
         else:
             sd, draws = _running_sd(ensemble, n_steps, stride)
         for place, (arm, is_extra) in enumerate(members):
-            row = {**arm._asdict(), "steps": n_steps, "is_heuristic": is_extra, "relative_sd_error": None}
+            row = {**arm.to_record(), "steps": n_steps, "is_heuristic": is_extra, "relative_sd_error": None}
             if sd is not None:
                 row["relative_sd_error"] = metrics.relative_sd_error(sd[place], reference_sd)
             if prediction_draws:
@@ -224,7 +225,8 @@ def sweep_arms(
             else:
                 row |= dict.fromkeys(metrics.predictive_names(model))
             rows.append(row)
-        report(f"batch size {batch_size}, L={n_leapfrog}: {len(members)} arms ran {n_steps} steps")
+        static = named(numbers_of(shape[1:], STATIC))
+        report(f"{static}: {len(members)} arms ran {n_steps} steps")
     return rows
 
 

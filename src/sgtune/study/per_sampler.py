@@ -1,11 +1,13 @@
 """The work of one job of the pipeline: a sampler tuned by all its tuners, and what they chose evaluated."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from time import perf_counter
 
 import numpy as np
 from jaxtyping import Float
 
+from sgtune.axes import named
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
@@ -25,7 +27,8 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
     grid = {name: tuple(values) for name, values in settings["grids"].items()}
-    return {"tuner": method_of(tuner), "budget": budget, "settings": Settings(**grid, **own)}
+    own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
+    return {"tuner": method_of(tuner), "budget": budget, "settings": Settings(**own, hyperparameters=grid)}
 
 
 def tune_sampler(
@@ -118,9 +121,9 @@ def evaluate_tuned(
     runs = [(arm, part, i) for arm in arms for part, n in replicates.items() for i in range(n)]
     rows: dict[tuple[Arm, str], list[dict]] = {}
     for number, (arm, part, replicate) in enumerate(runs, start=1):
-        name = f"{part} {replicate} of {_named(arm)}"
+        name = f"{part} {replicate} of {named(arm)}"
         own = fingerprint(
-            {**depends_on, "code": code, "arm": arm._asdict(), "part": part, "replicate": replicate}
+            {**depends_on, "code": code, "arm": arm.to_record(), "part": part, "replicate": replicate}
         )
         kept = parts.get(name, own)
         if kept is None:
@@ -147,15 +150,10 @@ def evaluate_tuned(
         rows.setdefault((arm, part), []).extend(kept["rows"])
     return {
         "arms": [
-            {**arm._asdict(), "table": rows[arm, "table"], "curves": rows[arm, "curve"]} for arm in arms
+            {**arm.to_record(), "table": rows[arm, "table"], "curves": rows[arm, "curve"]} for arm in arms
         ],
         "tuners": [
             {"tuner": tuner, "arm": None if arm is None else arms.index(Arm(**arm))}
             for tuner, arm in chosen.items()
         ],
     }
-
-
-def _named(arm: Arm) -> str:
-    leapfrogs = "" if arm.n_leapfrog is None else f" L={arm.n_leapfrog}"
-    return f"h={arm.step_size:.6g} n={arm.batch_size}{leapfrogs}"

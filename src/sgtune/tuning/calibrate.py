@@ -1,8 +1,9 @@
-"""Measure what a step costs: once per (sampler, batch size, leapfrog number), alone on the machine."""
+"""Measure what a step costs: once per shape (sampler and static axes), alone on the machine."""
 
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
+from sgtune.axes import STATIC, named, numbers_of
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable
@@ -16,20 +17,21 @@ LONG_ENOUGH = 1.0
 
 def calibrate_cost(
     model: Model,
-    shapes: Iterable[tuple[str, int, int | None]],
+    shapes: Iterable[tuple],
     *,
     seconds: float = 0.2,
     report: Callable[[str], None] = lambda line: None,
 ) -> CostTable:
-    """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog), by running it for ``seconds``.
+    """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog, ...), by running it for ``seconds``.
 
     The median over chunks of about 20 ms, three or more unless they last longer than a second, is taken, so that a
-    moment's disturbance does not count. Compilation is left out. The step size plays no part; a tiny one keeps the
-    chain finite.
+    moment's disturbance does not count. Compilation is left out. Traced numbers play no part; a tiny step size
+    keeps the chain finite.
     """
     table = {}
-    for sampler, batch_size, n_leapfrog in dict.fromkeys(shapes):
-        ensemble = Lockstep(model, sampler, [Arm(1e-12, batch_size, n_leapfrog)])
+    for sampler, *static in dict.fromkeys(shapes):
+        numbers = numbers_of(tuple(static), STATIC)
+        ensemble = Lockstep(model, sampler, [Arm(step_size=1e-12, **numbers)])
         ensemble.advance_chunk(0)
         began = perf_counter()
         ensemble.advance_chunk(1)
@@ -42,8 +44,7 @@ def calibrate_cost(
             spent += elapsed
             per_step.append(elapsed / done)
             n_steps = max(1, int(0.02 / per_step[-1]))
-        table[sampler, batch_size, n_leapfrog] = sorted(per_step)[len(per_step) // 2]
-        report(
-            f"{sampler}, batch size {batch_size}, L={n_leapfrog}: {table[sampler, batch_size, n_leapfrog]:.3g} s a step"
-        )
+        median = sorted(per_step)[len(per_step) // 2]
+        table[sampler, *static] = median
+        report(f"{sampler}, {named(numbers)}: {median:.3g} s a step")
     return CostTable(table)

@@ -1,19 +1,39 @@
-"""The grids of arms that tuners choose from (paper App. B.1.2, B.1.3)."""
+"""The grids of arms that tuners choose from (paper App. B.1.2, B.1.3): products of named axes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 
 import numpy as np
 
-from sgtune.errors import InputError, check_integer, check_number
-from sgtune.samplers import resolve_sampler
+from sgtune.axes import BATCH_SIZE, STEP_SIZE, Axis
+from sgtune.errors import InputError, check_choice, check_number
+from sgtune.samplers import SAMPLERS, resolve_sampler
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.budget import batch_size_of
+from sgtune.sampling.budget import batch_size_of, rows_of
 
-__all__ = ["BATCH_FRACTIONS", "LEAPFROGS", "LOG10_STEP_SIZES", "make_arms"]
+__all__ = [
+    "BATCH_FRACTIONS",
+    "FEWEST_ROWS",
+    "LEAPFROGS",
+    "LOG10_STEP_SIZES",
+    "check_names",
+    "default_fractions",
+    "make_arms",
+]
 
 LOG10_STEP_SIZES = tuple(float(x) for x in np.arange(-1.0, -7.75, -0.5))
 BATCH_FRACTIONS = (1.0, 0.1, 0.01, 0.001)
 LEAPFROGS = (5, 10)
+
+FEWEST_ROWS = 10
+"""The default grid has no batch of fewer rows, unless these are all."""
+
+
+def default_fractions(n_data: int) -> tuple[float, ...]:
+    """Those of `BATCH_FRACTIONS` that leave ten rows or more of ``n_data``; 1 in any case."""
+    return tuple(
+        fraction for fraction in BATCH_FRACTIONS if fraction == 1 or rows_of(fraction, n_data) >= FEWEST_ROWS
+    )
 
 
 def make_arms(
@@ -21,35 +41,65 @@ def make_arms(
     sampler: str,
     *,
     log10_step_sizes: Sequence[float] = LOG10_STEP_SIZES,
-    batch_fractions: Sequence[float] = BATCH_FRACTIONS,
+    batch_fractions: Sequence[float] | None = None,
     n_leapfrogs: Sequence[int] = LEAPFROGS,
+    **hyperparameters: Sequence[float],
 ) -> list[Arm]:
-    """All combinations, in this order of nesting: batch fraction, leapfrog number, step size.
+    """All combinations, in this order of nesting: batch fraction, leapfrog number, further axes, step size.
 
-    ``n_leapfrogs`` is for samplers with leapfrogs; others get None.
+    Args:
+        batch_fractions: None for the default (`default_fractions`).
+        n_leapfrogs: for samplers with leapfrogs; for others it plays no part.
+        hyperparameters: values of further axes by name, such as ``friction=(0.01, 0.1)``; each for the samplers that
+            have it. What the grid does not have is at its default in all arms.
 
     Raises:
-        InputError: the grid is empty, or one of its values is not allowed.
+        InputError: the grid is empty, one of its values is not allowed, or no sampler has such a hyperparameter.
     """
-    leapfrogs = list(n_leapfrogs) if resolve_sampler(sampler)[0].has_leapfrog else [None]
-    named = {
+    check_names(hyperparameters)
+    values = {
         "log10_step_sizes": log10_step_sizes,
-        "batch_fractions": batch_fractions,
-        "n_leapfrogs": leapfrogs,
+        "batch_fractions": default_fractions(n_data) if batch_fractions is None else batch_fractions,
+        "n_leapfrogs": n_leapfrogs,
+        **hyperparameters,
     }
-    for name, values in named.items():
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-            raise InputError(f"{name}: {values!r} is not allowed; it must be a list of numbers")
-        if len(values) == 0:
-            raise InputError(f"{name}: the grid is empty; give at least one value")
-    for value in log10_step_sizes:
-        check_number("log10_step_sizes", value, at_most=10, at_least=-30)
-    for value in leapfrogs:
-        if value is not None:
-            check_integer("n_leapfrogs", value, at_least=1)
+    axes = [axis for axis in resolve_sampler(sampler)[0].axes if axis.in_grids in values]
+    for axis in axes:
+        listed = values[axis.in_grids]
+        if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray):
+            raise InputError(f"{axis.in_grids}: {listed!r} is not allowed; it must be a list of numbers")
+        if len(listed) == 0:
+            raise InputError(f"{axis.in_grids}: the grid is empty; give at least one value")
+    # Step sizes run fastest: arms of one shape stand together, and those that differ in nothing else.
+    nesting = [axis for axis in axes if axis.is_static] + [axis for axis in axes[::-1] if not axis.is_static]
+    numbers = [[_number(axis, value, n_data) for value in values[axis.in_grids]] for axis in nesting]
     return [
-        Arm(float(10.0**log10_step_size), batch_size_of(fraction, n_data), n_leapfrog)
-        for fraction in batch_fractions
-        for n_leapfrog in leapfrogs
-        for log10_step_size in log10_step_sizes
+        Arm(**{axis.name: number for axis, number in zip(nesting, chosen, strict=True)})
+        for chosen in product(*numbers)
     ]
+
+
+def check_names(hyperparameters: Iterable[str]) -> None:
+    """That each is an axis of some sampler which a grid lists by its own name.
+
+    Raises:
+        InputError: no sampler has it, or grids spell it otherwise.
+    """
+    axes = [axis for sampler in SAMPLERS.values() for axis in sampler.axes]
+    for name in hyperparameters:
+        check_choice("hyperparameters", name, {axis.name for axis in axes if axis.name == axis.in_grids})
+
+
+def _from_log10(value: float, n_data: int) -> float:
+    return float(10.0 ** check_number(STEP_SIZE.in_grids, value, at_most=10, at_least=-30))
+
+
+SPELLED: dict[str, Callable[[float, int], float | int]] = {
+    STEP_SIZE.name: _from_log10,
+    BATCH_SIZE.name: batch_size_of,
+}
+"""What grids give otherwise than as the number itself: ``(value, n_data) -> number``."""
+
+
+def _number(axis: Axis, value: float, n_data: int) -> float | int:
+    return SPELLED[axis.name](value, n_data) if axis.name in SPELLED else axis.check(value)

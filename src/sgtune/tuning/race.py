@@ -11,7 +11,7 @@ import numpy as np
 
 from sgtune.errors import InputError
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.compilation import compile_seconds
@@ -157,7 +157,7 @@ class Race:
         """Ensembles of one shape, each with the racers at its places; as wide as the model gains by."""
         shapes: dict[tuple, list[Racer]] = {}
         for racer in self.racers:
-            shape = racer.arm[1:] if self.clock == "calibrated" else racer.index
+            shape = shape_of(self.sampler, racer.arm) if self.clock == "calibrated" else racer.index
             shapes.setdefault(shape, []).append(racer)
         self.groups = []
         for members in shapes.values():
@@ -223,7 +223,7 @@ class Race:
     def _price(self, arm: Arm) -> float:
         """Of one step, in the budget's currency."""
         if self.budget.seconds is not None:
-            return self.cost.lookup(self.sampler, arm.batch_size, arm.n_leapfrog)
+            return self.cost.lookup(*shape_of(self.sampler, arm))
         return 1 if self.budget.steps is not None else self.terms_per_step[arm]
 
     def _most_kept(self) -> int:
@@ -248,9 +248,7 @@ class Race:
             self.rows.append(
                 {
                     "rung": number + 1,
-                    "step_size": racer.arm.step_size,
-                    "batch_size": racer.arm.batch_size,
-                    "n_leapfrog": racer.arm.n_leapfrog,
+                    **racer.arm.to_record(),
                     "steps": racer.steps,
                     "samples": len(racer.draws),
                     "points": len(used),
@@ -262,5 +260,7 @@ class Race:
 
 
 def _describe(arm: Arm) -> str:
-    leapfrogs = "" if arm.n_leapfrog is None else f", n_leapfrog={arm.n_leapfrog}"
-    return f"step_size={arm.step_size:.3g}, batch_size={arm.batch_size}{leapfrogs}"
+    return ", ".join(
+        f"{name}={number if isinstance(number, int) else format(number, '.3g')}"
+        for name, number in arm.items()
+    )

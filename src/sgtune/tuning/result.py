@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sgtune.axes import COMMON
 from sgtune.sampling.arm import Arm
 
 if TYPE_CHECKING:
@@ -10,18 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TuningResult"]
 
-RUNG_COLUMNS = (
-    "rung",
-    "step_size",
-    "batch_size",
-    "n_leapfrog",
-    "steps",
-    "samples",
-    "points",
-    "discrepancy",
-    "pruned",
-    "reason",
-)
+RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason")
 
 
 @dataclass(frozen=True)
@@ -29,7 +19,8 @@ class TuningResult:
     """The chosen hyperparameters and how they were found.
 
     Attributes:
-        best: ``step_size``, ``batch_size``, ``n_leapfrog``; None in the result of an `AllDivergedError` alone.
+        best: a mapping of hyperparameters, with ``best.step_size`` and the like; None in the result of an
+            `AllDivergedError` alone.
         rows: one record per arm and rung, with the columns of ``rungs``.
         rung_seconds: one record per rung of its ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
         seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest, ``warm``, what
@@ -38,7 +29,8 @@ class TuningResult:
             over all arms, and ``overrun``, what they spent beyond it (None if the budget is not in seconds).
         steps: samples made, all arms together.
         gradient_evaluations: data terms of gradients, in sampling and scoring.
-        warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the schedule.
+        warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the grid and the
+            schedule.
     """
 
     model: str
@@ -62,7 +54,8 @@ class TuningResult:
         # Half a second to import, of which a job that only writes JSON has no use.
         import pandas as pd
 
-        return pd.DataFrame(self.rows, columns=list(RUNG_COLUMNS))
+        columns = self.rows[0] if self.rows else ("rung", *(axis.name for axis in COMMON), *RUN_COLUMNS)
+        return pd.DataFrame(self.rows, columns=list(columns))
 
     def to_dict(self) -> dict:
         """As plain types, for JSON."""
@@ -71,7 +64,7 @@ class TuningResult:
             "sampler": self.sampler,
             "tuner": self.tuner,
             "n_data": self.n_data,
-            "best": None if self.best is None else self.best._asdict(),
+            "best": None if self.best is None else self.best.to_record(),
             "rungs": self.rows,
             "rung_seconds": self.rung_seconds,
             "seconds": self.seconds,

@@ -10,7 +10,7 @@ heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse 
 ============== ======================= ==================== ==========================================
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -18,12 +18,20 @@ from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.metrics import PREDICTIVE
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm, check_arm
+from sgtune.sampling.arm import Arm, check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, batch_size_of, check_budget
 from sgtune.sampling.compilation import compile_seconds, watch_compilation
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.tuning.calibrate import calibrate_cost
-from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms
+from sgtune.tuning.grid import (
+    BATCH_FRACTIONS,
+    FEWEST_ROWS,
+    LEAPFROGS,
+    LOG10_STEP_SIZES,
+    check_names,
+    default_fractions,
+    make_arms,
+)
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
 from sgtune.tuning.judges import Metric, predictive_metric, stein_metric
 from sgtune.tuning.race import AllDivergedError, Race
@@ -37,7 +45,10 @@ class Settings:
     """What a tuner may be told; each uses the part that concerns it. Defaults are the paper's (App. B.1).
 
     Attributes:
-        log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms.
+        log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms. Fractions None: 1, and of 0.1, 0.01,
+            0.001 those that leave ten rows or more.
+        hyperparameters: further axes of the grid by name, such as ``{"friction": (0.01, 0.1)}``; samplers that have no
+            such hyperparameter pass it over.
         pruning_rate: eta of successive halving.
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
@@ -50,8 +61,9 @@ class Settings:
     """
 
     log10_step_sizes: tuple[float, ...] = LOG10_STEP_SIZES
-    batch_fractions: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)
+    batch_fractions: tuple[float, ...] | None = None
     n_leapfrogs: tuple[int, ...] = LEAPFROGS
+    hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
     pruning_rate: int = 3
     thin: int = 10
     points: int | None = None
@@ -65,7 +77,8 @@ class Settings:
 @dataclass(frozen=True)
 class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
-    those whose models it can judge by their predictions on test data, or None if it needs none."""
+    those whose models it can judge by their predictions on test data, or None if it needs none; ``remarks`` are on
+    the arms that it makes."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -74,6 +87,7 @@ class Tuner:
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
     tasks: tuple[str, ...] | None = None
     points: int = 500
+    remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
 
 
 def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -83,7 +97,19 @@ def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
         log10_step_sizes=settings.log10_step_sizes,
         batch_fractions=settings.batch_fractions,
         n_leapfrogs=settings.n_leapfrogs,
+        **settings.hyperparameters,
     )
+
+
+def _left_out(n_data: int, settings: Settings) -> list[str]:
+    """What the default grid does not have of its batch sizes, in a line."""
+    left_out = sorted(set(BATCH_FRACTIONS) - set(default_fractions(n_data)), reverse=True)
+    if settings.batch_fractions is not None or not left_out:
+        return []
+    fractions = ", ".join(f"{fraction:g}" for fraction in left_out)
+    return [
+        f"batch_fractions: the default grid goes without {fractions}, of N={n_data} rows fewer than {FEWEST_ROWS}"
+    ]
 
 
 def _grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -92,7 +118,13 @@ def _grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> li
 
 def _heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     n_leapfrog = settings.n_leapfrog if resolve_sampler(sampler)[0].has_leapfrog else None
-    return [Arm(1.0 / n_data, batch_size_of(settings.batch_fraction, n_data), n_leapfrog)]
+    return [
+        Arm(
+            step_size=1.0 / n_data,
+            batch_size=batch_size_of(settings.batch_fraction, n_data),
+            n_leapfrog=n_leapfrog,
+        )
+    ]
 
 
 def _halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
@@ -104,7 +136,7 @@ def _one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
 
 
 def _mamba(metric: Callable[[int, Settings], Metric], **options) -> Tuner:
-    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0), **options)
+    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0), remarks=_left_out, **options)
 
 
 def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
@@ -134,7 +166,14 @@ TUNERS: dict[str, Tuner] = {
         tasks=tuple(GRID_METRICS),
         points=50,
     ),
-    "grid-ksd": Tuner(_full_grid, _one_rung, _stein("ksd", "identity"), Budget(seconds=1.0), points=2_000),
+    "grid-ksd": Tuner(
+        _full_grid,
+        _one_rung,
+        _stein("ksd", "identity"),
+        Budget(seconds=1.0),
+        points=2_000,
+        remarks=_left_out,
+    ),
     "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
     **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
 }
@@ -150,6 +189,7 @@ def _check(model: Model, tuner: str, budget: Budget, settings: Settings) -> None
     check_integer("thin", settings.thin, at_least=1)
     check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
+    check_names(settings.hyperparameters)
     if TUNERS[tuner].tasks is not None:
         if model.test_data is None or model.predict is None:
             raise InputError(
@@ -173,7 +213,7 @@ def tune(
     settings: Settings | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
-    """Choose step size, batch size and leapfrog number of ``sampler`` for ``model``.
+    """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and what else the grid varies.
 
     Args:
         tuner: a name of `TUNERS`.
@@ -211,10 +251,10 @@ def tune(
     schedule = method.schedule(len(arms), settings, budget.amount)
     # Bad settings end here; from now on it costs time.
     if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
-        cost = calibrate_cost(model, [(sampler, *arm[1:]) for arm in arms], report=report)
+        cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
     if budget.seconds is not None and settings.clock == "calibrated":
         for arm in arms:
-            cost.lookup(sampler, *arm[1:])
+            cost.lookup(*shape_of(sampler, arm))
     race = Race(
         model=model,
         sampler=sampler,
@@ -232,6 +272,7 @@ def tune(
         ),
         report=report,
     )
+    race.warnings += method.remarks(model.n_data, settings)
 
     def result(best: Arm | None) -> TuningResult:
         total = perf_counter() - began

@@ -86,6 +86,8 @@ METRICS = {
     "log10_step_size": Metric("log₁₀(h)", form="general"),
     "batch_percent": Metric("τ (%)", form="general"),
     "n_leapfrog": Metric("L", form="count"),
+    "friction": Metric("a", "friction", form="general"),
+    "noise_estimate": Metric("b", "estimate of the gradient noise", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
     "warm_seconds": Metric("all"),
     "sampling_seconds": Metric("sampling"),

@@ -4,6 +4,7 @@
 
 from math import isclose
 
+from sgtune.axes import AXES, Axis
 from sgtune.study import catalogue
 from sgtune.study.artifacts.layout import DIVERGED, Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, finite, need
@@ -16,12 +17,17 @@ ORACLE = "oracle"  # the arm of the grid with the smallest value, which no tuner
 
 
 def _same_arm(row: dict, arm: dict) -> bool:
-    """Step sizes pass through float32 on their way, so they are compared to its precision."""
-    return (
-        isclose(row["step_size"], arm["step_size"], rel_tol=1e-5)
-        and row["batch_size"] == arm["batch_size"]
-        and row.get("n_leapfrog") == arm.get("n_leapfrog")
-    )
+    """Numbers that are not counts pass through float32 on their way, so they are compared to its precision."""
+    return all(_meet(axis, row, arm) for axis in AXES.values())
+
+
+def _meet(axis: Axis, *records: dict) -> bool:
+    """Whether two arms have the same number on ``axis``; one that does not say has the default."""
+    one, other = (record.get(axis.name) for record in records)
+    one, other = (axis.default if number is None else number for number in (one, other))
+    if axis.is_integer or one is None or other is None:
+        return one == other
+    return isclose(one, other, rel_tol=1e-5)
 
 
 def _grid(rows: list[dict]) -> list[dict]:

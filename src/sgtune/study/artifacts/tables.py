@@ -2,16 +2,18 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import log10
 from statistics import fmean, stdev
 
+from sgtune.axes import AXES, COMMON, Axis
 from sgtune.study import catalogue
 from sgtune.study.artifacts.labels import METRICS
 from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.config.sections import has_axis
 
 __all__ = [
     "FINITE",
@@ -92,23 +94,32 @@ def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
     ]
 
 
-def choice_cells(record: dict) -> list[Cell]:
-    """The hyperparameters a tuner chose: log10 of the step size, batch size in % of N, any leapfrog steps."""
-    best, n_data = record["best"], record["n_data"]
-    if best is None:
-        names = ["log10_step_size", "batch_percent"]
-        names += ["n_leapfrog"] if catalogue.SAMPLERS[record["sampler"]].has_leapfrog else []
-        return [Cell(**identity(record), metric=name, missing=NO_ARM) for name in names]
-    values = {
-        "log10_step_size": log10(best["step_size"]),
-        "batch_percent": 100 * best["batch_size"] / n_data,
-        "n_leapfrog": best.get("n_leapfrog"),
-    }
+CHOICES: dict[str, tuple[str, Callable[[float, int], float]]] = {
+    "step_size": ("log10_step_size", lambda number, n_data: log10(number)),
+    "batch_size": ("batch_percent", lambda number, n_data: 100 * number / n_data),
+}
+"""Axes that are printed otherwise than by their name and number: the metric, and ``(number, n_data) -> value``."""
+
+
+def _axes_of(record: dict) -> list[Axis]:
+    """The axes that a tuner's arms have a place for: the common ones, and those of its arms and of its choice."""
+    found = [record["best"] or {}, *record.get("rungs", [])[:1]]
     return [
-        Cell(**identity(record), metric=metric, value=value)
-        for metric, value in values.items()
-        if value is not None
+        axis for axis in AXES.values() if axis in COMMON or any(axis.name in numbers for numbers in found)
     ]
+
+
+def choice_cells(record: dict) -> list[Cell]:
+    """The hyperparameters a tuner chose: log10 of the step size, batch size in % of N, and all others as they are."""
+    best, cells = record["best"], []
+    for axis in _axes_of(record):
+        metric, printed = CHOICES.get(axis.name, (axis.name, lambda number, n_data: number))
+        if best is None and has_axis(record["sampler"], axis.name):
+            cells.append(Cell(**identity(record), metric=metric, missing=NO_ARM))
+        elif best is not None and best.get(axis.name) is not None:
+            value = printed(best[axis.name], record["n_data"])
+            cells.append(Cell(**identity(record), metric=metric, value=value))
+    return cells
 
 
 def _meanings(metrics: Iterable[str]) -> str:
@@ -153,12 +164,17 @@ def choices_table(records: Records, *, model: str) -> Table:
     """The hyperparameters each tuner chose (paper, Tables 5, 7 and 9)."""
     name = catalogue.MODELS[model].study.choices
     cells = [cell for record in need(records, "tuning", name) for cell in choice_cells(record)]
+    shown = {cell.metric for cell in cells}
+    further = [axis.name for axis in AXES.values() if axis not in COMMON and axis.name in shown]
+    caption = (
+        "Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
+        "size τ in % of the training data, and leapfrog steps L."
+    )
     return lay_out(
         cells,
         name=name,
         title=artifact(name).title,
-        caption="Step size h of θ + h ∇ log π + √(2h) noise (the published tables' convention), batch "
-        "size τ in % of the training data, and leapfrog steps L.",
+        caption=f"{caption} {_meanings(further)}." if further else caption,
         rows=("sampler", "metric"),
         columns=("tuner",),
     )
@@ -166,27 +182,35 @@ def choices_table(records: Records, *, model: str) -> Table:
 
 def table4(records: Records) -> Table:
     """Which hyperparameters each tuner tunes (paper, Table 4): those of which its arms had several values."""
-    symbols = {"step_size": "h", "batch_size": "n", "n_leapfrog": "L"}
-    cells = []
+    cells, named = [], list(COMMON)
     for record in need(records, "tuning", "table4"):
-        arms = {tuple(rung.get(key) for key in symbols) for rung in record["rungs"]}
+        axes = _axes_of(record)
+        arms = {tuple(rung.get(axis.name) for axis in axes) for rung in record["rungs"]}
         tuned = [
-            symbol
-            for symbol, values in zip(symbols.values(), zip(*arms, strict=True), strict=False)
-            if len(set(values)) > 1
+            axis.symbol
+            for axis, numbers in zip(axes, zip(*arms, strict=True), strict=False)
+            if len(set(numbers)) > 1
         ]
+        named += [axis for axis in axes if axis not in named]
         text = f"{', '.join(tuned)} ({len(arms)})" if tuned else "fixed"
         cells.append(Cell(**identity(record), metric="n_arms", value=len(arms), text=text))
+    symbols = ", ".join(
+        f"{axis.symbol} {WORDS.get(axis.name, axis.name.replace('_', ' '))}" for axis in named
+    )
     return lay_out(
         cells,
         name="table4",
         title=artifact("table4").title,
-        caption="Hyperparameters of which a tuner compared several values (h step size, n batch size, L "
-        "leapfrog steps) and, in brackets, the number of its arms. “fixed”: it compares nothing; the "
+        caption=f"Hyperparameters of which a tuner compared several values ({symbols}) and, in brackets, the number of "
+        "its arms. “fixed”: it compares nothing; the "
         "paper lists the heuristic, which sets h = 1/N, as tuning h. A dash: not run.",
         rows=("sampler",),
         columns=("tuner",),
     )
+
+
+WORDS = {"n_leapfrog": "leapfrog steps"}
+"""Axes that captions call otherwise than by their name."""
 
 
 def xi_by_block(records: Records) -> Table:

@@ -2,7 +2,9 @@
 
 from statistics import median
 
+from sgtune.axes import BATCH_SIZE, STATIC, numbers_of, symbol_of
 from sgtune.errors import DataError
+from sgtune.sampling.budget import shape_of_row
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
@@ -64,17 +66,16 @@ def cost(records: Records) -> Table:
     """Seconds of a step as measured on this machine, beside those of the table that the run went by."""
     found = need(records, "cost", "cost")
     tables = {
-        record["model"]: {_shape(row): row["seconds_per_step"] for row in record.get("table") or ()}
+        record["model"]: {shape_of_row(row): row["seconds_per_step"] for row in record.get("table") or ()}
         for record in found
     }
     # Details stand in the order in which they come, and models have some in common: sorted before, not by model.
     rows = [(record["model"], row) for record in found for row in record["rows"]]
-    rows.sort(key=lambda pair: (-pair[1]["batch_size"], pair[1]["n_leapfrog"] or 0))
+    rows.sort(key=lambda pair: _by_size(_static(pair[1])))
     cells, given = [], False
     for model, row in rows:
-        here, there = row["seconds_per_step"], tables[model].get(_shape(row))
+        here, there = row["seconds_per_step"], tables[model].get(shape_of_row(row))
         given = given or there is not None
-        leapfrogs = "" if row["n_leapfrog"] is None else f", L = {row['n_leapfrog']}"
         values = {"step_ms": 1e3 * here}
         if there is not None:
             values |= {"table_step_ms": 1e3 * there, "step_ratio": here / there}
@@ -85,7 +86,11 @@ def cost(records: Records) -> Table:
                 tuner="",
                 metric=metric,
                 value=value,
-                detail=f"n = {row['batch_size']:,}{leapfrogs}",
+                detail=", ".join(
+                    f"{symbol_of(name)} = {number:,}"
+                    for name, number in _static(row).items()
+                    if number is not None
+                ),
             )
             for metric, value in values.items()
         ]
@@ -108,5 +113,11 @@ def cost(records: Records) -> Table:
     )
 
 
-def _shape(row: dict) -> tuple:
-    return row["sampler"], row["batch_size"], row["n_leapfrog"]
+def _static(row: dict) -> dict:
+    """The static numbers of a row by name, None where its sampler has none."""
+    return numbers_of(shape_of_row(row)[1:], STATIC)
+
+
+def _by_size(static: dict) -> list:
+    """Large batches first, then by the other numbers, the smallest first."""
+    return [-number if name == BATCH_SIZE.name else number or 0 for name, number in static.items()]

@@ -6,19 +6,26 @@ __all__ = ["SAMPLERS", "SamplerEntry"]
 
 
 class SamplerEntry(NamedTuple):
-    """What the study knows of a sampler of `sgtune.samplers`: its name in print, and whether its arms have a number
-    of leapfrogs."""
+    """What the study knows of a sampler of `sgtune.samplers`.
+
+    Attributes:
+        label: its name in print.
+        axes: the names of the hyperparameters of its arms besides step size and batch size. (The sampler itself knows
+            them, but to ask it would import JAX.)
+    """
 
     label: str
-    has_leapfrog: bool = False
+    axes: tuple[str, ...] = ()
 
+
+SGHMC_AXES = ("n_leapfrog", "friction", "noise_estimate")
 
 SAMPLERS: dict[str, SamplerEntry] = {
     "sgld": SamplerEntry("SGLD"),
     "sgld-cv": SamplerEntry("SGLD-CV"),
-    "sghmc": SamplerEntry("SGHMC", has_leapfrog=True),
-    "sghmc-cv": SamplerEntry("SGHMC-CV", has_leapfrog=True),
-    "sgnht": SamplerEntry("SGNHT"),
-    "sgnht-cv": SamplerEntry("SGNHT-CV"),
+    "sghmc": SamplerEntry("SGHMC", SGHMC_AXES),
+    "sghmc-cv": SamplerEntry("SGHMC-CV", SGHMC_AXES),
+    "sgnht": SamplerEntry("SGNHT", ("friction",)),
+    "sgnht-cv": SamplerEntry("SGNHT-CV", ("friction",)),
 }
 """By name, in the order of print."""

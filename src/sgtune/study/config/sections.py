@@ -6,7 +6,9 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 import hashlib
 import json
 from collections.abc import Mapping
+from itertools import product
 
+from sgtune.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
 from sgtune.errors import InputError
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
@@ -14,6 +16,7 @@ from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
 __all__ = [
     "canonical",
     "fingerprint",
+    "has_axis",
     "merge",
     "model_settings",
     "settings_of",
@@ -100,8 +103,9 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     part = "seconds" if kind == "cost" else "table"
     settings["calibration"] = {part: settings["calibration"][part]}
     if kind == "cost":
-        # A step costs the same whatever its size, and however many are made.
-        settings["grids"] = {name: values for name, values in grid.items() if name != "log10_step_sizes"}
+        # A step costs the same whatever its traced numbers, such as its size, and however many are made.
+        traced = {axis.in_grids for axis in AXES.values() if not axis.is_static}
+        settings["grids"] = {name: values for name, values in grid.items() if name not in traced}
         settings["grid"] = {"batch_fraction": settings["grid"]["batch_fraction"]}
         settings["estimates"] = {
             name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
@@ -116,26 +120,35 @@ def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict
     return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
 
 
-def shapes_of(settings: Mapping, n_data: int) -> list[tuple[str, int, int | None]]:
-    """Every (sampler, batch size, leapfrog number) of which a run needs the cost of a step.
+def has_axis(sampler: str, axis: str) -> bool:
+    """Whether arms of ``sampler`` have a number on ``axis``."""
+    return axis in (STEP_SIZE.name, BATCH_SIZE.name, *SAMPLERS[sampler].axes)
+
+
+def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
+    """Every (sampler, batch size, leapfrog number, ...) of which a run needs the cost of a step.
 
     ``settings``: those of the kind ``cost``. SGLD is among the samplers, for the estimates of the discrepancies.
     """
-    grid, every = settings["grids"], settings["grids"]["n_leapfrogs"]
-    wanted = [(fraction, every) for fraction in grid["batch_fractions"]]
-    wanted += [(settings["grid"]["batch_fraction"], every)]
-    wanted += [(settings["heuristic"]["batch_fraction"], [settings["heuristic"]["n_leapfrog"]])]
-    estimates = settings["estimates"]
-    shapes = [
-        (sampler, batch_size_of(fraction, n_data), n_leapfrog)
-        for sampler in settings["samplers"]
-        for fraction, leapfrogs in wanted
-        for n_leapfrog in (leapfrogs if SAMPLERS[sampler].has_leapfrog else [None])
+    grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
+    sizes, leapfrogs = BATCH_SIZE.name, N_LEAPFROG.name
+    static = {
+        axis.name: grid[axis.in_grids] for axis in AXES.values() if axis.is_static and axis.in_grids in grid
+    }
+    wanted = [
+        static,
+        {**static, sizes: [settings["grid"]["batch_fraction"]]},
+        {sizes: [heuristic["batch_fraction"]], leapfrogs: [heuristic["n_leapfrog"]]},
     ]
-    shapes += [
-        ("sgld", batch_size_of(fraction, n_data), None)
-        for fraction in (estimates["batch_fraction"], *estimates["batch_fractions"])
-    ]
+    own = [(sampler, each) for sampler in settings["samplers"] for each in wanted]
+    own.append(("sgld", {sizes: [estimates["batch_fraction"], *estimates["batch_fractions"]]}))
+    shapes = []
+    for sampler, values in own:
+        names = [name for name in values if has_axis(sampler, name)]
+        for numbers in product(*(values[name] for name in names)):
+            shape = dict(zip(names, numbers, strict=True))
+            shape[sizes] = batch_size_of(shape[sizes], n_data)
+            shapes.append((sampler, *key_of(shape, STATIC)))
     return list(dict.fromkeys(shapes))
 
 

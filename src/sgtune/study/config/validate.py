@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonschema import ValidationError
 
+from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
 from sgtune.study.catalogue import MODELS, TUNERS
@@ -211,6 +212,18 @@ def _batches_have_rows(settings: _Settings) -> None:
         check_fraction(f"{settings.key('estimates', 'batch_fractions')}[{i}]", fraction, settings.n_data)
 
 
+def _noise_is_at_most_the_friction(settings: _Settings) -> None:
+    # Of every arm: a grid has all combinations.
+    friction, noise = (
+        settings["grids"].get(axis.in_grids, [axis.default]) for axis in (FRICTION, NOISE_ESTIMATE)
+    )
+    if max(noise) > min(friction):
+        raise InputError(
+            f"grids.{settings.model}.noise_estimate: {max(noise)!r} is not allowed; it must be <= {min(friction)!r}, "
+            "the smallest friction of the grid"
+        )
+
+
 def _cost_table_is_of_this_run(settings: _Settings) -> None:
     check_table(settings.config, settings.model, settings.key("calibration", "table"))
 
@@ -231,6 +244,7 @@ RULES = (
     _thinning_leaves_a_point,
     _smaller_grid_has_step_sizes,
     _batches_have_rows,
+    _noise_is_at_most_the_friction,
     _cost_table_is_of_this_run,
     _curves_ascend,
 )

@@ -1,0 +1,99 @@
+"""The axes along which arms differ: the hyperparameters of samplers, and the keys that are made of their numbers.
+
+An axis is traced, a number that each chain of an ensemble has for itself, one compiled program for all; or static,
+a part of a step's shape: the chains of an ensemble have it in common, and what a step costs depends on it.
+
+Imports nothing heavy: the workflow reads it while it is parsed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sgtune.errors import check_integer, check_number
+
+__all__ = ["AXES", "COMMON", "STATIC", "Axis", "key_of", "named", "numbers_of", "symbol_of"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One hyperparameter.
+
+    Attributes:
+        default: what a chain has whose arm does not say; None if every arm must.
+        symbol: what it is called where there is little room; its name if it is empty.
+        is_static: whether it is a part of a step's shape.
+        is_integer: whether it counts something.
+        above, at_least: bounds of its numbers.
+        in_grids: the key under which a grid lists its values; its name if it is empty.
+    """
+
+    name: str
+    default: float | None = None
+    symbol: str = ""
+    is_static: bool = False
+    is_integer: bool = False
+    above: float | None = None
+    at_least: float | None = 0
+    in_grids: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "symbol", self.symbol or self.name)
+        object.__setattr__(self, "in_grids", self.in_grids or self.name)
+
+    def check(self, number: object, at_most: float | None = None) -> float | int:
+        """``number`` as a float, or as an int if the axis counts something.
+
+        Raises:
+            InputError: it is not finite, not whole where it must be, or out of bounds.
+        """
+        if self.is_integer:
+            return check_integer(self.name, number, at_least=self.at_least, at_most=at_most)
+        return check_number(self.name, number, above=self.above, at_least=self.at_least, at_most=at_most)
+
+
+STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
+BATCH_SIZE = Axis(
+    "batch_size", symbol="n", is_static=True, is_integer=True, at_least=1, in_grids="batch_fractions"
+)
+N_LEAPFROG = Axis(
+    "n_leapfrog", symbol="L", is_static=True, is_integer=True, at_least=1, in_grids="n_leapfrogs"
+)
+FRICTION = Axis("friction", 0.01, symbol="a")
+NOISE_ESTIMATE = Axis("noise_estimate", 0.0, symbol="b")
+
+COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
+"""Those that every record has a place for, empty for samplers that lack them; further axes stand behind them."""
+
+STATIC = tuple(axis for axis in COMMON if axis.is_static)
+"""Those of a step's shape, in the order of a cost table's keys."""
+
+AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE)}
+"""The axes of the samplers that this package has, by name, in the order of print."""
+
+
+def key_of(numbers: Mapping, common: Sequence[Axis]) -> tuple:
+    """``numbers`` as a tuple: those of ``common`` in its order, None where there is none, then a pair (name, number)
+    for each other one, by the alphabet. Random streams and cost tables go by it, so a further axis only appends."""
+    names = [axis.name for axis in common]
+    further = sorted(numbers.keys() - set(names))
+    return (*(numbers.get(name) for name in names), *((name, numbers[name]) for name in further))
+
+
+def numbers_of(key: tuple, common: Sequence[Axis]) -> dict[str, float | int | None]:
+    """The numbers by name of which `key_of` made ``key``; None of ``common`` where there is none."""
+    first, further = key[: len(common)], key[len(common) :]
+    return {**{axis.name: number for axis, number in zip(common, first, strict=True)}, **dict(further)}
+
+
+def symbol_of(name: str) -> str:
+    """The symbol of the axis ``name``; of one that is not in `AXES`, its name."""
+    return AXES[name].symbol if name in AXES else name
+
+
+def named(numbers: Mapping[str, float | int | None]) -> str:
+    """``h=0.001 n=20`` and the like, of each number that is there."""
+    return " ".join(
+        f"{symbol_of(name)}={number if isinstance(number, int) else format(number, '.6g')}"
+        for name, number in numbers.items()
+        if number is not None
+    )
