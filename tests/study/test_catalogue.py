@@ -69,7 +69,7 @@ jax.tree_util.register_pytree_node(
 
 def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
     toy = Sampler(
-        lambda key, position, estimator, hyperparameters: Toy(position, estimator), random_walk_step
+        lambda key, position, estimator, target, hyperparameters: Toy(position, estimator), langevin_step
     )
     monkeypatch.setitem(samplers.SAMPLERS, "toy", toy)
     monkeypatch.setitem(catalogue.SAMPLERS, "toy-cv", SamplerEntry("Toy-CV"))
