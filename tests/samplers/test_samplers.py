@@ -38,7 +38,7 @@ def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, see
     to the program, but arms of their own to the noise.
     """
     step_size = float(np.float32(arm.step_size))
-    arms = [arm._replace(step_size=step_size * (1 + 1e-12 * k)) for k in range(WIDTH)]
+    arms = [Arm(**{**arm, "step_size": step_size * (1 + 1e-12 * k)}) for k in range(WIDTH)]
     assert len({np.float32(one.step_size) for one in arms}) == 1
     assert len({one.step_size for one in arms}) == WIDTH
     start = jnp.asarray(MEAN, jnp.float32)

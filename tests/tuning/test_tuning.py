@@ -49,7 +49,7 @@ def test_grid_search_finds_the_one_sensible_arm(model):
     """By log-loss: started 3 sds of noise away, arms that do not move stay there."""
     settings = Settings(log10_step_sizes=(2.0, 1.0, -3.0, -9.0, -12.0), start_noise=3.0)
     result = tune(model, "sgld", tuner="grid", budget=Budget(steps=1_000), settings=settings)
-    assert result.best == (1e-3, 200, None)
+    assert result.best == sgtune.Arm(1e-3, 200)
     check_rungs(result)
 
 

@@ -1,0 +1,254 @@
+"""Arms as mappings, and grids with further axes: what they are called, and how they run."""
+
+import copy
+import json
+import pickle
+
+import jax
+import numpy as np
+import pytest
+from small_models import check_rungs, gaussian_model, small_logistic_model
+
+from sgtune import Arm, Budget, CostTable, sample, tune
+from sgtune.axes import AXES, STATIC, Axis, key_of, numbers_of
+from sgtune.errors import InputError
+from sgtune.randomness import named_key
+from sgtune.samplers import SAMPLERS
+from sgtune.sampling.arm import check_arm, shape_of
+from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.tuning import Settings, make_arms
+
+N_DATA, FEW = 500, 100
+FRICTIONS = (0.01, 0.05, 0.2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=N_DATA)
+
+
+def test_an_arm_is_an_immutable_mapping_in_one_order():
+    arm = Arm(noise_estimate=0.1, n_leapfrog=5, friction=0.2, batch_size=50, step_size=1e-3)
+    assert list(arm.items()) == [
+        *(("step_size", 1e-3), ("batch_size", 50), ("n_leapfrog", 5)),
+        *(("friction", 0.2), ("noise_estimate", 0.1)),
+    ]
+    assert arm == Arm(1e-3, 50, 5, noise_estimate=0.1, friction=0.2) == dict(arm)
+    assert hash(arm) == hash(Arm(**arm))
+    assert arm != Arm(1e-3, 50, 5)
+    assert (arm.friction, arm["friction"], len(arm)) == (0.2, 0.2, 5)
+    with pytest.raises(AttributeError):
+        arm.friction = 0.1
+    with pytest.raises(AttributeError, match="'fricton'"):
+        _ = arm.fricton
+    for same in (copy.deepcopy(arm), pickle.loads(pickle.dumps(arm))):
+        assert same == arm
+        assert hash(same) == hash(arm)
+
+
+def test_what_an_arm_does_not_have_is_no_entry_but_a_place_in_its_record():
+    arm = Arm(1e-3, 50)
+    assert arm.n_leapfrog is None
+    assert dict(arm) == {"step_size": 1e-3, "batch_size": 50}
+    record = arm.to_record()
+    assert list(record.items()) == [("step_size", 1e-3), ("batch_size", 50), ("n_leapfrog", None)]
+    assert Arm(**record) == arm
+
+
+def test_keys_are_those_of_three_numbers_and_further_axes_append():
+    assert Arm(1e-3, 50).key == (1e-3, 50, None)
+    assert Arm(1e-3, 50, 5).key == (1e-3, 50, 5)
+    key = Arm(1e-3, 50, 5, noise_estimate=0.1, friction=0.2).key
+    assert key == (1e-3, 50, 5, ("friction", 0.2), ("noise_estimate", 0.1))
+    assert shape_of("sghmc", Arm(1e-3, 50, 5, friction=0.2)) == ("sghmc", 50, 5)
+    assert shape_of("sgld", Arm(1e-3, 50)) == ("sgld", 50, None)
+    numbers = {"batch_size": 50, "n_leapfrog": None, "n_inner": 3, "depth": 2}
+    assert key_of(numbers, STATIC) == (50, None, ("depth", 2), ("n_inner", 3))
+    assert numbers_of(key_of(numbers, STATIC), STATIC) == numbers
+
+
+@pytest.mark.parametrize(("sampler", "n_leapfrog"), [("sgld", None), ("sgnht-cv", None), ("sghmc", 3)])
+def test_random_streams_are_named_as_before_there_were_further_axes(model, sampler, n_leapfrog):
+    """The names are written out: what is rebuilt must not draw other numbers."""
+    chains = Lockstep(model, sampler, [Arm(1e-3, 50, n_leapfrog)], seed=4, replicate="table 1")
+    noise = named_key(4, "noise", sampler, 1e-3, 50, n_leapfrog, "table 1")
+    minibatch = named_key(4, "minibatch", sampler, 50, n_leapfrog, "table 1")
+    assert (jax.random.key_data(chains.keys[0]) == jax.random.key_data(noise)).all()
+    assert (jax.random.key_data(chains.minibatch_key) == jax.random.key_data(minibatch)).all()
+    if sampler != "sgld":
+        other = Lockstep(
+            model, sampler, [Arm(1e-3, 50, n_leapfrog, friction=0.2)], seed=4, replicate="table 1"
+        )
+        assert (jax.random.key_data(other.keys[0]) != jax.random.key_data(noise)).any()
+        # One shape, one minibatch: what differs in traced numbers is compared on the same rows.
+        assert (jax.random.key_data(other.minibatch_key) == jax.random.key_data(minibatch)).all()
+
+
+def test_samplers_declare_their_axes():
+    for sampler in SAMPLERS.values():
+        assert [axis.name for axis in sampler.axes if axis.name in AXES] == [
+            axis.name for axis in sampler.axes
+        ]
+        assert [axis.name for axis in sampler.axes if axis.default is None] == [
+            *("step_size", "batch_size"),
+            *(["n_leapfrog"] if sampler.has_leapfrog else []),
+        ]
+    sampler = SAMPLERS["sgld"]._replace(hyperparameters=(("decay", 0.5), Axis("period", 9, is_integer=True)))
+    assert [(axis.name, axis.default, axis.is_static) for axis in sampler.axes[2:]] == [
+        *(("decay", 0.5, False), ("period", 9, False)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "arm", "parts"),
+    [
+        ("sgld", Arm(1e-3, 50, friction=0.1), ("friction: 0.1", "sgld", "step_size, batch_size")),
+        ("sghmc", Arm(1e-3, 50, 2, friction=-0.1), ("friction: -0.1", ">= 0")),
+        ("sghmc", Arm(1e-3, 50, 2, friction=0.1, noise_estimate=0.2), ("noise_estimate: 0.2", "0.1")),
+        ("sghmc", Arm(1e-3, 50, 2, noise_estimate=0.02), ("noise_estimate: 0.02", "0.01")),
+        ("sghmc", Arm(1e-3, friction=0.1), ("batch_size: None", ">= 1 and <= 500")),
+    ],
+)
+def test_bad_arms_get_one_line(model, sampler, arm, parts):
+    with pytest.raises(InputError) as caught:
+        check_arm(model, sampler, arm)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert line.startswith(parts[0])
+    assert all(part in line for part in parts)
+
+
+def test_what_the_arm_does_not_say_is_checked_with_what_its_chains_have(model):
+    arm = Arm(1e-3, 50, 2, noise_estimate=0.02)
+    assert Lockstep(model, "sghmc", [arm], overrides={"friction": 0.1}).arms == [arm]
+    with pytest.raises(InputError, match=r"^arms: .*share all static numbers"):
+        Lockstep(model, "sgld", [Arm(1e-3, 50), Arm(1e-3, 20)])
+
+
+def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
+    grid = {"log10_step_sizes": (-3, -4), "batch_fractions": (0.1,), "n_leapfrogs": (2, 3)}
+    further = {"friction": (0.1, 0.2), "noise_estimate": (0.0, 0.05)}
+    arms = make_arms(N_DATA, "sghmc", **grid, **further)
+    assert [tuple(arm.values()) for arm in arms] == [
+        (10.0**x, 50, n, a, b) for n in (2, 3) for b in (0.0, 0.05) for a in (0.1, 0.2) for x in (-3, -4)
+    ]
+    # As a leapfrog number, what a sampler does not have is passed over.
+    assert make_arms(N_DATA, "sgld", **grid, **further) == make_arms(N_DATA, "sgld", **grid)
+    assert make_arms(N_DATA, "sgnht", **grid, **further) == make_arms(
+        N_DATA, "sgnht", **grid, friction=(0.1, 0.2)
+    )
+
+
+def told(**hyperparameters):
+    return Settings(
+        log10_step_sizes=(-2.0, -3.0),
+        batch_fractions=(FEW / N_DATA,),
+        n_leapfrogs=(2,),
+        hyperparameters=hyperparameters,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "parts"),
+    [
+        ({"fricton": (0.1,)}, ("hyperparameters: 'fricton'", "did you mean 'friction'?", "noise_estimate")),
+        ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, noise_estimate")),
+        ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, noise_estimate")),
+        ({"friction": ()}, ("friction: ", "empty", "at least one")),
+        ({"friction": (-0.1,)}, ("friction: -0.1", ">= 0")),
+        ({"friction": (0.1, 0.2), "noise_estimate": (0.15,)}, ("noise_estimate: 0.15", "friction, 0.1")),
+        ({"noise_estimate": (0.0, 0.02)}, ("noise_estimate: 0.02", "friction, 0.01")),
+    ],
+)
+def test_bad_axes_of_a_grid_get_one_line(model, hyperparameters, parts):
+    with pytest.raises(InputError) as caught:
+        tune(model, "sghmc", budget=Budget(steps=20), settings=told(**hyperparameters))
+    line = str(caught.value)
+    assert "\n" not in line
+    assert line.startswith(parts[0])
+    assert all(part in line for part in parts)
+
+
+@pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
+def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sampler):
+    """Not a step size alone is each chain's own: the draws are those of the same arms by themselves."""
+    before = compiled_programs()
+    budget, settings = Budget(steps=40), told(friction=FRICTIONS)
+    result = tune(model, sampler, tuner="grid-ksd", budget=budget, settings=settings, seed=3)
+    assert len(compiled_programs() - before) == 1
+    columns = ["rung", "step_size", "batch_size", "n_leapfrog", "friction", "steps"]
+    assert list(result.rungs)[:6] == columns
+    assert sorted(set(result.rungs["friction"])) == sorted(FRICTIONS)
+    assert len(result.rungs) == 2 * len(FRICTIONS)
+    assert result.best.friction in FRICTIONS
+    check_rungs(result)
+    assert result.to_dict()["best"]["friction"] == result.best.friction
+
+    arms = make_arms(N_DATA, sampler, log10_step_sizes=(-2.0,), batch_fractions=(0.2,), n_leapfrogs=(2,),
+                     friction=FRICTIONS)  # fmt: skip
+    together = Lockstep(model, sampler, arms).advance(5)
+    for place, arm in enumerate(arms):
+        alone = sample(model, sampler, **arm, budget=Budget(steps=5))
+        np.testing.assert_allclose(together[:, place], alone.draws, rtol=1e-4, atol=1e-5)
+        assert alone.arm == arm
+    # The same noise and minibatches with the friction of another arm: another chain.
+    ensemble = Lockstep(model, sampler, arms)
+    ensemble.hyperparameters["friction"] = ensemble.hyperparameters["friction"][::-1]
+    swapped = ensemble.advance(5)
+    assert np.abs(swapped[-1, 0] - together[-1, 0]).max() > 1e-4
+    np.testing.assert_allclose(swapped[:, 1], together[:, 1], rtol=1e-4, atol=1e-5)
+
+
+def test_a_narrowed_ensemble_keeps_each_chains_own_friction(model):
+    arms = [Arm(1e-2, FEW, 2, friction=friction) for friction in (0.01, 0.05, 0.1, 0.2)]
+    whole = Lockstep(model, "sghmc", arms)
+    narrowed = whole.narrow([1, 3])
+    np.testing.assert_allclose(narrowed.hyperparameters["friction"], [0.05, 0.2])
+    np.testing.assert_allclose(narrowed.advance(4), whole.advance(4)[:, [1, 3]], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n_data", "fractions"),
+    [(10_000, (1, 0.1, 0.01, 0.001)), (9_999, (1, 0.1, 0.01)), (500, (1, 0.1)), (100, (1, 0.1)), (8, (1,))],
+)
+def test_the_default_grid_fits_the_data(n_data, fractions):
+    arms = make_arms(n_data, "sgld")
+    assert list(dict.fromkeys(arm.batch_size for arm in arms)) == [int(f * n_data) for f in fractions]
+
+
+def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it_is(model):
+    options = {"budget": Budget(steps=10), "settings": Settings(log10_step_sizes=(-3.0, -4.0, -5.0))}
+    result = tune(model, "sgld", **options)
+    assert set(result.rungs["batch_size"]) == {50, 500}
+    (line,) = result.warnings
+    assert line == "batch_fractions: the default grid goes without 0.01, 0.001, of N=500 rows fewer than 10"
+    own = Settings(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1, 0.01))
+    result = tune(model, "sgld", budget=Budget(steps=10), settings=own)
+    assert set(result.rungs["batch_size"]) == {5, 50}
+    assert result.warnings == []
+    with pytest.raises(InputError, match=r"^batch_fraction: 0\.001 of N=500 rows leaves none"):
+        make_arms(N_DATA, "sgld", batch_fractions=(1.0, 0.001))
+    # Search at one batch size leaves nothing out.
+    assert tune(model, "sgld", tuner="grid", **options).warnings == []
+
+
+def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
+    """Of a sampler that has such a one."""
+    own = SAMPLERS["sgld"]._replace(hyperparameters=(Axis("depth", 1, is_static=True, is_integer=True),))
+    monkeypatch.setitem(SAMPLERS, "deep", own)
+    arms = make_arms(N_DATA, "deep", log10_step_sizes=(-3, -4), batch_fractions=(0.2,), depth=(1, 2))
+    assert [arm.depth for arm in arms] == [1, 1, 2, 2]
+    shapes = list(dict.fromkeys(shape_of("deep", arm) for arm in arms))
+    assert shapes == [("deep", FEW, None, ("depth", 1)), ("deep", FEW, None, ("depth", 2))]
+    table = CostTable({shapes[0]: 1e-3})
+    rows = table.to_rows()
+    assert rows == [
+        {"sampler": "deep", "batch_size": FEW, "n_leapfrog": None, "depth": 1, "seconds_per_step": 1e-3}
+    ]
+    assert CostTable.from_rows(json.loads(json.dumps(rows))) == table
+    assert table.lookup(*shape_of("deep", arms[1])) == 1e-3
+    with pytest.raises(InputError, match=r"sampler='deep', batch_size=100, n_leapfrog=None, depth=2; calib"):
+        table.lookup(*shape_of("deep", arms[2]))
+    ensemble = Lockstep(gaussian_model([[1.0]], [0.0]), "deep", [Arm(0.1, 8, depth=2), Arm(0.2, 8, depth=2)])
+    assert ensemble.hyperparameters["depth"] == 2
+    assert ensemble.hyperparameters["depth"].dtype == np.int32

@@ -1,0 +1,155 @@
+"""A grid with further axes from the configuration to the tables, by the functions that the pipeline calls."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+import numpy as np
+import pytest
+from artifact_records import record_of, records_of
+from config_files import valid
+from small_models import small_logistic_model
+
+from sgtune import Arm, CostTable
+from sgtune.axes import AXES
+from sgtune.samplers import resolve_sampler, sampler_names
+from sgtune.study.artifacts import TABLES
+from sgtune.study.artifacts.labels import METRICS
+from sgtune.study.artifacts.regret import regret_cells
+from sgtune.study.config.sections import settings_of, shapes_of
+from sgtune.study.evaluation import sweep_arms
+from sgtune.study.parts import Parts
+from sgtune.study.per_sampler import evaluate_tuned, tune_sampler
+
+N_DATA = 500
+
+
+def small_config(**grid):
+    grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+    return valid(
+        models=["logistic"],
+        data__logistic__n_rows=700,
+        data__logistic__n_train=N_DATA,
+        grids__logistic={**grids, **grid},
+        mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
+        grid={"n_steps": 30, "points": 20},
+        sweep__prediction_draws=5,
+        estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
+        evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
+    )
+
+
+def test_results_depend_on_a_further_axis_and_costs_do_not():
+    plain, further = small_config(), small_config(friction=[0.01, 0.1])
+    for kind in ("tuning", "sweep"):
+        assert settings_of(further, kind, "logistic")["grids"]["friction"] == [0.01, 0.1]
+    cost = settings_of(further, "cost", "logistic")
+    assert cost == settings_of(plain, "cost", "logistic")
+    assert ("sghmc", 50, 2) in shapes_of(cost, N_DATA)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """From the configuration by the pipeline's functions to what tables are made of: SGHMC with a friction in its
+    grid, and SGLD, which has none."""
+    model = small_logistic_model(n_data=N_DATA)
+    config = small_config(friction=[0.02, 0.1], noise_estimate=[0, 0.01])
+    shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
+    cost, files = CostTable(dict.fromkeys(shapes, 1e-3)), {"tuning": {}, "evaluation": {}, "sweep": {}}
+    for sampler in ("sgld", "sghmc"):
+        folder, name = tmp_path_factory.mktemp(sampler), f"logistic/{sampler}"
+        of_tuners = {
+            tuner: settings_of(config, "tuning", "logistic", tuner)
+            for tuner in ("mamba-ksd", "grid", "heuristic")
+        }
+        common = {"cost": cost, "seed": 0}
+        tuned = tune_sampler(model, sampler, of_tuners, parts=Parts(folder / "a"), inputs={}, **common)
+        chosen = {record["tuner"]: record["best"] for record in tuned}
+        section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
+        parts = Parts(folder / "b")
+        judged = evaluate_tuned(
+            model, sampler, chosen, section, reference_sd=None, parts=parts, depends_on={}, **common
+        )
+        judged["tuners"] = [{**one, "reason": ""} for one in judged["tuners"]]
+        extra = [Arm(**chosen["heuristic"])]
+        grid = settings_of(config, "sweep", "logistic")["grids"]
+        swept = sweep_arms(
+            model, sampler, grid=grid, extra=extra, seconds=0.02, prediction_draws=5, reference_sd=np.ones(2),
+            **common,
+        )  # fmt: skip
+        names = {"model": "logistic", "sampler": sampler, "n_data": N_DATA, "task": model.task}
+        files["tuning"][name] = {**names, "tuners": tuned}
+        files["evaluation"][name] = {**names, **judged}
+        files["sweep"][name] = {**names, "rows": swept}
+    return records_of(files)
+
+
+def of(records, kind, sampler, tuner):
+    return record_of(records, "logistic", sampler, tuner, kind)
+
+
+def test_records_have_a_further_axis_where_the_sampler_has_it(records):
+    arms = {
+        (row["friction"], row["noise_estimate"]) for row in of(records, "tuning", "sghmc", "grid")["rungs"]
+    }
+    assert arms == {(a, b) for a in (0.02, 0.1) for b in (0, 0.01)}
+    for kind in ("tuning", "evaluation"):
+        best = of(records, kind, "sghmc", "mamba-ksd")["best"]
+        assert list(best) == ["step_size", "batch_size", "n_leapfrog", "friction", "noise_estimate"]
+        assert list(of(records, kind, "sgld", "grid")["best"]) == ["step_size", "batch_size", "n_leapfrog"]
+    assert all(row["ksd"] > 0 for row in of(records, "evaluation", "sghmc", "mamba-ksd")["table"])
+
+
+def test_the_tables_have_a_place_for_it(records):
+    best = of(records, "tuning", "sghmc", "mamba-ksd")["best"]
+    for name in ("table5", "published_comparison"):
+        papers = {
+            "published": [{"table": "", "model": "", "sampler": "", "tuner": "", "metric": "", "value": 0}]
+        }
+        table = TABLES[name]({**records, **papers})
+        cells = {(c.sampler, c.tuner, c.metric): c for row in table.rows for c in row.cells}
+        assert cells["sghmc", "mamba-ksd", "friction"].value == best["friction"]
+        assert cells["sghmc", "mamba-ksd", "noise_estimate"].value == best["noise_estimate"]
+        # A tuner that does not vary it, and a sampler that does not have it, show no number.
+        others = [c for (s, t, m), c in cells.items() if m == "friction" and (s, t) != ("sghmc", "grid")]
+        assert {c.shown for c in others if c.tuner == "heuristic" or c.sampler == "sgld"} <= {"–"}
+    rows = [row.labels for row in TABLES["table5"](records).rows]
+    assert rows == [
+        *(("SGLD", "log₁₀(h)"), ("SGLD", "τ (%)")),
+        *(("SGHMC", "log₁₀(h)"), ("SGHMC", "τ (%)"), ("SGHMC", "L"), ("SGHMC", "a"), ("SGHMC", "b")),
+    ]
+    assert TABLES["table5"](records).caption.endswith(
+        "leapfrog steps L. a: friction; b: estimate of the gradient noise."
+    )
+    table = TABLES["table4"](records)
+    shown = {(c.sampler, c.tuner): c.shown for row in table.rows for c in row.cells}
+    assert shown["sghmc", "grid"] == "h, a, b (8)"
+    assert shown["sgld", "grid"] == "h (2)"
+    assert "n batch size, L leapfrog steps, a friction, b noise estimate)" in table.caption
+
+
+def test_regret_finds_the_arm_by_all_its_axes(records):
+    cells = {(c.sampler, c.tuner, c.metric): c for c in regret_cells(records)}
+    (sweep,) = [sweep for sweep in records["sweep"] if sweep["sampler"] == "sghmc"]
+    for tuner in ("grid", "mamba-ksd", "heuristic"):
+        best = of(records, "tuning", "sghmc", tuner)["best"]
+        (row,) = [
+            row
+            for row in sweep["rows"]
+            if all(row.get(name) == best.get(name) for name in {*best, "friction"})
+        ]
+        assert row["is_heuristic"] == (tuner == "heuristic")
+        assert cells["sghmc", tuner, "relative_sd_error_x100"].value == 100 * row["relative_sd_error"]
+
+
+def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):
+    record = {**of(records, "tuning", "sghmc", "grid"), "best": None}
+    table = TABLES["table5"]({"tuning": [record]})
+    assert [(row.labels[1], row.cells[0].shown) for row in table.rows] == [
+        (symbol, "– (no arm)") for symbol in ("log₁₀(h)", "τ (%)", "L", "a", "b")
+    ]
+
+
+def test_every_axis_is_printed_and_has_a_sampler():
+    printed = {"step_size": "log10_step_size", "batch_size": "batch_percent"}
+    had = {axis.name for name in sampler_names() for axis in resolve_sampler(name)[0].axes}
+    assert had == set(AXES)
+    assert {printed.get(name, name) for name in AXES} <= set(METRICS)
