@@ -140,6 +140,19 @@ def test_regret_finds_the_arm_by_all_its_axes(records):
         assert cells["sghmc", tuner, "relative_sd_error_x100"].value == 100 * row["relative_sd_error"]
 
 
+def test_a_sweep_runs_arms_with_and_without_a_further_axis_together():
+    """The heuristic's has the default among arms of its shape that have frictions of their own."""
+    model = small_logistic_model(n_data=N_DATA)
+    grid = {"log10_step_sizes": [-3], "batch_fractions": [0.1], "friction": [0.05, 0.2]}
+    cost, extra = CostTable({("sgnht", 50, None): 1e-3}), Arm(2e-3, 50)
+    options = {"seconds": 0.02, "cost": cost, "reference_sd": np.ones(2)}
+    rows = sweep_arms(model, "sgnht", grid=grid, extra=[extra], **options)
+    assert [row.get("friction") for row in rows] == [0.05, 0.2, None]
+    (_, alone) = sweep_arms(model, "sgnht", grid={**grid, "friction": [0.01]}, extra=[extra], **options)
+    assert rows[2]["relative_sd_error"] == pytest.approx(alone["relative_sd_error"], rel=1e-3)
+    assert len({row["relative_sd_error"] for row in rows}) == 3
+
+
 def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):
     record = {**of(records, "tuning", "sghmc", "grid"), "best": None}
     table = TABLES["table5"]({"tuning": [record]})

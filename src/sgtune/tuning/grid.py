@@ -13,12 +13,12 @@ from sgtune.sampling.budget import batch_size_of, rows_of
 
 __all__ = [
     "BATCH_FRACTIONS",
-    "FEWEST_ROWS",
     "LEAPFROGS",
     "LOG10_STEP_SIZES",
     "check_names",
     "default_fractions",
     "make_arms",
+    "remarks_on_default",
 ]
 
 LOG10_STEP_SIZES = tuple(float(x) for x in np.arange(-1.0, -7.75, -0.5))
@@ -34,6 +34,14 @@ def default_fractions(n_data: int) -> tuple[float, ...]:
     return tuple(
         fraction for fraction in BATCH_FRACTIONS if fraction == 1 or rows_of(fraction, n_data) >= FEWEST_ROWS
     )
+
+
+def remarks_on_default(n_data: int) -> list[str]:
+    """A line on the batch sizes that the default grid goes without, if there are any."""
+    kept = default_fractions(n_data)
+    left_out = ", ".join(f"{fraction:g}" for fraction in BATCH_FRACTIONS if fraction not in kept)
+    line = f"batch_fractions: the default grid goes without {left_out}, of N={n_data} rows fewer than {FEWEST_ROWS}"
+    return [line] if left_out else []
 
 
 def make_arms(

@@ -23,15 +23,7 @@ from sgtune.sampling.budget import Budget, CostTable, batch_size_of, check_budge
 from sgtune.sampling.compilation import compile_seconds, watch_compilation
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.tuning.calibrate import calibrate_cost
-from sgtune.tuning.grid import (
-    BATCH_FRACTIONS,
-    FEWEST_ROWS,
-    LEAPFROGS,
-    LOG10_STEP_SIZES,
-    check_names,
-    default_fractions,
-    make_arms,
-)
+from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, check_names, make_arms, remarks_on_default
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
 from sgtune.tuning.judges import Metric, predictive_metric, stein_metric
 from sgtune.tuning.race import AllDivergedError, Race
@@ -102,14 +94,7 @@ def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
 
 
 def _left_out(n_data: int, settings: Settings) -> list[str]:
-    """What the default grid does not have of its batch sizes, in a line."""
-    left_out = sorted(set(BATCH_FRACTIONS) - set(default_fractions(n_data)), reverse=True)
-    if settings.batch_fractions is not None or not left_out:
-        return []
-    fractions = ", ".join(f"{fraction:g}" for fraction in left_out)
-    return [
-        f"batch_fractions: the default grid goes without {fractions}, of N={n_data} rows fewer than {FEWEST_ROWS}"
-    ]
+    return remarks_on_default(n_data) if settings.batch_fractions is None else []
 
 
 def _grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
