@@ -13,9 +13,28 @@ from jax.flatten_util import ravel_pytree
 
 from sgtune.errors import InputError, check_integer
 
-__all__ = ["Model", "define_model", "log_sigmoid"]
+__all__ = ["Found", "Model", "define_model", "log_sigmoid"]
 
 PyTree = Any
+
+
+@dataclass
+class Found:
+    """What has been found of a model in this process, so that it is found once.
+
+    Attributes:
+        position_shape: shapes and dtypes of a position.
+        mode: the result of `sgtune.mode.find.map_result`.
+        laplace: the result of `sgtune.mode.curvature.laplace_scale`.
+        hessian_diagonal: what it was asked for last, and the answer (`sgtune.mode.hutchinson`).
+        at_mode: arrays of gradient estimators and targets that are centred at the mode, by name.
+    """
+
+    position_shape: PyTree | None = None
+    mode: Any = None
+    laplace: np.ndarray | None = None
+    hessian_diagonal: tuple[tuple, np.ndarray] | None = None
+    at_mode: dict[str, PyTree] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +52,7 @@ class Model:
         predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
         test_data: dict with ``inputs`` and ``targets``, or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
-        lockstep: most chains of one shape that gain from advancing together; None for any number.
+        max_lockstep: most chains of one shape that gain from advancing together; None for any number.
         checksum: SHA-256 of the training data; the MAP is kept under it.
         data_dir: where the MAP is kept, or None: then it is found anew in every process.
     """
@@ -46,10 +65,10 @@ class Model:
     predict: Callable | None = None
     test_data: dict | None = None
     task: str = "classification"
-    lockstep: int | None = None
+    max_lockstep: int | None = None
     checksum: str = ""
     data_dir: Path | None = None
-    cache: dict = field(default_factory=dict, repr=False)
+    found: Found = field(default_factory=Found, repr=False)
 
     @property
     def n_data(self) -> int:
@@ -64,13 +83,13 @@ class Model:
     @property
     def position_shape(self) -> PyTree:
         """Shapes and dtypes of a position, without computing one."""
-        if "position_shape" not in self.cache:
-            self.cache["position_shape"] = jax.eval_shape(lambda: self.init(jax.random.key(0)))
-        return self.cache["position_shape"]
+        if self.found.position_shape is None:
+            self.found.position_shape = jax.eval_shape(lambda: self.init(jax.random.key(0)))
+        return self.found.position_shape
 
     def abreast(self, chains: list) -> list[list]:
         """``chains`` of one shape in the groups that are to advance together: as many at a time as gain by it."""
-        width = self.lockstep or max(1, len(chains))
+        width = self.max_lockstep or max(1, len(chains))
         return [chains[start : start + width] for start in range(0, len(chains), width)]
 
     def unravel(self, flat: jax.Array) -> PyTree:
@@ -89,7 +108,7 @@ def define_model(
     predict: Callable | None = None,
     test_data: dict | None = None,
     task: str = "classification",
-    lockstep: int | None = None,
+    max_lockstep: int | None = None,
     data_dir: str | Path | None = None,
     shuffle_seed: int | None = 0,
     checksum: str | None = None,
@@ -122,7 +141,7 @@ def define_model(
         predict=predict,
         test_data=test_data,
         task=task,
-        lockstep=lockstep,
+        max_lockstep=max_lockstep,
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )

@@ -147,7 +147,7 @@ def _scores(density, positions, data):
 def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[np.ndarray, "n D"]:
     """Gradients of the full-data log posterior at n positions: flat rows, or a position with a leading axis.
 
-    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, no more than ``model.lockstep``), the last ones
+    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, no more than ``model.max_lockstep``), the last ones
     padded, so one compiled program serves every n, and all models made of the same functions.
 
     Raises:
@@ -172,7 +172,7 @@ def chunked(
 ) -> Float[np.ndarray, "n D"]:
     """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time, the last ones padded."""
     default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
-    default = min(default, model.lockstep or default)
+    default = min(default, model.max_lockstep or default)
     chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)
     result = np.empty(matrix.shape, np.float32)
     for start in range(0, len(matrix), chunk):

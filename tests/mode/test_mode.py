@@ -20,7 +20,7 @@ from reference_models import (
 
 from sgtune.errors import InputError
 from sgtune.mode.find import find_map, map_position, map_result
-from sgtune.model import define_model
+from sgtune.model import Found, define_model
 from sgtune.positions import flatten
 from sgtune.posterior import LARGE_DIMENSION, negative_hessian, scores
 from sgtune.study.models import logistic
@@ -196,7 +196,7 @@ def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog, field):
 def test_a_kept_map_of_another_posterior_is_found_anew(tmp_path, caplog, functions):
     model, _, _ = gaussian_model(n_rows=1000, data_dir=tmp_path)
     map_position(model)
-    other = replace(model, cache={}, **functions)
+    other = replace(model, found=Found(), **functions)
     found = map_result(other)
     assert "kept one is of another log posterior, found anew" in caplog.text
     expected = find_map(replace(other, data_dir=None)).negative_log_posterior
@@ -218,7 +218,7 @@ def test_a_kept_map_is_checked_on_a_few_rows_alone(tmp_path, monkeypatch):
         first = map_result(model)
         with monkeypatch.context() as patch:
             patch.setattr("sgtune.mode.find.find_map", find_nothing)
-            again = map_result(replace(model, cache={}, log_likelihood=log_likelihood))
+            again = map_result(replace(model, found=Found(), log_likelihood=log_likelihood))
         assert again._replace(position=None) == first._replace(position=None)
     assert set(seen) == {40, 256}
 

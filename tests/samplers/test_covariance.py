@@ -14,7 +14,7 @@ from predictive_models import small_network, small_pmf
 from small_models import logistic_arrays, small_logistic_model
 
 from sgtune.errors import InputError
-from sgtune.model import define_model
+from sgtune.model import Found, define_model
 from sgtune.posterior import density_of
 from sgtune.samplers.covariance import CHUNK_FLOATS, LARGEST_FULL_DIMENSION, empirical_covariance
 from sgtune.samplers.gradients import ESTIMATORS
@@ -40,7 +40,7 @@ def places(model):
 
 def first_rows(model, n_data):
     """The model of the first ``n_data`` data only."""
-    return replace(model, data=jax.tree.map(lambda leaf: leaf[:n_data], model.data), cache={})
+    return replace(model, data=jax.tree.map(lambda leaf: leaf[:n_data], model.data), found=Found())
 
 
 def terms(model, position):

@@ -227,7 +227,7 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
     arms = [Arm(step_size, 7, len(places) if len(places) > 1 else None) for step_size in (1e-3, 1e-2, 1e-1)]
 
     def gradients(**options):
-        chains = Lockstep(model, f"probe{ending}", arms, position=FAR, centre=CENTRE, **options)
+        chains = Lockstep.at_mode(model, f"probe{ending}", arms, position=FAR, centre=CENTRE, **options)
         return chains.advance_chunk(40).reshape(40, len(arms), len(places), 2)
 
     drawn = gradients(seed=1)

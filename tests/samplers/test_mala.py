@@ -182,7 +182,7 @@ def test_a_chain_stays_on_its_half_line(outside):
     """And is exact there: mean and sd of the exponential law are 1."""
     arms = [Arm(0.25 * (1 + 1e-12 * k), 4) for k in range(128)]
     one = jnp.ones(1)
-    chains = Lockstep(half_line_model(outside), "mala", arms, position=one, centre=one)
+    chains = Lockstep.at_mode(half_line_model(outside), "mala", arms, position=one, centre=one)
     chains.advance(200, 200)
     draws = chains.advance(4_000)[..., 0].astype(np.float64)
     assert (draws > 0).all()
@@ -197,12 +197,12 @@ def test_a_chain_does_not_start_off_its_half_line(outside):
     model, arm = half_line_model(outside), [Arm(0.25, 4)]
     inside, off = jnp.ones(1), -jnp.ones(1)
     with pytest.raises(InputError, match=r"^position: .*not finite"):
-        Lockstep(model, "mala", arm, position=off, centre=inside)
+        Lockstep.at_mode(model, "mala", arm, position=off, centre=inside)
     with pytest.raises(InputError, match=r"^centre: .*must be finite"):
-        Lockstep(model, "mala", arm, position=inside, centre=off)
+        Lockstep.at_mode(model, "mala", arm, position=inside, centre=off)
     with pytest.raises(InputError, match=r"^centre: shape \(3,\)"):
-        Lockstep(model, "mala", arm, position=inside, centre=jnp.ones(3))
-    Lockstep(model, "sgld", arm, position=off)
+        Lockstep.at_mode(model, "mala", arm, position=inside, centre=jnp.ones(3))
+    Lockstep.at_mode(model, "sgld", arm, position=off)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def test_other_samplers_have_no_statistics(gaussian):
 
 def test_statistics_stay_with_their_chain(gaussian):
     """Through the rungs of a race."""
-    chains = Lockstep(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
+    chains = Lockstep.at_mode(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
     chains.advance(500)
     before = chains.statistics
     assert (np.diff(before["acceptance_rate"]) < -0.05).all()

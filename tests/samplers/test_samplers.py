@@ -42,7 +42,7 @@ def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, see
     assert len({np.float32(one.step_size) for one in arms}) == 1
     assert len({one.step_size for one in arms}) == WIDTH
     start = jnp.asarray(MEAN, jnp.float32)
-    chains = Lockstep(model, name, arms, seed=seed, position=start, overrides=overrides)
+    chains = Lockstep.at_mode(model, name, arms, seed=seed, position=start, overrides=overrides)
     chains.advance(burn_in, burn_in)
     return chains.advance(n_steps, stride).astype(np.float64) - MEAN
 
@@ -172,7 +172,7 @@ def test_what_the_orders_tend_to():
 @pytest.mark.parametrize("name", ["sghmc-chen", "sghmc-chen-cv"])
 def test_chen_refuses_one_leapfrog(gaussian, name, n_leapfrog):
     with pytest.raises(InputError, match=r"n_leapfrog.*>= 2"):
-        Lockstep(gaussian, name, [Arm(0.1, N_DATA, n_leapfrog)])
+        Lockstep.at_mode(gaussian, name, [Arm(0.1, N_DATA, n_leapfrog)])
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_a_chain_is_its_own(small, name):
     arms = [arm_of(name, step_size, batch_size_of(small, name)) for step_size in (1e-3, 2e-3, 3e-3)]
 
     def draws(arms, *parts, stride=1, **options):
-        chains = Lockstep(small, name, arms, **{"seed": 3, **options})
+        chains = Lockstep.at_mode(small, name, arms, **{"seed": 3, **options})
         return np.concatenate([chains.advance(part, stride) for part in parts])
 
     together = draws(arms, 20)
@@ -265,29 +265,32 @@ def programs_made(ensemble):
 @pytest.mark.parametrize("name", BATTERY)
 def test_step_sizes_and_seeds_share_one_program(small, name):
     batch_size = batch_size_of(small, name)
-    programs_made(Lockstep(small, name, [arm_of(name, 1e-3, batch_size)]))
-    assert programs_made(Lockstep(small, name, [arm_of(name, 7e-4, batch_size)], seed=5)) == 0
+    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, batch_size)]))
+    assert programs_made(Lockstep.at_mode(small, name, [arm_of(name, 7e-4, batch_size)], seed=5)) == 0
 
 
 @pytest.mark.parametrize("name", [name for name in BATTERY if name not in UNBIASED])
 def test_a_batch_size_has_a_program_of_its_own(small, name):
-    programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)]))
-    assert Lockstep(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
+    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
+    assert Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
 
 
 def test_frictions_are_as_documented_unless_said_otherwise(small):
     """Friction 0.01, and no estimate of the noise of the gradient."""
     expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
     for name, numbers in expected.items():
-        found = Lockstep(small, name, [arm_of(name)]).hyperparameters
+        found = Lockstep.at_mode(small, name, [arm_of(name)]).hyperparameters
         own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}
         assert own == pytest.approx(numbers)
 
 
 @pytest.mark.parametrize("name", ["sghmc", "sgnht"])
 def test_friction_shares_one_program(small, name):
-    programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)]))
-    assert programs_made(Lockstep(small, name, [arm_of(name, 1e-3, 20)], overrides={"friction": 0.2})) == 0
+    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
+    assert (
+        programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)], overrides={"friction": 0.2}))
+        == 0
+    )
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +302,7 @@ def paper_posterior(logistic_data_dir):
 def sd_errors(paper_posterior, name, arms, n_samples, burn_in):
     """xi of each arm, the first ``burn_in`` samples left out; infinite for a chain that is not finite."""
     model, sd = paper_posterior
-    chains = Lockstep(model, name, arms)
+    chains = Lockstep.at_mode(model, name, arms)
     chains.advance(burn_in)
     draws = chains.advance(n_samples).astype(np.float64)
     return [relative_sd_error(draws[:, i].std(0), sd) for i in range(len(arms))]

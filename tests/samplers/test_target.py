@@ -31,7 +31,9 @@ def exact_log_density(model, position):
 
 def errors_of_differences(model, **options):
     """Of the log densities in the states of eight chains along their way from the mode, against float64."""
-    chains = Lockstep(model, "mala", [Arm(1e-5 * (1 + 1e-12 * k), model.n_data) for k in range(8)], **options)
+    chains = Lockstep.at_mode(
+        model, "mala", [Arm(1e-5 * (1 + 1e-12 * k), model.n_data) for k in range(8)], **options
+    )
     start = np.asarray(chains.states.log_density, np.float64)[0], exact_log_density(model, chains.start)
     errors = []
     for _ in range(4):
@@ -52,7 +54,7 @@ def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large
 def test_the_state_has_the_log_density_and_gradient_of_its_position():
     """After steps of which some were rejected; D = 3, two tiles of data and a rest."""
     model = small_logistic_model(n_data=40_000, dimension=3)
-    chains = Lockstep(model, "mala", [Arm(2e-4 * (1 + 1e-12 * k), 40_000) for k in range(8)])
+    chains = Lockstep.at_mode(model, "mala", [Arm(2e-4 * (1 + 1e-12 * k), 40_000) for k in range(8)])
     chains.advance(40)
     assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.95
     rows = np.asarray(model.data["signed_inputs"], np.float64)
@@ -122,7 +124,7 @@ def test_gradients_alone_need_no_pass_over_all_data():
     for name, batch_size in (("sgld", 7), ("sghmc", 7), ("sgnht", 7), ("mala", 50)):
         rows.clear()
         arm = Arm(1e-3, batch_size, 2 if name == "sghmc" else None)
-        chains = Lockstep(model, name, [arm], position=jnp.ones(2), centre=jnp.zeros(2))
+        chains = Lockstep.at_mode(model, name, [arm], position=jnp.ones(2), centre=jnp.zeros(2))
         chains.advance(3)
         assert rows == {batch_size}, name
     assert (

@@ -141,7 +141,7 @@ def test_memory_of_a_chain_is_twice_its_kept_draws(by_steps):
 
 
 def test_a_draw_handed_back_does_not_hold_the_buffer_of_the_program():
-    ensemble = Lockstep(counting_model(), "sgld", [Arm(STEP, 2)], position=np.zeros(1, np.float32))
+    ensemble = Lockstep.at_mode(counting_model(), "sgld", [Arm(STEP, 2)], position=np.zeros(1, np.float32))
     draws = ensemble.advance_chunk(1)
     assert draws.base is None
     assert draws.nbytes == 4

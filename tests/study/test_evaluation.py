@@ -260,7 +260,7 @@ def test_a_sweep_with_and_without_reference(make, monkeypatch):
         assert row["steps"] == 90
         arm = Arm(row["step_size"], row["batch_size"])
         assert row["is_heuristic"] == (arm == EXTRA[0])
-        draws = Lockstep(model, "sgld", [arm], replicate="sweep").advance(90)[:, 0]
+        draws = Lockstep.at_mode(model, "sgld", [arm], replicate="sweep").advance(90)[:, 0]
         xi = metrics.relative_sd_error(metrics.sd_of_draws(draws), reference)
         assert other["relative_sd_error"] == pytest.approx(xi, rel=1e-2)
         # 90 steps by at most 7 draws: every 13th.

@@ -202,7 +202,7 @@ def test_blocks_from_another_map_are_thrown_away(tmp_path):
     first = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "one"))
     found = map_result(model)
     moved = jax.tree.map(lambda leaf: leaf + 0.5, found.position)
-    model.cache["map"] = found._replace(position=moved)
+    model.found.mode = found._replace(position=moved)
     again = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "one"))
     fresh = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "two"))
     np.testing.assert_array_equal(again, fresh)

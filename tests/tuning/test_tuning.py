@@ -253,7 +253,7 @@ def test_a_models_width_of_lockstep_changes_no_decision(model):
     def decide(model):
         return tune(model, "sgld", budget=Budget(steps=400), settings=settings, seed=3)
 
-    wide, narrow = decide(model), decide(replace(model, lockstep=2))
+    wide, narrow = decide(model), decide(replace(model, max_lockstep=2))
     assert wide.best == narrow.best
     columns = ["rung", "step_size", "batch_size", "steps", "pruned"]
     assert wide.rungs[columns].equals(narrow.rungs[columns])

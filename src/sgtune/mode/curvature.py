@@ -32,7 +32,7 @@ def laplace_scale(
     """
     if position is not None:
         return _scale(model, position)
-    if "laplace" not in model.cache:
+    if model.found.laplace is None:
         shape = (model.dimension,) * (1 if model.dimension > LARGE_DIMENSION else 2)
         kept = read_kept(model, "laplace")
         mode = flatten(map_position(model))
@@ -43,8 +43,8 @@ def laplace_scale(
         ):
             kept = {"scale": _scale(model, map_position(model)), "position": mode}
             keep(model, "laplace", **kept)
-        model.cache["laplace"] = kept["scale"]
-    return model.cache["laplace"]
+        model.found.laplace = kept["scale"]
+    return model.found.laplace
 
 
 def _scale(model: Model, position: PyTree) -> np.ndarray:

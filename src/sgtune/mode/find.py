@@ -212,9 +212,9 @@ def map_result(model: Model, **budget: float) -> MapResult:
     values there, of the log prior and the first 256 rows' log-likelihoods. ``budget``: ``epochs``, ``tolerance`` and
     ``max_steps`` of `find_map`, which matter to the one who finds it.
     """
-    if "map" not in model.cache:
-        model.cache["map"] = _kept_or_found(model, budget)
-    return model.cache["map"]
+    if model.found.mode is None:
+        model.found.mode = _kept_or_found(model, budget)
+    return model.found.mode
 
 
 def _kept_or_found(model: Model, budget: dict) -> MapResult:

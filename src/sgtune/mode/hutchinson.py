@@ -31,9 +31,8 @@ def hutchinson_diagonal(
     """
     n_probes = check_integer("n_probes", n_probes, at_least=1)
     asked = (flatten(position).tobytes(), n_probes, seed)
-    last, diagonal = model.cache.get("Hessian's diagonal", (None, None))
-    if asked == last:
-        return diagonal
+    if model.found.hessian_diagonal is not None and model.found.hessian_diagonal[0] == asked:
+        return model.found.hessian_diagonal[1]
     signs = np.random.default_rng(seed).integers(0, 2, (n_probes, model.dimension))
     probes = (2 * signs - 1).astype(np.float32)
     likelihood, prior = hessian_products(model, position, probes)
@@ -47,5 +46,5 @@ def hutchinson_diagonal(
         )
     diagonal = np.where(positive, diagonal, diagonal[positive].min())
     # `find_map` ends with the diagonal that the Laplace scale is made of: tens of seconds for a network.
-    model.cache["Hessian's diagonal"] = (asked, diagonal)
+    model.found.hessian_diagonal = (asked, diagonal)
     return diagonal

@@ -122,7 +122,7 @@ def sample(
     most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
     if kept_draws is not None:
         most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
-    ensemble = Lockstep(
+    ensemble = Lockstep.at_mode(
         model,
         sampler,
         [Arm(step_size, batch_size, n_leapfrog, **hyperparameters)],

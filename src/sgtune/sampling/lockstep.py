@@ -9,6 +9,7 @@ sampler.
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from time import perf_counter
 from typing import Any
 
@@ -50,9 +51,9 @@ class Lockstep:
     Args:
         arms: settings that share all static numbers.
         seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
-        position: where every chain starts (default: the MAP), or with ``start_noise`` > 0 the mean of
-            N(position, start_noise^2 I), drawn per arm.
-        centre: of the control variates, and where the log density of a Metropolis test is about 0 (default: the MAP).
+        start: where every chain starts, or with ``start_noise`` > 0 the mean of N(start, start_noise^2 I), of which
+            each arm has its own draw.
+        constants: of the gradient estimator and the target (`sgtune.sampling.preparation.shared_constants`).
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
 
     Attributes:
@@ -68,9 +69,9 @@ class Lockstep:
         *,
         seed: int = 0,
         replicate: int | str = 0,
-        position: PyTree | None = None,
+        start: PyTree,
+        constants: dict,
         start_noise: float = 0.0,
-        centre: PyTree | None = None,
         overrides: dict[str, float] | None = None,
     ):
         self.arms = [check_arm(model, sampler_name, arm, overrides) for arm in arms]
@@ -82,11 +83,8 @@ class Lockstep:
         self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
         shape = shape_of(sampler_name, self.arms[0])
         self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
-        if position is not None:
-            position = check_position("position", model, position)
-        self.constants = shared_constants(model, self.sampler, self.estimator, centre)
-        position = map_position(model) if position is None else position
-        flat, unravel = ravel_pytree(position)
+        self.constants = constants
+        flat, unravel = ravel_pytree(start)
         self.start = flat
         starts = jnp.stack(
             [
@@ -112,6 +110,35 @@ class Lockstep:
         self.steps_done = 0
         self._run: Callable | None = None
 
+    @classmethod
+    def at_mode(
+        cls,
+        model: Model,
+        sampler_name: str,
+        arms: list[Arm],
+        *,
+        position: PyTree | None = None,
+        centre: PyTree | None = None,
+        **options: Any,
+    ) -> "Lockstep":
+        """An ensemble that starts at the MAP and has its control variates there: found first, if it is not known.
+
+        Args:
+            position: where it starts instead.
+            centre: of the control variates, and where the log density of a Metropolis test is about 0, instead.
+            options: the other arguments of `Lockstep`.
+
+        Raises:
+            InputError: an argument is not allowed; nothing is looked for then.
+        """
+        for arm in arms:
+            check_arm(model, sampler_name, arm, options.get("overrides"))
+        if position is not None:
+            position = check_position("position", model, position)
+        constants = shared_constants(model, *resolve_sampler(sampler_name), centre)
+        start = map_position(model) if position is None else position
+        return cls(model, sampler_name, arms, start=start, constants=constants, **options)
+
     @property
     def width(self) -> int:
         """Number of chains."""
@@ -125,8 +152,7 @@ class Lockstep:
         """
         width = min(self.width, 1 << (len(kept) - 1).bit_length())
         padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
-        other = object.__new__(Lockstep)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.arms = [self.arms[i] for i in padded]
         other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
         other.keys = self.keys[padded]

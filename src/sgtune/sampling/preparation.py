@@ -41,7 +41,7 @@ def shared_constants(
 def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -> PyTree:
     if centre is not None:
         return make(model, check_position("centre", model, centre))
-    kept = model.cache.setdefault("constants at the MAP", {})
+    kept = model.found.at_mode
     if name not in kept:
         kept[name] = make(model, map_position(model))
     return kept[name]

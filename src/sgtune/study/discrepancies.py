@@ -80,7 +80,7 @@ def estimate_discrepancies(
     rows = []
     for figure, arms in [("step_size", by_step), *(("batch_size", arms) for arms in by_batch)]:
         batch_size = arms[0].batch_size
-        ensemble = Lockstep(model, "sgld", arms, seed=seed, replicate="estimates")
+        ensemble = Lockstep.at_mode(model, "sgld", arms, seed=seed, replicate="estimates")
         n_steps = max(thin, int(seconds / cost.lookup(*shape_of("sgld", arms[0]))))
         draws = ensemble.advance(n_steps, max(1, n_steps // max_points))
         for place, arm in enumerate(arms):

@@ -208,7 +208,7 @@ def sweep_arms(
         shapes.setdefault(shape_of(sampler, arm), []).append((arm, is_extra))
     groups = [(shape, group) for shape, members in shapes.items() for group in model.abreast(members)]
     for shape, members in groups:
-        ensemble = Lockstep(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
+        ensemble = Lockstep.at_mode(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
         n_steps = max(FEWEST_STEPS, int(seconds / cost.lookup(*shape)))
         # Without predictions one draw, the last, is made.
         stride = -(-n_steps // max(1, prediction_draws))

@@ -31,7 +31,7 @@ def calibrate_cost(
     table = {}
     for sampler, *static in dict.fromkeys(shapes):
         numbers = numbers_of(tuple(static), STATIC)
-        ensemble = Lockstep(model, sampler, [Arm(step_size=1e-12, **numbers)])
+        ensemble = Lockstep.at_mode(model, sampler, [Arm(step_size=1e-12, **numbers)])
         ensemble.advance_chunk(0)
         began = perf_counter()
         ensemble.advance_chunk(1)

@@ -115,7 +115,7 @@ class Race:
             began = ended
             spent = {name: seconds - before[name] for name, seconds in self.seconds.items()}
             self.rung_seconds.append({"rung": number + 1, **spent})
-            order = rank_arms(judgement.values, [self._hope(racer) for racer in running])
+            order = rank_arms(judgement.values, [self._tie_break(racer) for racer in running])
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
                 n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
@@ -216,7 +216,7 @@ class Race:
         """What arms spent beyond their budgets, in its currency, because ten steps took more."""
         return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
 
-    def _hope(self, racer: Racer) -> tuple:
+    def _tie_break(self, racer: Racer) -> tuple:
         """Which of the arms without a value comes first: that of the smaller step size, then the cheaper one."""
         return (racer.arm.step_size, self.terms_per_step[racer.arm])
 

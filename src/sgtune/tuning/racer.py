@@ -50,11 +50,11 @@ class Racer:
         self.chunks.append(draws)
 
 
-def rank_arms(values: list[float], hope: list[tuple] | None = None) -> list[int]:
-    """Places from the lowest value to the highest; infinite and NaN ones last, by ``hope``; ties keep their
+def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
+    """Places from the lowest value to the highest; infinite and NaN ones last, by ``tie_break``; ties keep their
     order."""
-    hope = [()] * len(values) if hope is None else hope
+    tie_break = [()] * len(values) if tie_break is None else tie_break
     return sorted(
         range(len(values)),
-        key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, hope[i], i),
+        key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, tie_break[i], i),
     )

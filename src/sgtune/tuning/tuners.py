@@ -252,7 +252,7 @@ def tune(
         points=method.points if settings.points is None else settings.points,
         thin=settings.thin,
         growth=settings.pruning_rate,
-        make=lambda group: Lockstep(
+        make=lambda group: Lockstep.at_mode(
             model, sampler, group, seed=seed, start_noise=method.start_noise(settings)
         ),
         report=report,

@@ -112,7 +112,7 @@ def from_arrays(
         test_data=test_data,
         task="regression",
         # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
-        lockstep=1,
+        max_lockstep=1,
         data_dir=data_dir,
         shuffle_seed=shuffle_seed,
         checksum=checksum,

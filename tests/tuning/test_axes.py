@@ -70,13 +70,13 @@ def test_keys_are_those_of_three_numbers_and_further_axes_append():
 @pytest.mark.parametrize(("sampler", "n_leapfrog"), [("sgld", None), ("sgnht-cv", None), ("sghmc", 3)])
 def test_random_streams_are_named_as_before_there_were_further_axes(model, sampler, n_leapfrog):
     """The names are written out: what is rebuilt must not draw other numbers."""
-    chains = Lockstep(model, sampler, [Arm(1e-3, 50, n_leapfrog)], seed=4, replicate="table 1")
+    chains = Lockstep.at_mode(model, sampler, [Arm(1e-3, 50, n_leapfrog)], seed=4, replicate="table 1")
     noise = named_key(4, "noise", sampler, 1e-3, 50, n_leapfrog, "table 1")
     minibatch = named_key(4, "minibatch", sampler, 50, n_leapfrog, "table 1")
     assert (jax.random.key_data(chains.keys[0]) == jax.random.key_data(noise)).all()
     assert (jax.random.key_data(chains.minibatch_key) == jax.random.key_data(minibatch)).all()
     if sampler != "sgld":
-        other = Lockstep(
+        other = Lockstep.at_mode(
             model, sampler, [Arm(1e-3, 50, n_leapfrog, friction=0.2)], seed=4, replicate="table 1"
         )
         assert (jax.random.key_data(other.keys[0]) != jax.random.key_data(noise)).any()
@@ -120,9 +120,9 @@ def test_bad_arms_get_one_line(model, sampler, arm, parts):
 
 def test_what_the_arm_does_not_say_is_checked_with_what_its_chains_have(model):
     arm = Arm(1e-3, 50, 2, noise_estimate=0.02)
-    assert Lockstep(model, "sghmc", [arm], overrides={"friction": 0.1}).arms == [arm]
+    assert Lockstep.at_mode(model, "sghmc", [arm], overrides={"friction": 0.1}).arms == [arm]
     with pytest.raises(InputError, match=r"^arms: .*share all static numbers"):
-        Lockstep(model, "sgld", [Arm(1e-3, 50), Arm(1e-3, 20)])
+        Lockstep.at_mode(model, "sgld", [Arm(1e-3, 50), Arm(1e-3, 20)])
 
 
 def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
@@ -186,13 +186,13 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
 
     arms = make_arms(N_DATA, sampler, log10_step_sizes=(-2.0,), batch_fractions=(0.2,), n_leapfrogs=(2,),
                      friction=FRICTIONS)  # fmt: skip
-    together = Lockstep(model, sampler, arms).advance(5)
+    together = Lockstep.at_mode(model, sampler, arms).advance(5)
     for place, arm in enumerate(arms):
         alone = sample(model, sampler, **arm, budget=Budget(steps=5))
         np.testing.assert_allclose(together[:, place], alone.draws, rtol=1e-4, atol=1e-5)
         assert alone.arm == arm
     # The same noise and minibatches with the friction of another arm: another chain.
-    ensemble = Lockstep(model, sampler, arms)
+    ensemble = Lockstep.at_mode(model, sampler, arms)
     ensemble.hyperparameters["friction"] = ensemble.hyperparameters["friction"][::-1]
     swapped = ensemble.advance(5)
     assert np.abs(swapped[-1, 0] - together[-1, 0]).max() > 1e-4
@@ -201,7 +201,7 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
 
 def test_a_narrowed_ensemble_keeps_each_chains_own_friction(model):
     arms = [Arm(1e-2, FEW, 2, friction=friction) for friction in (0.01, 0.05, 0.1, 0.2)]
-    whole = Lockstep(model, "sghmc", arms)
+    whole = Lockstep.at_mode(model, "sghmc", arms)
     narrowed = whole.narrow([1, 3])
     np.testing.assert_allclose(narrowed.hyperparameters["friction"], [0.05, 0.2])
     np.testing.assert_allclose(narrowed.advance(4), whole.advance(4)[:, [1, 3]], rtol=1e-4, atol=1e-5)
@@ -249,6 +249,8 @@ def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
     assert table.lookup(*shape_of("deep", arms[1])) == 1e-3
     with pytest.raises(InputError, match=r"sampler='deep', batch_size=100, n_leapfrog=None, depth=2; calib"):
         table.lookup(*shape_of("deep", arms[2]))
-    ensemble = Lockstep(gaussian_model([[1.0]], [0.0]), "deep", [Arm(0.1, 8, depth=2), Arm(0.2, 8, depth=2)])
+    ensemble = Lockstep.at_mode(
+        gaussian_model([[1.0]], [0.0]), "deep", [Arm(0.1, 8, depth=2), Arm(0.2, 8, depth=2)]
+    )
     assert ensemble.hyperparameters["depth"] == 2
     assert ensemble.hyperparameters["depth"].dtype == np.int32
