@@ -259,7 +259,7 @@ def test_defaults_are_those_of_the_library():
 def test_readme_tables_are_the_schema():
     readme = (ROOT / "config/README.md").read_text()
     assert readme.endswith(describe_keys(SCHEMA)), (
-        "run: python -m sgtune.study.config.validate workflow/schemas/config.schema.yaml"
+        "run: python -m sgtune.study.config.describe workflow/schemas/config.schema.yaml"
     )
 
 
