@@ -15,17 +15,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgtune.errors import DataError, check_integer
-from sgtune.files import atomic_write, read_npz
+from sgtune.errors import check_integer
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import flatten
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, log_posterior
 from sgtune.randomness import named_key
+from sgtune.study.ground_truth.checkpoints import (
+    Checkpoints,
+    is_key,
+    moments_of,
+    moments_to_arrays,
+    state_of,
+)
 from sgtune.study.ground_truth.convergence import R_HAT_TRUSTED, by_block, convergence, diagnostics
 from sgtune.study.ground_truth.draws import (
-    Moments,
     add_draws,
     combine_chains,
     read_draws,
@@ -93,24 +98,23 @@ def sample_nuts(
     total = n_warmup + n_draws
     every = _thinning(model.dimension, n_draws)
     kernel = _Kernel(density_of(model), n_warmup, model.dimension <= LARGE_DIMENSION, max_tree_depth)
-    folder = Path(checkpoint_dir)
     start = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
-    fingerprint = _fingerprint(model, kernel, n_draws, seed, chain, block, start, every)
-    blocks = _read_blocks(folder, fingerprint)
-    if blocks:
-        offset = jnp.float32(blocks[-1]["offset"])
-        state = _restore(kernel, model, blocks[-1])
+    made_of = _fingerprint(model, kernel, n_draws, seed, chain, block, start, every)
+    kept = Checkpoints(checkpoint_dir, made_of)
+    if kept.blocks:
+        offset = jnp.float32(kept.blocks[-1]["offset"])
+        state = state_of(kept.blocks[-1], _shapes(kernel, model))
         if not _agrees(kernel.density, state, model.data, offset):
-            logger.warning("%s: blocks of another log posterior, thrown away", folder)
-            blocks = []
-    if not blocks:
+            logger.warning("%s: blocks of another log posterior, thrown away", kept.folder)
+            kept.forget()
+    if not kept.blocks:
         scale = laplace_scale(model)
         covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
         offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
         key = named_key(seed, "nuts", model.name, chain)
         state = _initial_state(kernel, start, covariance, key, model.data, offset)
-    done = sum(len(arrays["n_steps"]) for arrays in blocks)
-    moments = _moments(blocks[-1]) if blocks else None
+    done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
+    moments = moments_of(kept.blocks[-1]) if kept.blocks else None
     if done:
         logger.info("NUTS on %s, chain %d: goes on after iteration %d of %d", model.name, chain, done, total)
     while done < total:
@@ -125,11 +129,9 @@ def sample_nuts(
             # A copy, for a slice would hold on to the draws that are not kept.
             draws = draws[first::every].copy()
         arrays["draws"] = draws
-        arrays |= _moments_to_arrays(moments)
+        arrays |= moments_to_arrays(moments)
         arrays |= {"seconds": perf_counter() - began, "offset": np.asarray(offset)}
-        with atomic_write(_block_path(folder, len(blocks))) as temporary:
-            np.savez(temporary, fingerprint=fingerprint, **arrays, **_to_arrays(state))
-        blocks.append(arrays)
+        kept.keep(arrays, state)
         done += length
         progress = (model.name, chain, done, total, arrays["seconds"], arrays["diverging"].sum())
         logger.info(
@@ -138,16 +140,16 @@ def sample_nuts(
             arrays["n_steps"].mean(),
             arrays["step_size"][-1],
         )
-    statistics = {name: np.concatenate([arrays[name] for arrays in blocks]) for name in _STATISTICS}
+    statistics = {name: kept.joined(name) for name in _STATISTICS}
     return to_inference_data(
         model,
-        np.concatenate([arrays["draws"] for arrays in blocks]),
+        kept.joined("draws"),
         {name: values[n_warmup:] for name, values in statistics.items()},
         {
             "n_warmup": n_warmup,
             "max_tree_depth": max_tree_depth,
             "seed": seed,
-            "seconds": float(sum(arrays["seconds"] for arrays in blocks)),
+            "seconds": float(sum(arrays["seconds"] for arrays in kept.blocks)),
             "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
             "numpyro_version": version("numpyro"),
         },
@@ -198,7 +200,7 @@ def _initial_state(kernel: _Kernel, position, covariance, key, data, offset):
     state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
     # A weakly typed leaf would make the first block another program than the rest.
     return jax.tree.map(
-        lambda leaf: leaf if _is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
+        lambda leaf: leaf if is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
     )
 
 
@@ -217,34 +219,13 @@ def _advance(kernel: _Kernel, length: int, state, data, offset):
     return state, draws, statistics
 
 
-# --- blocks: one file each, with the state after it ---
-
-
-def _is_key(leaf) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _to_arrays(state: PyTree) -> dict[str, np.ndarray]:
-    leaves = jax.tree.leaves(state)
-    return {
-        f"state_{i}": np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
-        for i, leaf in enumerate(leaves)
-    }
-
-
-def _restore(kernel: _Kernel, model: Model, arrays: dict[str, np.ndarray]) -> PyTree:
-    """The state of `_to_arrays`, in the structure that a fresh one would have."""
+def _shapes(kernel: _Kernel, model: Model) -> PyTree:
+    """Those of a state, without computing one."""
     dimension = model.dimension
     covariance = jax.ShapeDtypeStruct((dimension, dimension) if kernel.dense else (dimension,), jnp.float32)
     key, offset = jax.random.key(0), jnp.float32(0)
-    shapes = jax.eval_shape(
+    return jax.eval_shape(
         partial(_initial_state, kernel), model.position_shape, covariance, key, model.data, offset
-    )
-    leaves, structure = jax.tree.flatten(shapes)
-    values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
-    return structure.unflatten(
-        jax.random.wrap_key_data(value) if _is_key(leaf) else value
-        for leaf, value in zip(leaves, values, strict=True)
     )
 
 
@@ -260,34 +241,3 @@ def _fingerprint(model, kernel, n_draws, seed, chain, block, start, every) -> st
     of_model = [model.name, model.checksum, model.dimension, kernel.n_warmup, kernel.max_tree_depth]
     what = [*of_model, n_draws, seed, chain, block, origin, every]
     return json.dumps([*what, jax.__version__, version("numpyro")])
-
-
-def _moments_to_arrays(moments: Moments | None) -> dict[str, Any]:
-    return {} if moments is None else {f"moments_{name}": value for name, value in moments._asdict().items()}
-
-
-def _moments(arrays: dict[str, np.ndarray]) -> Moments | None:
-    """The moments of all draws up to the block, if there were any and they are thinned."""
-    if "moments_n" not in arrays:
-        return None
-    return Moments(int(arrays["moments_n"]), arrays["moments_mean"], arrays["moments_squares"])
-
-
-def _block_path(folder: Path, index: int) -> Path:
-    return folder / f"block-{index:05d}.npz"
-
-
-def _read_blocks(folder: Path, fingerprint: str) -> list[dict[str, np.ndarray]]:
-    """The blocks from the first to the last whole one that bear the fingerprint."""
-    blocks = []
-    while (path := _block_path(folder, len(blocks))).is_file():
-        try:
-            arrays = read_npz(path)
-        except DataError:
-            logger.warning("%s: not readable, sampled anew from here", path)
-            break
-        if str(arrays.pop("fingerprint", "")) != fingerprint:
-            logger.warning("%s: of another run, sampled anew from here", path)
-            break
-        blocks.append(arrays)
-    return blocks
