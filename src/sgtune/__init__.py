@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sgtune import metrics, stein
+    from sgtune import metrics, samplers, stein, tuning
     from sgtune.errors import InputError
     from sgtune.model import Model, define_model
+    from sgtune.samplers import gradients
     from sgtune.sampling.arm import Arm
     from sgtune.sampling.budget import Budget, CostTable
     from sgtune.sampling.chain import Chain, sample
@@ -31,11 +32,14 @@ _HOME = {
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
+    "gradients": "sgtune.samplers.gradients",
     "load_model": "sgtune.study.models",
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
+    "samplers": "sgtune.samplers",
     "stein": "sgtune.stein",
     "tune": "sgtune.tuning",
+    "tuning": "sgtune.tuning",
 }
 
 __all__ = [
@@ -48,11 +52,14 @@ __all__ = [
     "TuningResult",
     "calibrate_cost",
     "define_model",
+    "gradients",
     "load_model",
     "metrics",
     "sample",
+    "samplers",
     "stein",
     "tune",
+    "tuning",
 ]
 
 
@@ -60,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sgtune' has no attribute {name!r}")
     home = import_module(_HOME[name])
-    return home if home.__name__ == f"sgtune.{name}" else getattr(home, name)
+    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

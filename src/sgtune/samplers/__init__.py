@@ -11,7 +11,19 @@ from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
 from sgtune.samplers.sgld import sgld
 from sgtune.samplers.sgnht import sgnht
 
-__all__ = ["SAMPLERS", "Sampler", "resolve_sampler", "sampler_names"]
+__all__ = [
+    "SAMPLERS",
+    "Sampler",
+    "mala",
+    "published_name",
+    "resolve_sampler",
+    "sampler_names",
+    "sghmc",
+    "sghmc_as_published",
+    "sghmc_chen",
+    "sgld",
+    "sgnht",
+]
 
 SAMPLERS: dict[str, Sampler] = {
     "sgld": sgld,
@@ -49,3 +61,34 @@ def resolve_sampler(name: str) -> tuple[Sampler, GradientEstimator]:
     if ending in ESTIMATORS and base in SAMPLERS:
         return SAMPLERS[base], ESTIMATORS[ending]
     return SAMPLERS[name], ESTIMATORS[""]
+
+
+def published_name(sampler: str | Sampler, gradient: GradientEstimator | None = None) -> str:
+    """The name of a sampler, given by it or as an object, with a gradient estimator: ``sghmc-cv`` and the like.
+
+    Args:
+        gradient: the estimator; None for what the name says, or plain minibatches.
+
+    Raises:
+        InputError: the sampler or the estimator is in no registry (`SAMPLERS`, `sgtune.samplers.gradients.ESTIMATORS`),
+            or the name says another estimator.
+    """
+    if isinstance(sampler, str):
+        base, named = sampler, gradient is None or sampler in SAMPLERS
+    else:
+        base = next((name for name, known in SAMPLERS.items() if known is sampler), None)
+        named = base is not None
+    if not named:
+        raise InputError(
+            f"sampler: {sampler!r} is not allowed{' with a gradient' if isinstance(sampler, str) else ''}; "
+            f"it must be one of sgtune.samplers.SAMPLERS: {', '.join(SAMPLERS)}"
+        )
+    if gradient is None:
+        return base
+    ending = next((ending for ending, known in ESTIMATORS.items() if known is gradient), None)
+    if ending is None:
+        raise InputError(
+            f"gradient: {gradient!r} is not allowed; it must be one of sgtune.gradients.ESTIMATORS: "
+            f"{', '.join(estimator.name for estimator in ESTIMATORS.values())}"
+        )
+    return f"{base}-{ending}" if ending else base

@@ -11,6 +11,8 @@ from sgtune.errors import check_integer
 from sgtune.model import Model
 from sgtune.positions import from_matrix
 from sgtune.posterior import scores
+from sgtune.samplers import Sampler, published_name
+from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.lockstep import Lockstep, data_terms
@@ -81,8 +83,9 @@ class Chain:
 
 def sample(
     model: Model,
-    sampler: str,
+    sampler: str | Sampler,
     *,
+    gradient: GradientEstimator | None = None,
     step_size: float,
     batch_size: int,
     n_leapfrog: int | None = None,
@@ -101,7 +104,8 @@ def sample(
     theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT.
 
     Args:
-        sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``.
+        sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
+        gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
         batch_size: n, from 1 to N; N gives exact gradients, and ``mala`` takes nothing else.
         budget: seconds of wall clock, steps, or data terms of gradients.
         replicate: another name gives another chain of the same seed.
@@ -117,6 +121,7 @@ def sample(
     Raises:
         InputError: an argument is not allowed, or ``mala`` is to start where its log density is not finite.
     """
+    sampler = published_name(sampler, gradient)
     check_integer("seed", seed, at_least=0)
     check_budget(budget)
     most_kept = max(1, KEPT_BYTES // (4 * model.dimension))

@@ -3,17 +3,27 @@
 from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import make_arms
 from sgtune.tuning.halving import halving_schedule
+from sgtune.tuning.judges import Judge, predictive, stein
+from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic
 from sgtune.tuning.race import AllDivergedError
 from sgtune.tuning.result import TuningResult
-from sgtune.tuning.tuners import TUNERS, Settings, tune
+from sgtune.tuning.tune import tune
+from sgtune.tuning.tuners import TUNERS, Settings
 
 __all__ = [
     "TUNERS",
     "AllDivergedError",
+    "Grid",
+    "GridSearch",
+    "Halving",
+    "Heuristic",
+    "Judge",
     "Settings",
     "TuningResult",
     "calibrate_cost",
     "halving_schedule",
     "make_arms",
+    "predictive",
+    "stein",
     "tune",
 ]

@@ -1,12 +1,14 @@
 """What arms are judged by: one value per arm from its points, lower is better, infinite if it is no use."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 from sgtune import metrics
+from sgtune.errors import check_choice, check_number
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -14,7 +16,11 @@ from sgtune.samplers.gradients import subset_scores
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
 
-__all__ = ["Judgement", "Metric", "predictive_metric", "stein_metric"]
+__all__ = ["Judge", "Judgement", "Metric", "predictive", "predictive_metric", "stein", "stein_metric"]
+
+
+GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
+"""What the paper's grid search judges by, for each task."""
 
 
 class Judgement(NamedTuple):
@@ -92,3 +98,50 @@ def predictive_metric(name: str | dict[str, str]) -> Metric:
         return Judgement([float(value) for value in values], 0.0, _running(began, perf_counter()), 0)
 
     return judge
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What a tuner judges arms by: made by `stein` or `predictive`, or your own.
+
+    Attributes:
+        metric: ``seed -> Metric``.
+        tasks: the tasks of models that it can judge, by predictions on their test data; None if it needs none.
+        points: so many points of an arm it looks at, unless the tuner says otherwise.
+    """
+
+    metric: Callable[[int], Metric]
+    tasks: tuple[str, ...] | None = None
+    points: int = 500
+
+
+def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:
+    """By a Stein discrepancy (paper Sect. 3.3.2; see `stein_metric`).
+
+    Args:
+        discrepancy: a name of `sgtune.stein.DISCREPANCIES`.
+        scale: ``identity``, the paper's, or ``laplace``: in coordinates scaled by the posterior's sds at the MAP.
+        score_fraction: of the data in a score; 1 is the paper's full batch.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    check_choice("discrepancy", discrepancy, DISCREPANCIES)
+    check_choice("scale", scale, ("identity", "laplace"))
+    check_number("score_fraction", score_fraction, above=0, at_most=1)
+    return Judge(lambda seed: stein_metric(discrepancy, scale, seed, score_fraction))
+
+
+def predictive(name: str | None = None) -> Judge:
+    """By the predictions on the test set, averaged over 50 draws (paper Sect. 3.3.3).
+
+    Args:
+        name: of `sgtune.metrics.PREDICTIVE`; None: log-loss of classifiers, RMSE of regressions.
+
+    Raises:
+        InputError: there is no such metric.
+    """
+    if name is None:
+        return Judge(lambda seed: predictive_metric(GRID_METRICS), tuple(GRID_METRICS), 50)
+    check_choice("name", name, metrics.PREDICTIVE)
+    return Judge(lambda seed: predictive_metric(name), (metrics.PREDICTIVE[name].task,), 50)

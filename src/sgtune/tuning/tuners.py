@@ -12,24 +12,26 @@ heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 
-from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.metrics import PREDICTIVE
-from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm, check_arm, shape_of
-from sgtune.sampling.budget import Budget, CostTable, batch_size_of, check_budget
-from sgtune.sampling.compilation import compile_seconds, watch_compilation
-from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.tuning.calibrate import calibrate_cost
-from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, check_names, make_arms, remarks_on_default
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import Budget, batch_size_of
+from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms, remarks_on_default
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
-from sgtune.tuning.judges import Metric, predictive_metric, stein_metric
-from sgtune.tuning.race import AllDivergedError, Race
-from sgtune.tuning.result import TuningResult
+from sgtune.tuning.judges import GRID_METRICS, Metric, predictive_metric, stein_metric
 
-__all__ = ["TUNERS", "Settings", "tune"]
+__all__ = [
+    "TUNERS",
+    "Settings",
+    "Tuner",
+    "full_grid",
+    "grid_at_one_batch_size",
+    "halving",
+    "heuristic_arm",
+    "left_out",
+    "one_rung",
+]
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Tuner:
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
 
 
-def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     return make_arms(
         n_data,
         sampler,
@@ -93,15 +95,15 @@ def _full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     )
 
 
-def _left_out(n_data: int, settings: Settings) -> list[str]:
+def left_out(n_data: int, settings: Settings) -> list[str]:
     return remarks_on_default(n_data) if settings.batch_fractions is None else []
 
 
-def _grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    return _full_grid(n_data, sampler, replace(settings, batch_fractions=(settings.batch_fraction,)))
+def grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    return full_grid(n_data, sampler, replace(settings, batch_fractions=(settings.batch_fraction,)))
 
 
-def _heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     n_leapfrog = settings.n_leapfrog if resolve_sampler(sampler)[0].has_leapfrog else None
     return [
         Arm(
@@ -112,16 +114,16 @@ def _heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     ]
 
 
-def _halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
+def halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
     return halving_schedule(n_arms, settings.pruning_rate, amount)
 
 
-def _one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
+def one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
     return single_rung(n_arms, amount)
 
 
 def _mamba(metric: Callable[[int, Settings], Metric], **options) -> Tuner:
-    return Tuner(_full_grid, _halving, metric, Budget(seconds=1.0), remarks=_left_out, **options)
+    return Tuner(full_grid, halving, metric, Budget(seconds=1.0), remarks=left_out, **options)
 
 
 def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
@@ -136,15 +138,13 @@ def _mamba_by_predictions(name: str) -> Tuner:
     return _mamba(_predictive(name), tasks=(PREDICTIVE[name].task,), points=50)
 
 
-GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
-
 TUNERS: dict[str, Tuner] = {
     "mamba-ksd": _mamba(_stein("ksd", "identity")),
     "mamba-fssd": _mamba(_stein("fssd", "identity")),
     "mamba-ksd-scaled": _mamba(_stein("ksd", "laplace")),
     "grid": Tuner(
-        _grid_at_one_batch_size,
-        _one_rung,
+        grid_at_one_batch_size,
+        one_rung,
         _predictive(GRID_METRICS),
         Budget(steps=5_000),
         lambda settings: settings.start_noise,
@@ -152,142 +152,13 @@ TUNERS: dict[str, Tuner] = {
         points=50,
     ),
     "grid-ksd": Tuner(
-        _full_grid,
-        _one_rung,
+        full_grid,
+        one_rung,
         _stein("ksd", "identity"),
         Budget(seconds=1.0),
         points=2_000,
-        remarks=_left_out,
+        remarks=left_out,
     ),
-    "heuristic": Tuner(_heuristic_arm, _one_rung, None, Budget(steps=1)),
+    "heuristic": Tuner(heuristic_arm, one_rung, None, Budget(steps=1)),
     **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
 }
-
-
-def _check(model: Model, tuner: str, budget: Budget, settings: Settings) -> None:
-    """What must hold between a model, a tuner and its settings, or an `InputError`."""
-    check_choice("clock", settings.clock, ("calibrated", "wall"))
-    if settings.clock == "wall" and budget.seconds is None:
-        raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
-    if settings.points is not None:
-        check_integer("points", settings.points, at_least=1)
-    check_integer("thin", settings.thin, at_least=1)
-    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
-    check_number("start_noise", settings.start_noise, at_least=0)
-    check_names(settings.hyperparameters)
-    if TUNERS[tuner].tasks is not None:
-        if model.test_data is None or model.predict is None:
-            raise InputError(
-                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
-            )
-        if model.task not in TUNERS[tuner].tasks:
-            raise InputError(
-                f"tuner: {tuner!r} judges models with task={' or '.join(TUNERS[tuner].tasks)}; "
-                f"{model.name!r} has task={model.task!r}"
-            )
-
-
-def tune(
-    model: Model,
-    sampler: str,
-    *,
-    tuner: str = "mamba-ksd",
-    budget: Budget | None = None,
-    seed: int = 0,
-    cost: CostTable | None = None,
-    settings: Settings | None = None,
-    report: Callable[[str], None] = lambda line: None,
-) -> TuningResult:
-    """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and what else the grid varies.
-
-    Args:
-        tuner: a name of `TUNERS`.
-        budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
-        cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
-            table give the same decisions bit for bit. Whatever they cost, every arm makes ten steps before it
-            is judged.
-        settings: the grid and the tuner's own numbers.
-        report: called with one line of progress per rung.
-
-    Raises:
-        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite; its ``result``
-            tells how they ran.
-    """
-    watch_compilation()
-    began, there_before = perf_counter(), compiled_programs()
-    check_choice("tuner", tuner, TUNERS)
-    check_integer("seed", seed, at_least=0)
-    settings = settings or Settings()
-    method = TUNERS[tuner]
-    budget = check_budget(method.default if budget is None else budget)
-    _check(model, tuner, budget, settings)
-    arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
-    if method.metric is None:
-        spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
-        total = perf_counter() - began
-        seconds = {
-            "total": total,
-            "warm": total,
-            **dict.fromkeys(spent, 0.0),
-            "nominal": None,
-            "overrun": None,
-        }
-        return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
-    schedule = method.schedule(len(arms), settings, budget.amount)
-    # Bad settings end here; from now on it costs time.
-    if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
-        cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
-    if budget.seconds is not None and settings.clock == "calibrated":
-        for arm in arms:
-            cost.lookup(*shape_of(sampler, arm))
-    race = Race(
-        model=model,
-        sampler=sampler,
-        arms=arms,
-        schedule=schedule,
-        budget=budget,
-        metric=method.metric(seed, settings),
-        cost=cost,
-        clock=settings.clock,
-        points=method.points if settings.points is None else settings.points,
-        thin=settings.thin,
-        growth=settings.pruning_rate,
-        make=lambda group: Lockstep.at_mode(
-            model, sampler, group, seed=seed, start_noise=method.start_noise(settings)
-        ),
-        report=report,
-    )
-    race.warnings += method.remarks(model.n_data, settings)
-
-    def result(best: Arm | None) -> TuningResult:
-        total = perf_counter() - began
-        compilation = compile_seconds(began, began + total)
-        in_seconds = budget.seconds is not None
-        seconds = {
-            "total": total,
-            "warm": total - compilation,
-            **race.seconds,
-            "compilation": compilation,
-            "shared_compilation": sum(race.programs[shape] for shape in race.programs.keys() & there_before),
-            "nominal": schedule.total if in_seconds else None,
-            "overrun": race.overrun if in_seconds else None,
-        }
-        return TuningResult(
-            model=model.name,
-            sampler=sampler,
-            tuner=tuner,
-            n_data=model.n_data,
-            best=best,
-            rows=race.rows,
-            rung_seconds=race.rung_seconds,
-            seconds=seconds,
-            steps=sum(racer.steps for racer in race.racers),
-            gradient_evaluations=race.gradient_evaluations,
-            warnings=race.warnings,
-        )
-
-    try:
-        return result(race.run().arm)
-    except AllDivergedError as error:
-        error.result = result(None)
-        raise

@@ -1,0 +1,175 @@
+"""`tune`: a tuner, a model and a sampler, and what came of them."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Protocol, runtime_checkable
+
+from sgtune.errors import InputError, check_choice, check_integer, check_number
+from sgtune.model import Model
+from sgtune.samplers import Sampler, published_name
+from sgtune.samplers.gradients import GradientEstimator
+from sgtune.sampling.arm import Arm, check_arm, shape_of
+from sgtune.sampling.budget import Budget, CostTable, check_budget
+from sgtune.sampling.compilation import compile_seconds, watch_compilation
+from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.tuning.calibrate import calibrate_cost
+from sgtune.tuning.grid import check_names
+from sgtune.tuning.race import AllDivergedError, Race
+from sgtune.tuning.result import TuningResult
+from sgtune.tuning.tuners import TUNERS, Settings, Tuner
+
+__all__ = ["Method", "tune"]
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A tuner as an object: its name in results, and `Tuner` and `Settings` that are its parts."""
+
+    name: str
+
+    def as_tuner(self) -> tuple[Tuner, Settings]: ...
+
+
+def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner, Settings]:
+    """Its name, how it works, and its numbers."""
+    if isinstance(tuner, str):
+        check_choice("tuner", tuner, TUNERS)
+        return tuner, TUNERS[tuner], settings or Settings()
+    if not hasattr(tuner, "as_tuner"):
+        raise InputError(
+            f"tuner: {tuner!r} is not allowed; it must be a Halving, GridSearch or Heuristic, or one of: "
+            f"{', '.join(TUNERS)}"
+        )
+    if settings is not None:
+        raise InputError(f"settings: given, but {type(tuner).__name__} has its own numbers; it must be None")
+    return (tuner.name, *tuner.as_tuner())
+
+
+def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Settings) -> None:
+    """What must hold between a model, a tuner and its settings, or an `InputError`."""
+    check_choice("clock", settings.clock, ("calibrated", "wall"))
+    if settings.clock == "wall" and budget.seconds is None:
+        raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
+    if settings.points is not None:
+        check_integer("points", settings.points, at_least=1)
+    check_integer("thin", settings.thin, at_least=1)
+    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
+    check_number("start_noise", settings.start_noise, at_least=0)
+    check_names(settings.hyperparameters)
+    if method.tasks is not None:
+        if model.test_data is None or model.predict is None:
+            raise InputError(
+                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
+            )
+        if model.task not in method.tasks:
+            raise InputError(
+                f"tuner: {tuner!r} judges models with task={' or '.join(method.tasks)}; "
+                f"{model.name!r} has task={model.task!r}"
+            )
+
+
+def tune(
+    model: Model,
+    sampler: str | Sampler,
+    *,
+    gradient: GradientEstimator | None = None,
+    tuner: "str | Method" = "mamba-ksd",
+    budget: Budget | None = None,
+    seed: int = 0,
+    cost: CostTable | None = None,
+    settings: Settings | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> TuningResult:
+    """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and what else the grid varies.
+
+    Args:
+        sampler, gradient: as for `sgtune.sample`.
+        tuner: a `Halving`, `GridSearch` or `Heuristic` of `sgtune.tuning`, or a name of `TUNERS`, short for one.
+        budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
+        cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
+            table give the same decisions bit for bit. Whatever they cost, every arm makes ten steps before it
+            is judged.
+        settings: the grid and the numbers of a tuner that is given by its name.
+        report: called with one line of progress per rung.
+
+    Raises:
+        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite; its ``result``
+            tells how they ran.
+    """
+    watch_compilation()
+    began, there_before = perf_counter(), compiled_programs()
+    sampler = published_name(sampler, gradient)
+    tuner, method, settings = _method(tuner, settings)
+    check_integer("seed", seed, at_least=0)
+    budget = check_budget(method.default if budget is None else budget)
+    _check(model, tuner, method, budget, settings)
+    arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
+    if method.metric is None:
+        spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
+        total = perf_counter() - began
+        seconds = {
+            "total": total,
+            "warm": total,
+            **dict.fromkeys(spent, 0.0),
+            "nominal": None,
+            "overrun": None,
+        }
+        return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
+    schedule = method.schedule(len(arms), settings, budget.amount)
+    # Bad settings end here; from now on it costs time.
+    if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
+        cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
+    if budget.seconds is not None and settings.clock == "calibrated":
+        for arm in arms:
+            cost.lookup(*shape_of(sampler, arm))
+    race = Race(
+        model=model,
+        sampler=sampler,
+        arms=arms,
+        schedule=schedule,
+        budget=budget,
+        metric=method.metric(seed, settings),
+        cost=cost,
+        clock=settings.clock,
+        points=method.points if settings.points is None else settings.points,
+        thin=settings.thin,
+        growth=settings.pruning_rate,
+        make=lambda group: Lockstep.at_mode(
+            model, sampler, group, seed=seed, start_noise=method.start_noise(settings)
+        ),
+        report=report,
+    )
+    race.warnings += method.remarks(model.n_data, settings)
+
+    def result(best: Arm | None) -> TuningResult:
+        total = perf_counter() - began
+        compilation = compile_seconds(began, began + total)
+        in_seconds = budget.seconds is not None
+        seconds = {
+            "total": total,
+            "warm": total - compilation,
+            **race.seconds,
+            "compilation": compilation,
+            "shared_compilation": sum(race.programs[shape] for shape in race.programs.keys() & there_before),
+            "nominal": schedule.total if in_seconds else None,
+            "overrun": race.overrun if in_seconds else None,
+        }
+        return TuningResult(
+            model=model.name,
+            sampler=sampler,
+            tuner=tuner,
+            n_data=model.n_data,
+            best=best,
+            rows=race.rows,
+            rung_seconds=race.rung_seconds,
+            seconds=seconds,
+            steps=sum(racer.steps for racer in race.racers),
+            gradient_evaluations=race.gradient_evaluations,
+            warnings=race.warnings,
+        )
+
+    try:
+        return result(race.run().arm)
+    except AllDivergedError as error:
+        error.result = result(None)
+        raise

@@ -1,0 +1,135 @@
+"""Samplers, gradient estimators and tuners as objects: what their published names are short for, bit for bit."""
+
+import pytest
+from small_models import gaussian_model, small_logistic_model
+
+import sgtune
+from sgtune import Budget, CostTable, sample, tune
+from sgtune.errors import InputError
+from sgtune.samplers import SAMPLERS, published_name, resolve_sampler, sampler_names
+from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.tuning import (
+    TUNERS,
+    Grid,
+    GridSearch,
+    Halving,
+    Heuristic,
+    Judge,
+    Settings,
+    predictive,
+    stein,
+)
+from sgtune.tuning.judges import Judgement
+
+AXES = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
+GRID = Grid(**AXES)
+COST = CostTable({("sgld-cv", 1_000, None): 1e-4, ("sgld-cv", 100, None): 1e-5})
+SHORT_FOR = {
+    "mamba-ksd": Halving(grid=GRID),
+    "mamba-fssd": Halving(judge=stein("fssd"), grid=GRID),
+    "mamba-ksd-scaled": Halving(judge=stein("ksd", scale="laplace"), grid=GRID),
+    "grid": GridSearch(grid=GRID),
+    "grid-ksd": GridSearch(judge=stein("ksd"), grid=GRID, batch_fraction=None, start_noise=0.0, points=2_000),
+    "heuristic": Heuristic(),
+    **{
+        f"mamba-{name}": Halving(judge=predictive(name), grid=GRID)
+        for name in ("log-loss", "accuracy", "ece", "mce")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=1_000)
+
+
+def test_every_published_name_has_its_object():
+    assert SHORT_FOR.keys() == TUNERS.keys()
+    for name, method in SHORT_FOR.items():
+        tuner, _ = method.as_tuner()
+        assert (tuner.default, tuner.tasks) == (TUNERS[name].default, TUNERS[name].tasks)
+
+
+@pytest.mark.parametrize("name", SHORT_FOR)
+def test_a_tuner_as_an_object_decides_as_its_name(model, name):
+    budget = Budget(steps=60) if name in ("grid", "heuristic") else Budget(seconds=0.002)
+    options = {"budget": budget, "cost": COST, "seed": 4}
+    by_name = tune(model, "sgld-cv", tuner=name, settings=Settings(**AXES), **options)
+    as_object = tune(model, "sgld-cv", tuner=SHORT_FOR[name], **options)
+    assert as_object.best == by_name.best
+    assert as_object.rows == by_name.rows
+    assert as_object.warnings == by_name.warnings
+    assert as_object.tuner in ("halving", "grid search", "heuristic")
+
+
+def test_numbers_of_a_method_reach_the_race(model):
+    twos = tune(model, "sgld", tuner=Halving(grid=GRID, pruning_rate=2), budget=Budget(steps=40))
+    assert sorted(set(twos.rungs["rung"])) == [1, 2, 3]
+    still = GridSearch(grid=GRID, start_noise=0.0, batch_fraction=None)
+    assert len(tune(model, "sgld", tuner=still, budget=Budget(steps=20)).rungs) == 8
+
+
+def test_a_judge_of_ones_own():
+    """The arm of the largest batch, whatever its draws."""
+    gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
+
+    def last(model, points, n_draws):
+        return Judgement([float(-i) for i in range(len(points))], 0.0, 0.0, 0)
+
+    own = Halving(judge=Judge(lambda seed: last), grid=GRID)
+    assert tune(gaussian, "sgld", tuner=own, budget=Budget(steps=30)).best == {
+        "step_size": 1e-5,
+        "batch_size": 100,
+    }
+
+
+@pytest.mark.parametrize("name", sampler_names())
+def test_samplers_and_estimators_are_found_by_their_objects(name):
+    sampler, estimator = resolve_sampler(name)
+    assert published_name(sampler, estimator) == published_name(name) == name
+
+
+def test_a_chain_by_objects_is_that_of_the_name(model):
+    options = {"step_size": 1e-4, "batch_size": 100, "n_leapfrog": 3, "budget": Budget(steps=20)}
+    by_name = sample(model, "sghmc-cv", **options)
+    sampler, gradient = sgtune.samplers.sghmc, sgtune.gradients.control_variate
+    assert (sample(model, sampler, gradient=gradient, **options).draws == by_name.draws).all()
+    assert (sample(model, "sghmc", gradient=gradient, **options).draws == by_name.draws).all()
+    best = tune(model, sgtune.samplers.sgld, tuner=Halving(grid=GRID), budget=Budget(steps=20)).best
+    assert best == tune(model, "sgld", tuner=Halving(grid=GRID), budget=Budget(steps=20)).best
+
+
+SGLD, CV = SAMPLERS["sgld"], ESTIMATORS["cv"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: published_name(SGLD._replace(has_leapfrog=True)), r"^sampler: .*must be one of .*: sgld, "),
+        (lambda: published_name("sgld-cv", CV), r"^sampler: 'sgld-cv' is not allowed with a gradient"),
+        (lambda: published_name("sgld", CV._replace(name="own")), r"^gradient: .*control-variate$"),
+        (lambda: stein("kds"), r"^discrepancy: 'kds' .*did you mean 'ksd'"),
+        (lambda: stein(scale="own"), r"^scale: 'own' "),
+        (lambda: stein(score_fraction=0), r"^score_fraction: 0 "),
+        (lambda: predictive("acuracy"), r"^name: 'acuracy' .*did you mean 'accuracy'"),
+        (
+            lambda: tune(gaussian_model([[1.0]], [0.0]), "sgld", tuner=Halving(), settings=Settings()),
+            r"^settings: given, but Halving has its own",
+        ),
+        (
+            lambda: sample(
+                gaussian_model([[1.0]], [0.0]),
+                "mala",
+                gradient=CV,
+                step_size=1.0,
+                batch_size=8,
+                budget=Budget(steps=1),
+            ),
+            r"^sampler: 'mala-cv'",
+        ),
+    ],
+)
+def test_bad_objects_get_one_line(call, words):
+    with pytest.raises(InputError, match=words) as raised:
+        call()
+    assert "\n" not in str(raised.value)
