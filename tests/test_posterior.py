@@ -11,6 +11,7 @@ from sgtune.errors import InputError
 from sgtune.mode import curvature
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import define_model
+from sgtune.positions import to_matrix
 from sgtune.study.data import logistic as logistic_data
 from sgtune.study.models import logistic
 
@@ -80,7 +81,7 @@ def test_scores_take_flat_rows_and_pytrees_alike():
     model, _, _ = gaussian_model()
     matrix = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     positions = jax.vmap(model.unravel)(matrix)
-    np.testing.assert_array_equal(posterior.to_matrix(positions), matrix)
+    np.testing.assert_array_equal(to_matrix(positions), matrix)
     np.testing.assert_array_equal(posterior.scores(model, matrix), posterior.scores(model, positions))
     expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(matrix)
     np.testing.assert_allclose(posterior.scores(model, matrix), expected, rtol=1e-5, atol=1e-4)

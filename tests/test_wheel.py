@@ -50,7 +50,7 @@ def imported(*folders: Path, without: str = "") -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(node.module)
-    own = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"sgtune"}
+    own = {path.stem for name in ("tests", "benchmarks") for path in (ROOT / name).rglob("*.py")} | {"sgtune"}
     tops = {name.partition(".")[0] for name in names} - own - set(sys.stdlib_module_names)
     known = packages_distributions()
     return {canonicalize_name(known[top][0]) for top in tops}
@@ -64,7 +64,7 @@ def test_the_study_and_the_tests_declare_what_they_import():
     study = imported(ROOT / "src/sgtune", ROOT / "workflow")
     assert study <= declared("study")
     assert declared("study") - study <= set(UNSEEN)
-    tests = imported(ROOT / "tests")
+    tests = imported(ROOT / "tests", ROOT / "benchmarks")
     assert tests <= declared("study", "test")
     assert declared("test") - tests - study <= set(UNSEEN)
 

@@ -9,7 +9,7 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sgtune.errors import check_integer, check_number
+from sgtune.errors import InputError, check_integer, check_number
 
 __all__ = ["AXES", "COMMON", "STATIC", "Axis", "key_of", "named", "numbers_of", "symbol_of"]
 
@@ -40,15 +40,16 @@ class Axis:
         object.__setattr__(self, "symbol", self.symbol or self.name)
         object.__setattr__(self, "in_grids", self.in_grids or self.name)
 
-    def check(self, number: object, at_most: float | None = None) -> float | int:
-        """``number`` as a float, or as an int if the axis counts something.
+    def check(self, number: object, at_most: float | None = None, name: str = "") -> float | int:
+        """``number`` as a float, or as an int if the axis counts something; ``name`` is what an error calls it.
 
         Raises:
             InputError: it is not finite, not whole where it must be, or out of bounds.
         """
+        name = name or self.name
         if self.is_integer:
-            return check_integer(self.name, number, at_least=self.at_least, at_most=at_most)
-        return check_number(self.name, number, above=self.above, at_least=self.at_least, at_most=at_most)
+            return check_integer(name, number, at_least=self.at_least, at_most=at_most)
+        return check_number(name, number, above=self.above, at_least=self.at_least, at_most=at_most)
 
 
 STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
@@ -81,6 +82,9 @@ def key_of(numbers: Mapping, common: Sequence[Axis]) -> tuple:
 
 def numbers_of(key: tuple, common: Sequence[Axis]) -> dict[str, float | int | None]:
     """The numbers by name of which `key_of` made ``key``; None of ``common`` where there is none."""
+    if len(key) < len(common):
+        names = ", ".join(axis.name for axis in common)
+        raise InputError(f"shape: {key!r} is not allowed; it must have {names}")
     first, further = key[: len(common)], key[len(common) :]
     return {**{axis.name: number for axis, number in zip(common, first, strict=True)}, **dict(further)}
 

@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from small_models import gaussian_model
 
-from sgtune import Budget, sample
+from sgtune import Budget, sample, tune
 from sgtune.errors import InputError
 from sgtune.model import define_model
 from sgtune.samplers import SAMPLERS
@@ -246,3 +246,9 @@ def test_statistics_stay_with_their_chain(gaussian):
 def test_a_step_is_one_gradient_over_all_data(gaussian):
     arm = {"step_size": 0.5, "batch_size": 8}
     assert sample(gaussian, "mala", **arm, budget=Budget(gradients=87)).n_samples == 10
+
+
+@pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "grid-ksd", "heuristic"])
+def test_default_grids_are_of_all_data(gaussian, tuner):
+    result = tune(gaussian, "mala", tuner=tuner, budget=Budget(steps=30))
+    assert result.best.batch_size == gaussian.n_data

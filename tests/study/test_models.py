@@ -25,7 +25,7 @@ from paper_models import (
 from scipy import special
 from scipy.optimize import approx_fprime
 
-from sgtune import posterior
+from sgtune import positions, posterior
 from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.study.models import bnn, pmf
 
@@ -217,7 +217,7 @@ def test_estimates_of_the_gradient_are_unbiased(case, ending, batch_size):
         return jax.lax.map(one, jnp.arange(20_000), batch_size=500)
 
     sample = np.asarray(run(constants, position), np.float64)
-    exact = posterior.scores(model, posterior.flatten(position)[None])[0]
+    exact = posterior.scores(model, positions.flatten(position)[None])[0]
     error = sample.std(axis=0) / np.sqrt(len(sample))
     scale = np.abs(exact).max()
     # Entries that no datum touches have no noise but float32's.

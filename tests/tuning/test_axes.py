@@ -5,6 +5,7 @@ import json
 import pickle
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
@@ -82,6 +83,16 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
         assert (jax.random.key_data(other.keys[0]) != jax.random.key_data(noise)).any()
         # One shape, one minibatch: what differs in traced numbers is compared on the same rows.
         assert (jax.random.key_data(other.minibatch_key) == jax.random.key_data(minibatch)).all()
+
+
+@pytest.mark.parametrize("sampler", ["sghmc", "sgnht-cv"])
+def test_a_friction_of_a_single_chain_leaves_its_noise_as_it_is(model, sampler):
+    """The default, said or not, gives the same draws; another one the same noise."""
+    n_leapfrog = 3 if sampler == "sghmc" else None
+    options = {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": n_leapfrog, "budget": Budget(steps=20)}
+    plain = sample(model, sampler, **options)
+    assert (sample(model, sampler, friction=0.01, **options).draws == plain.draws).all()
+    assert (sample(model, sampler, friction=0.5, **options).draws != plain.draws).any()
 
 
 def test_samplers_declare_their_axes():
@@ -188,9 +199,8 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
                      friction=FRICTIONS)  # fmt: skip
     together = Lockstep.at_mode(model, sampler, arms).advance(5)
     for place, arm in enumerate(arms):
-        alone = sample(model, sampler, **arm, budget=Budget(steps=5))
-        np.testing.assert_allclose(together[:, place], alone.draws, rtol=1e-4, atol=1e-5)
-        assert alone.arm == arm
+        alone = Lockstep.at_mode(model, sampler, [arm]).advance(5)[:, 0]
+        np.testing.assert_allclose(together[:, place], alone, rtol=1e-4, atol=1e-5)
     # The same noise and minibatches with the friction of another arm: another chain.
     ensemble = Lockstep.at_mode(model, sampler, arms)
     ensemble.hyperparameters["friction"] = ensemble.hyperparameters["friction"][::-1]
@@ -234,7 +244,16 @@ def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it
 
 def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
     """Of a sampler that has such a one."""
-    own = SAMPLERS["sgld"]._replace(hyperparameters=(Axis("depth", 1, is_static=True, is_integer=True),))
+
+    def step(key, state, target, hyperparameters):
+        # A shape, which no traced number can be.
+        ones = jnp.ones(hyperparameters["depth"])
+        moved = SAMPLERS["sgld"].step(key, state, target, hyperparameters)
+        return moved._replace(position=moved.position + 0 * jnp.sum(ones))
+
+    own = SAMPLERS["sgld"]._replace(
+        step=step, hyperparameters=(Axis("depth", 1, is_static=True, is_integer=True),)
+    )
     monkeypatch.setitem(SAMPLERS, "deep", own)
     arms = make_arms(N_DATA, "deep", log10_step_sizes=(-3, -4), batch_fractions=(0.2,), depth=(1, 2))
     assert [arm.depth for arm in arms] == [1, 1, 2, 2]
@@ -252,5 +271,11 @@ def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
     ensemble = Lockstep.at_mode(
         gaussian_model([[1.0]], [0.0]), "deep", [Arm(0.1, 8, depth=2), Arm(0.2, 8, depth=2)]
     )
-    assert ensemble.hyperparameters["depth"] == 2
-    assert ensemble.hyperparameters["depth"].dtype == np.int32
+    assert ensemble.program.static == (("depth", 2),)
+    assert "depth" not in ensemble.hyperparameters
+    before = len(compiled_programs())
+    assert np.isfinite(ensemble.advance(3)).all()
+    assert sample(
+        gaussian_model([[1.0]], [0.0]), "deep", step_size=0.1, batch_size=8, depth=3, budget=Budget(steps=2)
+    )
+    assert len(compiled_programs()) == before + 2

@@ -8,12 +8,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from sgtune.axes import BATCH_SIZE, COMMON, STATIC, key_of
+from sgtune.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
 from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
 
-__all__ = ["Arm", "chain_numbers", "check_arm", "check_hyperparameters", "check_position", "shape_of"]
+__all__ = [
+    "Arm",
+    "chain_numbers",
+    "check_arm",
+    "check_hyperparameters",
+    "check_position",
+    "shape_of",
+    "static_numbers",
+]
 
 PyTree = Any
 
@@ -30,7 +38,9 @@ class Arm(Mapping):
 
     def __init__(self, *common: Real | None, **numbers: Real | None):
         names = [axis.name for axis in COMMON]
-        numbers = {**dict(zip(names[: len(common)], common, strict=True)), **numbers}
+        if len(common) > len(names) or numbers.keys() & set(names[: len(common)]):
+            raise TypeError(f"Arm takes {', '.join(names)} by place, each once, and all else by name")
+        numbers = {**dict(zip(names, common, strict=False)), **numbers}
         ordered = [*names, *sorted(numbers.keys() - set(names))]
         self._numbers = {name: numbers[name] for name in ordered if numbers.get(name) is not None}
 
@@ -133,7 +143,8 @@ def check_hyperparameters(
 
 def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str, float]) -> dict[str, Array]:
     """What the steps of W chains are given: ``(W,)`` of the traced axes that arms have, and ``()`` of all others, which
-    the chains have in common. The batch size is none of them: it is the gradient's.
+    the chains have in common. The batch size is none of them, for it is the gradient's; nor are further static axes
+    (`static_numbers`).
 
     Raises:
         InputError: ``overrides`` has what `check_hyperparameters` refuses, or the arms are not of one shape.
@@ -147,9 +158,24 @@ def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str
         each = [arm.get(axis.name, numbers.get(axis.name)) for arm in arms]
         varies = not axis.is_static and any(axis.name in arm for arm in arms)
         dtype = jnp.int32 if axis.is_integer else jnp.float32
-        if axis.name != BATCH_SIZE.name:
+        is_leapfrog = axis.name == N_LEAPFROG.name
+        if is_leapfrog or not axis.is_static:
             given[axis.name] = jnp.array(each if varies else each[0], dtype)
     return given
+
+
+def static_numbers(
+    sampler_name: str, arm: Arm, overrides: Mapping[str, float]
+) -> tuple[tuple[str, float | int], ...]:
+    """The further static axes of a sampler and their numbers, as they are: each makes a program of its own."""
+    sampler, _ = resolve_sampler(sampler_name)
+    numbers = check_hyperparameters(sampler_name, sampler, overrides)
+    common = {axis.name for axis in COMMON}
+    return tuple(
+        (axis.name, arm.get(axis.name, numbers.get(axis.name)))
+        for axis in sampler.axes
+        if axis.is_static and axis.name not in common
+    )
 
 
 def check_position(name: str, model: Model, position: PyTree) -> PyTree:

@@ -132,7 +132,9 @@ class CostTable:
 def shape_of_row(row: Mapping) -> tuple:
     """The shape that a record of a cost table is of."""
     static = {axis.name: row[axis.name] for axis in STATIC}
-    further = row.keys() - {"sampler", "seconds_per_step"} - static.keys()
+    # Numbers are further static axes; a remark that someone wrote beside them is none.
+    others = row.keys() - {"sampler", "seconds_per_step"} - static.keys()
+    further = [name for name in others if isinstance(row[name], Real)]
     return (row["sampler"], *key_of({**static, **{name: row[name] for name in further}}, STATIC))
 
 

@@ -116,7 +116,8 @@ def sample(
             that of the kept draws.
         cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
             wall clock if it is None.
-        hyperparameters: the sampler's others, such as ``friction``.
+        hyperparameters: the sampler's others, such as ``friction``. The chain's noise does not depend on them: chains
+            that differ in nothing else are paired.
 
     Raises:
         InputError: an argument is not allowed, or ``mala`` is to start where its log density is not finite.
@@ -130,11 +131,12 @@ def sample(
     ensemble = Lockstep.at_mode(
         model,
         sampler,
-        [Arm(step_size, batch_size, n_leapfrog, **hyperparameters)],
+        [Arm(step_size, batch_size, n_leapfrog)],
         seed=seed,
         replicate=replicate,
         position=position,
         centre=centre,
+        overrides=hyperparameters,
     )
     if budget.seconds is None or cost is None:
         return run_chain(ensemble, budget, most_kept)

@@ -23,7 +23,7 @@ from sgtune.model import Model
 from sgtune.posterior import density_of
 from sgtune.randomness import named_key
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of
+from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
 
@@ -58,7 +58,7 @@ class Lockstep:
 
     Attributes:
         start: where they start, flat, without the noise: ``(D,)``.
-        states: the chains' states, leading axis W = number of arms; ``select`` and ``merge`` work on them.
+        states: the chains' states, leading axis W = number of arms.
     """
 
     def __init__(
@@ -96,7 +96,12 @@ class Lockstep:
         init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
         length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
         self.program = Program(
-            density_of(model), self.sampler, self.estimator, self.arms[0].batch_size, length
+            density_of(model),
+            self.sampler,
+            self.estimator,
+            self.arms[0].batch_size,
+            length,
+            static_numbers(sampler_name, self.arms[0], overrides or {}),
         )
         self.states = initial_states(
             self.program,
@@ -131,8 +136,8 @@ class Lockstep:
         Raises:
             InputError: an argument is not allowed; nothing is looked for then.
         """
-        for arm in arms:
-            check_arm(model, sampler_name, arm, options.get("overrides"))
+        checked = [check_arm(model, sampler_name, arm, options.get("overrides")) for arm in arms]
+        chain_numbers(sampler_name, checked, options.get("overrides") or {})
         if position is not None:
             position = check_position("position", model, position)
         constants = shared_constants(model, *resolve_sampler(sampler_name), centre)

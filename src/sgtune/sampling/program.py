@@ -28,6 +28,8 @@ class Program(NamedTuple):
     estimator: GradientEstimator
     batch_size: int
     length: int
+    static: tuple[tuple[str, float | int], ...] = ()
+    """Further static hyperparameters: numbers of Python, of which a sampler may make shapes."""
 
     def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
         """The target of one step, which all chains share; each of its leapfrogs has a minibatch of its own."""
@@ -51,7 +53,9 @@ def initial_states(program: Program, constants, keys, positions, hyperparameters
 
     def one_chain(key, position, hyperparameters):
         estimator_state = program.estimator.init(constants, position)
-        return program.sampler.init(key, position, estimator_state, target, hyperparameters)
+        return program.sampler.init(
+            key, position, estimator_state, target, hyperparameters | dict(program.static)
+        )
 
     return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters)
 
@@ -66,7 +70,9 @@ def advance(
         target = program.target(constants, minibatch_key, t)
 
         def one_chain(key, state, hyperparameters):
-            return program.sampler.step(jax.random.fold_in(key, t), state, target, hyperparameters)
+            return program.sampler.step(
+                jax.random.fold_in(key, t), state, target, hyperparameters | dict(program.static)
+            )
 
         return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
 

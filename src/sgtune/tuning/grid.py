@@ -56,7 +56,7 @@ def make_arms(
     """All combinations, in this order of nesting: batch fraction, leapfrog number, further axes, step size.
 
     Args:
-        batch_fractions: None for the default (`default_fractions`).
+        batch_fractions: None for the default (`default_fractions`; all data for samplers that take nothing else).
         n_leapfrogs: for samplers with leapfrogs; for others it plays no part.
         hyperparameters: values of further axes by name, such as ``friction=(0.01, 0.1)``; each for the samplers that
             have it. What the grid does not have is at its default in all arms.
@@ -65,9 +65,12 @@ def make_arms(
         InputError: the grid is empty, one of its values is not allowed, or no sampler has such a hyperparameter.
     """
     check_names(hyperparameters)
+    if batch_fractions is None:
+        needs_all = resolve_sampler(sampler)[0].needs_all_data
+        batch_fractions = (1.0,) if needs_all else default_fractions(n_data)
     values = {
         "log10_step_sizes": log10_step_sizes,
-        "batch_fractions": default_fractions(n_data) if batch_fractions is None else batch_fractions,
+        "batch_fractions": batch_fractions,
         "n_leapfrogs": n_leapfrogs,
         **hyperparameters,
     }
@@ -110,4 +113,6 @@ SPELLED: dict[str, Callable[[float, int], float | int]] = {
 
 
 def _number(axis: Axis, value: float, n_data: int) -> float | int:
-    return SPELLED[axis.name](value, n_data) if axis.name in SPELLED else axis.check(value)
+    return (
+        SPELLED[axis.name](value, n_data) if axis.name in SPELLED else axis.check(value, name=axis.in_grids)
+    )

@@ -99,8 +99,13 @@ def left_out(n_data: int, settings: Settings) -> list[str]:
     return remarks_on_default(n_data) if settings.batch_fractions is None else []
 
 
+def _one_fraction(sampler: str, settings: Settings) -> float:
+    """Of the data in a batch, where it is not tuned: all, for samplers that take nothing else."""
+    return 1.0 if resolve_sampler(sampler)[0].needs_all_data else settings.batch_fraction
+
+
 def grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    return full_grid(n_data, sampler, replace(settings, batch_fractions=(settings.batch_fraction,)))
+    return full_grid(n_data, sampler, replace(settings, batch_fractions=(_one_fraction(sampler, settings),)))
 
 
 def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -108,7 +113,7 @@ def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     return [
         Arm(
             step_size=1.0 / n_data,
-            batch_size=batch_size_of(settings.batch_fraction, n_data),
+            batch_size=batch_size_of(_one_fraction(sampler, settings), n_data),
             n_leapfrog=n_leapfrog,
         )
     ]

@@ -28,20 +28,6 @@ __all__ = [
 
 
 SECTIONS = {
-    "mamba-ksd": "mamba",
-    "mamba-fssd": "mamba",
-    "mamba-ksd-scaled": "mamba",
-    "mamba-ece": "mamba",
-    "mamba-mce": "mamba",
-    "mamba-accuracy": "mamba",
-    "mamba-log-loss": "mamba",
-    "grid": "grid",
-    "grid-ksd": "grid_ksd",
-    "heuristic": "heuristic",
-}
-"""The section of the configuration that holds a tuner's numbers."""
-
-SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),

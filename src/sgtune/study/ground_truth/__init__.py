@@ -1,4 +1,4 @@
-"""What tuners are judged against: the mode (`map`), the curvature there (`curvature`), NUTS draws (`nuts`).
+"""What tuners are judged against: draws of NUTS, and how far they can be trusted.
 
 Import the module that is needed: `nuts` alone loads NumPyro and ArviZ, and those only when it samples.
 """
