@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
 
 from sgtune.errors import InputError, check_integer
 
 __all__ = ["Found", "Model", "define_model", "log_sigmoid"]
-
-PyTree = Any
 
 
 @dataclass

@@ -1,18 +1,13 @@
 """Positions as trees, as the model's functions take them, and as flat float32 rows, as draws are kept."""
 
-from typing import Any
-
 import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 
-__all__ = ["PyTree", "flatten", "from_matrix", "to_matrix"]
-
-PyTree = Any
-"""A position: an array, or a tree of arrays."""
+__all__ = ["flatten", "from_matrix", "to_matrix"]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:

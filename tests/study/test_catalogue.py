@@ -77,7 +77,7 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
     chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))
     assert np.isfinite(chain.positions).all()
     assert sgtune.tune(model, "toy", budget=Budget(steps=20)).best.step_size > 0
-    config = valid() | {"samplers": ["toy-cv"]}
+    config = valid(samplers=["toy-cv"])
     assert ("logistic", "toy-cv", "grid") in studied(config)
 
 
@@ -86,7 +86,7 @@ def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
     toy = Tuner(template.arms, template.schedule, template.metric, template.default)
     monkeypatch.setitem(tuning.TUNERS, "toy", toy)
     monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
-    config = valid() | {"tuners": ["toy"]}
+    config = valid(tuners=["toy"])
     assert tuners_of(config, "logistic", "sgld") == ["toy"]
     arguments = tuning_arguments(settings_of(config, "tuning", "logistic", "toy"), "toy")
     assert arguments["budget"] == Budget(seconds=config["mamba"]["seconds"])

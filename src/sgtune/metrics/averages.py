@@ -5,12 +5,12 @@ One pass over the draws gives every average at once; memory is that of a few pre
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from sgtune.errors import check_choice
 from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
@@ -29,7 +29,6 @@ __all__ = [
     "predictive_names",
 ]
 
-PyTree = Any
 
 CHUNK = 64
 """Draws that a compiled program takes at a time; it stops at the last one, so that filling it up costs nothing."""

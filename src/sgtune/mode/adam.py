@@ -1,9 +1,9 @@
 """Stochastic descent to the neighbourhood of a mode: the first half of `sgtune.mode.find` for large models."""
 
 from functools import partial
-from typing import Any
 
 import jax
+from jaxtyping import PyTree
 
 from sgtune.model import Model
 from sgtune.posterior import density_of
@@ -12,7 +12,6 @@ from sgtune.samplers.gradients import minibatch
 
 __all__ = ["descend"]
 
-PyTree = Any
 
 LEARNING_RATE = 1e-2
 BATCH_SIZE = 1_000

@@ -1,9 +1,7 @@
 """The Laplace approximation: the scale of the posterior from its curvature at the MAP."""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PyTree
 
 from sgtune.errors import InputError
 from sgtune.mode.cache import keep, read_kept
@@ -14,8 +12,6 @@ from sgtune.positions import flatten
 from sgtune.posterior import LARGE_DIMENSION, negative_hessian
 
 __all__ = ["laplace_scale", "laplace_sd"]
-
-PyTree = Any
 
 
 def laplace_scale(

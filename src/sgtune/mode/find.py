@@ -3,11 +3,12 @@
 import logging
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from sgtune.errors import InputError, check_integer, check_number
 from sgtune.mode.adam import descend
@@ -20,7 +21,6 @@ from sgtune.randomness import named_key
 
 __all__ = ["MapResult", "find_map", "map_position", "map_result"]
 
-PyTree = Any
 logger = logging.getLogger(__name__)
 
 # Steps without progress after which float32 gives no more.

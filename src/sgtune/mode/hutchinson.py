@@ -1,9 +1,7 @@
 """The diagonal of a Hessian that is too large to be written down."""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PyTree
 
 from sgtune.errors import InputError, check_integer
 from sgtune.model import Model
@@ -12,7 +10,6 @@ from sgtune.posterior import hessian_products
 
 __all__ = ["hutchinson_diagonal"]
 
-PyTree = Any
 
 PROBES = 32
 

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from sgtune.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE, Axis
 
 __all__ = ["Sampler", "noise_like"]
-
-PyTree = Any
 
 
 def _no_statistics(state: Any) -> dict[str, Array]:

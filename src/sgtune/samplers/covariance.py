@@ -3,12 +3,10 @@
 The gradients of single data are taken a chunk at a time: n x D numbers are never in memory at once.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from sgtune.errors import InputError, check_choice, check_integer
 from sgtune.posterior import Density, sum_over_tiles
@@ -23,7 +21,6 @@ __all__ = [
     "noise_covariance",
 ]
 
-PyTree = Any
 Covariance = Float[Array, " D"] | Float[Array, "D D"]
 
 FORMS = ("diagonal", "full")

@@ -6,12 +6,12 @@ Every estimator is one `GradientEstimator`. A sampler takes any of them: the pub
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.model import Model
 from sgtune.positions import from_matrix, to_matrix
@@ -20,8 +20,6 @@ from sgtune.samplers.covariance import Covariance, check_covariance, no_covarian
 from sgtune.samplers.minibatch import draw_minibatch
 
 __all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_scores"]
-
-PyTree = Any
 
 
 class GradientEstimator(NamedTuple):

@@ -18,11 +18,11 @@ A large e shows in the acceptance rate, which is best near 0.57 in many dimensio
 It is defined on all data: a ratio from a minibatch would leave another density invariant.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import (
@@ -35,8 +35,6 @@ from sgtune.samplers.metropolis import (
 from sgtune.samplers.target import Target
 
 __all__ = ["MALAState", "mala"]
-
-PyTree = Any
 
 
 class MALAState(NamedTuple):

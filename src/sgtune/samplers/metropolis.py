@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 __all__ = ["Acceptance", "acceptance_statistics", "choose", "metropolis_test", "no_acceptance"]
-
-PyTree = Any
 
 
 class Acceptance(NamedTuple):

@@ -7,15 +7,13 @@ walk on along their cycle until they are below it. Nothing of length N is made, 
 """
 
 from math import isqrt
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Int, PRNGKeyArray, PyTree, UInt32
 
 __all__ = ["BLOCK_ROWS", "ROWS_DRAWN_SINGLY", "block_rows", "draw_minibatch", "subset_indices"]
 
-PyTree = Any
 
 ROWS_DRAWN_SINGLY = 4_000
 """Up to this many rows every row is drawn by itself; above it, blocks of consecutive rows may be drawn."""

@@ -20,19 +20,17 @@ Two more orders stand for the audit of published results, and for nothing else:
   does. It gains energy at every step and is unstable at step sizes where the leapfrog is not.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
 
 __all__ = ["SGHMCState", "sghmc", "sghmc_as_published", "sghmc_chen"]
-
-PyTree = Any
 
 
 class SGHMCState(NamedTuple):

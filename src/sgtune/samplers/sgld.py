@@ -10,18 +10,16 @@ theta <- (I - e P) theta + sqrt(2 e) N(0, I), P = S^-1, whose stationary covaria
 O(e); gradient noise of covariance V adds O(e V).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
 
 __all__ = ["SGLDState", "sgld"]
-
-PyTree = Any
 
 
 class SGLDState(NamedTuple):

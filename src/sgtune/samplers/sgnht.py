@@ -14,19 +14,17 @@ Invariant density, as h -> 0: pi(theta) N(v | 0, h I) N(alpha | a + B, ...), whe
 in units of the friction. The Euler discretisation leaves an O(h) bias.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.axes import FRICTION
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
 
 __all__ = ["SGNHTState", "sgnht"]
-
-PyTree = Any
 
 
 class SGNHTState(NamedTuple):

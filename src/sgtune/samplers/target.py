@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.errors import InputError
 from sgtune.model import Model
@@ -20,8 +20,6 @@ from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.minibatch import draw_minibatch
 
 __all__ = ["Target", "offset_at", "target_of"]
-
-PyTree = Any
 
 
 class Target(NamedTuple):

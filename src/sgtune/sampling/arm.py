@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from sgtune.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
 from sgtune.errors import InputError
@@ -22,8 +21,6 @@ __all__ = [
     "shape_of",
     "static_numbers",
 ]
-
-PyTree = Any
 
 
 class Arm(Mapping):

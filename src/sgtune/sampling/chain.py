@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from sgtune.errors import check_integer
 from sgtune.model import Model
@@ -20,7 +20,6 @@ from sgtune.sampling.thinning import thin_draws
 
 __all__ = ["FEWEST_STEPS", "Chain", "sample"]
 
-PyTree = Any
 
 FEWEST_STEPS = 10
 """An arm makes at least so many steps before it is judged, and a chain by a cost table, whatever they cost."""

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -29,7 +30,6 @@ from sgtune.sampling.program import Program, advance, initial_states
 
 __all__ = ["Lockstep", "compile_together", "compiled_programs", "data_terms"]
 
-PyTree = Any
 
 CHUNK_DRAWS = 1_024
 CHUNK_BYTES = 32 * 2**20

@@ -1,10 +1,10 @@
 """What is made of all data before the first step, once for all chains of an ensemble."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from sgtune.errors import InputError
 from sgtune.mode.find import map_position
@@ -15,8 +15,6 @@ from sgtune.samplers.target import offset_at
 from sgtune.sampling.arm import check_position
 
 __all__ = ["check_states", "shared_constants"]
-
-PyTree = Any
 
 
 def shared_constants(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from sgtune.posterior import Density
 from sgtune.samplers import Sampler
@@ -14,7 +14,6 @@ from sgtune.samplers.target import Target, target_of
 
 __all__ = ["Program", "advance", "initial_states"]
 
-PyTree = Any
 
 BEFORE_THE_FIRST_STEP = 2**32 - 1
 """The number of the step that a chain's start counts as: steps are int32, so none has it."""

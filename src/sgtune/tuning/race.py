@@ -18,7 +18,7 @@ from sgtune.sampling.compilation import compile_seconds
 from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.judges import Metric
-from sgtune.tuning.racer import Racer, rank_arms
+from sgtune.tuning.racer import Racer, describe, rank_arms, record_rung
 
 __all__ = ["AllDivergedError", "Race"]
 
@@ -119,7 +119,9 @@ class Race:
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
                 n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
-            self._record(number, running, points, values, survivors)
+            rows, warnings = record_rung(number, running, points, values, survivors)
+            self.rows += rows
+            self.warnings += warnings
             alive = {racer.index for racer in survivors}
             for racer in running:
                 if racer.index not in alive:
@@ -143,7 +145,7 @@ class Race:
             winner = self.racers[place]
             self.warnings.append(
                 f"none of the {len(running)} arms of the last rung has a finite value; the best of those "
-                f"pruned in rung {-number} stands: {_describe(winner.arm)}, {value:.4g}"
+                f"pruned in rung {-number} stands: {describe(winner.arm)}, {value:.4g}"
             )
         elif not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)
@@ -230,37 +232,3 @@ class Race:
         """Draws that an arm may keep until the end of the rung."""
         width = sum(ensemble.width for ensemble, _ in self.groups)
         return max(10, KEPT_BYTES // (4 * self.model.dimension * width))
-
-    def _record(self, number, running, points, values, survivors) -> None:
-        alive = {racer.index for racer in survivors}
-        for racer, used in zip(running, points, strict=True):
-            value = values[racer.index]
-            if not np.isfinite(racer.draws).all():
-                reason = "diverged"
-            elif not np.isfinite(value):
-                reason = "value not finite"
-            elif racer.index not in alive:
-                reason = "higher value than the survivors"
-            else:
-                reason = ""
-            if not np.isfinite(value):
-                self.warnings.append(f"rung {number + 1}: {_describe(racer.arm)}: {reason}")
-            self.rows.append(
-                {
-                    "rung": number + 1,
-                    **racer.arm.to_record(),
-                    "steps": racer.steps,
-                    "samples": len(racer.draws),
-                    "points": len(used),
-                    "discrepancy": value if np.isfinite(value) else None,
-                    "pruned": racer.index not in alive,
-                    "reason": reason,
-                }
-            )
-
-
-def _describe(arm: Arm) -> str:
-    return ", ".join(
-        f"{name}={number if isinstance(number, int) else format(number, '.3g')}"
-        for name, number in arm.items()
-    )

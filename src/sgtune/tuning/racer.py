@@ -1,5 +1,6 @@
-"""One arm in a race: its draws and what they cost so far, and the order in which arms go on."""
+"""One arm in a race: its draws and what they cost so far, the order in which arms go on, and the record of a rung."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.thinning import thin_draws, thinning
 
-__all__ = ["Racer", "rank_arms"]
+__all__ = ["Racer", "describe", "rank_arms", "record_rung"]
 
 
 @dataclass
@@ -57,4 +58,54 @@ def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list
     return sorted(
         range(len(values)),
         key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, tie_break[i], i),
+    )
+
+
+def record_rung(
+    number: int,
+    running: Sequence[Racer],
+    points: Sequence[np.ndarray],
+    values: Mapping[int, float],
+    survivors: Sequence[Racer],
+) -> tuple[list[dict], list[str]]:
+    """A row for each arm of the rung ``number`` (from 0), and a warning for each that has no value.
+
+    Args:
+        points: what judged each arm.
+        values: by the arms' indices.
+    """
+    alive = {racer.index for racer in survivors}
+    rows, warnings = [], []
+    for racer, used in zip(running, points, strict=True):
+        value = values[racer.index]
+        if not np.isfinite(racer.draws).all():
+            reason = "diverged"
+        elif not np.isfinite(value):
+            reason = "value not finite"
+        elif racer.index not in alive:
+            reason = "higher value than the survivors"
+        else:
+            reason = ""
+        if not np.isfinite(value):
+            warnings.append(f"rung {number + 1}: {describe(racer.arm)}: {reason}")
+        rows.append(
+            {
+                "rung": number + 1,
+                **racer.arm.to_record(),
+                "steps": racer.steps,
+                "samples": len(racer.draws),
+                "points": len(used),
+                "discrepancy": value if np.isfinite(value) else None,
+                "pruned": racer.index not in alive,
+                "reason": reason,
+            }
+        )
+    return rows, warnings
+
+
+def describe(arm: Arm) -> str:
+    """The arm in a line of a warning."""
+    return ", ".join(
+        f"{name}={number if isinstance(number, int) else format(number, '.3g')}"
+        for name, number in arm.items()
     )

@@ -2,9 +2,11 @@
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jsonschema import ValidationError
@@ -12,7 +14,7 @@ from jsonschema import ValidationError
 from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
-from sgtune.study.catalogue import MODELS, TUNERS
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
 from sgtune.study.config.messages import dotted, leaves, validation_message
 from sgtune.study.config.sections import canonical, model_settings, settings_of, shapes_of
 
@@ -46,9 +48,10 @@ def validate_config(config: dict, schema: str | Path) -> None:
     from snakemake.utils import validate
 
     try:
-        # Without defaults first: Snakemake sets them before it looks at the type, and crashes on `mamba: 3`.
-        validate(config, str(schema), set_default=False)
-        validate(config, str(schema))
+        with _with_names_of_the_catalogue(schema) as whole:
+            # Without defaults first: Snakemake sets them before it looks at the type, and crashes on `mamba: 3`.
+            validate(config, str(whole), set_default=False)
+            validate(config, str(whole))
     except WorkflowError as failure:
         if not isinstance(failure.__context__, ValidationError):
             raise
@@ -56,6 +59,23 @@ def validate_config(config: dict, schema: str | Path) -> None:
     check_config(config)
     # JSON Schema takes 5000.0 for an integer; `range` does not.
     config.update(canonical(config))
+
+
+@contextmanager
+def _with_names_of_the_catalogue(schema: str | Path) -> Iterator[Path]:
+    """The schema with all names of the catalogue beside those that it lists; a file, as Snakemake wants."""
+    import yaml
+
+    held = yaml.safe_load(Path(schema).read_text())
+    own = [name for name, entry in TUNERS.items() if entry.method is None]
+    for key, names in {"models": MODELS, "samplers": SAMPLERS, "tuners": own}.items():
+        # In place: other entries of the schema are aliases of this list.
+        listed = held["properties"][key]["items"]["enum"]
+        listed += [name for name in names if name not in listed]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "config.schema.yaml")
+        path.write_text(yaml.safe_dump(held, allow_unicode=True, sort_keys=False))
+        yield path
 
 
 def check_config(config: Mapping) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, read_npz
@@ -14,7 +15,6 @@ from sgtune.study.ground_truth.draws import Moments
 
 __all__ = ["Checkpoints", "is_key", "moments_of", "moments_to_arrays", "state_of", "state_to_arrays"]
 
-PyTree = Any
 logger = logging.getLogger(__name__)
 
 

@@ -8,12 +8,13 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
 
 from sgtune.errors import check_integer
 from sgtune.mode.curvature import laplace_scale
@@ -54,7 +55,6 @@ __all__ = [
     "write_draws",
 ]
 
-PyTree = Any
 logger = logging.getLogger(__name__)
 
 # Of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.
