@@ -59,14 +59,14 @@ rule make_table:
             labels=labels_of,
         ),
         facts=f"{RUN}/tables/{{table}}.json",
-    params:
-        caption=caption_of,
     log:
         f"{LOGS}/make_table/{{table}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
+    params:
+        caption=caption_of,
     script:
         "../scripts/make_table.py"
 
@@ -84,14 +84,14 @@ rule make_figure:
             labels=labels_of,
         ),
         pdf=f"{RUN}/figures/{{figure}}.pdf",
-    params:
-        caption=caption_of,
     log:
         f"{LOGS}/make_figure/{{figure}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
+    params:
+        caption=caption_of,
     script:
         "../scripts/make_figure.py"
 
