@@ -43,7 +43,7 @@ from sgtune.study.artifacts import (
 from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_best
 from sgtune.study.artifacts.records import KINDS, load_records, provenances
 from sgtune.study.artifacts.writers import to_html, to_markdown
-from sgtune.study.provenance import collect, summarise
+from sgtune.study.provenance import summarise
 
 ENTRIES = catalogue.TABLES | catalogue.FIGURES
 
@@ -166,28 +166,6 @@ def test_columns_of_two_levels_stand_in_order_and_blanks_are_dashes():
     assert table.columns == (("SGLD", "ours"), ("SGLD", "paper"), ("SGNHT", "ours"))
     assert table.stub == ("Who",)
     assert [[cell.shown for cell in row.cells] for row in table.rows] == [["–", "–", "1.00"], ["1.00"] * 3]
-
-
-def test_provenance_names_machine_versions_and_seconds():
-    found = collect("quick", 3).finish()
-    assert (found["run"], found["seed"]) == ("quick", 3)
-    assert found["versions"]["jax"]
-    assert found["cores"] >= 1
-    assert found["cpu"]
-    assert found["seconds"] >= 0
-    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
-    assert json.loads(json.dumps(found)) == found
-
-
-def test_summary_holds_every_distinct_value():
-    summary = summarise(
-        [PROVENANCE, PROVENANCE | {"seed": 8, "load_before": [2.0, 1.0, 1.0]}, {"seed": None}]
-    )
-    assert summary["files"] == 3
-    assert summary["seed"] == [7, 8]
-    assert summary["seconds"] == 4.0
-    assert summary["highest_load_before"] == 2.0
-    assert summary["versions"] == {"jax": ["1.2.3"]}
 
 
 def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arm():

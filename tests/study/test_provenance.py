@@ -1,9 +1,11 @@
-"""Which commit made a number, and what may be published: all of it from one clean commit."""
+"""Where a number comes from, which commit made it, and what may be published: all of it from one clean commit."""
 
 import json
+import re
 import subprocess
 
 import pytest
+from artifact_records import PROVENANCE
 
 from sgtune.errors import DataError
 from sgtune.files import file_sha256
@@ -42,6 +44,28 @@ def test_a_dirty_tree_is_noted(clone):
     assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
     git(clone, "add", ".")
     assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
+
+
+def test_provenance_names_machine_versions_and_seconds():
+    found = provenance.collect("quick", 3).finish()
+    assert (found["run"], found["seed"]) == ("quick", 3)
+    assert found["versions"]["jax"]
+    assert found["cores"] >= 1
+    assert found["cpu"]
+    assert found["seconds"] >= 0
+    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_summary_holds_every_distinct_value():
+    summary = provenance.summarise(
+        [PROVENANCE, PROVENANCE | {"seed": 8, "load_before": [2.0, 1.0, 1.0]}, {"seed": None}]
+    )
+    assert summary["files"] == 3
+    assert summary["seed"] == [7, 8]
+    assert summary["seconds"] == 4.0
+    assert summary["highest_load_before"] == 2.0
+    assert summary["versions"] == {"jax": ["1.2.3"]}
 
 
 def manifest(folder, commits):
