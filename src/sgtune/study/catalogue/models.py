@@ -12,16 +12,14 @@ class Study(NamedTuple):
     """One model's part of the study. Metrics are those of `labels.METRICS`.
 
     ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
-    ``choices``: the name of the table of chosen hyperparameters; ``curves``: figure -> its metric against run
-    time; ``regret``: the metrics by which tuners are judged, the first the main one; ``paper``: our metric ->
-    the paper's that it is held against; ``speedup``: how many times as fast as grid search the paper says
-    MAMBA-KSD tunes SGHMC.
+    ``choices``: the name of the table of chosen hyperparameters; ``regret``: the metrics by which tuners are
+    judged, the first the main one; ``paper``: our metric -> the paper's that it is held against; ``speedup``:
+    how many times as fast as grid search the paper says MAMBA-KSD tunes SGHMC.
     """
 
     short: tuple[str, tuple[str, ...]]
     long: tuple[str, tuple[str, ...]]
     choices: str
-    curves: dict[str, str]
     regret: tuple[str, ...]
     paper: dict[str, str]
     speedup: str
@@ -69,7 +67,6 @@ MODELS: dict[str, ModelEntry] = {
             short=("table1", ("ksd", XI)),
             long=("table6", (XI, "ksd", "ksd_scaled", "accuracy_percent", "n_samples")),
             choices="table5",
-            curves={"figure3": "ksd", "figure3_scaled": "ksd_scaled"},
             regret=(XI,),
             paper={"ksd": "ksd", XI: XI},
             speedup="about 3",
@@ -85,7 +82,6 @@ MODELS: dict[str, ModelEntry] = {
             short=("table2", ("ksd", XI)),
             long=("table8", (XI, "ksd", "ksd_scaled", "rmse", "rmse_as_published", "n_samples")),
             choices="table7",
-            curves={"figure4": "ksd", "figure4_scaled": "ksd_scaled"},
             regret=(XI,),
             paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
             speedup="about 2",
@@ -113,7 +109,6 @@ MODELS: dict[str, ModelEntry] = {
                 ),
             ),
             choices="table9",
-            curves={"figure5": "ece_percent"},
             regret=("ece_percent", "log_loss"),
             paper={
                 "ece_percent": "ece_percent",
