@@ -5,7 +5,7 @@ from zlib import crc32
 import jax
 from jaxtyping import PRNGKeyArray
 
-__all__ = ["named_key"]
+__all__ = ["named_key", "named_seed"]
 
 
 def named_key(seed: int, *names: object) -> PRNGKeyArray:
@@ -17,3 +17,8 @@ def named_key(seed: int, *names: object) -> PRNGKeyArray:
     for name in names:
         key = jax.random.fold_in(key, crc32(str(name).encode()))
     return key
+
+
+def named_seed(seed: int, *names: object) -> int:
+    """A root seed below 2^31 of ``seed`` and names: for what takes a seed and derives keys of its own from it."""
+    return crc32(":".join(map(str, (seed, *names))).encode()) >> 1

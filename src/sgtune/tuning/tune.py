@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.model import Model
+from sgtune.randomness import named_seed
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, check_arm, shape_of
@@ -76,6 +77,7 @@ def tune(
     tuner: "str | Method" = "mamba-ksd",
     budget: Budget | None = None,
     seed: int = 0,
+    replicate: int = 0,
     cost: CostTable | None = None,
     settings: Settings | None = None,
     report: Callable[[str], None] = lambda line: None,
@@ -86,6 +88,10 @@ def tune(
         sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch` or `Heuristic` of `sgtune.tuning`, or a name of `TUNERS`, short for one.
         budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
+        seed: root seed of all random streams. Tuners with the same seed and replicate see the same chain of an arm, as
+            far as each runs it: on purpose, so that a difference between two tuners is one between their judgements.
+            `sgtune.sample` has other streams: a chain of the chosen arm is no replay of the draws that won.
+        replicate: another number gives another race of the same seed, with independent streams.
         cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
             table give the same decisions bit for bit. Whatever they cost, every arm makes ten steps before it
             is judged.
@@ -101,6 +107,7 @@ def tune(
     sampler = published_name(sampler, gradient)
     tuner, method, settings = _method(tuner, settings)
     check_integer("seed", seed, at_least=0)
+    check_integer("replicate", replicate, at_least=0)
     budget = check_budget(method.default if budget is None else budget)
     _check(model, tuner, method, budget, settings)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
@@ -128,14 +135,19 @@ def tune(
         arms=arms,
         schedule=schedule,
         budget=budget,
-        metric=method.metric(seed, settings),
+        metric=method.metric(named_seed(seed, "judge", replicate), settings),
         cost=cost,
         clock=settings.clock,
         points=method.points if settings.points is None else settings.points,
         thin=settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep.at_mode(
-            model, sampler, group, seed=seed, start_noise=method.start_noise(settings)
+            model,
+            sampler,
+            group,
+            seed=seed,
+            replicate=f"race {replicate}",
+            start_noise=method.start_noise(settings),
         ),
         report=report,
     )

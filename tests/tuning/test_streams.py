@@ -1,0 +1,59 @@
+"""The random streams of races: those of tuners are paired, those of replicates and of final chains are others."""
+
+import numpy as np
+import pytest
+from small_models import small_logistic_model
+
+from sgtune import Budget, sample, tune
+from sgtune.tuning import Grid, Halving, Judge
+from sgtune.tuning.judges import Judgement
+
+GRID = Grid(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,))
+STEPS = 40
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=1_000, dimension=3, seed=5)
+
+
+def draws_seen(model, *, prefer, **options) -> tuple[dict, list[np.ndarray]]:
+    """What a race chose that prefers the arm at the place ``prefer``, and all the draws that its judge saw."""
+    seen = []
+
+    def metric(model, points, n_draws):
+        seen.append([np.array(draws) for draws in points])
+        return Judgement([float(place != prefer) for place in range(len(points))], 0.0, 0.0, 0)
+
+    tuner = Halving(judge=Judge(lambda seed: metric), grid=GRID, thin=1, points=1_000)
+    result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=STEPS), **options)
+    return dict(result.best), seen[0]
+
+
+def test_two_tuners_of_a_seed_see_the_same_chains(model):
+    best, one = draws_seen(model, prefer=0, seed=2)
+    other_best, other = draws_seen(model, prefer=2, seed=2)
+    assert best != other_best
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("options", [{"seed": 3}, {"seed": 2, "replicate": 1}])
+def test_another_seed_or_replicate_is_another_race(model, options):
+    _, one = draws_seen(model, prefer=0, seed=2)
+    _, other = draws_seen(model, prefer=0, **options)
+    for mine, theirs in zip(one, other, strict=True):
+        assert (mine != theirs).any(axis=1).all()
+
+
+def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
+    """The draws that won were the luckiest of many: a final chain that repeats them would inherit their luck."""
+    best, (winner, *_) = draws_seen(model, prefer=0, seed=2)
+    chain = sample(model, "sgld", **best, budget=Budget(steps=STEPS), seed=2)
+    assert len(winner) == len(chain.draws)
+    assert (winner != chain.draws).any(axis=1).all()
+
+
+def test_a_bad_replicate_is_named(model):
+    with pytest.raises(ValueError, match="replicate: -1"):
+        tune(model, "sgld", replicate=-1)
