@@ -2,11 +2,29 @@
 
 from sgtune.study.artifacts import caption_of, category_of, form_of, labels_of, requested
 
+
+rule record_settings:
+    """The whole configuration of the run, defaults filled in."""
+    output:
+        settings=f"{RUN}/settings.json",
+    log:
+        f"{LOGS}/record_settings.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        config=config,
+    script:
+        "../scripts/record_settings.py"
+
+
 PATTERNS = {
     "cost": rules.calibrate_cost.output.cost,
     "tuning": rules.tune_sampler.output.tuning,
     "evaluation": rules.evaluate_sampler.output.evaluation,
-    "sweep": rules.sweep_grid.output.sweep,
+    "regret": rules.rerun_finalists.output.regret,
+    "clocks": rules.compare_clocks.output.clocks,
     "estimates": rules.estimate_discrepancies.output.estimates,
     "widths": rules.measure_widths.output.widths,
 }
@@ -36,6 +54,7 @@ RESULTS["data"] = {
     + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
     for model in MODELS
 }
+RESULTS["settings"] = {"": rules.record_settings.output}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 
 ARTIFACTS = [

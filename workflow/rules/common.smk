@@ -53,7 +53,7 @@ def settings_of_tuning(wildcards):
 
 
 def has_table(model):
-    """Whether seconds become steps by a cost table that the run was given; evaluation then does not go by the clock."""
+    """Whether seconds become steps by a cost table that the run was given."""
     return model_settings(config, model)["calibration"]["table"] is not None
 
 
@@ -68,14 +68,24 @@ def table_of(wildcards):
     return [cost_of(wildcards)] if has_table(wildcards.model) else []
 
 
+def is_by_the_clock(model):
+    """Whether evaluation runs of `model` last their seconds by the wall clock."""
+    return model_settings(config, model)["evaluation"]["clock"] == "wall"
+
+
+def cost_of_evaluation(wildcards):
+    """The costs by which an evaluation run's seconds become steps, if they do."""
+    return [] if is_by_the_clock(wildcards.model) else [cost_of(wildcards)]
+
+
 def machine_of_evaluation(wildcards):
     """The whole machine for runs by the clock; runs of a given number of steps may have company."""
-    return 1 if has_table(wildcards.model) else WHOLE_MACHINE
+    return WHOLE_MACHINE if is_by_the_clock(wildcards.model) else 1
 
 
 def threads_of_evaluation(wildcards):
     """As `machine_of_evaluation`."""
-    return 1 if has_table(wildcards.model) else ALL_CORES
+    return ALL_CORES if is_by_the_clock(wildcards.model) else 1
 
 
 def has_reference(model):

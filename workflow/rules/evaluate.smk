@@ -1,16 +1,16 @@
-"""How good what was tuned is: evaluation runs, the regret sweep, and the discrepancies themselves."""
+"""How good what was tuned is: evaluation runs, regret, and the discrepancies themselves."""
 
 
 rule evaluate_sampler:
-    """What the tuners chose for a sampler, each distinct arm for the whole budget: by the wall clock, alone on the machine,
-    or for the steps that a given cost table buys."""
+    """What the tuners chose for a sampler, each distinct arm and replicate once: for the steps that the run's cost table
+    buys, or by the wall clock, alone on the machine."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
         laplace=f"{RUN}/data/{{model}}.laplace.npz",
         ood=ood_of,
         reference=reference_of,
-        table=table_of,
+        cost=cost_of_evaluation,
         tuning=rules.tune_sampler.output.tuning,
     output:
         evaluation=f"{RUN}/evaluation/{{model}}/{{sampler}}.json",
@@ -23,6 +23,7 @@ rule evaluate_sampler:
         machine=machine_of_evaluation,
     params:
         settings=settings("evaluation"),
+        cost_settings=settings("cost"),
         tuning_settings=settings_of_tuning,
         reference_settings=settings("reference"),
         parts=f"{RUN}/unfinished/evaluation/{{model}}/{{sampler}}",
@@ -30,8 +31,37 @@ rule evaluate_sampler:
         "../scripts/evaluate_sampler.py"
 
 
-rule sweep_grid:
-    """How good every arm of a sampler's grid is after the same seconds, turned into steps: what a tuner could have had."""
+rule compare_clocks:
+    """The runs of one tuner of one sampler once more, by the other clock: what results owe to the clock. Timed."""
+    input:
+        data=f"{RUN}/data/{{model}}.json",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        ood=ood_of,
+        reference=reference_of,
+        cost=cost_of,
+        evaluation=expand(
+            rules.evaluate_sampler.output.evaluation, sampler=config["samplers"][0], allow_missing=True
+        ),
+    output:
+        clocks=f"{RUN}/clocks/{{model}}.json",
+    log:
+        f"{LOGS}/compare_clocks/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    threads: ALL_CORES
+    resources:
+        machine=WHOLE_MACHINE,
+    params:
+        settings=settings("evaluation"),
+        cost_settings=settings("cost"),
+        reference_settings=settings("reference"),
+    script:
+        "../scripts/compare_clocks.py"
+
+
+rule screen_grid:
+    """Every arm of a sampler's grid in a few replicates of the same seconds, turned into steps; and what oracles choose."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -39,19 +69,49 @@ rule sweep_grid:
         reference=reference_of,
         cost=cost_of,
     output:
-        sweep=f"{RUN}/sweep/{{model}}/{{sampler}}.json",
+        screen=f"{RUN}/screen/{{model}}/{{sampler}}.json",
     log:
-        f"{LOGS}/sweep_grid/{{model}}-{{sampler}}.log",
+        f"{LOGS}/screen_grid/{{model}}-{{sampler}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:
-        settings=settings("sweep"),
+        settings=settings("screen"),
         cost_settings=settings("cost"),
         reference_settings=settings("reference"),
+        parts=f"{RUN}/unfinished/screen/{{model}}/{{sampler}}",
     script:
-        "../scripts/sweep_grid.py"
+        "../scripts/screen_grid.py"
+
+
+rule rerun_finalists:
+    """The best arms of the screen, and those that tuners and oracles chose, in fresh replicates: what regret is made of."""
+    input:
+        data=f"{RUN}/data/{{model}}.json",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        reference=reference_of,
+        cost=cost_of,
+        screen=rules.screen_grid.output.screen,
+        tuning=rules.tune_sampler.output.tuning,
+    output:
+        regret=f"{RUN}/regret/{{model}}/{{sampler}}.json",
+    log:
+        f"{LOGS}/rerun_finalists/{{model}}-{{sampler}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("regret"),
+        cost_settings=settings("cost"),
+        screen_settings=settings("screen"),
+        tuning_settings=settings_of_tuning,
+        reference_settings=settings("reference"),
+        parts=f"{RUN}/unfinished/regret/{{model}}/{{sampler}}",
+    script:
+        "../scripts/rerun_finalists.py"
 
 
 rule estimate_discrepancies:

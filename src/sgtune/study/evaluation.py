@@ -1,28 +1,55 @@
-"""How well a tuned sampler does in a given time: the evaluation runs and the regret sweep (paper Sect. 4)."""
+"""How well a tuned sampler does in a given time: the evaluation runs (paper Sect. 4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
 
 from sgtune import metrics
-from sgtune.axes import STATIC, named, numbers_of
-from sgtune.errors import InputError, check_choice, check_integer, check_number
-from sgtune.mode.curvature import laplace_scale
+from sgtune.axes import named
+from sgtune.errors import InputError, check_integer, check_number
+from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.model import Model
 from sgtune.posterior import scores
-from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.sampling.chain import FEWEST_STEPS, sample
-from sgtune.sampling.lockstep import Lockstep
-from sgtune.sampling.thinning import evenly_spaced, thin_draws
-from sgtune.stein import ksd
-from sgtune.tuning import make_arms
+from sgtune.sampling.chain import Chain, sample
+from sgtune.sampling.thinning import evenly_spaced, random_subset, thinning
+from sgtune.stein import ksd_estimate, ksd_floor
 
-__all__ = ["EvaluationSettings", "evaluate_replicate", "in_short", "judge_draws", "sweep_arms"]
+__all__ = ["EvaluationSettings", "evaluate_run", "in_short", "judge_draws", "stein_metrics"]
 
-REPORTED = ("ksd", "relative_sd_error", "ece", "rmse")
+REPORTED = ("ksd", "relative_sd_error", "xi_white", "functional_error", "log_loss", "rmse")
+
+
+def stein_metrics(
+    model: Model, draws: Float[np.ndarray, "n d"], *, at_most: int, stream: Sequence[object]
+) -> dict[str, float | int]:
+    """``ksd`` and ``ksd_scaled`` of ``draws`` with full-batch scores, each with ``_se`` and ``_floor``; ``n_points``.
+
+    They are estimated from a uniformly random subset of at most ``at_most`` draws, without bias for KSD^2 of all of
+    them (`sgtune.stein.ksd_estimate`); ``_se`` is the standard error that the choice of the subset leaves. ``_floor``:
+    what as many independent draws of the posterior would have (`sgtune.stein.ksd_floor`). The KSD is infinite if draws
+    are not finite, or none.
+
+    Args:
+        stream: names of the random stream that the subset comes from.
+    """
+    chosen = random_subset(len(draws), at_most, *stream)
+    row: dict[str, float | int] = {"n_points": len(chosen)}
+    usable = len(draws) > 0 and bool(np.isfinite(draws).all())
+    points = draws[chosen] if usable else None
+    gradients = scores(model, points) if usable else None
+    traces = {"ksd": hessian_trace(model), "ksd_scaled": model.dimension}
+    for name, scale in (("ksd", "identity"), ("ksd_scaled", laplace_scale(model))):
+        value, error = np.inf, None
+        if usable:
+            value, error = ksd_estimate(points, gradients, scale, n_draws=len(draws))
+        floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
+        row |= {name: value, f"{name}_se": error, f"{name}_floor": floor}
+    return row
 
 
 def judge_draws(
@@ -32,31 +59,28 @@ def judge_draws(
     thin: int,
     ksd_points: int,
     prediction_draws: int,
-    reference_sd: Float[np.ndarray, " d"] | None = None,
+    reference: metrics.Reference | None = None,
+    stream: Sequence[object] = (0,),
     in_full: bool = False,
 ) -> dict:
-    """KSD and scaled KSD with full-batch scores, xi against a reference, and metrics of the averaged predictions.
+    """Discrepancies, errors against a reference, and metrics of the averaged predictions of one chain's draws.
 
-    The KSD is that of every ``thin``-th draw, of these at most ``ksd_points``; xi that of all draws; predictions are
-    averaged over at most ``prediction_draws``; all evenly spaced. What is not asked for (0 points, no reference)
-    is None; predictive metrics are left out. What the draws, not finite or none at all, do not allow is infinite or
-    NaN. ``in_full``: with xi of each block of the position, and ``ood`` where the model has such inputs.
+    The KSD is that of every ``thin``-th draw, estimated from at most ``ksd_points`` of them (`stein_metrics`); errors
+    are those of all draws (`sgtune.metrics.reference_errors`); predictions are averaged over at most
+    ``prediction_draws``, evenly spaced. What is not asked for (0 points, no reference) is None; predictive metrics are
+    left out. What the draws, not finite or none at all, do not allow is infinite or NaN. ``in_full``: with xi of each
+    block of the position, and ``ood`` where the model has such inputs.
     """
-    row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error"))
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
-    points = thin_draws(draws, thin, ksd_points) if ksd_points else draws[:0]
-    row["n_points"] = len(points)
+    row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
     if ksd_points:
-        row |= {"ksd": np.inf, "ksd_scaled": np.inf}
-    if ksd_points and is_finite:
-        gradients = scores(model, points)
-        row["ksd"] = ksd(points, gradients)
-        row["ksd_scaled"] = ksd(points, gradients, scale=laplace_scale(model))
-    if reference_sd is not None:
-        sd = metrics.sd_of_draws(draws) if is_finite else np.full(model.dimension, np.inf)
-        row["relative_sd_error"] = metrics.relative_sd_error(sd, reference_sd)
+        every = thinning(len(draws), thin)
+        row |= stein_metrics(model, draws[every - 1 :: every], at_most=ksd_points, stream=stream)
+    if reference is not None:
+        row |= metrics.reference_errors(model, draws, reference)
         if in_full:
-            row["relative_sd_error_by_block"] = metrics.relative_sd_error_by_block(model, sd, reference_sd)
+            sd = metrics.sd_of_draws(draws) if is_finite else np.full(model.dimension, np.inf)
+            row["relative_sd_error_by_block"] = metrics.relative_sd_error_by_block(model, sd, reference.sd)
     if prediction_draws and metrics.can_predict(model):
         draws = evenly_spaced(draws, prediction_draws)
         averages = metrics.average_predictions(model, draws) if is_finite else None
@@ -68,7 +92,7 @@ def judge_draws(
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """How `evaluate_replicate` runs a tuned sampler and judges it.
+    """How `evaluate_run` runs a tuned sampler and judges it.
 
     Attributes:
         seconds: of a run behind a table.
@@ -78,10 +102,11 @@ class EvaluationSettings:
         kept_draws: a run keeps at most so many draws, evenly spaced.
         ksd_points, curve_points: 0 for no KSD.
         prediction_draws, curve_prediction_draws: 0 for no predictive metrics; curves never have ``ood``.
-        curve_seconds: the checkpoints of a run behind a curve, ascending; it is as long as the last.
+        curve_seconds: the checkpoints of a curve, ascending, the last no later than ``seconds``.
 
     Raises:
-        InputError: the share of burn-in is not in [0, 1), or a number of draws is negative.
+        InputError: the share of burn-in is not in [0, 1), a number of draws is negative, or the checkpoints do not
+            ascend to at most ``seconds``.
     """
 
     seconds: float
@@ -99,151 +124,100 @@ class EvaluationSettings:
             raise InputError(f"burn_in: {self.burn_in!r} is not allowed; it must be a number >= 0 and < 1")
         for name in ("ksd_points", "prediction_draws", "curve_points", "curve_prediction_draws"):
             check_integer(name, getattr(self, name), at_least=0)
+        if any(
+            later <= earlier for earlier, later in pairwise((0, *self.curve_seconds, self.seconds + 1e-9))
+        ):
+            raise InputError(
+                f"curve_seconds: {self.curve_seconds!r} is not allowed; they must ascend, up to seconds = "
+                f"{self.seconds}"
+            )
 
 
-def evaluate_replicate(
+def evaluate_run(
     model: Model,
     sampler: str,
     arm: Arm,
-    part: str,
     replicate: int,
     *,
     settings: EvaluationSettings,
-    reference_sd: Float[np.ndarray, " d"] | None = None,
+    has_table: bool = True,
+    has_curve: bool = True,
+    reference: metrics.Reference | None = None,
     cost: CostTable | None = None,
     seed: int = 0,
-) -> list[dict]:
-    """One run of a tuned sampler from the MAP, and its row of a table or its rows of a curve (`judge_draws`).
+) -> dict:
+    """One run of a tuned sampler from the MAP: its row of a table, and its rows of a curve (`judge_draws`).
 
-    A run is told by its arm, its part and its replicate, and by nothing else: tuners that chose the same arm share it.
-    Memory: three times the kept draws.
+    A run is told by its arm and its replicate, and by nothing else: tuners that chose the same arm share it, and a
+    curve is what the first seconds of the run behind the table gave. Memory: three times the kept draws.
 
     Args:
-        part: ``table``, a run of ``settings.seconds`` and one row; or ``curve``, a run of the longest of
-            ``settings.curve_seconds`` and a row for each of them.
-        reference_sd: the posterior's standard deviations, or None where nobody knows them: then no xi.
+        has_table: without, the run is as long as the curve, ``table`` is None, and its steps are the first of those
+            that it would have made.
+        has_curve: without, ``curves`` is empty.
+        reference: moments of the posterior, or None where nobody knows them.
         cost: turns seconds into steps, so that a run is the same on every machine; by the wall clock if it is None.
-            ``wall_seconds`` of a row is the time that the run took, ``seconds`` its budget where there is a ``cost``.
 
-    Raises:
-        InputError: there is no such part.
+    Returns:
+        ``arm``, ``replicate``, ``table`` and ``curves``. In a row ``seconds`` is the budget, and ``wall_seconds`` the
+        time that the whole run took.
     """
-    check_choice("part", part, ("table", "curve"))
-    budget = settings.seconds if part == "table" else max(settings.curve_seconds)
+    budget = settings.seconds if has_table else settings.curve_seconds[-1]
     chain = sample(
         model,
         sampler,
         **arm,
         budget=Budget(seconds=budget),
         seed=seed,
-        replicate=f"{part} {replicate}",
+        replicate=f"evaluation {replicate}",
         kept_draws=settings.kept_draws,
         cost=cost,
     )
 
-    def judge(n_kept: int, **options) -> dict:
-        draws = chain.draws[int(settings.burn_in * n_kept) : n_kept]
-        thin = max(1, settings.thin // chain.stride)
-        row = judge_draws(model, draws, thin=thin, reference_sd=reference_sd, **options)
-        return {**row, "replicate": replicate, "wall_seconds": chain.seconds}
-
-    if part == "table":
-        n_kept = len(chain.draws)
-        row = judge(
-            n_kept, ksd_points=settings.ksd_points, prediction_draws=settings.prediction_draws, in_full=True
+    def judge(seconds: float, n_samples: int, **options) -> dict:
+        n_kept = n_samples // chain.stride
+        n_burn_in = int(settings.burn_in * n_kept)
+        row = judge_draws(
+            model,
+            chain.draws[n_burn_in:n_kept],
+            thin=max(1, settings.thin // chain.stride),
+            reference=reference,
+            stream=(seed, "ksd points", sampler, named(arm), replicate, seconds),
+            **options,
         )
-        row |= {"seconds": chain.seconds if cost is None else budget, "n_samples": chain.n_samples}
-        row |= {"n_burn_in": int(settings.burn_in * n_kept) * chain.stride, "diverged": chain.diverged}
-        return [row]
-    options = {"ksd_points": settings.curve_points, "prediction_draws": settings.curve_prediction_draws}
-    rows = []
-    for seconds in settings.curve_seconds:
-        # By a table the run ends with its budget, or with the fewest steps, if these cost more.
-        is_whole = cost is not None and seconds == budget
-        made = chain.n_samples if is_whole else chain.made_by(seconds)
-        rows.append(judge(made // chain.stride, **options) | {"seconds": seconds, "n_samples": made})
-    return rows
+        row |= {"replicate": replicate, "seconds": seconds, "wall_seconds": chain.seconds}
+        return row | {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride}
+
+    table, curves = None, []
+    if has_table:
+        table = judge(
+            budget,
+            chain.n_samples,
+            ksd_points=settings.ksd_points,
+            prediction_draws=settings.prediction_draws,
+            in_full=True,
+        )
+        table["diverged"] = chain.diverged
+    for seconds in settings.curve_seconds if has_curve else ():
+        curves.append(
+            judge(
+                seconds,
+                _made_by(chain, seconds, budget),
+                ksd_points=settings.curve_points,
+                prediction_draws=settings.curve_prediction_draws,
+            )
+        )
+    return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": curves}
+
+
+def _made_by(chain: Chain, seconds: float, budget: float) -> int:
+    """Samples after ``seconds``. By a cost table the run ends with its budget, or with the fewest steps, if these cost
+    more."""
+    if chain.seconds_per_step is not None and seconds == budget:
+        return chain.n_samples
+    return chain.made_by(seconds)
 
 
 def in_short(row: dict) -> str:
     """A row in a line of a log."""
     return ", ".join(f"{name} {row[name]:.3g}" for name in REPORTED if row.get(name) is not None)
-
-
-def sweep_arms(
-    model: Model,
-    sampler: str,
-    *,
-    grid: dict[str, Sequence],
-    extra: Sequence[Arm],
-    seconds: float,
-    cost: CostTable,
-    reference_sd: Float[np.ndarray, " d"] | None = None,
-    prediction_draws: int = 0,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda line: None,
-) -> list[dict]:
-    """Every arm of the grid, and the ``extra`` arms, after the steps that ``seconds`` buy by ``cost``.
-
-    Judged by xi, from all draws, if there is a reference, and by the predictions averaged over at most
-    ``prediction_draws`` evenly spaced draws; what is not asked for is None.
-
-    Arms of one shape advance in lockstep, once, as many at a time as the model gains by. Memory of W such arms of D
-    parameters: the kept draws, twice, at 4 W D ``prediction_draws`` bytes; with a reference also moments, 24 W D bytes,
-    and chunks in float64, five times `sgtune.sampling.lockstep.CHUNK_BYTES`.
-
-    Raises:
-        InputError: there is neither a reference nor anything to predict: nothing to judge the arms by.
-    """
-    check_integer("prediction_draws", prediction_draws, at_least=0)
-    if reference_sd is None and not (prediction_draws and metrics.can_predict(model)):
-        raise InputError(
-            f"prediction_draws: {prediction_draws} is not allowed for {model.name!r}, which has no reference_sd: "
-            "nothing would judge the arms; it must be at least 1, and the model must have test data"
-        )
-    rows = []
-    shapes: dict[tuple, list[tuple[Arm, bool]]] = {}
-    regular = make_arms(model.n_data, sampler, **grid)
-    for arm, is_extra in [(arm, False) for arm in regular] + [(arm, True) for arm in extra]:
-        shapes.setdefault(shape_of(sampler, arm), []).append((arm, is_extra))
-    groups = [(shape, group) for shape, members in shapes.items() for group in model.abreast(members)]
-    for shape, members in groups:
-        ensemble = Lockstep.at_mode(model, sampler, [arm for arm, _ in members], seed=seed, replicate="sweep")
-        n_steps = max(FEWEST_STEPS, int(seconds / cost.lookup(*shape)))
-        # Without predictions one draw, the last, is made.
-        stride = -(-n_steps // max(1, prediction_draws))
-        if reference_sd is None:
-            sd, draws = None, ensemble.advance(n_steps, stride)
-        else:
-            sd, draws = _running_sd(ensemble, n_steps, stride)
-        for place, (arm, is_extra) in enumerate(members):
-            row = {**arm.to_record(), "steps": n_steps, "is_heuristic": is_extra, "relative_sd_error": None}
-            if sd is not None:
-                row["relative_sd_error"] = metrics.relative_sd_error(sd[place], reference_sd)
-            if prediction_draws:
-                row |= metrics.predictive_metrics(model, draws[:, place])
-            else:
-                row |= dict.fromkeys(metrics.predictive_names(model))
-            rows.append(row)
-        static = named(numbers_of(shape[1:], STATIC))
-        report(f"{static}: {len(members)} arms ran {n_steps} steps")
-    return rows
-
-
-def _running_sd(
-    ensemble: Lockstep, n_steps: int, stride: int
-) -> tuple[Float[np.ndarray, "w d"], Float[np.ndarray, "n w d"]]:
-    """Standard deviation over all steps of each chain, about the start (moments stay small); every stride-th draw."""
-    origin = np.ravel(ensemble.start).astype(np.float64)
-    total = np.zeros((ensemble.width, len(origin)))
-    squares, kept, done = np.zeros_like(total), [], 0
-    with np.errstate(invalid="ignore", over="ignore"):
-        while done < n_steps:
-            draws = ensemble.advance_chunk(n_steps - done)
-            kept.append(draws[(-done - 1) % stride :: stride].copy())
-            draws = draws - origin
-            total += draws.sum(axis=0)
-            squares += (draws**2).sum(axis=0)
-            done += len(draws)
-        sd = np.sqrt(np.maximum(squares / done - (total / done) ** 2, 0.0))
-    return sd, np.concatenate(kept)

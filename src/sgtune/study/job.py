@@ -20,6 +20,7 @@ from sgtune.study.config.sections import fingerprint
 from sgtune.study.provenance import collect
 
 if TYPE_CHECKING:
+    from sgtune.metrics import Reference
     from sgtune.model import Model
     from sgtune.sampling.budget import CostTable
 
@@ -80,6 +81,17 @@ class Job:
         if measured_with is not None and "models" not in read_json(path):
             return CostTable.from_rows(self.read(path, measured_with)["rows"])
         return read_costs(path, model.name, model.n_data, model.dimension)
+
+    def reference_record(self, path: str | None, settings: dict) -> dict | None:
+        """What the rule combine_nuts says of the posterior; None if ``path`` is None: nobody sampled it."""
+        return None if path is None else self.read(path, settings)
+
+    def reference(self, path: str | None, settings: dict) -> "Reference | None":
+        """The moments of `reference_record`."""
+        from sgtune.metrics import Reference
+
+        record = self.reference_record(path, settings)
+        return None if record is None else Reference.from_record(record)
 
     def report(self, line: str) -> None:
         """One line of progress, in the job's log."""

@@ -1,23 +1,29 @@
 """The work of one job of the pipeline: a sampler tuned by all its tuners, and what they chose evaluated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from time import perf_counter
 
-import numpy as np
-from jaxtyping import Float
-
 from sgtune.axes import named
+from sgtune.metrics import Reference
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.catalogue import TUNERS, method_of
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.evaluation import EvaluationSettings, evaluate_replicate, in_short
+from sgtune.study.evaluation import EvaluationSettings, evaluate_run, in_short
 from sgtune.study.parts import Parts, code_digest
+from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
 
-__all__ = ["evaluate_tuned", "evaluation_settings", "tune_sampler", "tuning_arguments"]
+__all__ = [
+    "chosen_arms",
+    "compare_clocks",
+    "evaluate_tuned",
+    "evaluation_settings",
+    "tune_sampler",
+    "tuning_arguments",
+]
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
@@ -28,6 +34,7 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     budget = Budget(**amounts) if any(amounts.values()) else None
     grid = {name: tuple(values) for name, values in settings["grids"].items()}
     own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
+    own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
     return {"tuner": method_of(tuner), "budget": budget, "settings": Settings(**own, hyperparameters=grid)}
 
 
@@ -44,11 +51,12 @@ def tune_sampler(
     report: Callable[[str], None] = lambda line: None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
-    """A record for each tuner of ``settings`` (tuner -> its sections of the configuration), in their order.
+    """A record for each tuner of ``settings`` (tuner -> its sections of the configuration) and tuning replicate.
 
-    The tuners share compiled programs. Of their seconds ``cold`` is what a user waits for who runs this tuner
-    alone in a new process, ``startup`` and all compilation of sampling programs included; ``warm`` has
-    neither. A tuner that finds no arm has ``best`` None, and a ``reason``.
+    The tuners, in their order, share compiled programs, and within a replicate the chains of an arm. A tuner in which
+    nothing is random has one replicate. Of a record's seconds ``cold`` is what a user waits for who runs this tuner
+    alone in a new process, ``startup`` and all compilation of sampling programs included; ``warm`` has neither. A tuner
+    that finds no arm has ``best`` None, and a ``reason``.
 
     Args:
         inputs: checksums of what the records depend on beside their settings.
@@ -56,35 +64,68 @@ def tune_sampler(
     """
     records, code = [], code_digest()
     for tuner, own in settings.items():
-        depends_on = fingerprint({"settings": own, "inputs": dict(inputs), "seed": seed, "code": code})
-        record = parts.get(tuner, depends_on)
-        if record is None:
-            report(f"{tuner}:")
-            reason = ""
-            try:
-                result = tune(
-                    model, sampler, seed=seed, cost=cost, report=report, **tuning_arguments(own, tuner)
-                )
-            except AllDivergedError as failure:
-                result, reason = failure.result, str(failure)
-                warn(f"{tuner} found no arm of {sampler} for {model.name}: {reason}")
-            record = result.to_dict() | {"tuner": tuner, "reason": reason}
-            seconds = record["seconds"]
-            seconds["startup"] = startup
-            seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
-            parts.keep(tuner, depends_on, record)
-            report(
-                f"{tuner}: best {record['best']}, {seconds['warm']:.1f} s warm, {seconds['cold']:.1f} s cold"
+        n_replicates = 1 if METHODS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
+        for replicate in range(n_replicates):
+            depends_on = fingerprint(
+                {"settings": own, "inputs": dict(inputs), "seed": seed, "replicate": replicate, "code": code}
             )
-        records.append(record)
+            name = f"{tuner} {replicate}"
+            record = parts.get(name, depends_on)
+            if record is None:
+                report(f"{tuner}, replicate {replicate + 1}/{n_replicates}:")
+                record = _tune_once(
+                    model,
+                    sampler,
+                    tuner,
+                    replicate,
+                    tuning_arguments(own, tuner) | {"seed": seed, "cost": cost},
+                    report=report,
+                    warn=warn,
+                )
+                seconds = record["seconds"]
+                seconds["startup"] = startup
+                seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
+                parts.keep(name, depends_on, record)
+                report(
+                    f"{tuner}: best {record['best']}, {seconds['warm']:.1f} s warm, {seconds['cold']:.1f} s cold"
+                )
+            records.append(record)
     return records
+
+
+def _tune_once(
+    model: Model,
+    sampler: str,
+    tuner: str,
+    replicate: int,
+    arguments: Mapping,
+    *,
+    report: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> dict:
+    """The record of one race, also of one in which no arm stays finite."""
+    reason = ""
+    try:
+        result = tune(model, sampler, replicate=replicate, report=report, **arguments)
+    except AllDivergedError as failure:
+        result, reason = failure.result, str(failure)
+        warn(f"{tuner} found no arm of {sampler} for {model.name}: {reason}")
+    return result.to_dict() | {"tuner": tuner, "replicate": replicate, "reason": reason}
+
+
+def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
+    """Of `tune_sampler`'s records: tuner -> its arm, or None, in each tuning replicate."""
+    chosen: dict[str, list] = {}
+    for record in records:
+        chosen.setdefault(record["tuner"], []).append(record["best"])
+    return chosen
 
 
 def evaluation_settings(section: Mapping) -> EvaluationSettings:
     """Of the configuration's section ``evaluation``."""
     curves = section["curves"]
     return EvaluationSettings(
-        **{name: value for name, value in section.items() if name not in ("replicates", "curves")},
+        **{name: value for name, value in section.items() if name not in ("replicates", "curves", "clock")},
         curve_seconds=curves["seconds"],
         curve_points=curves["ksd_points"],
         curve_prediction_draws=curves["prediction_draws"],
@@ -94,66 +135,122 @@ def evaluation_settings(section: Mapping) -> EvaluationSettings:
 def evaluate_tuned(
     model: Model,
     sampler: str,
-    chosen: Mapping[str, Mapping | None],
+    chosen: Mapping[str, Sequence[Mapping | None]],
     section: Mapping,
     *,
-    reference_sd: Float[np.ndarray, " d"] | None,
+    reference: Reference | None,
     cost: CostTable | None,
     seed: int,
     parts: Parts,
     depends_on: Mapping,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, list[dict]]:
-    """Run each distinct arm that a tuner chose, each replicate once, whoever and however many chose it.
+    """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
+
+    Where tuning replicates are fewer they repeat. Each (arm, replicate) is run once, whoever and however many chose it.
+    The first ``curves.replicates`` runs have curves; those beyond ``replicates`` are as short as these.
 
     Args:
-        chosen: tuner -> its arm, as a mapping, or None if it found none.
+        chosen: tuner -> its arm, as a mapping, or None, in each tuning replicate.
         section: the configuration's section ``evaluation``.
-        depends_on: what the rows depend on beside arm, part and replicate.
+        cost: turns seconds into steps; None: by the wall clock.
+        depends_on: what the rows depend on beside arm and replicate.
 
     Returns:
-        ``arms``: for each distinct arm its hyperparameters, the ``table`` rows and the ``curves``;
-        ``tuners``: for each its name, and the place of its arm in ``arms``, or None.
+        ``clock``; ``runs``: of `evaluate_run`; ``tuners``: for each its name, its ``arms``, and the place in ``runs``
+        of each of its replicates, or None.
     """
     settings, code = evaluation_settings(section), code_digest()
-    replicates = {"table": section["replicates"], "curve": section["curves"]["replicates"]}
-    arms = list(dict.fromkeys(Arm(**arm) for arm in chosen.values() if arm is not None))
-    runs = [(arm, part, i) for arm in arms for part, n in replicates.items() for i in range(n)]
-    rows: dict[tuple[Arm, str], list[dict]] = {}
-    for number, (arm, part, replicate) in enumerate(runs, start=1):
-        name = f"{part} {replicate} of {named(arm)}"
-        own = fingerprint(
-            {**depends_on, "code": code, "arm": arm.to_record(), "part": part, "replicate": replicate}
-        )
-        kept = parts.get(name, own)
-        if kept is None:
+    n_tables, n_curves = section["replicates"], section["curves"]["replicates"]
+    arms = {
+        tuner: [None if arm is None else Arm(**arm) for arm in of_replicates]
+        for tuner, of_replicates in chosen.items()
+    }
+    wanted = {
+        tuner: [(of_replicates[r % len(of_replicates)], r) for r in range(max(n_tables, n_curves))]
+        for tuner, of_replicates in arms.items()
+    }
+    distinct = [run for runs in wanted.values() for run in runs if run[0] is not None]
+    places = {run: place for place, run in enumerate(dict.fromkeys(distinct))}
+    runs = []
+    for arm, replicate in places:
+        name = f"{replicate} of {named(arm)}"
+        own = fingerprint({**depends_on, "code": code, "arm": arm.to_record(), "replicate": replicate})
+        run = parts.get(name, own)
+        if run is None:
             began = perf_counter()
-            kept = {
-                "rows": evaluate_replicate(
-                    model,
-                    sampler,
-                    arm,
-                    part,
-                    replicate,
-                    settings=settings,
-                    reference_sd=reference_sd,
-                    cost=cost,
-                    seed=seed,
-                )
-            }
-            parts.keep(name, own, kept)
-            last = kept["rows"][-1]
+            run = evaluate_run(
+                model,
+                sampler,
+                arm,
+                replicate,
+                settings=settings,
+                has_table=replicate < n_tables,
+                has_curve=replicate < n_curves,
+                reference=reference,
+                cost=cost,
+                seed=seed,
+            )
+            parts.keep(name, own, run)
+            last = run["table"] or run["curves"][-1]
             report(
-                f"run {number}/{len(runs)}, {name}: {last['n_samples']} samples, {in_short(last)}; "
+                f"run {len(runs) + 1}/{len(places)}, {name}: {last['n_samples']} samples, {in_short(last)}; "
                 f"{perf_counter() - began:.1f} s"
             )
-        rows.setdefault((arm, part), []).extend(kept["rows"])
-    return {
-        "arms": [
-            {**arm.to_record(), "table": rows[arm, "table"], "curves": rows[arm, "curve"]} for arm in arms
-        ],
-        "tuners": [
-            {"tuner": tuner, "arm": None if arm is None else arms.index(Arm(**arm))}
-            for tuner, arm in chosen.items()
-        ],
-    }
+        runs.append(run)
+    tuners = [
+        {
+            "tuner": tuner,
+            "arms": [None if arm is None else arm.to_record() for arm in arms[tuner]],
+            "runs": [None if arm is None else places[arm, replicate] for arm, replicate in wanted[tuner]],
+        }
+        for tuner in chosen
+    ]
+    return {"clock": "wall" if cost is None else "calibrated", "runs": runs, "tuners": tuners}
+
+
+def compare_clocks(
+    model: Model,
+    sampler: str,
+    evaluated: Mapping,
+    section: Mapping,
+    *,
+    reference: Reference | None,
+    cost: CostTable,
+    seed: int,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """The table's runs of the first tuner that found an arm once more, by the clock that they did not go by.
+
+    Args:
+        evaluated: what `evaluate_tuned` gave.
+
+    Returns:
+        ``tuner``, and for each clock, ``wall`` and ``calibrated``, the rows of a table. They start in the same states
+        with the same random streams: of a run, as many steps as both made are the same.
+    """
+    settings = evaluation_settings(section)
+    first = next((one for one in evaluated["tuners"] if None not in one["runs"]), None)
+    if first is None:
+        return {"tuner": None, "wall": [], "calibrated": []}
+    runs = [evaluated["runs"][place] for place in first["runs"]]
+    runs = [run for run in runs if run["table"] is not None]
+    other = "wall" if evaluated["clock"] == "calibrated" else "calibrated"
+    rows = []
+    for run in runs:
+        again = evaluate_run(
+            model,
+            sampler,
+            Arm(**run["arm"]),
+            run["replicate"],
+            settings=settings,
+            has_curve=False,
+            reference=reference,
+            cost=cost if other == "calibrated" else None,
+            seed=seed,
+        )
+        rows.append(again["table"])
+        report(
+            f"{other}, replicate {run['replicate']}: {rows[-1]['n_samples']} samples, {in_short(rows[-1])}"
+        )
+    return {"tuner": first["tuner"], evaluated["clock"]: [run["table"] for run in runs], other: rows}

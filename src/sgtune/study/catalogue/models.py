@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = ["MODELS", "ModelEntry", "Study"]
+__all__ = ["MODELS", "PREDICTIVE_LOSSES", "ModelEntry", "Study", "losses_of"]
+
+PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
+"""Losses of arms that come from predictions; all others are errors against a reference."""
 
 XI = "relative_sd_error_x100"
 
@@ -34,6 +37,9 @@ class ModelEntry(NamedTuple):
         task: as of `sgtune.Model`.
         n_data: number of training rows, given the model's section of ``data``.
         dimension: D, given the same; None where only the data tell.
+        losses: what the arms that tuners choose are judged by in expectation, the main one first: keys of
+            `sgtune.metrics.reference_errors`, or of the predictive metrics (`PREDICTIVE_LOSSES`).
+        losses_without_reference: the same where NUTS does not sample the model.
         study: what its tables and figures show.
         out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
     """
@@ -43,6 +49,8 @@ class ModelEntry(NamedTuple):
     task: str
     n_data: Callable[[Mapping], int]
     dimension: Callable[[Mapping], int | None]
+    losses: tuple[str, ...]
+    losses_without_reference: tuple[str, ...]
     study: Study
     out_of_distribution: bool = False
 
@@ -63,6 +71,8 @@ MODELS: dict[str, ModelEntry] = {
         "classification",
         lambda data: data["n_train"],
         lambda data: data["dimension"],
+        ("xi_white", "relative_sd_error"),
+        ("log_loss", "brier"),
         study=Study(
             short=("table1", ("ksd", XI)),
             long=("table6", (XI, "ksd", "ksd_scaled", "accuracy_percent", "n_samples")),
@@ -78,6 +88,8 @@ MODELS: dict[str, ModelEntry] = {
         "regression",
         _n_ratings,
         lambda data: 52_580 if data["simulated"] is None else None,
+        ("functional_error", "relative_sd_error"),
+        ("rmse",),
         study=Study(
             short=("table2", ("ksd", XI)),
             long=("table8", (XI, "ksd", "ksd_scaled", "rmse", "rmse_as_published", "n_samples")),
@@ -93,6 +105,8 @@ MODELS: dict[str, ModelEntry] = {
         "classification",
         _n_images,
         lambda data: 79_510,
+        ("log_loss", "brier"),
+        ("log_loss", "brier"),
         out_of_distribution=True,
         study=Study(
             short=("table3", ("ece_percent", "mce_percent")),
@@ -122,3 +136,9 @@ MODELS: dict[str, ModelEntry] = {
     ),
 }
 """By name, in the order of print."""
+
+
+def losses_of(model: str, has_reference: bool) -> tuple[str, ...]:
+    """What the arms that tuners choose for ``model`` are judged by, the main loss first."""
+    entry = MODELS[model]
+    return entry.losses if has_reference else entry.losses_without_reference

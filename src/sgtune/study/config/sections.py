@@ -27,15 +27,19 @@ __all__ = [
 ]
 
 
+JUDGED = ("data", "map", "seed", "reference", "regret", "calibration")
+"""What the loss of an arm depends on."""
+
 SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
     "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
-    "tuning": ("data", "map", "seed", "grids", "calibration"),
+    "tuning": ("data", "map", "seed", "grids", "calibration", "tuning"),
     "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
-    "sweep": ("data", "map", "seed", "reference", "grids", "heuristic", "sweep", "calibration"),
+    "screen": (*JUDGED, "grids", "heuristic", "mamba", "tuning"),
+    "regret": JUDGED,
     "estimates": ("data", "map", "seed", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
 }
@@ -96,6 +100,10 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         settings["estimates"] = {
             name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
         }
+    if kind == "screen":
+        settings["regret"] = {name: settings["regret"][name] for name in ("screen", "prediction_draws")}
+        settings["mamba"] = {name: settings["mamba"][name] for name in ("seconds", "pruning_rate")}
+        settings["tuning"] = {"replicates": settings["tuning"]["replicates"]}
     if tuner is not None:
         sections = (*sections, TUNERS[tuner].section)
     return {section: settings[section] for section in sorted(set(sections))}

@@ -14,7 +14,7 @@ from jsonschema import ValidationError
 from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
-from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
+from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, SAMPLERS, TUNERS, losses_of
 from sgtune.study.config.messages import dotted, leaves, validation_message
 from sgtune.study.config.sections import canonical, model_settings, settings_of, shapes_of
 
@@ -24,7 +24,11 @@ __all__ = [
     "validate_config",
 ]
 
-RESERVED_RUNS = {"published": "results/published/ is the tracked copy of a finished run"}
+RESERVED_RUNS = {
+    "published": "results/published/ is the tracked copy of a finished run",
+    "saved": "results/saved/ keeps the small files of unfinished runs",
+    "downloads": "results/downloads/ has the data sets",
+}
 
 
 def exit_unless_valid(config: dict, schema: str | Path) -> None:
@@ -196,11 +200,14 @@ def _chains_share_the_draws(settings: _Settings) -> None:
         )
 
 
-def _something_judges_the_sweep(settings: _Settings) -> None:
-    if not settings["reference"]["nuts"] and not settings["sweep"]["prediction_draws"]:
+def _something_judges_the_arms(settings: _Settings) -> None:
+    losses = losses_of(settings.model, settings["reference"]["nuts"])
+    by_predictions = [name for name in losses if name in PREDICTIVE_LOSSES]
+    if by_predictions and not settings["regret"]["prediction_draws"]:
+        reason = "" if settings["reference"]["nuts"] else ", which has no reference"
         raise InputError(
-            f"{settings.key('sweep', 'prediction_draws')}: 0 is not allowed for {settings.model}, which has no "
-            "reference; it must be >= 1, or nothing judges the arms"
+            f"{settings.key('regret', 'prediction_draws')}: 0 is not allowed for {settings.model}{reason}: its arms "
+            f"are judged by {' and '.join(by_predictions)}; it must be >= 1"
         )
 
 
@@ -249,10 +256,29 @@ def _cost_table_is_of_this_run(settings: _Settings) -> None:
 
 
 def _curves_ascend(settings: _Settings) -> None:
-    budgets = settings["evaluation"]["curves"]["seconds"]
+    budgets, longest = settings["evaluation"]["curves"]["seconds"], settings["evaluation"]["seconds"]
+    key = settings.key("evaluation", "curves", "seconds")
     if any(later <= earlier for earlier, later in pairwise(budgets)):
+        raise InputError(f"{key}: {budgets!r} is not allowed; it must ascend")
+    if budgets[-1] > longest:
         raise InputError(
-            f"{settings.key('evaluation', 'curves', 'seconds')}: {budgets!r} is not allowed; it must ascend"
+            f"{key}: {budgets!r} is not allowed; a curve is the first seconds of a run behind the tables: its last "
+            f"entry must be <= {settings.key('evaluation', 'seconds')} = {longest}"
+        )
+
+
+def _regret_is_read_in_order(settings: _Settings) -> None:
+    budgets = settings["regret"]["seconds"]
+    if any(later <= earlier for earlier, later in pairwise(budgets)):
+        raise InputError(f"{settings.key('regret', 'seconds')}: {budgets!r} is not allowed; it must ascend")
+
+
+def _rows_are_held_out(settings: _Settings) -> None:
+    fraction, n_data = settings["tuning"]["validation_fraction"], settings.n_data
+    if fraction and fraction * n_data < 1:
+        raise InputError(
+            f"{settings.key('tuning', 'validation_fraction')}: {fraction!r} is not allowed; it must be 0 or >= "
+            f"{1 / n_data:g}, one of the {n_data} training rows"
         )
 
 
@@ -260,12 +286,14 @@ RULES = (
     _tuners_can_judge,
     _widths_have_the_exact_draws,
     _chains_share_the_draws,
-    _something_judges_the_sweep,
+    _something_judges_the_arms,
     _thinning_leaves_a_point,
     _smaller_grid_has_step_sizes,
     _batches_have_rows,
     _noise_is_at_most_the_friction,
     _cost_table_is_of_this_run,
     _curves_ascend,
+    _regret_is_read_in_order,
+    _rows_are_held_out,
 )
 """What compares one key of a model's settings with another; the first that is broken is reported."""

@@ -1,0 +1,215 @@
+"""How good every arm of a grid is in expectation, and with it the arms that tuners chose: what regret is made of.
+
+All arms are screened; then the best of them, and all that were chosen, run again in fresh replicates. The smallest mean
+of the screen would be too small, for it is the luckiest of many noisy ones: of the fresh runs the mean is not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune import metrics
+from sgtune.errors import InputError
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.chain import FEWEST_STEPS
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.tuning import AllDivergedError, Halving, Judge, tune
+from sgtune.tuning.judges import Judgement
+
+__all__ = [
+    "CAPS",
+    "Losses",
+    "best_arms",
+    "capped",
+    "frozen_losses",
+    "oracle_arm",
+    "random_regret",
+    "run_arms",
+]
+
+CAPS = {"brier": 2.0}
+"""What a run that diverged counts as, and the most that any run does: of Brier scores their largest value."""
+
+CAP = 10.0
+"""As `CAPS`, of all other losses."""
+
+
+def capped(loss: str, value: float) -> float:
+    """``value``, or what a run that diverged counts as if it is more or not finite."""
+    most = CAPS.get(loss, CAP)
+    return min(value, most) if isfinite(value) else most
+
+
+class Losses(NamedTuple):
+    """What arms are judged by.
+
+    Attributes:
+        names: errors against ``reference`` (`sgtune.metrics.reference_errors`) or metrics of the averaged predictions;
+            the first is the main one.
+        reference: moments of the posterior; None where nobody knows them.
+        prediction_draws: at most so many draws of a run, evenly spaced, predict; 0 for none.
+    """
+
+    names: tuple[str, ...]
+    reference: metrics.Reference | None = None
+    prediction_draws: int = 0
+
+    def check(self, model: Model) -> None:
+        """Raises an `InputError` if something that these losses need is not there."""
+        predictive = metrics.predictive_names(model) if self.prediction_draws else ()
+        for name in self.names:
+            if self.reference is None and name not in predictive:
+                raise InputError(
+                    f"losses: {name!r} is not allowed for {model.name!r} without a reference and with "
+                    f"prediction_draws = {self.prediction_draws}; it must be one of: {', '.join(predictive) or 'none'}"
+                )
+
+    def of_draws(self, model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, float]:
+        """Of one chain's draws."""
+        row = {} if self.reference is None else metrics.reference_errors(model, draws, self.reference)
+        if self.prediction_draws:
+            row |= metrics.predictive_metrics(model, evenly_spaced(draws, self.prediction_draws))
+        return {name: row[name] for name in self.names}
+
+    def judge(self, name: str) -> Judge:
+        """The judge of an oracle: the true loss ``name`` of an arm's own draws, all of those that a race keeps."""
+        own = self._replace(names=(name,))
+
+        def metric(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
+            began = perf_counter()
+            usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in points]
+            values = [
+                own.of_draws(model, draws)[name] if use else np.inf
+                for draws, use in zip(points, usable, strict=True)
+            ]
+            return Judgement(values, 0.0, perf_counter() - began, 0)
+
+        return Judge(lambda seed: metric, points=10**9)
+
+
+def run_arms(
+    model: Model,
+    sampler: str,
+    arms: Sequence[Arm],
+    *,
+    losses: Losses,
+    seconds: Sequence[float],
+    cost: CostTable,
+    replicate: str,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[list[dict]]:
+    """One replicate of every arm from the MAP, judged after each of ``seconds``, ascending, turned into steps.
+
+    Arms of one shape advance in lockstep, as many at a time as the model gains by: they have their minibatches in
+    common, replicates have not. Errors against the reference are those of all draws; predictions are averaged over
+    draws of the same spacing. Memory of W chains of D parameters: float64 chunks of
+    `sgtune.sampling.lockstep.CHUNK_BYTES`, and 4 W D bytes for each draw that predicts.
+
+    Returns:
+        for each arm, for each of ``seconds``: ``steps``, ``diverged``, and ``losses``, capped (`capped`).
+
+    Raises:
+        InputError: there is nothing to judge the arms by.
+    """
+    losses.check(model)
+    found: dict[Arm, list[dict]] = {}
+    for group in _groups(model, sampler, arms):
+        began = perf_counter()
+        ensemble = Lockstep.at_mode(model, sampler, group, seed=seed, replicate=replicate)
+        price = cost.lookup(*shape_of(sampler, group[0]))
+        steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
+        for arm in group:
+            found[arm] = []
+        for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
+            for arm, row in zip(group, rows, strict=True):
+                is_finite = all(isfinite(row[name]) for name in losses.names)
+                values = {name: capped(name, row[name]) for name in losses.names}
+                found[arm].append({"steps": n_steps, "diverged": not is_finite, "losses": values})
+        report(
+            f"{replicate}: {len(group)} arms of batch size {group[0].batch_size} ran {steps[-1]} steps; "
+            f"{perf_counter() - began:.1f} s"
+        )
+    return [found[arm] for arm in arms]
+
+
+def _groups(model: Model, sampler: str, arms: Sequence[Arm]) -> list[list[Arm]]:
+    shapes: dict[tuple, list[Arm]] = {}
+    for arm in dict.fromkeys(arms):
+        shapes.setdefault(shape_of(sampler, arm), []).append(arm)
+    return [group for members in shapes.values() for group in model.abreast(members)]
+
+
+def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:
+    """A row of losses for each chain, after each of ``steps``."""
+    model, done, kept = ensemble.model, 0, []
+    stride = -(-steps[0] // losses.prediction_draws) if losses.prediction_draws else None
+    moments = None
+    if losses.reference is not None:
+        moments = metrics.Moments(model, losses.reference, np.asarray(ensemble.start), ensemble.width)
+    for n_steps in steps:
+        if moments is None:
+            kept.append(ensemble.advance(n_steps - done, stride))
+            done = n_steps
+        while done < n_steps:
+            draws = ensemble.advance_chunk(n_steps - done)
+            moments.add(draws)
+            if stride:
+                kept.append(draws[(-done - 1) % stride :: stride].copy())
+            done += len(draws)
+        rows = [{} if moments is None else moments.errors(place) for place in range(ensemble.width)]
+        if stride:
+            draws = np.concatenate(kept)
+            for place, row in enumerate(rows):
+                row |= metrics.predictive_metrics(
+                    model, evenly_spaced(draws[:, place], losses.prediction_draws)
+                )
+        yield rows
+
+
+def oracle_arm(
+    model: Model,
+    sampler: str,
+    *,
+    tuner: Halving,
+    budget: Budget,
+    cost: CostTable,
+    seed: int,
+    replicate: int,
+) -> Arm | None:
+    """What successive halving would choose if it could see the true loss: the race of `sgtune.tune` with the same seed
+    and replicate, each arm judged by the loss of its own draws so far (`Losses.judge`). None if every arm diverged."""
+    try:
+        result = tune(model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate)
+    except AllDivergedError:
+        return None
+    return result.best
+
+
+def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
+    """Of a chain that stays at the MAP: exact, without a run."""
+    position = map_position(model)
+    row = {} if losses.reference is None else metrics.frozen_errors(model, position, losses.reference)
+    if losses.prediction_draws:
+        row |= metrics.at_position(model, position)
+    return {name: capped(name, row[name]) for name in losses.names}
+
+
+def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
+    """The ``n`` arms with the smallest means; ties keep their order."""
+    return sorted(means, key=lambda arm: means[arm])[:n]
+
+
+def random_regret(means: Mapping[Arm, float], diverged: set[Arm]) -> float | None:
+    """Regret of an arm drawn uniformly from those that never diverged: their mean loss over the smallest. None if there
+    is no such arm."""
+    finite = [value for arm, value in means.items() if arm not in diverged]
+    return float(np.mean(finite) / min(finite)) if finite else None

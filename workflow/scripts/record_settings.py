@@ -1,0 +1,6 @@
+"""Record the configuration of the run, defaults filled in."""
+
+from sgtune.study.job import job
+
+with job(snakemake) as this:
+    this.write(snakemake.output.settings, {"configuration": snakemake.params.config})
