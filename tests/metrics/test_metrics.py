@@ -111,7 +111,7 @@ def test_published_calibration_of_cases_done_by_hand():
     assert np.isnan(metrics.mce_published(np.log(certain([0.6, 0.6])), targets))
 
 
-@pytest.mark.parametrize("name", ["accuracy", "log_loss", "ece", "mce", "predictive_entropy"])
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "ece", "mce", "predictive_entropy"])
 def test_the_probability_of_class_1_is_enough_for_two_classes(name):
     probabilities, targets = random_predictions(3, classes=2)
     arguments = () if name == "predictive_entropy" else (targets,)
@@ -121,6 +121,20 @@ def test_the_probability_of_class_1_is_enough_for_two_classes(name):
 
 def test_squared_errors_by_hand():
     assert metrics.rmse(np.array([1.0, 2.0, 5.0]), np.array([1, 4, 4])) == pytest.approx(np.sqrt(5 / 3))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_brier_scores_are_squared_distances_to_the_true_class(classes):
+    probabilities, targets = random_predictions(5, classes=classes)
+    each = [
+        sum((p - (c == target)) ** 2 for c, p in enumerate(row))
+        for row, target in zip(probabilities, targets, strict=True)
+    ]
+    assert metrics.brier(probabilities, targets) == pytest.approx(np.mean(each))
+    sure = np.eye(classes)
+    assert metrics.brier(sure, np.arange(classes)) == 0
+    assert metrics.brier(sure, (np.arange(classes) + 1) % classes) == 2
+    assert metrics.brier(np.full((1, classes), 1 / classes), np.array([0])) == pytest.approx(1 - 1 / classes)
 
 
 def test_losses_for_tuners_are_lower_for_better_predictions():
@@ -137,7 +151,7 @@ def test_losses_for_tuners_are_lower_for_better_predictions():
         assert loss == getattr(metrics, name)(overconfident, targets)
     assert metrics.mce(overconfident, targets) > 1.2 * metrics.ece(overconfident, targets)
     tasks = {name: metric.task for name, metric in metrics.PREDICTIVE.items()}
-    assert tasks == dict.fromkeys(("log-loss", "accuracy", "ece", "mce"), "classification") | {
+    assert tasks == dict.fromkeys(("log-loss", "accuracy", "brier", "ece", "mce"), "classification") | {
         "rmse": "regression"
     }
 
@@ -214,7 +228,8 @@ def test_predictive_metrics_are_those_of_the_averages(model):
         both = np.stack([1 - predictions, predictions], axis=-1) if mean.ndim == 1 else predictions
         mean_log = np.log(np.maximum(both, np.finfo(np.float32).tiny)).mean(axis=0)
         wanted = {
-            name: getattr(metrics, name)(mean, targets) for name in ("accuracy", "log_loss", "ece", "mce")
+            name: getattr(metrics, name)(mean, targets)
+            for name in ("accuracy", "log_loss", "brier", "ece", "mce")
         }
         wanted |= {
             name: getattr(metrics, name)(mean_log, targets) for name in ("ece_published", "mce_published")

@@ -35,7 +35,7 @@ ALWAYS = {"replicate", "seconds", "wall_seconds", "n_samples", "n_points", "ksd"
 }
 TABLE = ALWAYS | {"n_burn_in", "diverged"}
 RATINGS = {"rmse", "rmse_published"}
-CLASSES = {"accuracy", "log_loss", "ece", "mce", "ece_published", "mce_published"}
+CLASSES = {"accuracy", "log_loss", "brier", "ece", "mce", "ece_published", "mce_published"}
 
 
 def run(model, arm, part, replicate=0, *, reference_sd=None, cost=None, **changes):

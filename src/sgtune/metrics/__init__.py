@@ -11,7 +11,7 @@ from sgtune.metrics.averages import (
 )
 from sgtune.metrics.calibration import class_probabilities, ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import auroc, compare_entropies, predictive_entropy
-from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, log_loss, rmse
+from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, brier, log_loss, rmse
 from sgtune.metrics.spread import position_blocks, relative_sd_error, relative_sd_error_by_block, sd_of_draws
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "at_position",
     "auroc",
     "average_predictions",
+    "brier",
     "can_predict",
     "class_probabilities",
     "compare_entropies",

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PyTree
 from sgtune.errors import check_choice
 from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import ENTROPY_FACTS, compare_entropies
-from sgtune.metrics.predictive import accuracy, log_loss, rmse
+from sgtune.metrics.predictive import accuracy, brier, log_loss, rmse
 from sgtune.model import Model
 from sgtune.positions import from_matrix, to_matrix
 
@@ -60,6 +60,7 @@ TASKS = {
         {
             "accuracy": lambda averages, targets: accuracy(averages["mean"], targets),
             "log_loss": lambda averages, targets: log_loss(averages["mean"], targets),
+            "brier": lambda averages, targets: brier(averages["mean"], targets),
             "ece": lambda averages, targets: ece(averages["mean"], targets),
             "mce": lambda averages, targets: mce(averages["mean"], targets),
             "ece_published": lambda averages, targets: ece_published(averages["mean_log"], targets),
@@ -140,8 +141,8 @@ def predictive_metrics(
 ) -> dict[str, float]:
     """Metrics of the predictions averaged over ``draws``, by the model's task; {} if it does not predict.
 
-    Classification: accuracy, log_loss, ece, mce, ece_published, mce_published. Regression: rmse, rmse_published. NaN
-    if there are no draws, or not all are finite.
+    Classification: accuracy, log_loss, brier, ece, mce, ece_published, mce_published. Regression: rmse, rmse_published.
+    NaN if there are no draws, or not all are finite.
 
     Args:
         averages: `average_predictions` of these draws, where they are at hand.

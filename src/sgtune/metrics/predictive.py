@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgtune.metrics.calibration import ece, mce
+from sgtune.metrics.calibration import class_probabilities, ece, mce
 
-__all__ = ["PREDICTIVE", "Predictive", "accuracy", "log_loss", "rmse"]
+__all__ = ["PREDICTIVE", "Predictive", "accuracy", "brier", "log_loss", "rmse"]
 
 
 def accuracy(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
@@ -26,6 +26,17 @@ def log_loss(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndar
     else:
         given = np.take_along_axis(probabilities, targets[:, None], axis=1)[:, 0]
     return float(-np.mean(np.log(np.maximum(given, np.finfo(np.float32).tiny))))
+
+
+def brier(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
+    """Brier score: the mean over test data of the squared distance, over all classes, between the probabilities and the
+    true class's indicator. From 0 to 2 (Brier 1950); ``(m,)`` means P(y = 1), two classes.
+
+    It is proper, and unlike the log-loss it is bounded: no single datum can outweigh the others.
+    """
+    errors = class_probabilities(probabilities).copy()
+    errors[np.arange(len(errors)), np.asarray(targets).astype(int)] -= 1
+    return float(np.mean(np.sum(errors**2, axis=1)))
 
 
 def rmse(predictions: Float[Array | np.ndarray, " m"], targets: np.ndarray) -> float:
@@ -46,6 +57,7 @@ PREDICTIVE = {
     "accuracy": Predictive(
         "classification", lambda probabilities, targets: 1 - accuracy(probabilities, targets)
     ),
+    "brier": Predictive("classification", brier),
     "ece": Predictive("classification", ece),
     "mce": Predictive("classification", mce),
     "rmse": Predictive("regression", rmse),
