@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from sgtune.errors import InputError, check_integer
+from sgtune.errors import InputError, check_integer, check_number
 
-__all__ = ["Found", "Model", "define_model", "log_sigmoid"]
+__all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid"]
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Found:
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
         hessian_diagonal: what it was asked for last, and the answer (`sgtune.mode.hutchinson`).
         at_mode: arrays of gradient estimators and targets that are centred at the mode, by name.
+        held_out: the results of `hold_out`, by the fraction.
     """
 
     position_shape: PyTree | None = None
@@ -34,6 +36,7 @@ class Found:
     laplace: np.ndarray | None = None
     hessian_diagonal: tuple[tuple, np.ndarray] | None = None
     at_mode: dict[str, PyTree] = field(default_factory=dict)
+    held_out: dict[float, "Model"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,9 @@ class Model:
         init: ``key -> position``, a draw from the prior or another sensible start.
         predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
         test_data: dict with ``inputs`` and ``targets``, or None.
+        functionals: ``position -> (K,)``, what of a position the data identify, by which chains are held against a
+            reference; None: the position itself.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data`` (`hold_out`), or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
         max_lockstep: most chains of one shape that gain from advancing together; None for any number.
         checksum: SHA-256 of the training data; the MAP is kept under it.
@@ -63,6 +69,8 @@ class Model:
     init: Callable
     predict: Callable | None = None
     test_data: dict | None = None
+    functionals: Callable | None = None
+    as_test: Callable | None = None
     task: str = "classification"
     max_lockstep: int | None = None
     checksum: str = ""
@@ -106,6 +114,8 @@ def define_model(
     init: Callable,
     predict: Callable | None = None,
     test_data: dict | None = None,
+    functionals: Callable | None = None,
+    as_test: Callable | None = None,
     task: str = "classification",
     max_lockstep: int | None = None,
     data_dir: str | Path | None = None,
@@ -139,6 +149,8 @@ def define_model(
         init=init,
         predict=predict,
         test_data=test_data,
+        functionals=functionals,
+        as_test=as_test,
         task=task,
         max_lockstep=max_lockstep,
         checksum=checksum,
@@ -154,7 +166,53 @@ def define_model(
             f"log_likelihood: model {name!r} gives shape {per_datum.shape} for {min(2, n_data)} rows; "
             "it must give one value per datum"
         )
+    if functionals is not None:
+        given = jax.eval_shape(functionals, model.position_shape)
+        if len(getattr(given, "shape", ())) != 1:
+            raise InputError(f"functionals: model {name!r} gives {given}; it must give one vector (K,)")
     return model
+
+
+def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
+    """``model`` without the last floor(``fraction`` N) rows of its data, which become its ``test_data``.
+
+    Rows are in random order, so these are a random part, and the same one every time. It is a model of its own: its
+    posterior is wider, its mode another, kept beside the first one's under a name that says the fraction. Made once:
+    the same object comes back as long as ``model`` lives.
+
+    Args:
+        name: what an error calls the fraction.
+
+    Raises:
+        InputError: the fraction is not in (0, 1) or leaves no row out, or the model has not both ``predict`` and
+            ``as_test``.
+    """
+    if check_number(name, fraction, above=0) >= 1:
+        raise InputError(f"{name}: {fraction!r} is not allowed; it must be a number > 0 and < 1")
+    if model.predict is None or model.as_test is None:
+        raise InputError(
+            f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} has not both"
+        )
+    # As it is written: 0.29 of 100 rows are 29, though the float is a little less.
+    n_held = int(Fraction(repr(float(fraction))) * model.n_data)
+    if n_held < 1:
+        raise InputError(
+            f"{name}: {fraction!r} of N={model.n_data} rows is none; it must be at least {1 / model.n_data:.3g}"
+        )
+    kept = model.found.held_out
+    if fraction not in kept:
+        n_left = model.n_data - n_held
+        # NumPy's slices: JAX would compile a program for each.
+        rows = jax.tree.map(np.asarray, model.data)
+        kept[fraction] = replace(
+            model,
+            name=f"{model.name}-without-{fraction:g}",
+            data=jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
+            test_data=model.as_test(jax.tree.map(lambda leaf: leaf[n_left:], rows)),
+            checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
+            found=Found(position_shape=model.found.position_shape),
+        )
+    return kept[fraction]
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:

@@ -196,6 +196,53 @@ def test_predicted_probabilities_are_the_networks():
     np.testing.assert_allclose(np.log(found[np.arange(40), labels]), log_likelihood, rtol=1e-3, atol=1e-4)
 
 
+def test_functionals_of_a_factorisation_are_products_of_test_pairs():
+    """All of few rows; 2,000 of many, drawn once for all: of a whole test set, which is sorted, not of its head."""
+    few = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
+    model, _ = small_pmf(test=few)
+    position = pmf_position(2)
+    products = np.sum(position["users"][few[:, 0]] * position["items"][few[:, 1]], axis=1)
+    np.testing.assert_allclose(np.sort(model.functionals(single(position))), np.sort(products), rtol=1e-5)
+    assert small_pmf()[0].functionals is None
+    sizes = {"n_users": 60, "n_items": 70}
+    many = simulated_ratings(3_000, **sizes)
+    many = many[np.lexsort((many[:, 1], many[:, 0]))]
+    # Of one feature, a user's number times an item's tells the pair.
+    position = pmf_position(0, **sizes, n_factors=1)
+    position["users"][:, 0], position["items"][:, 0] = np.arange(60) + 1, 1 + np.arange(70) / 100
+    one, other = (
+        np.asarray(
+            pmf.from_arrays(many[:10], many, **sizes, n_factors=1).functionals(single(position)), np.float64
+        )
+        for _ in range(2)
+    )
+    assert len(one) == 2_000
+    np.testing.assert_array_equal(one, other)
+    every = (many[:, 0] + 1) * (1 + many[:, 1] / 100)
+    # Drawn without replacement, so the standard error is less than this.
+    assert abs(one.mean() - every.mean()) < 4 * every.std() / np.sqrt(2_000)
+    assert abs(every[:2_000].mean() - every.mean()) > 8 * every.std() / np.sqrt(2_000)
+
+
+def test_rows_of_training_data_have_the_form_of_test_data():
+    """Ratings as they were given; images and labels as they are."""
+    model, ratings = small_pmf(test=np.array([[0, 0, 5]]))
+    rows = model.as_test({name: leaf[:7] for name, leaf in model.data.items()})
+    np.testing.assert_allclose(rows["targets"], ratings[:7, 2], atol=1e-6)
+    assert rows["inputs"].keys() == model.test_data["inputs"].keys()
+    wanted = pmf.from_arrays(
+        ratings, ratings[:7], n_users=7, n_items=9, n_factors=3, shuffle_seed=None
+    ).test_data
+    position = single(pmf_position(1))
+    np.testing.assert_allclose(
+        model.predict(position, rows["inputs"]), model.predict(position, wanted["inputs"]), rtol=1e-6
+    )
+    network, images, labels = small_network()
+    rows = network.as_test(network.data)
+    np.testing.assert_array_equal(rows["inputs"], images)
+    np.testing.assert_array_equal(rows["targets"], labels)
+
+
 # --- gradient estimators and tiles ---
 
 

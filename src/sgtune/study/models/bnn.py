@@ -38,6 +38,11 @@ def predict(position: dict, inputs: jax.Array | np.ndarray) -> jax.Array:
     return jax.nn.softmax(logits(position, inputs))
 
 
+def as_test(rows: dict) -> dict:
+    """Training rows in the form of test data."""
+    return {"inputs": rows["image"], "targets": rows["label"]}
+
+
 def from_arrays(
     images: np.ndarray,
     labels: np.ndarray,
@@ -65,6 +70,7 @@ def from_arrays(
         init=init,
         predict=predict,
         test_data=test_data,
+        as_test=as_test,
         data_dir=data_dir,
         shuffle_seed=shuffle_seed,
         checksum=checksum,

@@ -1,5 +1,7 @@
 """Probabilistic matrix factorisation of ratings (paper Sect. 4.2, App. B.2.1; Salakhutdinov and Mnih 2008)."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -21,6 +23,9 @@ SHAPE, RATE = 4.0, 5.0
 """a_0 and b_0 of the Gamma prior of each feature precision."""
 
 LOWEST, HIGHEST = 1.0, 5.0
+
+N_PAIRS, PAIRS_SEED = 2_000, 0
+"""So many pairs of a user and an item of the test set are the functionals of a position, and which."""
 
 
 def log_prior(position: dict) -> jax.Array:
@@ -64,6 +69,23 @@ def _products(position: dict, rows: dict) -> jax.Array:
 def predict(position: dict, inputs: dict) -> jax.Array:
     """Expected ratings, the mean rating added back, clipped to [1, 5]: ``(n,)``."""
     return jnp.clip(_products(position, inputs) + inputs["mean_rating"], LOWEST, HIGHEST)
+
+
+def functionals_of(test: np.ndarray) -> Callable:
+    """``position -> (K,)``: U_user' V_item of at most 2,000 test rows, the same ones for the same test set.
+
+    The posterior does not tell a position from one whose features are rotated, or change their signs or places; of the
+    products it knows each.
+    """
+    chosen = np.random.default_rng(PAIRS_SEED).permutation(len(test))[:N_PAIRS]
+    pairs = np.asarray(test[chosen, :2], np.int32)
+    return partial(_products, rows={"user": pairs[:, 0], "item": pairs[:, 1]})
+
+
+def as_test(rows: dict, mean_rating: float) -> dict:
+    """Training rows in the form of test data; their ratings are centred by ``mean_rating``."""
+    inputs = {"user": rows["user"], "item": rows["item"], "mean_rating": np.float32(mean_rating)}
+    return {"inputs": inputs, "targets": rows["rating"] + np.float32(mean_rating)}
 
 
 def from_arrays(
@@ -110,6 +132,8 @@ def from_arrays(
         init=init,
         predict=predict,
         test_data=test_data,
+        functionals=None if test is None else functionals_of(test),
+        as_test=partial(as_test, mean_rating=mean_rating),
         task="regression",
         # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
         max_lockstep=1,

@@ -1,0 +1,128 @@
+"""What a model says of itself beyond its density: functionals, and rows held out of its data."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from predictive_models import random_draws, small_network, small_pmf
+from reference_models import gaussian_log_likelihood, gaussian_model, standard_normal
+from small_models import logistic_arrays, small_logistic_model
+
+from sgtune import metrics
+from sgtune.errors import InputError
+from sgtune.mode.find import find_map, map_position
+from sgtune.model import define_model, hold_out
+from sgtune.study.models import logistic
+
+
+def regression(n_rows=100, **settings):
+    """`gaussian_model` with predictions and their targets."""
+    return replace(
+        gaussian_model(n_rows=n_rows, **settings)[0],
+        predict=lambda position, inputs: position["intercept"] + inputs @ position["slopes"],
+        as_test=lambda rows: {"inputs": rows["inputs"], "targets": rows["targets"]},
+    )
+
+
+@pytest.mark.parametrize("make", [small_logistic_model, small_pmf, small_network, regression])
+@pytest.mark.parametrize("fraction", [0.1, 0.29, 0.999])
+def test_held_out_rows_are_the_last_and_the_others_train(make, fraction):
+    """Each row is in one of the two, unchanged: its log-likelihood says so."""
+    model = make()
+    held = hold_out(model, fraction)
+    n_held = int(fraction * model.n_data + 1e-9)
+    assert held.n_data == model.n_data - n_held
+    assert len(held.test_data["targets"]) == n_held
+    position = model.unravel(jnp.asarray(random_draws(model, 1)[0]))
+    every = np.asarray(model.log_likelihood(position, model.data))
+    left = np.asarray(held.log_likelihood(position, held.data))
+    np.testing.assert_allclose(left, every[: held.n_data], rtol=1e-5, atol=1e-5)
+    assert metrics.predictive_names(held)
+    assert np.isfinite(list(metrics.at_position(held, position).values())).any()
+    # The model itself is as it was, and is asked once.
+    assert model.n_data == held.n_data + n_held
+    assert hold_out(model, fraction) is held
+
+
+def test_a_fraction_is_taken_as_it_is_written():
+    """0.29 of 100 rows are 29, though the float times 100 is a little less."""
+    assert len(hold_out(regression(100), 0.29).test_data["targets"]) == 29
+
+
+def test_predictions_of_held_out_rows_are_those_of_test_rows():
+    """Signed rows, all of class 1, are worth what the rows and their classes are."""
+    inputs, targets = logistic_arrays(1_000, 3, seed=1)
+    model = logistic.from_arrays(inputs, targets, shuffle_seed=None)
+    held = hold_out(model, 0.4)
+    plain = replace(held, test_data={"inputs": inputs[600:], "targets": targets[600:]})
+    draws = random_draws(model, 5)
+    signed, unsigned = (metrics.predictive_metrics(each, draws) for each in (held, plain))
+    for name in ("accuracy", "log_loss", "brier", "ece", "mce"):
+        assert signed[name] == pytest.approx(unsigned[name], rel=1e-4), name
+    assert 0 < signed["accuracy"] < 1
+
+
+def test_what_is_left_has_a_mode_of_its_own(tmp_path):
+    """Found from its own rows, and kept beside the model's under another name."""
+    model = regression(data_dir=tmp_path)
+    held = hold_out(model, 0.5)
+    design = np.column_stack([np.ones(50), model.data["inputs"][:50]]).astype(np.float64)
+    exact = np.linalg.solve(design.T @ design + np.eye(3), design.T @ np.asarray(model.data["targets"][:50]))
+    found = ravel_pytree(map_position(held))[0]
+    np.testing.assert_allclose(found, exact, atol=1e-4)
+    assert np.abs(found - ravel_pytree(map_position(model))[0]).max() > 0.01
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "gaussian.map.npz",
+        "gaussian-without-0.5.map.npz",
+    }
+    # Another process finds it there.
+    again = hold_out(regression(data_dir=tmp_path), 0.5)
+    assert again is not held
+    assert again.checksum == held.checksum != hold_out(model, 0.4).checksum
+    kept = (tmp_path / "gaussian-without-0.5.map.npz").stat().st_mtime_ns
+    np.testing.assert_array_equal(ravel_pytree(map_position(again))[0], found)
+    assert (tmp_path / "gaussian-without-0.5.map.npz").stat().st_mtime_ns == kept
+    assert find_map(held).converged
+
+
+@pytest.mark.parametrize("fraction", [0, 0.0, 1, 1.5, -0.1, float("nan"), True])
+def test_a_fraction_must_leave_rows_on_both_sides(fraction):
+    with pytest.raises(InputError, match=r"^fraction: .* it must be a number > 0[^\n]*$") as caught:
+        hold_out(regression(), fraction)
+    assert repr(fraction) in str(caught.value)
+
+
+def test_a_fraction_of_no_row_is_refused():
+    with pytest.raises(InputError, match=r"^share: 0\.009 of N=100 rows is none; it must be at least 0\.01$"):
+        hold_out(regression(), 0.009, name="share")
+    assert hold_out(regression(), 0.01).n_data == 99
+
+
+@pytest.mark.parametrize("part", ["predict", "as_test"])
+def test_a_model_that_cannot_judge_its_rows_holds_none_out(part):
+    with pytest.raises(InputError, match=r"^fraction: 0\.1 needs .* predict and as_test; 'gaussian' has not"):
+        hold_out(replace(regression(), **{part: None}), 0.1)
+
+
+@pytest.mark.parametrize(
+    "functionals",
+    [
+        lambda position: position["intercept"],
+        lambda position: jnp.outer(position["slopes"], position["slopes"]),
+        lambda position: (position["slopes"], position["slopes"]),
+        lambda position: position,
+    ],
+)
+def test_functionals_that_are_no_vector_are_refused(functionals):
+    model = regression()
+    with pytest.raises(InputError, match=r"^functionals: model 'm' gives [^\n]*; it must give one vector"):
+        define_model(
+            "m",
+            log_prior=standard_normal,
+            log_likelihood=gaussian_log_likelihood,
+            data=model.data,
+            init=model.init,
+            functionals=functionals,
+        )
