@@ -12,11 +12,22 @@ from sgtune.metrics.averages import (
 from sgtune.metrics.calibration import class_probabilities, ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import auroc, compare_entropies, predictive_entropy
 from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, brier, log_loss, rmse
+from sgtune.metrics.reference import (
+    Moments,
+    Reference,
+    frozen_errors,
+    functional_error,
+    reference_errors,
+    xi_rel,
+    xi_white,
+)
 from sgtune.metrics.spread import position_blocks, relative_sd_error, relative_sd_error_by_block, sd_of_draws
 
 __all__ = [
     "PREDICTIVE",
+    "Moments",
     "Predictive",
+    "Reference",
     "accuracy",
     "at_position",
     "auroc",
@@ -27,6 +38,8 @@ __all__ = [
     "compare_entropies",
     "ece",
     "ece_published",
+    "frozen_errors",
+    "functional_error",
     "log_loss",
     "mce",
     "mce_published",
@@ -36,8 +49,11 @@ __all__ = [
     "predictive_entropy",
     "predictive_metrics",
     "predictive_names",
+    "reference_errors",
     "relative_sd_error",
     "relative_sd_error_by_block",
     "rmse",
     "sd_of_draws",
+    "xi_rel",
+    "xi_white",
 ]

@@ -1,0 +1,274 @@
+"""How far draws are from a trusted reference: errors of moments, each in units of the reference's own spread."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from sgtune.errors import InputError
+from sgtune.metrics.spread import relative_sd_error
+from sgtune.model import Model
+from sgtune.positions import flatten, from_matrix
+
+__all__ = [
+    "Moments",
+    "Reference",
+    "frozen_errors",
+    "functional_error",
+    "reference_errors",
+    "xi_rel",
+    "xi_white",
+]
+
+BLOCK = 2**20
+"""So many float64 numbers are made of draws at a time, or those of one draw of each chain."""
+
+DRAWS = 64
+"""So many draws' functionals are computed at a time, or those of one draw of each chain."""
+
+
+def xi_rel(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
+    """sqrt(mean over parameters of (sd / reference_sd - 1)^2); infinite if ``sd`` is not finite.
+
+    Every parameter counts alike, whatever its unit; in `relative_sd_error` those of large sd are most of the sum.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _finite(np.sqrt(np.mean((np.asarray(sd, np.float64) / reference_sd - 1) ** 2)))
+
+
+def xi_white(covariance: Float[np.ndarray, "d d"], reference_covariance: Float[np.ndarray, "d d"]) -> float:
+    """`xi_rel` of the sds along the eigenvectors v of the reference's covariance: of v'x, over the root of the
+    eigenvalue. ``covariance`` is that of the draws; infinite if it is not finite.
+
+    Parameters that are correlated have directions far narrower than any one of them; this sees errors there. It does
+    not depend on the origin, the common unit or a rotation of the coordinates; but units of single parameters have a
+    part in what the eigenvectors are. Eigenvectors of equal eigenvalues are any such basis.
+    """
+    eigenvalues, directions = np.linalg.eigh(np.asarray(reference_covariance, np.float64))
+    with np.errstate(invalid="ignore", over="ignore"):
+        variances = np.sum(directions * (np.asarray(covariance, np.float64) @ directions), axis=0)
+        return xi_rel(np.sqrt(np.maximum(variances, 0.0)), np.sqrt(eigenvalues))
+
+
+def functional_error(
+    mean: Float[np.ndarray, " k"],
+    sd: Float[np.ndarray, " k"],
+    reference_mean: Float[np.ndarray, " k"],
+    reference_sd: Float[np.ndarray, " k"],
+) -> float:
+    """sqrt(mean over functionals of [((mean - mean*) / sd*)^2 + (sd / sd* - 1)^2]), bias and spread together.
+
+    The root mean square of the 2-Wasserstein distances between Gaussians of these moments, in units of the
+    reference's sds; infinite if a moment is not finite.
+    """
+    mean, sd = np.asarray(mean, np.float64), np.asarray(sd, np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        bias, spread = (mean - reference_mean) / reference_sd, sd / reference_sd - 1
+        return _finite(np.sqrt(np.mean(bias**2 + spread**2)))
+
+
+def _finite(error: np.floating) -> float:
+    return float(error) if np.isfinite(error) else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What long, trusted runs know of a posterior; in float64.
+
+    Attributes:
+        sd: of each parameter, in the order of flat positions.
+        covariance: of the parameters, or None where D is too large for it.
+        functionals_mean, functionals_sd: of ``model.functionals``, or None. For a model without functionals they are
+            those of the position, if they are given.
+
+    Raises:
+        InputError: shapes that do not agree, numbers that are not finite, sds that are not > 0, or a covariance that is
+            not positive definite.
+    """
+
+    sd: Float[np.ndarray, " d"]
+    covariance: Float[np.ndarray, "_ _"] | None = None
+    functionals_mean: Float[np.ndarray, " k"] | None = None
+    functionals_sd: Float[np.ndarray, " k"] | None = None
+
+    def __post_init__(self):
+        for name in ("sd", "covariance", "functionals_mean", "functionals_sd"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asarray(value, np.float64))
+                if not np.isfinite(getattr(self, name)).all():
+                    raise InputError(f"{name}: holds numbers that are not finite; all must be")
+        size = len(self.sd)
+        if self.covariance is not None and self.covariance.shape != (size, size):
+            raise InputError(
+                f"covariance: shape {self.covariance.shape} is not allowed; it must be {(size, size)}"
+            )
+        if self.covariance is not None and not (np.linalg.eigvalsh(self.covariance) > 0).all():
+            raise InputError("covariance: not positive definite; all its eigenvalues must be > 0")
+        if np.shape(self.functionals_mean) != np.shape(self.functionals_sd):
+            raise InputError("functionals_sd: must be of the shape of functionals_mean, or both None")
+        for name in ("sd", "functionals_sd"):
+            if (value := getattr(self, name)) is not None and not (value > 0).all():
+                raise InputError(f"{name}: {value.min():g} is not allowed; every sd must be > 0")
+
+    @classmethod
+    def from_record(cls, record: Mapping) -> "Reference":
+        """Out of the record of a ground truth: ``sd``, and where they are there ``covariance`` and the ``mean`` and
+        ``sd`` of ``functionals``."""
+        functionals = record.get("functionals") or {}
+        found = {
+            "sd": record["sd"],
+            "covariance": record.get("covariance"),
+            "functionals_mean": functionals.get("mean"),
+            "functionals_sd": functionals.get("sd"),
+        }
+        return cls(
+            **{name: None if part is None else np.asarray(part, np.float64) for name, part in found.items()}
+        )
+
+
+class _Sums:
+    """Of W chains' vectors about ``origin``, in float64, and of their squares; ``crossed``: of all products of two."""
+
+    def __init__(self, origin: Float[Array | np.ndarray, " d"], n_chains: int, crossed: bool):
+        self.n, self.origin, self.crossed = 0, np.asarray(origin, np.float64), crossed
+        self.total = np.zeros((n_chains, len(origin)))
+        self.products = np.zeros((n_chains, *[len(origin)] * (2 if crossed else 1)))
+
+    def add(self, vectors: Float[np.ndarray, "n w d"]) -> None:
+        rows = max(1, BLOCK // self.total.size)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for start in range(0, len(vectors), rows):
+                block = vectors[start : start + rows] - self.origin
+                self.total += block.sum(axis=0)
+                if self.crossed:
+                    self.products += block.transpose(1, 2, 0) @ block.transpose(1, 0, 2)
+                else:
+                    self.products += np.einsum("nwd,nwd->wd", block, block)
+        self.n += len(vectors)
+
+    def moments(
+        self, place: int
+    ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"], Float[np.ndarray, "d d"] | None]:
+        """Mean, sd and, if ``crossed``, covariance of one chain, with divisor n; NaN if there is nothing yet."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            shift = self.total[place] / np.float64(self.n)
+            products = self.products[place] / np.float64(self.n)
+            covariance = products - np.outer(shift, shift) if self.crossed else None
+            variance = np.diagonal(covariance) if self.crossed else products - shift**2
+            return self.origin + shift, np.sqrt(np.maximum(variance, 0.0)), covariance
+
+
+@partial(jax.jit, static_argnums=0)
+def _of_each(functionals: Callable, positions: PyTree) -> Array:
+    return jax.vmap(functionals)(positions)
+
+
+class Moments:
+    """Running moments of chains of ``model`` in lockstep, and their errors against ``reference``.
+
+    Moments are those of all draws added; sds have divisor n. Memory beside the draws: 16 D bytes a chain, with a
+    covariance 8 D^2, with K functionals 16 K; and while draws are added about 16 MB and the functionals of 64 draws.
+
+    Args:
+        origin: a flat position near the draws, about which sums are taken: rounding grows with the distance.
+        n_chains: W.
+
+    Raises:
+        InputError: the reference, or the origin, is not of the model's D, or the reference not of its functionals.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        origin: Float[Array | np.ndarray, " d"],
+        n_chains: int,
+    ):
+        for name, size in (("reference", len(reference.sd)), ("origin", len(origin))):
+            if size != model.dimension:
+                raise InputError(
+                    f"{name}: of {size} parameters; model {model.name!r} needs {model.dimension}"
+                )
+        self.model, self.reference = model, reference
+        self._positions = _Sums(origin, n_chains, crossed=reference.covariance is not None)
+        self._functionals = None
+        if reference.functionals_mean is not None:
+            n_functionals, held = _n_functionals(model), len(reference.functionals_mean)
+            if n_functionals != held:
+                raise InputError(
+                    f"reference: has {held} functionals; model {model.name!r} has {n_functionals}"
+                )
+            if model.functionals is not None:
+                self._functionals = _Sums(reference.functionals_mean, n_chains, crossed=False)
+
+    def add(self, draws: Float[np.ndarray, "n w d"]) -> None:
+        """Take ``n`` more draws of each chain.
+
+        Raises:
+            InputError: they are of another number of chains or parameters.
+        """
+        n_chains, dimension = self._positions.total.shape
+        if draws.shape[1:] != (n_chains, dimension):
+            raise InputError(
+                f"draws: shape {draws.shape} is not allowed; it must be (n, {n_chains}, {dimension})"
+            )
+        self._positions.add(draws)
+        if self._functionals is None:
+            return
+        rows = max(1, DRAWS // n_chains)
+        for start in range(0, len(draws), rows):
+            some = draws[start : start + rows]
+            # Filled up, so that one program serves every number of draws.
+            filled = np.pad(some, ((0, rows - len(some)), (0, 0), (0, 0)), mode="edge")
+            values = _of_each(self.model.functionals, from_matrix(self.model, filled.reshape(-1, dimension)))
+            self._functionals.add(np.asarray(values).reshape(rows, n_chains, -1)[: len(some)])
+
+    def errors(self, place: int) -> dict[str, float | None]:
+        """Errors of the chain at ``place``: relative_sd_error, xi_rel, xi_white, functional_error.
+
+        None where the reference has not what it takes; infinite where moments are not finite, or nothing was added.
+        """
+        reference = self.reference
+        mean, sd, covariance = self._positions.moments(place)
+        errors = {
+            "relative_sd_error": relative_sd_error(sd, reference.sd),
+            "xi_rel": xi_rel(sd, reference.sd),
+            "xi_white": None if covariance is None else xi_white(covariance, reference.covariance),
+            "functional_error": None,
+        }
+        if reference.functionals_mean is not None:
+            if self._functionals is not None:
+                mean, sd, _ = self._functionals.moments(place)
+            errors["functional_error"] = functional_error(
+                mean, sd, reference.functionals_mean, reference.functionals_sd
+            )
+        return errors
+
+
+def _n_functionals(model: Model) -> int:
+    if model.functionals is None:
+        return model.dimension
+    return jax.eval_shape(model.functionals, model.position_shape).shape[0]
+
+
+def reference_errors(
+    model: Model, draws: Float[np.ndarray, "n d"], reference: Reference
+) -> dict[str, float | None]:
+    """`Moments.errors` of one chain's draws; infinite if there are none, or not all are finite."""
+    is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
+    origin = draws.mean(axis=0, dtype=np.float64) if is_finite else np.zeros(model.dimension)
+    moments = Moments(model, reference, origin, 1)
+    if is_finite:
+        moments.add(draws[:, None])
+    return moments.errors(0)
+
+
+def frozen_errors(model: Model, position: PyTree, reference: Reference) -> dict[str, float | None]:
+    """Errors of a chain that stays at ``position``, such as the mode: of means there, and sds of 0.
+
+    What a chain has to fall below before it knows more than its start.
+    """
+    return reference_errors(model, flatten(position)[None], reference)

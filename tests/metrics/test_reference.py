@@ -1,0 +1,303 @@
+"""Errors against a reference: from running moments as from all draws at once, and what each of them sees."""
+
+import json
+import tracemalloc
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from predictive_models import random_draws, small_pmf
+from reference_models import gaussian_model
+
+from sgtune import metrics
+from sgtune.errors import InputError
+from sgtune.metrics import reference as module
+from sgtune.metrics.reference import (
+    Moments,
+    Reference,
+    frozen_errors,
+    functional_error,
+    reference_errors,
+    xi_rel,
+    xi_white,
+)
+from sgtune.model import define_model
+
+NAMES = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
+
+
+def slope_and_square(position):
+    """(K,) = (3,): a slope, the square of the other, and the intercept."""
+    return jnp.stack([position["slopes"][0], position["slopes"][1] ** 2, position["intercept"]])
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Three parameters, of which three functionals are watched."""
+    return replace(gaussian_model()[0], functionals=slope_and_square)
+
+
+REFERENCE = Reference(
+    np.array([1.0, 2.0, 0.5]),
+    np.array([[1.0, 0.8, 0.1], [0.8, 4.0, -0.3], [0.1, -0.3, 0.25]]),
+    np.array([0.1, 1.0, -0.4]),
+    np.array([2.0, 3.0, 1.5]),
+)
+
+
+def naive_errors(draws, values, reference=REFERENCE):
+    """From all draws ``(n, D)`` and their functionals ``(n, K)`` in float64."""
+    draws, values = np.asarray(draws, np.float64), np.asarray(values, np.float64)
+    sd = draws.std(axis=0)
+    eigenvalues, directions = np.linalg.eigh(reference.covariance)
+    along = [(draws @ v).std() / np.sqrt(value) for v, value in zip(directions.T, eigenvalues, strict=True)]
+    bias = (values.mean(axis=0) - reference.functionals_mean) / reference.functionals_sd
+    spread = values.std(axis=0) / reference.functionals_sd - 1
+    return {
+        "relative_sd_error": np.sqrt(np.sum((sd - reference.sd) ** 2) / np.sum(reference.sd**2)),
+        "xi_rel": np.sqrt(np.mean((sd / reference.sd - 1) ** 2)),
+        "xi_white": np.sqrt(np.mean((np.array(along) - 1) ** 2)),
+        "functional_error": np.sqrt(np.mean(bias**2) + np.mean(spread**2)),
+    }
+
+
+def values_of(draws):
+    """Columns: intercept, slopes."""
+    return np.stack([draws[:, 1], draws[:, 2] ** 2, draws[:, 0]], axis=1)
+
+
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+@pytest.mark.parametrize(("block", "rows"), [(module.BLOCK, module.DRAWS), (20, 7)])
+def test_running_errors_are_those_of_all_draws_at_once(model, monkeypatch, offset, block, rows):
+    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "DRAWS", rows)
+    rng = np.random.default_rng(0)
+    sds = np.array([0.2, 1.0, 3.0])[:, None]
+    draws = (offset + sds * rng.standard_normal((150, 3, 3))).astype(np.float32)
+    moments = Moments(model, REFERENCE, draws[0, 0], n_chains=3)
+    for start, stop in ((0, 1), (1, 40), (40, 150)):
+        moments.add(draws[start:stop])
+    for place in range(3):
+        wanted = naive_errors(draws[:, place], values_of(draws[:, place]))
+        # float32 squares of 300 are known to 1e-7 of 90,000, a hundredth of their reference's sd.
+        tolerance = {"rel": 1e-5, "abs": 1e-6} if offset == 0 else {"rel": 1e-3}
+        assert moments.errors(place) == pytest.approx(wanted, **tolerance)
+        assert tuple(moments.errors(place)) == NAMES
+        alone = reference_errors(model, draws[:, place], REFERENCE)
+        assert alone == pytest.approx(moments.errors(place), rel=1e-6)
+    without = replace(REFERENCE, covariance=None)
+    moments = Moments(model, without, draws[0, 0], n_chains=3)
+    moments.add(draws)
+    found, wanted = moments.errors(1), naive_errors(draws[:, 1], values_of(draws[:, 1]))
+    assert found.pop("xi_white") is None
+    assert found == pytest.approx({name: wanted[name] for name in found}, rel=1e-3)
+
+
+def test_a_chain_that_is_lost_is_infinitely_wrong_and_alone_so(model):
+    draws = np.random.default_rng(1).standard_normal((50, 3, 3)).astype(np.float32)
+    draws[-1, 1, 0], draws[-1, 2] = np.nan, 1e30
+    moments = Moments(model, REFERENCE, np.zeros(3), n_chains=3)
+    assert moments.errors(0) == dict.fromkeys(NAMES, np.inf)
+    moments.add(draws)
+    assert moments.errors(1) == dict.fromkeys(NAMES, np.inf)
+    assert moments.errors(0) == pytest.approx(naive_errors(draws[:, 0], values_of(draws[:, 0])), rel=1e-5)
+    # A square that float32 does not hold; its sd is one that float64 does.
+    huge = moments.errors(2)
+    assert huge["functional_error"] == np.inf
+    assert 1e28 < huge["xi_rel"] < huge["xi_white"] < 1e31
+    for none in (draws[:0, 0], draws[:, 1]):
+        assert reference_errors(model, none, REFERENCE) == dict.fromkeys(NAMES, np.inf)
+
+
+def test_what_a_reference_has_not_is_not_judged(model):
+    draws = np.random.default_rng(2).standard_normal((20, 3)).astype(np.float32)
+    errors = reference_errors(model, draws, Reference(REFERENCE.sd))
+    wanted = naive_errors(draws, values_of(draws))
+    assert errors == pytest.approx(wanted | {"xi_white": None, "functional_error": None})
+    # A model without functionals is held against the position, where the reference has it.
+    plain = replace(model, functionals=None)
+    own = naive_errors(draws, draws)["functional_error"]
+    assert reference_errors(plain, draws, REFERENCE)["functional_error"] == pytest.approx(own)
+    assert reference_errors(plain, draws[:0], Reference(REFERENCE.sd)) == {
+        **dict.fromkeys(NAMES, np.inf),
+        "xi_white": None,
+        "functional_error": None,
+    }
+
+
+def test_a_chain_that_stays_put_has_no_spread_and_the_bias_of_its_place(model):
+    position = {"intercept": jnp.float32(0.3), "slopes": jnp.array([1.0, -2.0])}
+    errors = frozen_errors(model, position, REFERENCE)
+    bias = (np.array([1.0, 4.0, 0.3]) - REFERENCE.functionals_mean) / REFERENCE.functionals_sd
+    wanted = {**dict.fromkeys(NAMES, 1.0), "functional_error": np.sqrt(1 + np.mean(bias**2))}
+    assert errors == pytest.approx(wanted, rel=1e-6)
+
+
+def test_errors_of_exact_draws_fall_as_one_over_their_number():
+    """n independent draws: E[xi^2] = 1/(2n) to first order, for the mean another 1/n; the next order is 1/n^2."""
+    model, mean, covariance = gaussian_model()
+    sd, n = np.sqrt(np.diag(covariance)), 200
+    reference = Reference(sd, covariance, mean, sd)
+    rng, half = np.random.default_rng(3), np.linalg.cholesky(covariance)
+    draws = (mean + rng.standard_normal((n, 400, 3)) @ half.T).astype(np.float32)
+    moments = Moments(model, reference, mean, n_chains=400)
+    moments.add(draws)
+    errors = [moments.errors(place) for place in range(400)]
+    for name, expected in (("xi_rel", 0.5), ("xi_white", 0.5), ("functional_error", 1.5)):
+        squares = n * np.array([each[name] for each in errors]) ** 2
+        error = squares.std(ddof=1) / np.sqrt(400)
+        assert abs(squares.mean() - expected) < 4 * error + 2 / n
+        assert error < 0.1 * expected
+
+
+# --- what the errors see
+
+
+def test_every_parameter_counts_alike_whatever_its_unit():
+    sd, reference = np.array([1.0, 200.0]), np.array([2.0, 100.0])
+    assert xi_rel(sd, reference) == pytest.approx(np.sqrt((0.5**2 + 1) / 2))
+    units = np.array([1e-4, 1e3])
+    assert xi_rel(units * sd, units * reference) == pytest.approx(xi_rel(sd, reference))
+    assert xi_rel(np.array([np.nan, 1.0]), reference) == np.inf
+
+
+def test_right_sds_of_parameters_can_be_wrong_across_them():
+    """Correlation 0.9 against none: the wide direction is 1 / sqrt(1.9) of what it should be, the other sqrt(10)."""
+    reference = np.array([[1.0, 0.9], [0.9, 1.0]])
+    assert xi_rel(np.ones(2), np.ones(2)) == 0
+    wanted = np.sqrt(((1.9**-0.5 - 1) ** 2 + (10**0.5 - 1) ** 2) / 2)
+    assert xi_white(np.eye(2), reference) == pytest.approx(wanted)
+    assert xi_white(4 * reference, reference) == pytest.approx(1)
+    assert xi_white(np.full((2, 2), np.inf), reference) == np.inf
+
+
+def test_the_error_along_eigenvectors_does_not_know_the_axes():
+    rng = np.random.default_rng(4)
+    one, other = (half @ half.T for half in rng.standard_normal((2, 5, 5)))
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    turned = [1e-3 * turn @ matrix @ turn.T for matrix in (one, other)]
+    assert xi_white(*turned) == pytest.approx(xi_white(one, other))
+    assert xi_white(one, other) > 0.1
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (2.0, 1.0), (-0.5, 3.0), (1.0, 0.0)])
+def test_the_error_of_a_functional_is_the_distance_of_two_gaussians(mean, sd):
+    """2-Wasserstein: the root mean square difference of the quantiles, in sds of the reference N(1, 2^2)."""
+    from scipy.stats import norm
+
+    # Midpoints of equal shares: their normal quantiles have variance 1 to 1e-4.
+    quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
+    distance = np.sqrt(np.mean((mean + sd * quantiles - 1 - 2 * quantiles) ** 2))
+    found = functional_error(np.array([mean]), np.array([sd]), np.array([1.0]), np.array([2.0]))
+    assert found == pytest.approx(distance / 2, rel=1e-3)
+
+
+def test_functionals_do_not_see_what_the_data_do_not():
+    """Features of a factorisation with other signs and places are the same model of its ratings."""
+    model = small_pmf()
+    draws = random_draws(model, 70)
+    blocks = metrics.position_blocks(model)
+
+    def other(draws, change):
+        draws = draws.copy()
+        for side in ("users", "items"):
+            features = draws[:, blocks[side]].reshape(len(draws), -1, 3)
+            draws[:, blocks[side]] = change(features).reshape(len(draws), -1)
+        return draws
+
+    values = np.array([model.functionals(model.unravel(jnp.asarray(draw))) for draw in draws])
+    assert values.shape == (70, 100)
+    reference = Reference(np.ones(model.dimension), None, values[:35].mean(axis=0), values[:35].std(axis=0))
+    found = reference_errors(model, draws, reference)
+    assert found["functional_error"] > 0.01
+    turned = reference_errors(model, other(draws, lambda features: -features[:, :, ::-1]), reference)
+    assert turned["functional_error"] == pytest.approx(found["functional_error"], rel=1e-4)
+    longer = reference_errors(model, other(draws, lambda features: 1.5 * features), reference)
+    assert longer["functional_error"] > 2 * found["functional_error"]
+
+
+# --- cost
+
+
+def test_memory_does_not_grow_with_the_number_of_draws():
+    """32 MB of float32 draws, 64 MB were they copied to float64."""
+    model = define_model(
+        "wide",
+        log_prior=lambda position: -0.5 * jnp.sum(position**2),
+        log_likelihood=lambda position, rows: 0.0 * rows,
+        data=np.zeros(4, np.float32),
+        init=lambda key: jnp.zeros(1_000),
+        functionals=lambda position: position[:7] ** 2,
+    )
+    reference = Reference(np.ones(1_000), None, np.zeros(7), np.ones(7))
+    draws = random_draws(model, 8_192)[:, None]
+    moments = Moments(model, reference, np.zeros(1_000), n_chains=1)
+    moments.add(draws[:1])
+    tracemalloc.start()
+    moments.add(draws)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_one_program_serves_any_number_of_draws(model):
+    moments = Moments(model, REFERENCE, np.zeros(3), n_chains=2)
+    draws = np.zeros((300, 2, 3), np.float32)
+    moments.add(draws[:1])
+    before = module._of_each._cache_size()
+    for n in (0, 1, 32, 33, 300):
+        moments.add(draws[:n])
+    assert module._of_each._cache_size() == before
+
+
+# --- references
+
+
+def test_a_reference_is_read_from_its_record():
+    record = {
+        "model": "m",
+        "mean": [0.0, 0.0],
+        "sd": [1, 2],
+        "covariance": [[1, 0.5], [0.5, 4]],
+        "functionals": {"n": 3, "mean": [1.0, 2.0, 3.0], "sd": [1.0, 1.0, 2.0], "r_hat_max": 1.0},
+    }
+    found = Reference.from_record(json.loads(json.dumps(record)))
+    np.testing.assert_array_equal(found.sd, [1, 2])
+    np.testing.assert_array_equal(found.covariance, record["covariance"])
+    np.testing.assert_array_equal(found.functionals_mean, [1, 2, 3])
+    np.testing.assert_array_equal(found.functionals_sd, [1, 1, 2])
+    # A model without functionals has convergence facts of its position there; an older record has nothing.
+    for functionals in ({"n": 2, "r_hat_max": 1.0}, None):
+        plain = Reference.from_record({"sd": [1.0, 2.0], "functionals": functionals})
+        assert (plain.covariance, plain.functionals_mean, plain.functionals_sd) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"sd": np.array([1.0, 0.0])}, r"^sd: 0 is not allowed; every sd must be > 0$"),
+        ({"sd": np.array([1.0, np.nan])}, r"^sd: holds numbers that are not finite"),
+        ({"covariance": np.eye(3)}, r"^covariance: shape \(3, 3\) is not allowed; it must be \(2, 2\)$"),
+        ({"covariance": np.array([[1.0, 2.0], [2.0, 1.0]])}, r"^covariance: not positive definite"),
+        ({"functionals_mean": np.ones(2)}, r"^functionals_sd: must be of the shape of functionals_mean"),
+        (
+            {"functionals_mean": np.ones(1), "functionals_sd": np.array([-1.0])},
+            r"^functionals_sd: -1 is not allowed; every sd must be > 0$",
+        ),
+    ],
+)
+def test_bad_references_get_one_line(changes, line):
+    with pytest.raises(InputError, match=line):
+        Reference(**{"sd": np.ones(2), **changes})
+
+
+def test_a_reference_of_another_model_is_refused(model):
+    for reference, line in (
+        (Reference(np.ones(2)), "^reference: of 2 parameters; model 'gaussian' needs 3$"),
+        (Reference(np.ones(3), None, np.ones(2), np.ones(2)), "^reference: has 2 functionals; .* has 3$"),
+    ):
+        with pytest.raises(InputError, match=line):
+            reference_errors(model, np.zeros((4, 3), np.float32), reference)
+    with pytest.raises(InputError, match=r"^draws: shape \(5, 1, 3\) .* \(n, 2, 3\)$"):
+        Moments(model, REFERENCE, np.zeros(3), 2).add(np.zeros((5, 1, 3), np.float32))
