@@ -92,7 +92,7 @@ def test_the_samplers_with_an_axis_are_those_of_the_registry():
 @pytest.mark.parametrize("run", ["quick", "medium", "paper"])
 @pytest.mark.parametrize("model", catalogue.MODELS)
 def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
-    """Those of every tuner, of the sweep and of the estimates: all of them, and no other."""
+    """Those of every tuner, of the screen and of the estimates: all of them, and no other."""
     config = raw_config(run)
     validate_config(config, SCHEMA_PATH)
     if model not in config["models"]:
@@ -105,8 +105,8 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
             arguments = tuning_arguments(settings_of(config, "tuning", model, tuner), tuner)
             method = TUNERS[method_of(tuner)]
             used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler, arguments["settings"])}
-        sweep = settings_of(config, "sweep", model)["grids"]
-        used |= {shape_of(sampler, arm) for arm in make_arms(n_data, sampler, **sweep)}
+        screen = settings_of(config, "screen", model)["grids"]
+        used |= {shape_of(sampler, arm) for arm in make_arms(n_data, sampler, **screen)}
     estimates = settings_of(config, "estimates", model)["estimates"]
     fractions = (estimates["batch_fraction"], *estimates["batch_fractions"])
     used |= {("sgld", int(fraction * n_data + 1e-6), None) for fraction in fractions}

@@ -9,7 +9,13 @@ from small_models import small_logistic_model
 from sgtune import CostTable
 from sgtune.study import per_sampler as jobs
 from sgtune.study.parts import Parts
-from sgtune.study.per_sampler import evaluate_tuned, tune_sampler, tuning_arguments
+from sgtune.study.per_sampler import (
+    chosen_arms,
+    compare_clocks,
+    evaluate_tuned,
+    tune_sampler,
+    tuning_arguments,
+)
 from sgtune.tuning import AllDivergedError, Settings
 
 GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}
@@ -23,10 +29,11 @@ MAMBA = {
 }
 GRID = {"n_steps": 30, "batch_fraction": 0.1, "start_noise": 0.2, "points": 10}
 HEURISTIC = {"batch_fraction": 0.1, "n_leapfrog": 10}
+TUNING = {"replicates": 1, "validation_fraction": 0}
 TUNERS = {
-    "mamba-ksd": {"grids": GRIDS, "mamba": MAMBA},
-    "grid": {"grids": GRIDS, "grid": GRID},
-    "heuristic": {"grids": GRIDS, "heuristic": HEURISTIC},
+    "mamba-ksd": {"grids": GRIDS, "tuning": TUNING, "mamba": MAMBA},
+    "grid": {"grids": GRIDS, "tuning": TUNING, "grid": GRID},
+    "heuristic": {"grids": GRIDS, "tuning": TUNING, "heuristic": HEURISTIC},
 }
 COST = CostTable({("sgld", 20, None): 1e-3})
 TAKEN, OTHER = "kept from an unfinished job", "of other settings, inputs or code: made anew"
@@ -104,9 +111,10 @@ def tuned(monkeypatch):
 
 @pytest.fixture
 def ran(monkeypatch):
-    """(step size, part, replicate) of every run."""
-    describe = lambda model, sampler, arm, part, replicate, **_: (arm.step_size, part, replicate)  # noqa: E731
-    return Calls(monkeypatch, "evaluate_replicate", describe)
+    """(step size, replicate) of every run."""
+    return Calls(
+        monkeypatch, "evaluate_run", lambda model, sampler, arm, replicate, **_: (arm.step_size, replicate)
+    )
 
 
 def test_a_job_that_was_killed_goes_on_after_the_last_tuner_that_ended(model, folder, tmp_path, tuned):
@@ -127,12 +135,12 @@ def test_a_job_that_was_killed_goes_on_after_the_last_tuner_that_ended(model, fo
     assert tuned == ["mamba-ksd"]
     tuned.clear()
     tuned.killed_at = None
-    kept = folder.joinpath("mamba-ksd.json").read_text()
+    kept = folder.joinpath("mamba-ksd_0.json").read_text()
     records, log = tune_all(model, folder)
     assert tuned == ["grid", "heuristic"]
-    assert (log.taken(), log.other()) == (["mamba-ksd"], [])
+    assert (log.taken(), log.other()) == (["mamba-ksd 0"], [])
     assert without_seconds(records) == without_seconds(whole)
-    assert folder.joinpath("mamba-ksd.json").read_text() == kept
+    assert folder.joinpath("mamba-ksd_0.json").read_text() == kept
     assert f'"total": {records[0]["seconds"]["total"]!r}' in kept, "its seconds are those of its own run"
 
 
@@ -151,8 +159,9 @@ def test_what_a_tuner_depends_on_makes_it_anew(model, folder, tuned):
         tune_all(model, folder)
         tuned.clear()
         records, log = tune_all(model, folder, **changes)
-        assert tuned == anew == log.other()
-        assert log.taken() == [tuner for tuner in TUNERS if tuner not in anew]
+        assert tuned == anew
+        assert log.other() == [f"{tuner} 0" for tuner in anew]
+        assert log.taken() == [f"{tuner} 0" for tuner in TUNERS if tuner not in anew]
         assert [record["tuner"] for record in records] == list(TUNERS)
     assert records[2]["best"]["batch_size"] == 20
 
@@ -169,8 +178,29 @@ def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
     assert lost["seconds"]["cold"] >= lost["seconds"]["warm"] > 0
     assert warned == [f"mamba-ksd found no arm of sgld for logistic: {lost['reason']}"]
     again, log = tune_all(model, folder, settings)
-    assert log.taken() == list(TUNERS)
+    assert log.taken() == [f"{tuner} 0" for tuner in TUNERS]
     assert again == records
+
+
+def test_each_replicate_is_a_race_of_its_own(model, folder, tuned):
+    """But of a tuner in which nothing is random there is one; those that are there are kept when more are wanted."""
+
+    def settings(n):
+        return {tuner: own | {"tuning": TUNING | {"replicates": n}} for tuner, own in TUNERS.items()}
+
+    records, _ = tune_all(model, folder, settings(3))
+    assert [(record["tuner"], record["replicate"]) for record in records] == [
+        *(("mamba-ksd", i) for i in range(3)),
+        *(("grid", i) for i in range(3)),
+        ("heuristic", 0),
+    ]
+    values = [[row["discrepancy"] for row in record["rungs"]] for record in records[:3]]
+    assert values[0] != values[1] != values[2]
+    assert chosen_arms(records) == {
+        "mamba-ksd": [record["best"] for record in records[:3]],
+        "grid": [record["best"] for record in records[3:6]],
+        "heuristic": [records[6]["best"]],
+    }
 
 
 def test_the_configurations_words_become_the_tuners_arguments():
@@ -200,53 +230,58 @@ SECTION = {
     "prediction_draws": 5,
     "thin": 1,
     "ksd_points": 10,
-    "curves": {"seconds": [0.01, 0.03], "replicates": 1, "ksd_points": 0, "prediction_draws": 0},
+    "curves": {"seconds": [0.01, 0.03], "replicates": 3, "ksd_points": 0, "prediction_draws": 0},
 }
 ARM = {"step_size": 1e-3, "batch_size": 20, "n_leapfrog": None}
-CHOSEN = {"mamba-ksd": ARM, "grid": {**ARM, "step_size": 1e-4}, "heuristic": None, "grid-ksd": dict(ARM)}
+SMALLER = {**ARM, "step_size": 1e-4}
+CHOSEN = {"mamba-ksd": [ARM, SMALLER], "grid": [SMALLER], "heuristic": [None], "grid-ksd": [dict(ARM)]}
 
 
 def evaluate(model, folder, chosen=CHOSEN, section=SECTION, inputs="1"):
     log = Log(folder)
     depends_on = {"inputs": inputs, "section": section}
     common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": depends_on, "report": log.append}
-    return evaluate_tuned(model, "sgld", chosen, section, reference_sd=None, **common), log
+    return evaluate_tuned(model, "sgld", chosen, section, reference=None, **common), log
 
 
-RUNS = [(h, part, i) for h in (1e-3, 1e-4) for part, i in (("table", 0), ("table", 1), ("curve", 0))]
+RUNS = [(1e-3, 0), (1e-4, 1), (1e-3, 2), (1e-4, 0), (1e-4, 2), (1e-3, 1)]
+"""Of the first tuner, whose races are two, in replicates 0, 1, 2; then what the others need beside those."""
 
 
-def test_each_arm_is_run_once_and_all_who_chose_it_point_at_it(model, folder, ran):
+def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(model, folder, ran):
     record, log = evaluate(model, folder)
     assert ran == RUNS
+    assert record["clock"] == "calibrated"
     assert record["tuners"] == [
-        {"tuner": "mamba-ksd", "arm": 0},
-        {"tuner": "grid", "arm": 1},
-        {"tuner": "heuristic", "arm": None},
-        {"tuner": "grid-ksd", "arm": 0},
+        {"tuner": "mamba-ksd", "arms": [ARM, SMALLER], "runs": [0, 1, 2]},
+        {"tuner": "grid", "arms": [SMALLER], "runs": [3, 1, 4]},
+        {"tuner": "heuristic", "arms": [None], "runs": [None, None, None]},
+        {"tuner": "grid-ksd", "arms": [ARM], "runs": [0, 5, 2]},
     ]
-    arms = [tuple(arm[name] for name in ARM) for arm in record["arms"]]
-    assert arms == [(1e-3, 20, None), (1e-4, 20, None)]
-    for arm in record["arms"]:
-        assert [row["replicate"] for row in arm["table"]] == [0, 1]
-        assert [(row["replicate"], row["seconds"]) for row in arm["curves"]] == [(0, 0.01), (0, 0.03)]
-        assert [row["n_samples"] for row in arm["table"]] == [50, 50]
-        assert [row["n_samples"] for row in arm["curves"]] == [10, 30]
+    assert [(run["arm"]["step_size"], run["replicate"]) for run in record["runs"]] == RUNS
+    for run in record["runs"]:
+        assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.01, 10), (0.03, 30)]
+        # Runs beyond those of the tables are as short as a curve.
+        if run["replicate"] < 2:
+            assert run["table"]["n_samples"] == 50
+        else:
+            assert run["table"] is None
     assert len(log) == len(RUNS)
-    assert log[1].startswith("run 2/6, table 1 of h=0.001 n=20: 50 samples, ksd ")
+    assert log[1].startswith("run 2/6, 1 of h=0.0001 n=20: 50 samples, ksd ")
 
 
 def test_no_arm_is_nothing_to_run(model, folder, ran):
-    record, _ = evaluate(model, folder, dict.fromkeys(CHOSEN))
-    assert record == {"arms": [], "tuners": [{"tuner": tuner, "arm": None} for tuner in CHOSEN]}
+    record, _ = evaluate(model, folder, {tuner: [None] for tuner in CHOSEN})
+    nothing = [{"tuner": tuner, "arms": [None], "runs": [None] * 3} for tuner in CHOSEN]
+    assert record == {"clock": "calibrated", "runs": [], "tuners": nothing}
     assert ran == []
 
 
 def strip_clock(record):
     """The rows without what only a clock tells."""
     record = copy.deepcopy(record)
-    for arm in record["arms"]:
-        for row in arm["table"] + arm["curves"]:
+    for run in record["runs"]:
+        for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
             assert row.pop("wall_seconds") > 0
     return record
 
@@ -277,10 +312,32 @@ def test_finished_runs_are_kept_of_a_job_that_was_killed(model, folder, tmp_path
 def test_a_new_arm_is_run_and_the_others_are_kept(model, folder, ran):
     evaluate(model, folder)
     ran.clear()
-    record, log = evaluate(model, folder, CHOSEN | {"heuristic": {**ARM, "step_size": 1e-5}})
-    assert ran == [(1e-5, part, i) for _, part, i in RUNS[:3]]
-    assert [one["arm"] for one in record["tuners"]] == [0, 1, 2, 0]
+    record, log = evaluate(model, folder, CHOSEN | {"heuristic": [{**ARM, "step_size": 1e-5}]})
+    assert ran == [(1e-5, replicate) for replicate in range(3)]
+    assert [one["runs"] for one in record["tuners"]] == [[0, 1, 2], [3, 1, 4], [5, 6, 7], [0, 8, 2]]
     assert log.other() == []
+
+
+def test_a_run_by_the_other_clock_is_the_same_chain(model, folder):
+    """Of the first tuner that found an arm in every replicate; by the clock it makes other numbers of steps."""
+    section = SECTION | {"replicates": 3}
+    evaluated, _ = evaluate(model, folder, section=section)
+    found = compare_clocks(model, "sgld", evaluated, section, reference=None, cost=COST, seed=0)
+    assert found["tuner"] == "mamba-ksd"
+    assert found["calibrated"] == [evaluated["runs"][place]["table"] for place in (0, 1, 2)]
+    assert [row["replicate"] for row in found["wall"]] == [0, 1, 2]
+    assert all(row["wall_seconds"] >= row["seconds"] == 0.05 for row in found["wall"])
+    again = compare_clocks(
+        model, "sgld", evaluated | {"clock": "wall"}, section, reference=None, cost=COST, seed=0
+    )
+    for row, first in zip(again["calibrated"], found["calibrated"], strict=True):
+        assert row | {"wall_seconds": 0} == first | {"wall_seconds": 0}
+
+
+def test_without_an_arm_there_are_no_clocks_to_compare(model, folder):
+    evaluated, _ = evaluate(model, folder, {"grid": [ARM, None]})
+    found = compare_clocks(model, "sgld", evaluated, SECTION, reference=None, cost=COST, seed=0)
+    assert found == {"tuner": None, "wall": [], "calibrated": []}
 
 
 def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):

@@ -79,7 +79,7 @@ def outputs_of(printed: str) -> set[Path]:
 def test_a_run_has_the_jobs_of_all_three_models(workplace):
     jobs = jobs_of(dry_run(workplace))
     for model in ("logistic", "pmf", "bnn"):
-        for rule in ("tune_sampler", "evaluate_sampler", "sweep_grid"):
+        for rule in ("tune_sampler", "evaluate_sampler", "screen_grid", "rerun_finalists"):
             assert jobs[rule, model] == 6
         for rule in ("find_map", "calibrate_cost", "estimate_discrepancies"):
             assert jobs[rule, model] == 1
@@ -93,7 +93,13 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
 def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, model):
     jobs = jobs_of(dry_run(workplace, model))
     assert {of_model for _, of_model in jobs} == {model, None}
-    for rule in ("tune_sampler", "evaluate_sampler", "sweep_grid", "estimate_discrepancies"):
+    for rule in (
+        "tune_sampler",
+        "evaluate_sampler",
+        "screen_grid",
+        "rerun_finalists",
+        "estimate_discrepancies",
+    ):
         assert jobs[rule, model] > 0
     assert jobs["prepare_ood", None] == (model == "bnn")
     assert min(jobs["make_table", None], jobs["make_figure", None]) >= 1
@@ -102,7 +108,7 @@ def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, mod
 def test_a_model_without_a_reference_waits_for_none(workplace, tmp_path):
     overlay = tmp_path / "no-reference.yaml"
     overlay.write_text(
-        "run: bare\nmodels: [pmf]\nper_model: {pmf: {reference: {nuts: false}, sweep: {prediction_draws: 5}}}\n"
+        "run: bare\nmodels: [pmf]\nper_model: {pmf: {reference: {nuts: false}, regret: {prediction_draws: 5}}}\n"
     )
     jobs = jobs_of(dry_run(workplace, "--configfile", str(overlay)))
     assert jobs["evaluate_sampler", "pmf"] == 6

@@ -79,8 +79,14 @@ def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
 
 @pytest.mark.parametrize(
     ("loss", "value", "counts"),
-    [("xi_white", 3.0, 3.0), ("xi_white", 11.0, 10.0), ("brier", 1.5, 1.5), ("log_loss", np.inf, 10.0)]
-    + [("brier", np.nan, 2.0), ("brier", 2.5, 2.0)],
+    [
+        ("xi_white", 3.0, 3.0),
+        ("xi_white", 11.0, 10.0),
+        ("brier", 1.5, 1.5),
+        ("log_loss", np.inf, 10.0),
+        ("brier", np.nan, 2.0),
+        ("brier", 2.5, 2.0),
+    ],
 )
 def test_no_run_counts_more_than_the_cap(loss, value, counts):
     assert capped(loss, value) == counts
@@ -91,9 +97,11 @@ def test_ten_steps_are_made_whatever_they_cost(run):
 
 
 def test_nothing_to_judge_by_gets_one_line(model, run):
-    with pytest.raises(ValueError, match="losses: 'xi_white' is not allowed for 'logistic' without a reference"):
+    with pytest.raises(
+        ValueError, match="losses: 'xi_white' is not allowed for 'logistic' without a reference"
+    ):
         run([GOOD], losses=Losses(("xi_white",)))
-    with pytest.raises(ValueError, match="losses: 'log_loss' .* prediction_draws = 0"):
+    with pytest.raises(ValueError, match=r"losses: 'log_loss' .* prediction_draws = 0"):
         run([GOOD], losses=Losses(("log_loss",)))
 
 
@@ -106,14 +114,13 @@ def test_a_frozen_chain_has_no_spread(model, losses):
 def test_an_oracle_goes_by_the_true_loss_of_its_own_draws(model, losses):
     """In a race of one rung it takes the arm whose draws have the smallest error; they are those that tuners see."""
     steps = [1e-3, 1e-4, 1e-5]
-    tuner = Halving(
-        judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100
-    )
+    tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100)
     for replicate in range(4):
         arms = [Arm(step, 40) for step in steps]
         draws = Lockstep.at_mode(model, "sgld", arms, seed=7, replicate=f"race {replicate}").advance(30)
         errors = [
-            metrics.reference_errors(model, draws[:, place], losses.reference)["xi_white"] for place in range(3)
+            metrics.reference_errors(model, draws[:, place], losses.reference)["xi_white"]
+            for place in range(3)
         ]
         best = oracle_arm(
             model, "sgld", tuner=tuner, budget=Budget(steps=30), cost=COST, seed=7, replicate=replicate
