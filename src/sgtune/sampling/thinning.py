@@ -1,8 +1,12 @@
 """Which draws of a chain are kept, or judge it."""
 
+import jax
 import numpy as np
+from jaxtyping import Int
 
-__all__ = ["evenly_spaced", "thin_draws", "thinning"]
+from sgtune.randomness import named_key
+
+__all__ = ["evenly_spaced", "random_subset", "thin_draws", "thinning"]
 
 
 def thin_draws(draws: np.ndarray, thin: int, at_most: int) -> np.ndarray:
@@ -24,3 +28,15 @@ def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:
     if len(draws) <= at_most:
         return draws
     return draws[np.linspace(len(draws) / at_most, len(draws), at_most).astype(int) - 1]
+
+
+def random_subset(n: int, at_most: int, seed: int, *names: object) -> Int[np.ndarray, " k"]:
+    """At most ``at_most`` of the places 0, ..., n - 1, uniformly at random without replacement, ascending.
+
+    The same seed, names and numbers give the same places (`sgtune.randomness.named_key`).
+    """
+    if n <= at_most:
+        return np.arange(n)
+    # NumPy's generator: JAX would compile a program for each n.
+    bits = np.asarray(jax.random.key_data(named_key(seed, "subset", *names)))
+    return np.sort(np.random.default_rng(bits).choice(n, at_most, replace=False))

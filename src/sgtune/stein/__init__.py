@@ -1,10 +1,21 @@
 """Stein discrepancies: how far draws are from the posterior, from the draws and their scores alone."""
 
+from sgtune.stein.estimate import KsdEstimate, ksd_estimate, ksd_floor
 from sgtune.stein.fssd import fssd, fssd_at, optimise_locations
 from sgtune.stein.kernel import rescale
 from sgtune.stein.ksd import ksd
 
-__all__ = ["DISCREPANCIES", "fssd", "fssd_at", "ksd", "optimise_locations", "rescale"]
+__all__ = [
+    "DISCREPANCIES",
+    "KsdEstimate",
+    "fssd",
+    "fssd_at",
+    "ksd",
+    "ksd_estimate",
+    "ksd_floor",
+    "optimise_locations",
+    "rescale",
+]
 
 DISCREPANCIES = {"ksd": ksd, "fssd": fssd}
 """By name; all are called as ``(positions, scores, scale, seed, *, n_draws)`` and return a float."""

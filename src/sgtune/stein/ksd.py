@@ -1,6 +1,7 @@
 """Kernel Stein discrepancy (paper Sect. 2.2.1, Eq. 3), the square root of the V-statistic."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, PyTree
@@ -8,7 +9,10 @@ from jaxtyping import Float, PyTree
 from sgtune.errors import InputError, check_integer
 from sgtune.stein.kernel import Draws, Scale, imq, squared_distances
 
-__all__ = ["ksd"]
+__all__ = ["BLOCK", "Pairs", "check_block", "ksd", "pair_blocks", "stein_values"]
+
+BLOCK = (1024, 2048)
+"""Rows and columns of a tile."""
 
 
 def ksd(
@@ -18,7 +22,7 @@ def ksd(
     seed: int = 0,
     *,
     n_draws: int | None = None,
-    block: tuple[int, int] = (1024, 2048),
+    block: tuple[int, int] = BLOCK,
 ) -> float:
     """KSD between the empirical distribution of the draws and the posterior whose scores these are (Eq. 3).
 
@@ -57,16 +61,21 @@ def ksd(
         InputError: shapes that differ, no draws, one-dimensional input; ``scale``, ``n_draws`` or ``block`` not
             allowed.
     """
-    if not (isinstance(block, tuple) and len(block) == 2):
-        raise InputError(f"block: {block!r} is not allowed; it must be (rows, columns)")
-    rows, columns = (check_integer("block", size, at_least=1) for size in block)
+    rows, columns = check_block(block)
     draws = Draws.read(positions, scores, scale)
     if draws is None:
         return float("inf")
     n = len(draws.positions)
     n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
+    total = diagonal = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        total, diagonal = map(sum, zip(*_pair_sums(draws, rows, columns), strict=True))
+        for pairs in pair_blocks(draws, rows, columns):
+            once = _stein_sum(pairs)
+            if pairs.a == pairs.b:
+                total += once
+                diagonal += float(np.trace(pairs.ss) + len(pairs.ss) * pairs.dimension)
+            else:
+                total += 2.0 * once
     if not np.isfinite(total):
         return float("inf")
     if n_draws == n:
@@ -75,23 +84,45 @@ def ksd(
     return float(np.sqrt(elsewhere + (diagonal / n - elsewhere) / n_draws))
 
 
-def _pair_sums(draws: Draws, rows: int, columns: int) -> Iterator[tuple[float, float]]:
-    """Sums of k_pi over blocks of pairs, and over the diagonal of each; together those over all n^2 pairs."""
-    n = len(draws.positions)
+def check_block(block: tuple[int, int]) -> tuple[int, int]:
+    """``block`` if it is two positive integers, or an `InputError`."""
+    if not (isinstance(block, tuple) and len(block) == 2):
+        raise InputError(f"block: {block!r} is not allowed; it must be (rows, columns)")
+    rows, columns = (check_integer("block", size, at_least=1) for size in block)
+    return rows, columns
+
+
+class Pairs(NamedTuple):
+    """The pairs of the draws ``a`` with the draws ``b``, and what k_pi is made of there.
+
+    ``ss``: s_x's_y; ``crossed``: x's_y + s_x'y; ``squares``: |x - y|^2; ``slopes_a`` and ``slopes_b``: x's_x.
+    """
+
+    a: slice
+    b: slice
+    ss: Float[np.ndarray, "a b"]
+    crossed: Float[np.ndarray, "a b"]
+    squares: Float[np.ndarray, "a b"]
+    slopes_a: Float[np.ndarray, " a"]
+    slopes_b: Float[np.ndarray, " b"]
+    dimension: int
+
+
+def pair_blocks(draws: Draws, rows: int, columns: int) -> Iterator[Pairs]:
+    """The blocks on the diagonal, then those above it; k_pi is symmetric, so that those below have the same values."""
+    n, dimension = draws.positions.shape
     blocks = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
     norms, slopes = np.empty(n), np.empty(n)
     for a in blocks:
         xx, ss, xs, sx = _grams(draws, a, a, columns)
         norms[a], slopes[a] = np.diagonal(xx), np.diagonal(xs)
         squares = squared_distances(norms[a], norms[a], xx)
-        diagonal = np.trace(ss) + len(ss) * draws.positions.shape[1]
-        yield _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[a]), float(diagonal)
+        yield Pairs(a, a, ss, xs + sx, squares, slopes[a], slopes[a], dimension)
     for index, a in enumerate(blocks):
         for b in blocks[index + 1 :]:
             xx, ss, xs, sx = _grams(draws, a, b, columns)
             squares = squared_distances(norms[a], norms[b], xx)
-            # k_pi is symmetric: the block of (b, a) has the same sum.
-            yield 2.0 * _stein_sum(draws, ss, xs + sx, squares, slopes[a], slopes[b]), 0.0
+            yield Pairs(a, b, ss, xs + sx, squares, slopes[a], slopes[b], dimension)
 
 
 def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.ndarray, "a b"], ...]:
@@ -111,19 +142,18 @@ def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.nda
     return gram[:n_a, :n_b], gram[n_a:, n_b:], gram[:n_a, n_b:], gram[n_a:, :n_b]
 
 
-def _stein_sum(
-    draws: Draws,
-    ss: Float[np.ndarray, "a b"],
-    crossed: Float[np.ndarray, "a b"],
-    squares: Float[np.ndarray, "a b"],
-    slopes_a: Float[np.ndarray, " a"],
-    slopes_b: Float[np.ndarray, " b"],
-) -> float:
-    """Sum of k_pi over a block of pairs; ``crossed`` is x's_y + s_x'y, the slopes are x's_x."""
-    k1, k3, k5 = imq(squares)
-    dimension = draws.positions.shape[1]
+def _stein_sum(pairs: Pairs) -> float:
+    """Sum of k_pi over a block of pairs."""
+    k1, k3, k5 = imq(pairs.squares)
     return float(
-        np.vdot(ss, k1)
-        + np.vdot(slopes_a[:, None] + slopes_b - crossed + dimension, k3)
-        - 3.0 * np.vdot(squares, k5)
+        np.vdot(pairs.ss, k1)
+        + np.vdot(pairs.slopes_a[:, None] + pairs.slopes_b - pairs.crossed + pairs.dimension, k3)
+        - 3.0 * np.vdot(pairs.squares, k5)
     )
+
+
+def stein_values(pairs: Pairs) -> Float[np.ndarray, "a b"]:
+    """k_pi of each pair of a block."""
+    k1, k3, k5 = imq(pairs.squares)
+    slopes = pairs.slopes_a[:, None] + pairs.slopes_b - pairs.crossed + pairs.dimension
+    return pairs.ss * k1 + slopes * k3 - 3.0 * pairs.squares * k5

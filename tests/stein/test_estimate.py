@@ -1,0 +1,191 @@
+"""The KSD told from a random part of the draws: unbiased, with an honest standard error; and the least KSD there is."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import gaussian_model
+from stein_forms import a_factor, naive_pairs, sizes, some_draws, varied
+
+from sgtune.errors import InputError
+from sgtune.mode.curvature import hessian_trace, laplace_scale
+from sgtune.sampling.thinning import random_subset
+from sgtune.stein import ksd, ksd_estimate, ksd_floor
+
+
+def naive_estimate(positions, scores, n_draws):
+    """T and its variance from all pairs, and all pairs of pairs, in float64 loops."""
+    pairs, n = naive_pairs(positions, scores), len(positions)
+    own = np.diag(pairs)
+    values = (1 - 1 / n_draws) * pairs + (own[:, None] + own) / (2 * n_draws)
+    both = np.mean([values[i, j] ** 2 for i, j in permutations(range(n), 2)])
+    one = np.mean([values[i, j] * values[i, k] for i, j, k in permutations(range(n), 3)])
+    none = np.mean([values[i, j] * values[k, m] for i, j, k, m in permutations(range(n), 4)])
+    variance = 4 * (1 / n - 1 / n_draws) * max(one - none, 0.0)
+    variance += 2 * (1 / (n * (n - 1)) - 1 / (n_draws * (n_draws - 1))) * (both - 2 * one + none)
+    off = pairs[~np.eye(n, dtype=bool)].mean()
+    return off + (own.mean() - off) / n_draws, variance
+
+
+@varied
+@given(**sizes | {"n": st.integers(4, 7)}, n_draws=st.integers(8, 1_000))
+def test_the_estimate_is_that_of_naive_loops(n, dimension, seed, n_draws):
+    draws = some_draws(seed, n, dimension, size=2.0)
+    square, variance = naive_estimate(*draws, n_draws)
+    found = ksd_estimate(*draws, n_draws=n_draws)
+    assert found.value == pytest.approx(np.sqrt(max(square, 0.0)), rel=1e-4, abs=1e-4)
+    error = np.sqrt(variance)
+    assert found.se == pytest.approx(error / (2 * np.sqrt(max(square, error))), rel=1e-3, abs=1e-5)
+
+
+@varied
+@given(
+    **sizes,
+    rows=st.integers(1, 10),
+    columns=st.integers(1, 7),
+    kind=st.sampled_from(["one", "sds", "factor"]),
+)
+def test_tiles_and_scales_do_to_it_what_they_do_to_the_ksd(n, dimension, seed, rows, columns, kind):
+    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
+    scale = {"one": "identity", "sds": np.linspace(0.5, 2.0, dimension), "factor": a_factor(seed, dimension)}[
+        kind
+    ]
+    whole = ksd_estimate(positions, scores, scale, n_draws=n + 5)
+    tiled = ksd_estimate(positions, scores, scale, n_draws=n + 5, block=(rows, columns))
+    assert tiled == pytest.approx(whole, rel=1e-8)
+    every = ksd_estimate(positions, scores, scale, n_draws=n)
+    assert every.value == pytest.approx(ksd(positions, scores, scale), rel=1e-8)
+    assert every.se == 0
+    assert ksd_estimate(positions, scores, scale) == every
+
+
+def chain(correlation, n, dimension, seed=5):
+    """AR(1) with marginals N(0, I), of integrated autocorrelation time (1 + correlation) / (1 - correlation)."""
+    noise = np.random.default_rng(seed).standard_normal((n, dimension))
+    positions = noise.copy()
+    for before, after, fresh in zip(positions[:-1], positions[1:], noise[1:], strict=True):
+        after[:] = correlation * before + np.sqrt(1 - correlation**2) * fresh
+    return positions
+
+
+# Autocorrelation time 30; none, in many dimensions, where the diagonal keeps T away from 0; half the spread, where
+# single draws tell most of what is wrong; and half of all draws, where the variance is a part of that of few.
+CASES = {
+    "slow": (chain(29 / 31, 3_000, 3), 200),
+    "independent": (chain(0.0, 1_000, 50), 100),
+    "narrow": (0.5 * chain(0.5, 2_000, 2), 100),
+    "half": (chain(29 / 31, 400, 3), 200),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_random_parts_tell_the_ksd_of_all_and_how_well(name):
+    """The mean of 300 parts' squares, within four standard errors; their spread, within 15%, four of its own."""
+    positions, n = CASES[name]
+    truth = ksd(positions, -positions)
+    parts = [positions[random_subset(len(positions), n, 0, part)] for part in range(300)]
+    found = np.array([ksd_estimate(part, -part, n_draws=len(positions)) for part in parts])
+    squares = found[:, 0] ** 2
+    assert (squares > 0).all()
+    assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
+    # Of the square, for which it is unbiased; the root of it is bent.
+    told = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
+    assert told == pytest.approx(squares.std(), rel=0.15)
+    assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
+
+
+def test_evenly_thinned_parts_tell_too_little_of_a_slow_chain():
+    """Why parts are random. All 60 that there are of every 60th draw, together each draw once: their mean is exact."""
+    positions, _ = CASES["slow"]
+    parts = [positions[start::60] for start in range(60)]
+    told = np.mean([ksd(part, -part, n_draws=len(positions)) ** 2 for part in parts])
+    assert told < 0.7 * ksd(positions, -positions) ** 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_too_few_draws_do_not_tell_how_well(n):
+    positions, scores = some_draws(0, n, 2)
+    found = ksd_estimate(positions, scores, n_draws=10)
+    assert found.se == np.inf
+    assert np.isfinite(found.value)
+    if n == 1:
+        assert found.value == pytest.approx(ksd(positions, scores))
+
+
+def test_a_chain_that_stays_put_is_known_from_any_part():
+    positions, scores = some_draws(0, 1, 5, offset=100.0)
+    found = ksd_estimate(positions.repeat(50, 0), scores.repeat(50, 0), n_draws=1_000)
+    assert found.value == pytest.approx(ksd(positions, scores), rel=1e-8)
+    assert found.se < 1e-6 * found.value
+
+
+def test_draws_that_are_not_finite_are_infinitely_far():
+    positions, scores = some_draws(0, 6, 2)
+    positions[3, 1] = np.nan
+    for lost in (positions, np.full((6, 2), 1e200)):
+        value, se = ksd_estimate(lost, 1e200 * scores.astype(np.float64), n_draws=9)
+        assert value == np.inf
+        assert np.isnan(se)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"n_draws": 4}, r"^n_draws: 4 is not allowed; it must be an integer >= 5$"),
+        ({"block": (1, 0)}, r"^block: 0 is not allowed"),
+        ({"scale": np.ones(2)}, r"^scale: "),
+    ],
+)
+def test_bad_arguments_get_one_line(options, line):
+    with pytest.raises(InputError, match=line):
+        ksd_estimate(*some_draws(0, 5, 3), **options)
+
+
+# --- the floor
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_exact_draws_have_the_floor_on_average(scaled):
+    """E[KSD^2] of n exact draws, in the model's own coordinates and in those of the Laplace scale; 400 replicates."""
+    precision, mean, n = (
+        np.array([[40.0, -12.0, 0.0], [-12.0, 9.0, 2.0], [0.0, 2.0, 4.0]]),
+        [0.5, -1.0, 2.0],
+        30,
+    )
+    model = gaussian_model(precision, mean)
+    trace = hessian_trace(model)
+    # float32: 8 rows and a prior make up the Hessian.
+    assert trace == pytest.approx(np.trace(precision), rel=1e-4)
+    scale = laplace_scale(model) if scaled else "identity"
+    floor = ksd_floor(3 if scaled else trace, 3, n)
+    assert floor**2 == pytest.approx((6 if scaled else np.trace(precision) + 3) / n, rel=1e-4)
+    half = np.linalg.cholesky(np.linalg.inv(precision))
+    draws = np.random.default_rng(0).standard_normal((400, n, 3)) @ half.T
+    squares = np.array([ksd(mean + x, -x @ precision, scale) ** 2 for x in draws])
+    error = squares.std(ddof=1) / np.sqrt(400)
+    assert abs(squares.mean() - floor**2) < 4 * error
+    assert error < 0.1 * floor**2
+
+
+def test_the_trace_of_a_diagonal_hessian_of_many_parameters():
+    """D = 210: of sds, by Hutchinson's probes, exact where nothing is off the diagonal."""
+    precisions = np.linspace(0.5, 20, 210)
+    assert hessian_trace(gaussian_model(np.diag(precisions), np.zeros(210))) == pytest.approx(
+        precisions.sum(), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((-1.0, 2, 3), r"^model_trace: -1\.0 is not allowed; it must be a number >= 0$"),
+        ((np.inf, 2, 3), r"^model_trace: inf "),
+        ((1.0, 0, 3), r"^dimension: 0 "),
+        ((1.0, 2, 0), r"^n: 0 "),
+    ],
+)
+def test_a_floor_of_nothing_is_refused(arguments, line):
+    with pytest.raises(InputError, match=line):
+        ksd_floor(*arguments)
