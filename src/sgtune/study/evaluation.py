@@ -153,7 +153,7 @@ def evaluate_run(
 
     Args:
         has_table: without, the run is as long as the curve, ``table`` is None, and its steps are the first of those
-            that it would have made.
+            that it would have made (of which it may keep more: ``kept_draws`` are spread over a shorter run).
         has_curve: without, ``curves`` is empty.
         reference: moments of the posterior, or None where nobody knows them.
         cost: turns seconds into steps, so that a run is the same on every machine; by the wall clock if it is None.

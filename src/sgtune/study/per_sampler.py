@@ -144,7 +144,7 @@ def evaluate_tuned(
     parts: Parts,
     depends_on: Mapping,
     report: Callable[[str], None] = lambda line: None,
-) -> dict[str, list[dict]]:
+) -> dict:
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
     Where tuning replicates are fewer they repeat. Each (arm, replicate) is run once, whoever and however many chose it.
