@@ -183,6 +183,9 @@ BAD_TUNES = [
     (told(clock="sun"), "clock", "'sun'", "calibrated, wall"),
     (told(points=0), "points", "0", ">= 1"),
     ({**told(start_noise=-1.0), "tuner": "grid"}, "start_noise", "-1.0", ">= 0"),
+    (told(validation_fraction="half"), "validation_fraction", "'half'", ">= 0"),
+    ({**told(validation_fraction=1), "tuner": "grid"}, "validation_fraction", "1", ">= 0 and < 1"),
+    ({**told(validation_fraction=1e-6), "tuner": "grid"}, "validation_fraction", "1e-06", ">= 0.00025"),
     ({**told(n_leapfrog=0), "tuner": "heuristic"}, "n_leapfrog", "0", ">= 1"),
     ({**TUNE, "budget": Budget(seconds=1), "cost": CostTable()}, "cost", "sghmc", "calibrate"),
 ]

@@ -95,7 +95,7 @@ def test_a_fraction_must_leave_rows_on_both_sides(fraction):
 
 
 def test_a_fraction_of_no_row_is_refused():
-    with pytest.raises(InputError, match=r"^share: 0\.009 of N=100 rows is none; it must be at least 0\.01$"):
+    with pytest.raises(InputError, match=r"^share: 0\.009 of N=100 rows is none; it must be >= 0\.01$"):
         hold_out(regression(), 0.009, name="share")
     assert hold_out(regression(), 0.01).n_data == 99
 

@@ -197,7 +197,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     n_held = int(Fraction(repr(float(fraction))) * model.n_data)
     if n_held < 1:
         raise InputError(
-            f"{name}: {fraction!r} of N={model.n_data} rows is none; it must be at least {1 / model.n_data:.3g}"
+            f"{name}: {fraction!r} of N={model.n_data} rows is none; it must be >= {1 / model.n_data:.3g}"
         )
     kept = model.found.held_out
     if fraction not in kept:

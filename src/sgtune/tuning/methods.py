@@ -63,6 +63,8 @@ class Halving:
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one; None: as
             the judge says.
+        validation_fraction: of the training rows, held out to judge by in place of the test set, if the judge is
+            `predictive`; 0 for none.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
     """
 
@@ -71,6 +73,7 @@ class Halving:
     grid: Grid = Grid()
     thin: int = 10
     points: int | None = None
+    validation_fraction: float = 0.0
     clock: str = "calibrated"
 
     name = "halving"
@@ -103,7 +106,7 @@ class GridSearch:
         grid: of the arms.
         batch_fraction: of the data in all arms' batches; None: those of the grid.
         start_noise: sd of the Gaussian noise around the MAP where chains start.
-        thin, points, clock: as of `Halving`.
+        thin, points, validation_fraction, clock: as of `Halving`.
     """
 
     judge: Judge = field(default_factory=predictive)
@@ -112,6 +115,7 @@ class GridSearch:
     start_noise: float = 0.2
     thin: int = 10
     points: int | None = None
+    validation_fraction: float = 0.0
     clock: str = "calibrated"
 
     name = "grid search"

@@ -56,6 +56,8 @@ class Race:
             1/eta of the arms are left: a rung's scores cost the same.
         growth: eta.
         make: builds the ensemble of a group of arms of one shape.
+        raced: what runs in an arm's stead, where ``model`` is one of fewer rows (`sgtune.tuning.validation`). Records
+            and costs are under the arm itself.
     """
 
     model: Model
@@ -71,6 +73,7 @@ class Race:
     growth: int
     make: Callable[[list[Arm]], Lockstep]
     report: Callable[[str], None] = lambda line: None
+    raced: Callable[[Arm], Arm] = lambda arm: arm
 
     def __post_init__(self):
         self.racers = [Racer(i, arm) for i, arm in enumerate(self.arms)]
@@ -78,7 +81,9 @@ class Race:
         self.gradient_evaluations = 0
         self.rows: list[dict] = []
         self.warnings: list[str] = [self.schedule.remark] if self.schedule.remark else []
-        self.terms_per_step = {arm: data_terms(self.model, self.sampler, arm) for arm in self.arms}
+        self.terms_per_step = {
+            arm: data_terms(self.model, self.sampler, self.raced(arm)) for arm in self.arms
+        }
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
         self.programs: dict[tuple, float] = {}

@@ -18,6 +18,7 @@ from sgtune.tuning.grid import check_names
 from sgtune.tuning.race import AllDivergedError, Race
 from sgtune.tuning.result import TuningResult
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner
+from sgtune.tuning.validation import on_fewer_rows, racing_model
 
 __all__ = ["Method", "tune"]
 
@@ -58,7 +59,7 @@ def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Se
     check_number("start_noise", settings.start_noise, at_least=0)
     check_names(settings.hyperparameters)
     if method.tasks is not None:
-        if model.test_data is None or model.predict is None:
+        if not settings.validation_fraction and (model.test_data is None or model.predict is None):
             raise InputError(
                 f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
             )
@@ -110,6 +111,7 @@ def tune(
     check_integer("replicate", replicate, at_least=0)
     budget = check_budget(method.default if budget is None else budget)
     _check(model, tuner, method, budget, settings)
+    racing = racing_model(model, method.tasks, settings.validation_fraction)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None:
         spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
@@ -129,8 +131,12 @@ def tune(
     if budget.seconds is not None and settings.clock == "calibrated":
         for arm in arms:
             cost.lookup(*shape_of(sampler, arm))
+
+    def raced(arm: Arm) -> Arm:
+        return arm if racing is model else on_fewer_rows(arm, model.n_data, racing.n_data)
+
     race = Race(
-        model=model,
+        model=racing,
         sampler=sampler,
         arms=arms,
         schedule=schedule,
@@ -142,13 +148,14 @@ def tune(
         thin=settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep.at_mode(
-            model,
+            racing,
             sampler,
-            group,
+            [raced(arm) for arm in group],
             seed=seed,
             replicate=f"race {replicate}",
             start_noise=method.start_noise(settings),
         ),
+        raced=raced,
         report=report,
     )
     race.warnings += method.remarks(model.n_data, settings)

@@ -48,6 +48,9 @@ class Settings:
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
             None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50.
         score_fraction: of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's full batch.
+        validation_fraction: of the training rows, held out for tuners that judge by predictions: these race on the
+            posterior of the other rows, from its own mode, and never see the test set. 0: they judge by that. Costs are
+            looked up, and arms recorded, under the model with all rows.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
         n_leapfrog: of the heuristic, which does not tune it.
@@ -62,6 +65,7 @@ class Settings:
     thin: int = 10
     points: int | None = None
     score_fraction: float = 0.1
+    validation_fraction: float = 0.0
     clock: str = "calibrated"
     batch_fraction: float = 0.1
     n_leapfrog: int = 10
@@ -71,7 +75,7 @@ class Settings:
 @dataclass(frozen=True)
 class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
-    those whose models it can judge by their predictions on test data, or None if it needs none; ``remarks`` are on
+    those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none; ``remarks`` are on
     the arms that it makes."""
 
     arms: Callable[[int, str, Settings], list[Arm]]

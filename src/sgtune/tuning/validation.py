@@ -1,0 +1,30 @@
+"""Rows held out of the training data, for tuners that judge by predictions: the test set is not theirs to see."""
+
+from sgtune.errors import InputError, check_number
+from sgtune.model import Model, hold_out
+from sgtune.sampling.arm import Arm
+
+__all__ = ["on_fewer_rows", "racing_model"]
+
+
+def racing_model(model: Model, tasks: tuple[str, ...] | None, fraction: float) -> Model:
+    """Whose posterior the arms sample: ``model``'s, or without ``fraction`` of its rows where these are to judge.
+
+    Args:
+        tasks: of the tuner (`sgtune.tuning.tuners.Tuner`): None if it judges by no predictions.
+
+    Raises:
+        InputError: the fraction is not in [0, 1), or `hold_out` does not allow it.
+    """
+    if check_number("validation_fraction", fraction, at_least=0) >= 1:
+        raise InputError(
+            f"validation_fraction: {fraction!r} is not allowed; it must be a number >= 0 and < 1"
+        )
+    if tasks is None or fraction == 0:
+        return model
+    return hold_out(model, fraction, name="validation_fraction")
+
+
+def on_fewer_rows(arm: Arm, n_data: int, n_left: int) -> Arm:
+    """What ``arm`` is for ``n_data`` rows, for ``n_left``: its batch the same share of them, of at least one row."""
+    return Arm(**{**arm, "batch_size": max(1, arm.batch_size * n_left // n_data)})

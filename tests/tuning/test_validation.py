@@ -1,0 +1,158 @@
+"""Tuners that judge by held-out rows of the training data: they race without them, and never look at the test set."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from predictive_models import small_pmf
+from small_models import check_rungs, small_logistic_model
+
+from sgtune import Arm, Budget, CostTable, tune
+from sgtune.errors import InputError
+from sgtune.model import Found, hold_out
+from sgtune.tuning import AllDivergedError, Grid, GridSearch, Halving, Settings, predictive
+from sgtune.tuning.validation import on_fewer_rows
+
+GRID = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
+PLAIN = Settings(**GRID, pruning_rate=2)
+HELD = replace(PLAIN, validation_fraction=0.1)
+SIZES = {2_000: 1_800, 200: 180, 450: 405, 45: 40, 500: 450, 50: 45}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model()
+
+
+def on_fewer(rows):
+    """Records of a race with the batch sizes of its stand-ins."""
+    return [{**row, "batch_size": SIZES[row["batch_size"]]} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("tuner", "sampler"),
+    [
+        ("mamba-log-loss", "sgld"),
+        ("mamba-log-loss", "sghmc-cv"),
+        ("mamba-accuracy", "mala"),
+        ("grid", "sgld-cv"),
+    ],
+)
+@pytest.mark.parametrize("budget", [Budget(steps=40), Budget(gradients=20_000), Budget(seconds=0.04)])
+def test_the_race_is_that_of_the_model_without_the_rows(model, tuner, sampler, budget):
+    """From its own mode, judged by the rows that it lacks; costs and records are of the arms of all rows."""
+    held = hold_out(model, 0.1)
+    settings = replace(PLAIN, batch_fractions=(1.0,)) if sampler == "mala" else PLAIN
+    leapfrogs = 2 if sampler.startswith("sghmc") else None
+    seconds = {2_000: 1e-3, 200: 2e-4}
+    cost = CostTable({(sampler, size, leapfrogs): each for size, each in seconds.items()})
+    of_held = CostTable({(sampler, SIZES[size], leapfrogs): each for size, each in seconds.items()})
+    options = {"tuner": tuner, "budget": budget, "seed": 3}
+    found = tune(model, sampler, cost=cost, settings=replace(settings, validation_fraction=0.1), **options)
+    wanted = tune(held, sampler, cost=of_held, settings=settings, **options)
+    assert on_fewer(found.rows) == wanted.rows
+    assert on_fewer([found.best.to_record()]) == [wanted.best.to_record()]
+    assert (found.steps, found.gradient_evaluations) == (wanted.steps, wanted.gradient_evaluations)
+    assert (found.model, found.n_data, wanted.n_data) == ("logistic", 2_000, 1_800)
+    check_rungs(found)
+
+
+@pytest.mark.parametrize("make", [small_logistic_model, small_pmf])
+def test_the_test_set_is_not_looked_at(make):
+    """Without one, or with one that makes no sense, the race is the same; not so if that is what judges."""
+    model = make()
+    wrong = {**model.test_data, "targets": 1 - model.test_data["targets"]}
+    options = {"tuner": "grid", "budget": Budget(steps=20)}
+    first, *others = (
+        tune(replace(model, test_data=test_data, found=Found()), "sgld", settings=HELD, **options)
+        for test_data in (model.test_data, wrong, None)
+    )
+    for other in others:
+        assert other.rows == first.rows
+        assert other.best == first.best
+    seen = tune(model, "sgld", settings=PLAIN, **options)
+    assert [row["discrepancy"] for row in seen.rows] != [row["discrepancy"] for row in first.rows]
+
+
+@pytest.mark.parametrize("tuner", ["mamba-ksd", "grid-ksd", "heuristic"])
+def test_tuners_that_judge_by_no_predictions_keep_all_rows(model, tuner):
+    found, wanted = (
+        tune(model, "sgld", tuner=tuner, budget=Budget(steps=20), settings=settings)
+        for settings in (HELD, PLAIN)
+    )
+    assert found.rows == wanted.rows
+    assert found.best == wanted.best
+    assert found.gradient_evaluations == wanted.gradient_evaluations
+
+
+def test_the_default_grid_is_that_of_all_rows():
+    """A thousandth of 10,500 rows are ten, of those that are left nine: they race for the ten."""
+    model = small_logistic_model(n_data=10_500)
+    settings = Settings(log10_step_sizes=(-4.0, -5.0), validation_fraction=0.1)
+    result = tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=10), settings=settings)
+    sizes = [10_500, 1_050, 105, 10]
+    assert list(result.rungs.query("rung == 1")["batch_size"]) == [size for size in sizes for _ in range(2)]
+    assert result.gradient_evaluations == 2 * sum(
+        on_fewer_rows(Arm(1e-4, size), 10_500, 9_450).batch_size * 10 for size in sizes
+    )
+    assert [on_fewer_rows(Arm(1e-4, size), 10_500, 9_450).batch_size for size in (*sizes, 1)] == [
+        9_450,
+        945,
+        94,
+        9,
+        1,
+    ]
+
+
+def test_arms_that_are_lost_are_named_as_those_of_all_rows(model):
+    settings = replace(HELD, log10_step_sizes=(10.0, 9.5))
+    with pytest.raises(AllDivergedError) as caught:
+        tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=20), settings=settings)
+    rows = caught.value.result.rungs
+    assert set(rows["batch_size"]) == {2_000, 200}
+    assert set(rows["step_size"]) == {10**10.0, 10**9.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        (
+            "mamba-log-loss",
+            Halving(judge=predictive("log-loss"), grid=Grid(**GRID), pruning_rate=2, validation_fraction=0.1),
+        ),
+        ("grid", GridSearch(grid=Grid(**GRID), validation_fraction=0.1)),
+    ],
+)
+def test_tuners_as_objects_hold_rows_out_too(model, name, method):
+    options = {"budget": Budget(steps=20), "seed": 1}
+    by_name = tune(model, "sgld", tuner=name, settings=HELD, **options)
+    as_object = tune(model, "sgld", tuner=method, **options)
+    assert as_object.rows == by_name.rows
+    assert as_object.best == by_name.best
+
+
+def test_the_brier_score_of_held_out_rows_can_judge(model):
+    method = Halving(judge=predictive("brier"), grid=Grid(**GRID), validation_fraction=0.25)
+    result = tune(model, "sgld-cv", tuner=method, budget=Budget(steps=30))
+    check_rungs(result)
+    values = result.rungs["discrepancy"].astype(float)
+    assert values.min() < 0.5
+    assert (values[np.isfinite(values)] <= 2).all()
+
+
+@pytest.mark.parametrize("tuner", ["grid", "mamba-ksd", "heuristic"])
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
+def test_a_fraction_that_leaves_nothing_is_refused(model, tuner, fraction):
+    with pytest.raises(InputError, match=rf"^validation_fraction: {fraction} is not allowed; .* >= 0[^\n]*$"):
+        tune(model, "sgld", tuner=tuner, settings=replace(PLAIN, validation_fraction=fraction))
+
+
+def test_a_model_whose_rows_cannot_judge_says_so(model):
+    line = r"^validation_fraction: 0\.1 needs a model with predict and as_test; 'logistic' has not both$"
+    for part in ("as_test", "predict"):
+        with pytest.raises(InputError, match=line):
+            tune(replace(model, **{part: None}), "sgld", tuner="grid", settings=HELD)
+    with pytest.raises(InputError, match=r"^validation_fraction: 0\.0001 of N=2000 rows is none"):
+        tune(model, "sgld", tuner="grid", settings=replace(PLAIN, validation_fraction=1e-4))
+    with pytest.raises(InputError, match=r"^tuner: 'mamba-log-loss' judges models with task=classification"):
+        tune(small_pmf(), "sgld", tuner="mamba-log-loss", settings=HELD)
