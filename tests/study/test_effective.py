@@ -8,7 +8,7 @@ from scipy.stats import norm, rankdata
 from scipy.stats.mstats import mquantiles
 
 from sgtune.study.ground_truth.draws import arviz_module
-from sgtune.study.ground_truth.effective import r_hat, r_hat_and_ess
+from sgtune.study.ground_truth.effective import ess_of_mean, r_hat, r_hat_and_ess
 
 # ArviZ divides by zero where draws stand still; our own numbers come without warnings.
 pytestmark = [
@@ -128,6 +128,17 @@ def test_ess_of_autoregressive_draws_is_the_known_one(carried):
         assert np.median(tail) == pytest.approx(4_000, rel=0.05)
 
 
+@pytest.mark.parametrize("kind", ["independent", "persistent", "rejections", "skewed", "apart"])
+def test_ess_of_the_mean_is_arvizs_of_the_draws_themselves(kind):
+    draws = some_draws(kind, 2, 200, 20, 4)
+    arviz = arviz_module()
+    expected = arviz.ess(arviz.convert_to_dataset({"x": draws}), method="mean")["x"].values
+    np.testing.assert_allclose(ess_of_mean(draws), expected, rtol=1e-6)
+    # The test can tell it from the ESS of ranks.
+    if kind == "skewed":
+        assert not np.allclose(expected, r_hat_and_ess(draws)[1], rtol=0.05)
+
+
 def test_only_the_order_of_draws_counts_for_the_ess():
     draws = some_draws("persistent", 2, 60, 10, 0)
     for found, expected in zip(r_hat_and_ess(np.exp(draws))[1:], r_hat_and_ess(draws)[1:], strict=True):
@@ -150,9 +161,11 @@ def test_what_is_not_defined_is_nan():
     few, one = some_draws("independent", 2, 3, 4, 0), some_draws("independent", 1, 30, 4, 0)
     assert np.isnan(r_hat_and_ess(few)).all()
     assert np.isnan(r_hat(few)).all()
+    assert np.isnan(ess_of_mean(few)).all()
     assert np.isnan(r_hat(one)).all()
     np.testing.assert_array_equal(np.isnan(r_hat_and_ess(one)).all(axis=1), [True, False, False])
     broken = some_draws("independent", 2, 30, 4, 0)
     broken[1, 3, 2] = np.nan
     np.testing.assert_array_equal(np.isnan(r_hat_and_ess(broken)), [[False, False, True, False]] * 3)
     assert np.isnan(r_hat(broken)[2])
+    np.testing.assert_array_equal(np.isnan(ess_of_mean(broken)), [False, False, True, False])

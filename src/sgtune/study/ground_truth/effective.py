@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from scipy import fft
 from scipy.special import ndtri
 
-__all__ = ["FEWEST_DRAWS", "r_hat", "r_hat_and_ess"]
+__all__ = ["FEWEST_DRAWS", "ess_of_mean", "r_hat", "r_hat_and_ess"]
 
 # Of fewer draws a chain none of the three is defined.
 FEWEST_DRAWS = 4
@@ -54,6 +54,17 @@ def r_hat_and_ess(
         for quantile in _quantiles(positions, TAILS)
     )
     return tuple(_without_nan(positions, values) for values in (worse, bulk, np.minimum(low, high)))
+
+
+def ess_of_mean(draws: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
+    """ESS of each parameter's draws as they are, not of their ranks: sd / sqrt(ESS) is the error of their mean.
+
+    nan of fewer than 4 draws a chain, and of a parameter with a nan.
+    """
+    if draws.shape[1] < FEWEST_DRAWS:
+        return np.full(draws.shape[2], np.nan)
+    positions = _by_parameter(draws)
+    return _without_nan(positions, _effective_size(_split(positions)))
 
 
 def _by_parameter(draws: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, "k chain draw"]:
