@@ -15,6 +15,7 @@ __all__ = [
     "gaussian_model",
     "model_of",
     "newton",
+    "products",
     "short_run",
     "simulated_arrays",
     "standard_normal",
@@ -81,8 +82,13 @@ def gaussian_log_likelihood(position, batch):
     return -0.5 * (batch["targets"] - mean) ** 2
 
 
-def short_run(folder, **changes):
+def products(position):
+    """What a run of `short_run` states as its functionals, two of its three parameters."""
+    return position["intercept"] * position["slopes"]
+
+
+def short_run(folder, *, functionals=products, **changes):
     """A chain of 50 + 130 iterations of NUTS in blocks of 40, checkpointed in ``folder``."""
-    model, _, _ = gaussian_model()
+    model, _, _ = gaussian_model(functionals=functionals)
     settings = {"n_warmup": 50, "n_draws": 130, "seed": 2, "chain": 1, "block": 40, **changes}
     return nuts.sample_nuts(model, checkpoint_dir=folder, **settings)

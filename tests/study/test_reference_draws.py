@@ -10,7 +10,7 @@ from reference_models import gaussian_model
 
 from sgtune.errors import DataError, InputError
 from sgtune.model import define_model
-from sgtune.study.ground_truth import convergence, draws, nuts
+from sgtune.study.ground_truth import accuracy, draws, nuts
 
 N_CHAINS, N_DRAWS = 2, 400
 
@@ -32,15 +32,13 @@ def statistics(n, **changes):
 
 def one_chain(model, matrix, *, attributes=None, keep_every=1, **changes):
     """A chain of the rows of ``matrix``: every ``keep_every``-th is kept, with the moments of all."""
-    kept = matrix[keep_every - 1 :: keep_every]
-    moments = draws.add_draws(None, matrix) if keep_every > 1 else None
     return draws.to_inference_data(
         model,
-        kept,
+        matrix[keep_every - 1 :: keep_every],
         statistics(len(matrix), **changes),
         attributes or {},
         every=keep_every,
-        moments=moments,
+        moments=draws.add_draws(None, matrix),
     )
 
 
@@ -74,12 +72,15 @@ def test_moments_by_block_are_those_of_all_draws_at_once():
     assert moments.n == 301
     np.testing.assert_allclose(moments.mean, exact.mean(axis=0), rtol=1e-14)
     np.testing.assert_allclose(moments.squares, exact.var(axis=0) * 301, rtol=1e-8)
+    products = np.cov(exact.T) * 300
+    np.testing.assert_allclose(moments.products, products, rtol=1e-8, atol=1e-8 * products.max())
 
 
 def test_moments_are_taken_in_columns(monkeypatch):
     matrix = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
     at_once = draws.add_draws(None, matrix)
     monkeypatch.setattr(draws, "COLUMNS", 3)
+    assert draws.add_draws(None, np.ones((2, 201), np.float32)).products is None
     for found, expected in zip(draws.add_draws(None, matrix), at_once, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
@@ -123,10 +124,20 @@ def test_chains_of_different_runs_are_not_joined(matrices):
         one_chain(wide_model(3), matrices[0]),
         # As many draws are kept, of others.
         one_chain(model, np.repeat(matrices[0], 2, axis=0), keep_every=2),
+        # Of as many draws, but others are kept; only from its start a chain may lose some.
+        one_chain(model, matrices[0], keep_every=2),
+        without_end(chain),
     ]
     for other in others:
         with pytest.raises(InputError, match="chains: they differ"):
             nuts.combine_chains([chain, other])
+
+
+def without_end(chain):
+    """The chain without its last ten draws of the position."""
+    cut = chain.copy()
+    cut.posterior = cut.posterior.isel(draw=slice(-10))
+    return cut
 
 
 def test_joining_takes_no_more_than_one_copy_of_the_draws():
@@ -176,7 +187,7 @@ def test_diagnostics_are_arvizs_of_all_parameters(both, monkeypatch):
     assert np.ptp(bulk) > 100
     # Of the two slopes at a time, and each by itself.
     for values in (2 * N_CHAINS * N_DRAWS, 1):
-        monkeypatch.setattr(convergence, "VALUES", values)
+        monkeypatch.setattr(accuracy, "VALUES", values)
         checked = nuts.convergence(both)
         np.testing.assert_allclose(checked.r_hat, r_hat)
         np.testing.assert_allclose(checked.ess_bulk, bulk)

@@ -17,6 +17,7 @@ from sgtune.errors import InputError
 from sgtune.mode.find import map_result
 from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
+from sgtune.study.ground_truth.checkpoints import thinning
 from sgtune.study.ground_truth.draws import flat_draws
 from sgtune.study.models import pmf
 
@@ -93,7 +94,7 @@ def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog, monkeypatch, kept_
     ]
     whole = short_run(tmp_path / "whole")
     np.testing.assert_array_equal(flat_draws(resumed), flat_draws(whole))
-    # The moments of thinned chains among them.
+    # The functionals and the moments of all draws among them.
     assert resumed.sample_stats.equals(whole.sample_stats)
     for name in STATISTICS:
         assert resumed.sample_stats[name].shape == (1, 130)
@@ -106,12 +107,11 @@ def test_a_thinned_chain_has_every_kth_draw_and_the_moments_of_all(tmp_path, mon
     assert flat_draws(thinned).nbytes <= FEW_BYTES
     np.testing.assert_array_equal(flat_draws(thinned), flat_draws(whole)[:, EVERY - 1 :: EVERY])
     np.testing.assert_array_equal(thinned.posterior["draw"], np.arange(130)[EVERY - 1 :: EVERY])
-    for name in STATISTICS:
-        np.testing.assert_array_equal(thinned.sample_stats[name], whole.sample_stats[name])
-    np.testing.assert_allclose(nuts.summary(thinned), nuts.summary(whole), rtol=1e-12)
+    # Statistics, functionals and moments are those of all draws.
+    assert thinned.sample_stats.equals(whole.sample_stats)
     # The test can tell the moments of all draws from those of the kept ones.
     kept = flat_draws(thinned)[0].astype(np.float64)
-    assert np.all(np.abs(kept.std(axis=0, ddof=1) / nuts.summary(whole)[1] - 1) > 1e-3)
+    assert np.all(np.abs(kept.std(axis=0, ddof=1) / nuts.summary(thinned)[1] - 1) > 1e-3)
     aligned = thinned.sel(draw=thinned.posterior["draw"])
     np.testing.assert_array_equal(
         aligned.sample_stats["energy"], whole.sample_stats["energy"][:, EVERY - 1 :: EVERY]
@@ -121,12 +121,44 @@ def test_a_thinned_chain_has_every_kth_draw_and_the_moments_of_all(tmp_path, mon
     assert report["leapfrogs"] == nuts.diagnostics(whole)["leapfrogs"]
 
 
+def test_functionals_of_every_draw_are_kept_with_their_moments(tmp_path):
+    model, _, _ = gaussian_model()
+    run = short_run(tmp_path / "with")
+    held = run.sample_stats["functionals"]
+    assert held.dims == ("chain", "draw", "functional")
+    assert (held.shape, held.dtype) == ((1, 130, 2), np.float32)
+    matrix = flat_draws(run)[0]
+    expected = jax.vmap(lambda row: reference_models.products(model.unravel(row)))(matrix)
+    np.testing.assert_allclose(held[0], expected, rtol=1e-5)
+    mean, sd = nuts.summary(run, "functionals")
+    exact = held[0].values.astype(np.float64)
+    np.testing.assert_allclose(mean, exact.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(sd, exact.std(axis=0, ddof=1), rtol=1e-12)
+    # They do not touch the draws, and are not there where the model states none.
+    without = short_run(tmp_path / "without", functionals=None)
+    assert not [name for name in without.sample_stats if name.startswith("functionals")]
+    np.testing.assert_array_equal(flat_draws(without), flat_draws(run))
+
+
+def other_products(position):
+    """As many as `products`."""
+    return 1.001 * reference_models.products(position)
+
+
+@pytest.mark.parametrize("other", [None, other_products, lambda position: position["slopes"][:1]])
+def test_blocks_with_other_functionals_are_thrown_away(tmp_path, other, caplog):
+    short_run(tmp_path / "one")
+    again = short_run(tmp_path / "one", functionals=other)
+    assert "sampled anew" in caplog.text or "another log posterior" in caplog.text
+    assert again.sample_stats.equals(short_run(tmp_path / "two", functionals=other).sample_stats)
+
+
 @pytest.mark.parametrize(
     ("dimension", "n_draws", "every"),
     [(10, 10_000, 1), (52_580, 2_500, 1), (52_580, 5_000, 2), (10**9, 3, 3)],
 )
 def test_as_much_is_kept_as_the_bound_allows(dimension, n_draws, every):
-    assert nuts._thinning(dimension, n_draws) == every
+    assert thinning(dimension, n_draws, nuts.KEPT_BYTES) == every
     if n_draws > every:
         assert n_draws // every * dimension * 4 <= nuts.KEPT_BYTES
 
@@ -186,7 +218,7 @@ def test_the_mass_matrix_starts_as_the_laplace_covariance(tmp_path, monkeypatch,
     def start(kernel, position, covariance, *rest):
         raise Started(covariance)
 
-    monkeypatch.setattr(nuts, "_initial_state", start)
+    monkeypatch.setattr(nuts, "initial_state", start)
     with pytest.raises(Started) as started:
         nuts.sample_nuts(model, n_warmup=5, n_draws=5, seed=0, checkpoint_dir=tmp_path)
     (covariance,) = started.value.args

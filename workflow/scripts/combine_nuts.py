@@ -5,32 +5,19 @@ from sgtune.study.job import job
 with job(snakemake) as this:
     import json
 
-    from sgtune.study.ground_truth.nuts import (
-        R_HAT_TRUSTED,
-        by_block,
-        combine_chains,
-        convergence,
-        diagnostics,
-        read_draws,
-        summary,
-        write_draws,
-    )
+    from sgtune.study.ground_truth.draws import combine_chains, read_draws, write_draws
+    from sgtune.study.ground_truth.record import doubts, reference_record
 
     chains = [read_draws(path) for path in snakemake.input.chains]
     accounts = [json.loads(chain.posterior.attrs["provenance"]) for chain in chains]
     draws = combine_chains(chains)
     draws.posterior.attrs["provenance"] = json.dumps(this.account())
-    mean, sd = summary(draws)
-    checked = convergence(draws)
-    checks = diagnostics(draws, checked)
-    this.report(str(checks))
-    if checks["n_parameters_stuck"] or not checks["r_hat"] < R_HAT_TRUSTED:
+    record = reference_record(draws)
+    this.report(str(record["diagnostics"]))
+    if doubted := doubts(record):
         this.warn(
-            f"the draws of {snakemake.wildcards.model} are no ground truth to trust: worst R-hat "
-            f"{checks['r_hat']:.3g}, {checks['n_parameters_stuck']:,} parameters that never moved in a chain; "
+            f"the draws of {snakemake.wildcards.model} are no ground truth to trust: {doubted}; "
             "reference.n_draws, n_warmup and max_tree_depth say how much is drawn"
         )
     write_draws(snakemake.output.draws, draws)
-    record = {"model": snakemake.wildcards.model, "mean": mean, "sd": sd, "diagnostics": checks}
-    record |= {"blocks": by_block(draws, checked), "chains": accounts}
-    this.write(snakemake.output.facts, record)
+    this.write(snakemake.output.facts, {"model": snakemake.wildcards.model, **record, "chains": accounts})

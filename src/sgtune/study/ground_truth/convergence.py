@@ -1,21 +1,20 @@
 """Whether the draws of a reference sampler can be trusted: as a whole, and block by block of the position."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sgtune.study.ground_truth import R_HAT_TRUSTED
-from sgtune.study.ground_truth.draws import FLAT, summary, variables_of
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED
+from sgtune.study.ground_truth.accuracy import StandardErrors, columns_of, relative_error, standard_errors
+from sgtune.study.ground_truth.draws import FLAT, functionals_of, summary, variables_of
 from sgtune.study.ground_truth.effective import FEWEST_DRAWS, r_hat, r_hat_and_ess
 
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["R_HAT_TRUSTED", "Convergence", "by_block", "convergence", "diagnostics"]
-
-# Draws at a time, of some parameters: what is made of so few stays in the cache, twelve times as many in float64.
-VALUES = 2**16
+__all__ = ["Convergence", "by_block", "convergence", "diagnostics", "is_trusted", "of_functionals"]
 
 
 class Convergence(NamedTuple):
@@ -31,24 +30,24 @@ class Convergence(NamedTuple):
     stuck: Bool[np.ndarray, " D"]
 
 
-def convergence(idata: "InferenceData") -> Convergence:
+def convergence(arrays: "InferenceData | Iterable[np.ndarray]") -> Convergence:
     """Rank-normalised split R-hat, bulk and tail ESS of Vehtari et al. (2021) of the draws kept.
+
+    Or of arrays (chain, draw, k) of draws, one after the other.
 
     A single chain is compared half against half. The ESS of a thinned chain is that of the draws kept, a
     lower bound for all of them (Geyer 1992). All are nan with fewer than 4 draws a chain, R-hat also where
     a single chain has fewer than 8.
     """
-    parts = []
-    for array in variables_of(idata).values():
-        n_chains, n_draws, size = array.shape
-        columns = max(VALUES // (n_chains * n_draws), 1)
-        parts += [_of_columns(array[..., start : start + columns]) for start in range(0, size, columns)]
+    if hasattr(arrays, "posterior"):
+        arrays = variables_of(arrays).values()
+    parts = [_of_columns(draws) for draws in columns_of(arrays)]
     return Convergence(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> tuple[np.ndarray, ...]:
     n_chains, n_draws, _ = draws.shape
-    stuck = np.all(draws == draws[:, :1], axis=1).any(axis=0)
+    stuck = np.all(draws == draws[:, :1], axis=1).any(axis=0) & (n_draws > 0)
     if n_draws < FEWEST_DRAWS:
         return (*np.full((3, len(stuck)), np.nan), stuck)
     r_hats, bulk, tail = r_hat_and_ess(draws)
@@ -67,7 +66,8 @@ def diagnostics(
     ``checked`` is the `convergence` of the draws, if it is known already: R-hat and ESS are those of the
     ``draws_kept``. Leapfrogs, divergences, the share of trajectories that reach the greatest tree depth and
     the energies' Bayesian fraction of missing information, by chain (Betancourt 2016), are those of all
-    ``draws`` a chain after the warm-up. ``seconds`` are all chains', warm-up and compilation included.
+    ``draws`` a chain after the warm-up. ``draws_lost`` are those of all chains that are missing because a chain
+    went on from a saved state. ``seconds`` are all chains', warm-up and compilation included.
     """
     checked = convergence(idata) if checked is None else checked
     statistics = idata.sample_stats
@@ -91,17 +91,22 @@ def diagnostics(
         "chains": n_chains,
         "draws": n_draws,
         "draws_kept": idata.posterior.sizes["draw"],
+        "draws_lost": int(idata.posterior.attrs.get("draws_lost", 0)),
         "seconds": float(idata.posterior.attrs.get("seconds", np.nan)),
     }
 
 
-def by_block(idata: "InferenceData", checked: Convergence | None = None) -> dict[str, dict[str, float | int]]:
+def by_block(
+    idata: "InferenceData", checked: Convergence | None = None, errors: StandardErrors | None = None
+) -> dict[str, dict[str, float | int]]:
     """How each top-level key of the position was sampled; one array is one block under the model's name.
 
-    ``n`` is the number of parameters, ``sd`` the root mean square of their posterior sds, the rest is bulk
-    ESS and R-hat over them. ``checked`` is the `convergence` of the draws, if it is known already.
+    ``n`` is the number of parameters, ``sd`` the root mean square of their posterior sds, ``sd_error`` their
+    Monte Carlo error (`relative_error`), the rest is bulk ESS and R-hat over them. ``checked`` and ``errors`` are
+    the `convergence` and `standard_errors` of the draws, if they are known already.
     """
     checked = convergence(idata) if checked is None else checked
+    errors = standard_errors(idata) if errors is None else errors
     variables = variables_of(idata)
     names = [idata.posterior.attrs["model"] if name == FLAT else name.split(".")[0] for name in variables]
     block_of = np.repeat(names, [array.shape[-1] for array in variables.values()])
@@ -112,9 +117,44 @@ def by_block(idata: "InferenceData", checked: Convergence | None = None) -> dict
         blocks[name] = {
             "n": int(own.sum()),
             "sd": float(np.sqrt(np.mean(np.square(sds[own])))),
-            "r_hat_max": float(checked.r_hat[own].max()),
-            "r_hat_median": float(np.median(checked.r_hat[own])),
-            "ess_min": float(checked.ess_bulk[own].min()),
-            "ess_median": float(np.median(checked.ess_bulk[own])),
+            "sd_error": relative_error(errors.sd[own], sds[own]),
+            **_over_all(checked.r_hat[own], checked.ess_bulk[own]),
         }
     return blocks
+
+
+def of_functionals(
+    idata: "InferenceData", checked: Convergence | None = None, errors: StandardErrors | None = None
+) -> dict[str, float | int | np.ndarray]:
+    """How what tuners are judged by was sampled: a block as of `by_block`, of the model's functionals at every draw.
+
+    ``mean`` and ``sd`` are those of each functional. The position is its own functionals where the model
+    states none; mean and sd are then left out, and ``checked`` and ``errors`` are as there.
+    """
+    draws = functionals_of(idata)
+    if draws is None:
+        checked = convergence(idata) if checked is None else checked
+        errors = standard_errors(idata) if errors is None else errors
+        (_, sd), moments = summary(idata), {}
+    else:
+        checked, errors = convergence([draws]), standard_errors([draws])
+        mean, sd = summary(idata, "functionals")
+        moments = {"mean": mean, "sd": sd}
+    sizes = {"n": len(sd), "sd_error": relative_error(errors.sd, sd)}
+    return sizes | moments | _over_all(checked.r_hat, checked.ess_bulk)
+
+
+def is_trusted(functionals: dict) -> bool:
+    """Whether draws of which `of_functionals` says so are a ground truth."""
+    return functionals["r_hat_p99"] <= R_HAT_TRUSTED and functionals["ess_median"] >= ESS_TRUSTED
+
+
+def _over_all(r_hats: Float[np.ndarray, " k"], ess: Float[np.ndarray, " k"]) -> dict[str, float]:
+    return {
+        "r_hat_max": float(r_hats.max()),
+        # The least R-hat that 99 % are at most: nothing between a number and infinity.
+        "r_hat_p99": float(np.quantile(r_hats, 0.99, method="inverted_cdf")),
+        "r_hat_median": float(np.median(r_hats)),
+        "ess_min": float(ess.min()),
+        "ess_median": float(np.median(ess)),
+    }

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ from jaxtyping import Float
 from sgtune.errors import DataError, InputError
 from sgtune.files import atomic_write
 from sgtune.model import Model
+from sgtune.posterior import LARGE_DIMENSION
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -22,7 +24,9 @@ __all__ = [
     "add_draws",
     "arviz_module",
     "combine_chains",
+    "covariance",
     "flat_draws",
+    "functionals_of",
     "read_draws",
     "summary",
     "to_inference_data",
@@ -35,15 +39,20 @@ FLAT = "theta"
 # Parameters at a time: float64 copies of all draws of a large model would fill the memory.
 COLUMNS = 1_000
 # Attributes of a chain that add up over chains.
-ADDITIVE = ("seconds", "warmup_leapfrogs")
+ADDITIVE = ("seconds", "warmup_leapfrogs", "draws_lost")
+GROUPS = ("posterior", "sample_stats")
 
 
 class Moments(NamedTuple):
-    """Of all draws of a chain, kept or not: their number, mean and sum of squared deviations."""
+    """Of all draws of a chain, kept or not: their number, mean and sum of squared deviations.
+
+    ``products``, where D <= 200, is the sum of the deviations' outer products, with ``squares`` as its diagonal.
+    """
 
     n: int
     mean: Float[np.ndarray, " D"]
     squares: Float[np.ndarray, " D"]
+    products: Float[np.ndarray, "D D"] | None = None
 
 
 def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Moments:
@@ -54,13 +63,21 @@ def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Momen
         columns = draws[:, start : start + COLUMNS].astype(np.float64)
         mean[start : start + COLUMNS] = columns.mean(axis=0)
         squares[start : start + COLUMNS] = columns.var(axis=0) * n
+    products = None
+    if dimension <= LARGE_DIMENSION:
+        deviations = draws - mean
+        products = deviations.T @ deviations
     if moments is None:
-        return Moments(n, mean, squares)
+        return Moments(n, mean, squares, products)
     total, difference = moments.n + n, mean - moments.mean
+    weight = moments.n * n / total
+    if products is not None:
+        products = moments.products + products + weight * np.outer(difference, difference)
     return Moments(
         total,
         moments.mean + difference * (n / total),
-        moments.squares + squares + difference**2 * (moments.n * n / total),
+        moments.squares + squares + weight * difference**2,
+        products,
     )
 
 
@@ -78,18 +95,23 @@ def to_inference_data(
     statistics: Mapping[str, np.ndarray],
     attributes: Mapping[str, Any],
     *,
+    moments: Moments,
     every: int = 1,
-    moments: Moments | None = None,
+    functionals: tuple[Float[np.ndarray, "m K"], Moments] | None = None,
 ) -> "InferenceData":
     """One chain of flat draws, one variable per leaf of the model's position: ``theta`` if it is one array.
 
     ``statistics``, one value per iteration, become the group ``sample_stats``; ``attributes`` those of the
     group ``posterior``, among which ``variables`` names the variables in the order of `ravel_pytree`.
 
-    A thinned chain has the last of ``every`` draws; the coordinate ``draw`` numbers them as the iterations,
-    so that ``idata.sel(draw=idata.posterior.draw)`` has the statistics of the kept draws alone. The
-    ``moments`` of all its draws are ``posterior_mean`` and ``posterior_variance`` (divisor n) in
-    ``sample_stats``: (chain, parameter), in the order of `ravel_pytree`.
+    A thinned chain has the last of ``every`` draws, one that was restored the last of these; the coordinate
+    ``draw`` numbers them as the iterations, so that ``idata.sel(draw=idata.posterior.draw)`` has the statistics
+    of the kept draws alone. The ``moments`` of all its draws are ``posterior_mean``, ``posterior_variance``
+    (divisor n) and, where D <= 200, ``posterior_covariance`` in ``sample_stats``: (chain, parameter), in the
+    order of `ravel_pytree`.
+
+    ``functionals``, their values at every draw and their moments, become ``functionals`` (chain, draw,
+    functional) there, in float32, and ``functionals_mean`` and ``functionals_variance`` (chain, functional).
     """
     paths, _ = jax.tree_util.tree_flatten_with_path(model.position_shape)
     variables, start = {}, 0
@@ -102,33 +124,43 @@ def to_inference_data(
         sample_stats={name: values[None] for name, values in statistics.items()},
         posterior_attrs={**attributes, "model": model.name, "variables": json.dumps(list(variables))},
     )
-    if every > 1:
-        idata.posterior = idata.posterior.assign_coords(draw=every * np.arange(1, len(draws) + 1) - 1)
-    if moments is not None:
-        both = {"posterior_mean": moments.mean, "posterior_variance": moments.squares / moments.n}
-        idata.sample_stats = idata.sample_stats.assign(
-            {name: (("chain", "parameter"), values[None]) for name, values in both.items()}
-        )
+    in_all = idata.sample_stats.sizes["draw"] // every
+    idata.posterior = idata.posterior.assign_coords(
+        draw=every * np.arange(in_all - len(draws) + 1, in_all + 1) - 1
+    )
+    arrays = _as_variables("posterior", "parameter", moments)
+    if functionals is not None:
+        values, their_moments = functionals
+        arrays["functionals"] = (("chain", "draw", "functional"), values[None].astype(np.float32))
+        arrays |= _as_variables("functionals", "functional", their_moments._replace(products=None))
+    idata.sample_stats = idata.sample_stats.assign(arrays)
     return idata
 
 
+def _as_variables(of: str, axis: str, moments: Moments) -> dict[str, tuple]:
+    variables = {
+        f"{of}_mean": (("chain", axis), moments.mean[None]),
+        f"{of}_variance": (("chain", axis), moments.squares[None] / moments.n),
+    }
+    if moments.products is not None:
+        variables[f"{of}_covariance"] = (("chain", axis, f"{axis}_2"), moments.products[None] / moments.n)
+    return variables
+
+
 def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
-    """Chains of one model, of the same number of draws, as one InferenceData; seconds and leapfrogs add up.
+    """Chains of one model, of the same number of draws, as one InferenceData; seconds, leapfrogs and lost draws add up.
+
+    Of chains that lost draws, the draws that all of them still have are kept: the last ones.
 
     Raises:
         InputError: no chains, or chains of different variables or numbers of draws.
     """
     if not chains:
         raise InputError("chains: none given; at least one is needed")
-    sizes = [
-        {
-            (group, name): array.shape[1:]
-            for group in ("posterior", "sample_stats")
-            for name, array in chain[group].data_vars.items()
-        }
-        for chain in chains
-    ]
-    if any(size != sizes[0] for size in sizes):
+    kept = min((chain.posterior["draw"].values for chain in chains), key=len)
+    if any(_shapes(chain) != _shapes(chains[0]) for chain in chains) or any(
+        not np.array_equal(_last(chain, len(kept)), kept) for chain in chains
+    ):
         raise InputError(
             "chains: they differ in variables or in draws; all must come from one model and setting"
         )
@@ -138,8 +170,11 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
 
     # Not by ArviZ, which joins them two by two: that needs the memory of one more copy of the draws.
     groups = {}
-    for group in ("posterior", "sample_stats"):
-        joined = xarray.concat([chain[group] for chain in chains], dim="chain", combine_attrs="override")
+    for group in GROUPS:
+        parts = [chain[group] for chain in chains]
+        if group == "posterior":
+            parts = [part.isel(draw=slice(part.sizes["draw"] - len(kept), None)) for part in parts]
+        joined = xarray.concat(parts, dim="chain", combine_attrs="override")
         groups[group] = joined.assign_coords(chain=np.arange(joined.sizes["chain"]))
     attributes = groups["posterior"].attrs
     for name in ADDITIVE:
@@ -148,10 +183,25 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     return arviz_module().InferenceData(**groups)
 
 
+def _shapes(chain: "InferenceData") -> dict[tuple[str, str], tuple[int, ...]]:
+    """Of the variables of one chain; how many draws are kept of the position is left out."""
+    return {
+        (group, name): array.shape[2 if group == "posterior" else 1 :]
+        for group in GROUPS
+        for name, array in chain[group].data_vars.items()
+    }
+
+
+def _last(chain: "InferenceData", n: int) -> np.ndarray:
+    kept = chain.posterior["draw"].values
+    return kept[len(kept) - n :]
+
+
 def variables_of(idata: "InferenceData") -> dict[str, np.ndarray]:
     """Each variable as ``(chain, draw, size)``, in the order of `ravel_pytree`."""
     arrays = {name: idata.posterior[name].values for name in json.loads(idata.posterior.attrs["variables"])}
-    return {name: array.reshape(*array.shape[:2], -1) for name, array in arrays.items()}
+    # Not -1 for the size: a chain may have lost all its draws.
+    return {name: array.reshape(*array.shape[:2], prod(array.shape[2:])) for name, array in arrays.items()}
 
 
 def flat_draws(idata: "InferenceData") -> Float[np.ndarray, "chain draw D"]:
@@ -159,25 +209,40 @@ def flat_draws(idata: "InferenceData") -> Float[np.ndarray, "chain draw D"]:
     return np.concatenate(list(variables_of(idata).values()), axis=-1)
 
 
-def summary(idata: "InferenceData") -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """Posterior mean and sd of each parameter over all draws of all chains, those not kept too.
+def functionals_of(idata: "InferenceData") -> Float[np.ndarray, "chain draw K"] | None:
+    """The model's functionals at every draw, or None if they are the position itself.
+
+    Where a chain lost draws, evenly thinned to what is left of those.
+    """
+    if "functionals" not in idata.sample_stats:
+        return None
+    values, attributes = idata.sample_stats["functionals"].values, idata.posterior.attrs
+    every = attributes["functionals_every"] if attributes.get("draws_lost") else 1
+    return values[:, every - 1 :: every]
+
+
+def summary(
+    idata: "InferenceData", of: str = "posterior"
+) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """Mean and sd of each parameter over all draws of all chains, those not kept too; ``of``: or "functionals".
 
     Float64, in the order of `ravel_pytree`.
     """
-    if "posterior_mean" in idata.sample_stats:
-        means = idata.sample_stats["posterior_mean"].values
-        n = idata.sample_stats.sizes["draw"]
-        squares = n * (
-            idata.sample_stats["posterior_variance"].values.sum(0) + len(means) * means.var(axis=0)
-        )
-        return means.mean(axis=0), np.sqrt(squares / (n * len(means) - 1))
-    means, sds = [], []
-    for array in variables_of(idata).values():
-        for start in range(0, array.shape[-1], COLUMNS):
-            columns = array[..., start : start + COLUMNS].astype(np.float64)
-            means.append(columns.mean(axis=(0, 1)))
-            sds.append(columns.std(axis=(0, 1), ddof=1))
-    return np.concatenate(means), np.concatenate(sds)
+    statistics = idata.sample_stats
+    means, n = statistics[f"{of}_mean"].values, statistics.sizes["draw"]
+    squares = n * (statistics[f"{of}_variance"].values.sum(axis=0) + len(means) * means.var(axis=0))
+    return means.mean(axis=0), np.sqrt(squares / (n * len(means) - 1))
+
+
+def covariance(idata: "InferenceData") -> Float[np.ndarray, "D D"] | None:
+    """The posterior covariance, its diagonal the squares of the sds of `summary`; None where D > 200."""
+    statistics = idata.sample_stats
+    if "posterior_covariance" not in statistics:
+        return None
+    means, n = statistics["posterior_mean"].values, statistics.sizes["draw"]
+    apart = means - means.mean(axis=0)
+    products = n * (statistics["posterior_covariance"].values.sum(axis=0) + apart.T @ apart)
+    return products / (n * len(means) - 1)
 
 
 def write_draws(path: str | Path, idata: "InferenceData") -> None:
