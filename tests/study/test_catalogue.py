@@ -101,7 +101,14 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "toy_model", module)
     study = Study(("table1", ()), ("table6", ()), "table5", (), {}, "")
     entry = ModelEntry(
-        "Toy", "toy_model:load", "classification", lambda data: 2_000, lambda data: 2, study=study
+        "Toy",
+        "toy_model:load",
+        "classification",
+        lambda data: 2_000,
+        lambda data: 2,
+        ("xi_white",),
+        ("log_loss",),
+        study=study,
     )
     monkeypatch.setitem(catalogue.MODELS, "toy", entry)
     assert sgtune.load_model("toy", tmp_path).n_data == 2_000

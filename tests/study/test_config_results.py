@@ -54,7 +54,7 @@ def test_what_concerns_other_models_reruns_nothing(model):
             f"grids__{other}__log10_step_sizes": [-3],
             f"per_model__{other}__mamba__seconds": 2,
             f"per_model__{other}__reference__block": 9,
-            f"per_model__{other}__evaluation__seconds": 2,
+            f"per_model__{other}__evaluation__seconds": 301,
         }
         changes |= {"data__logistic__seed": 1} if other == "logistic" else {f"data__{other}__simulated": 500}
         assert reruns(model, **changes) == set()

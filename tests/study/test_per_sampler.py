@@ -357,4 +357,4 @@ def test_what_another_version_of_the_code_has_made_is_made_anew(model, folder, t
     monkeypatch.setattr(jobs, "code_digest", lambda: "of another version")
     _, log = tune_all(model, folder)
     assert log.taken() == []
-    assert log.other() == ["mamba-ksd", "grid"]
+    assert log.other() == ["mamba-ksd 0", "grid 0"]

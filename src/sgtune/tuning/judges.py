@@ -133,8 +133,8 @@ def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: flo
 
 
 def predictive(name: str | None = None) -> Judge:
-    """By the predictions, averaged over 50 draws (paper Sect. 3.3.3): on the test set, or on rows held out of the training
-    data, where the tuner has a ``validation_fraction``.
+    """By the predictions, averaged over 50 draws (paper Sect. 3.3.3): on the test set, or on rows held out of the
+    training data, where the tuner has a ``validation_fraction``.
 
     Args:
         name: of `sgtune.metrics.PREDICTIVE`; None: log-loss of classifiers, RMSE of regressions.

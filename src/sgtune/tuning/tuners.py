@@ -75,8 +75,8 @@ class Settings:
 @dataclass(frozen=True)
 class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
-    those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none; ``remarks`` are on
-    the arms that it makes."""
+    those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none;
+    ``remarks`` are on the arms that it makes."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
