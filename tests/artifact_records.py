@@ -296,7 +296,9 @@ def reference_records(model):
     summary = {
         "n": 20,
         "sd": 0.25,
+        "sd_error": 0.034,
         "r_hat_max": 1.23,
+        "r_hat_p99": 1.07,
         "r_hat_median": 1.001,
         "ess_min": 12.0,
         "ess_median": 400.0,
@@ -308,8 +310,13 @@ def reference_records(model):
         "n_parameters_stuck": 0,
         "leapfrogs_per_draw": 63.0,
     }
-    checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5]}
-    nuts = {"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary)}
+    checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5], "draws_lost": 0}
+    nuts = {"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary), "sd": [0.25] * 20}
+    nuts |= {"trusted": model != "pmf", "monte_carlo_error": {"relative_sd_error": 0.0123, "xi_rel": 0.0456}}
+    nuts["functionals"] = {name: value for name, value in summary.items() if name != "sd"}
+    if model == "pmf":
+        nuts["functionals"] |= {"n": 2, "mean": [3.0, 4.0], "sd": [0.3, 0.4]}
+        nuts["monte_carlo_error"]["functional_error"] = 0.0789
     nuts["chains"] = [provenance_of("sample_nuts")["provenance"] for _ in range(2)]
     records = {f"{model}/map": {"model": model} | mode | provenance_of("find_map")}
     if model != "bnn":

@@ -244,7 +244,7 @@ def test_ood_table_says_why_there_is_nothing(account, words):
     assert {cell.shown for row in table.rows for cell in row.cells} == {"–", "diverged"}
 
 
-def test_modes_and_reference_say_what_was_reached():
+def test_modes_say_what_was_reached():
     records = make_records(1)
     table = TABLES["modes"](records)
     headings = [column[-1] for column in table.columns]
@@ -255,11 +255,6 @@ def test_modes_and_reference_say_what_was_reached():
     assert shown[("PMF",)]["Log-loss"] == "–"
     assert shown[("Neural network",)]["Pred. acc. (%)"] == "95.0"
     assert shown[("Logistic regression",)]["|∇ log π|"] == "78.9"
-    table = TABLES["reference"](records)
-    assert table.rows[0].labels == ("Logistic regression", "all")
-    assert len(table.rows) == 1 + len(BLOCKS)
-    assert "25% of the trajectories cut" in table.caption
-    assert "PMF: 2 chains of 500 draws, 3 divergences" in table.caption
     assert "All have converged" in TABLES["modes"](records).caption
     far = next(
         record for record in records["reference"] if "converged" in record and record["model"] == "pmf"

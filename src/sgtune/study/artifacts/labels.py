@@ -21,6 +21,8 @@ DETAILS = {
     "mean_items": "Mean of V",
     "log_precision_users": "log Λ of U",
     "log_precision_items": "log Λ of V",
+    "all": "all",
+    "functionals": "What tuners are judged by",
     "warm": "Warm (s)",
     "cold": "Cold (s)",
     "budget": "Budget",
@@ -124,10 +126,13 @@ METRICS = {
     "steps": Metric("Steps", form="count"),
     "block_n": Metric("Parameters", form="count"),
     "block_sd": Metric("Sd"),
+    "block_sd_error": Metric("Error of sd"),
     "block_r_hat_max": Metric("R-hat, worst", form="general"),
+    "block_r_hat_p99": Metric("R-hat, 99%", form="general"),
     "block_r_hat_median": Metric("R-hat, median", form="general"),
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
+    "block_trusted": Metric("Trusted"),
 }
 
 for _metric, _label in {

@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from dataclasses import replace
 from math import sqrt
 
 from sgtune.errors import DataError
@@ -9,13 +10,18 @@ from sgtune.study.artifacts.labels import MODELS, label
 from sgtune.study.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.ground_truth import R_HAT_TRUSTED
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED
 
 __all__ = ["modes", "reference"]
 
 TESTED = {"accuracy": ("accuracy_percent", 100), "log_loss": ("log_loss", 1), "rmse": ("rmse", 1)}
-IN_BLOCK = ("n", "sd", "r_hat_max", "r_hat_median", "ess_min", "ess_median")
-
+IN_BLOCK = ("n", "sd", "sd_error", "r_hat_max", "r_hat_p99", "r_hat_median", "ess_min", "ess_median")
+ERRORS = {
+    "relative_sd_error": "ξ(σ̂)",
+    "xi_rel": "ξ of relative errors",
+    "xi_white": "ξ along eigen-directions",
+    "functional_error": "the error of the functionals",
+}
 
 INFINITE = "∞"  # what no finite number stands for in R-hat: a chain that never moved
 
@@ -63,32 +69,56 @@ def modes(records: Records) -> Table:
 
 
 def reference(records: Records) -> Table:
-    """How well NUTS sampled each block of parameters."""
+    """How well NUTS sampled each block of parameters and what tuners are judged by, and whether it is trusted."""
     cells, said = [], []
     for record in need(records, "reference", "reference"):
         if "diagnostics" not in record:
             continue
-        model, checks = record["model"], record["diagnostics"]
-        for block, summary in record["blocks"].items():
-            cells += [
-                _cell(model, f"block_{metric}", summary[metric], "all" if block == model else block, INFINITE)
-                for metric in IN_BLOCK
-            ]
-        said.append(
-            f"{label(model, MODELS)}: {checks['chains']} chains of {checks['draws']:,} draws, "
-            f"{checks['divergences']:,} divergences, {checks['n_parameters_stuck']:,} parameters stuck in a chain, "
-            f"{checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
-            f"{100 * checks['max_tree_depth_share']:.3g}% of the trajectories cut at the greatest depth, E-BFMI "
-            f"{' and '.join(f'{value:.2g}' for value in checks['e_bfmi'])}."
+        model = record["model"]
+        if "functionals" not in record:
+            raise DataError(
+                f"reference: the draws of {model} are of another version of sgtune; --forcerun sample_nuts"
+            )
+        own = record["functionals"]
+        sds = own.get("sd", record["sd"])
+        judged = own | {"sd": sqrt(sum(sd**2 for sd in sds) / len(sds))}
+        blocks = {"all" if block == model else block: summary for block, summary in record["blocks"].items()}
+        for block, summary in (blocks | {"functionals": judged}).items():
+            # Where there is no ESS either, there are too few draws for R-hat.
+            missing = DASH if summary["ess_median"] is None else INFINITE
+            cells += [_cell(model, f"block_{metric}", summary[metric], block, missing) for metric in IN_BLOCK]
+        trusted = replace(
+            _cell(model, "block_trusted", None, "functionals"), text="yes" if record["trusted"] else "no"
         )
+        cells.append(trusted)
+        said.append(_said(record))
     return lay_out(
         cells,
         name="reference",
         title=artifact("reference").title,
-        caption="NUTS from the MAP, by block of parameters: number, root mean square of the standard deviations, R-hat "
-        f"and bulk effective sample size. R-hat far above {R_HAT_TRUSTED} or an effective sample size below some "
-        f"hundreds: ξ(σ̂) is against a truth known as badly as that. {' '.join(said)}",
+        caption="NUTS from the MAP, by block of the parameters and of what tuners are judged by (what the data "
+        "identify where a model states it, else all parameters): number, root mean square of the standard deviations, "
+        "their Monte Carlo error relative to them, R-hat and bulk effective sample size. A reference is trusted where "
+        f"R-hat of what tuners are judged by is at most {R_HAT_TRUSTED} for 99% and their median effective sample size "
+        f"at least {ESS_TRUSTED}; against another one no regret is printed. Its own error is what exact draws would be "
+        f"charged with. {' '.join(said)}",
         rows=("model", "detail"),
         columns=("metric",),
         stub={"detail": "Block"},
+    )
+
+
+def _said(record: dict) -> str:
+    checks, errors = record["diagnostics"], record["monte_carlo_error"]
+    known = [
+        f"{errors[name]:.2g} in {words}" for name, words in ERRORS.items() if errors.get(name) is not None
+    ]
+    lost = f" ({checks['draws_lost']:,} of them lost)" if checks["draws_lost"] else ""
+    return (
+        f"{label(record['model'], MODELS)}: {'trusted' if record['trusted'] else 'NOT trusted'}; its own error "
+        f"{', '.join(known) or 'unknown'}; {checks['chains']} chains of {checks['draws']:,} draws{lost}, "
+        f"{checks['divergences']:,} divergences, {checks['n_parameters_stuck']:,} parameters stuck in a chain, "
+        f"{checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "
+        f"{100 * checks['max_tree_depth_share']:.3g}% of the trajectories cut at the greatest depth, E-BFMI "
+        f"{' and '.join(f'{value:.2g}' for value in checks['e_bfmi'])}."
     )

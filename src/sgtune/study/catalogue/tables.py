@@ -104,9 +104,9 @@ TABLES: dict[str, Artifact] = {
         title="How well the reference is sampled",
         needs_reference=True,
         caption=(
-            "How well the reference is sampled (not in the paper): NUTS by block of parameters, with R-hat "
-            "and effective sample size. Relative errors of standard deviations are against these; they are "
-            "worth what these are."
+            "How well the reference is sampled (not in the paper): NUTS by block of parameters and of what "
+            "tuners are judged by, with R-hat, effective sample size and Monte Carlo error. Errors of "
+            "standard deviations are against these; they are worth what these are."
         ),
     ),
     "cost": Artifact(
