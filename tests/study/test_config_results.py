@@ -70,7 +70,7 @@ def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", grid__n_steps=20) == set()
     assert reruns("pmf", calibration__seconds=2) == {"cost"}
     assert reruns("pmf", map__epochs=2) == ALL - {"data", "ood", "cost"}
-    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "screen"}
+    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "screen", "regret"}
     assert reruns("pmf", reference__block=9) == {"reference", "evaluation", "screen", "regret", "widths"}
     assert reruns("bnn", reference__block=9) == set()
     # The screen has the arm of the heuristic among its own, and oracles the budget of MAMBA.

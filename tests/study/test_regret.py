@@ -65,7 +65,9 @@ def test_a_run_is_told_by_its_arm_and_replicate(run):
     (once,), (again,), _ = run([GOOD, GOOD, Arm(1e-5, 40)])
     (other_replicate,) = run([GOOD], replicate="b")[0]
     early, late = run([GOOD, Arm(1e-5, 40)], seconds=[0.1, 0.3])[0]
-    assert once == again == early
+    ((filled_up,),) = run([GOOD], width=5)
+    _, (second,) = run([Arm(1e-5, 40), GOOD], width=1)
+    assert once == again == early == filled_up == second
     assert late["steps"] == 300
     assert other_replicate["losses"] != once["losses"]
 
@@ -175,6 +177,7 @@ def reran(model, losses, screen, folder, chosen):
         "sgld",
         screen,
         chosen,
+        grid=GRID,
         losses=losses,
         section=SECTION,
         cost=COST,

@@ -21,6 +21,7 @@ with job(snakemake) as this:
         sampler,
         this.read(files.screen, snakemake.params.screen_settings),
         chosen_arms(this.read(files.tuning, snakemake.params.tuning_settings)["tuners"]),
+        grid=this.settings["grids"],
         losses=losses_of(
             model.name,
             this.reference(reference, snakemake.params.reference_settings),

@@ -104,6 +104,7 @@ def run_arms(
     seconds: Sequence[float],
     cost: CostTable,
     replicate: str,
+    width: int | None = None,
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[list[dict]]:
@@ -114,6 +115,10 @@ def run_arms(
     draws of the same spacing. Memory of W chains of D parameters: float64 chunks of
     `sgtune.sampling.lockstep.CHUNK_BYTES`, and 4 W D bytes for each draw that predicts.
 
+    Args:
+        width: so many chains in every ensemble, where the model gains by as many: filled up with copies of the last, so
+            that few programs serve all; None for as many as there are arms of a shape.
+
     Returns:
         for each arm, for each of ``seconds``: ``steps``, ``diverged``, and ``losses``, capped (`capped`).
 
@@ -122,15 +127,18 @@ def run_arms(
     """
     losses.check(model)
     found: dict[Arm, list[dict]] = {}
-    for group in _groups(model, sampler, arms):
+    for group in _groups(model, sampler, arms, width):
         began = perf_counter()
-        ensemble = Lockstep.at_mode(model, sampler, group, seed=seed, replicate=replicate)
+        n_copies = 0 if width is None or model.max_lockstep else width - len(group)
+        ensemble = Lockstep.at_mode(
+            model, sampler, group + group[-1:] * n_copies, seed=seed, replicate=replicate
+        )
         price = cost.lookup(*shape_of(sampler, group[0]))
         steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
         for arm in group:
             found[arm] = []
         for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
-            for arm, row in zip(group, rows, strict=True):
+            for arm, row in zip(group, rows, strict=False):
                 is_finite = all(isfinite(row[name]) for name in losses.names)
                 values = {name: capped(name, row[name]) for name in losses.names}
                 found[arm].append({"steps": n_steps, "diverged": not is_finite, "losses": values})
@@ -141,11 +149,16 @@ def run_arms(
     return [found[arm] for arm in arms]
 
 
-def _groups(model: Model, sampler: str, arms: Sequence[Arm]) -> list[list[Arm]]:
+def _groups(model: Model, sampler: str, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
     shapes: dict[tuple, list[Arm]] = {}
     for arm in dict.fromkeys(arms):
         shapes.setdefault(shape_of(sampler, arm), []).append(arm)
-    return [group for members in shapes.values() for group in model.abreast(members)]
+    groups = []
+    for members in shapes.values():
+        for group in model.abreast(members):
+            most = width or len(group)
+            groups += [group[start : start + most] for start in range(0, len(group), most)]
+    return groups
 
 
 def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:

@@ -72,6 +72,7 @@ def screen_grid(
                 seconds=[section["seconds"]],
                 cost=cost,
                 replicate=f"screen {i}",
+                width=_width(grid, section["seconds"] * section["replicates"]),
                 seed=seed,
                 report=report,
             ),
@@ -136,6 +137,7 @@ def rerun_finalists(
     screened: Mapping,
     chosen: Mapping[str, Sequence[Mapping | None]],
     *,
+    grid: Mapping[str, Sequence],
     losses: Losses,
     section: Mapping,
     cost: CostTable,
@@ -149,6 +151,7 @@ def rerun_finalists(
     Args:
         screened: what `screen_grid` gave.
         chosen: tuner -> its arm, or None, in each tuning replicate.
+        grid: of the screen: where runs are short, its programs serve again.
         section: the configuration's section ``regret``: finalists, seconds and replicates.
 
     Returns:
@@ -185,6 +188,7 @@ def rerun_finalists(
                 seconds=section["seconds"],
                 cost=cost,
                 replicate=f"finalists {i}",
+                width=_width(grid, section["seconds"][-1] * section["replicates"]),
                 seed=seed,
                 report=report,
             ),
@@ -215,6 +219,17 @@ def rerun_finalists(
         },
         "frozen": screened["frozen"],
     }
+
+
+WORTH_COMPILING = 10.0
+"""Seconds of one chain, run over and over, from which on a program for fewer chains is worth its compilation, of some
+seconds: chains that are not wanted cost a third of that or less, in lockstep with others."""
+
+
+def _width(grid: Mapping[str, Sequence], seconds: float) -> int | None:
+    """Of the ensembles of a job that runs each chain for ``seconds`` in all."""
+    width = len(grid["log10_step_sizes"])
+    return width if width * seconds < WORTH_COMPILING else None
 
 
 class _Kept:

@@ -39,7 +39,7 @@ SECTIONS = {
     "tuning": ("data", "map", "seed", "grids", "calibration", "tuning"),
     "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
     "screen": (*JUDGED, "grids", "heuristic", "mamba", "tuning"),
-    "regret": JUDGED,
+    "regret": (*JUDGED, "grids"),
     "estimates": ("data", "map", "seed", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
 }
