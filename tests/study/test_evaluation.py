@@ -272,7 +272,7 @@ def test_the_floor_is_what_exact_draws_have():
     squares, floors = {"ksd": [], "ksd_scaled": []}, {}
     for _ in range(200):
         draws = (rng.standard_normal((60, 3)) @ factor.T).astype(np.float32)
-        row = evaluation.stein_metrics(model, draws, at_most=100, stream=(0,))
+        (row,) = evaluation.stein_metrics(model, [draws], at_most=[100], streams=[(0,)])
         for name, values in squares.items():
             values.append(row[name] ** 2)
             floors[name] = row[f"{name}_floor"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -25,31 +26,47 @@ REPORTED = ("ksd", "relative_sd_error", "xi_white", "functional_error", "log_los
 
 
 def stein_metrics(
-    model: Model, draws: Float[np.ndarray, "n d"], *, at_most: int, stream: Sequence[object]
-) -> dict[str, float | int]:
-    """``ksd`` and ``ksd_scaled`` of ``draws`` with full-batch scores, each with ``_se`` and ``_floor``; ``n_points``.
+    model: Model,
+    chains: Sequence[Float[np.ndarray, "_ d"]],
+    *,
+    at_most: Sequence[int],
+    streams: Sequence[Sequence[object]],
+) -> list[dict[str, float | int | None]]:
+    """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_se`` and ``_floor``;
+    ``n_points``.
 
     They are estimated from a uniformly random subset of at most ``at_most`` draws, without bias for KSD^2 of all of
     them (`sgtune.stein.ksd_estimate`); ``_se`` is the standard error that the choice of the subset leaves. ``_floor``:
     what as many independent draws of the posterior would have (`sgtune.stein.ksd_floor`). The KSD is infinite if draws
-    are not finite, or none.
+    are not finite, or none. All scores are taken at once, which pads them once.
 
     Args:
-        stream: names of the random stream that the subset comes from.
+        streams: of each chain, the names of the random stream that its subset comes from.
     """
-    chosen = random_subset(len(draws), at_most, *stream)
-    row: dict[str, float | int] = {"n_points": len(chosen)}
-    usable = len(draws) > 0 and bool(np.isfinite(draws).all())
-    points = draws[chosen] if usable else None
-    gradients = scores(model, points) if usable else None
+    usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in chains]
+    chosen = [
+        random_subset(len(draws), most, *stream)
+        for draws, most, stream in zip(chains, at_most, streams, strict=True)
+    ]
+    points = [draws[places] for draws, places in zip(chains, chosen, strict=True)]
+    wanted = [some for some, use in zip(points, usable, strict=True) if use]
+    gradients = iter(())
+    if wanted:
+        stacked = scores(model, np.concatenate(wanted))
+        gradients = iter(np.split(stacked, np.cumsum([len(some) for some in wanted])[:-1]))
     traces = {"ksd": hessian_trace(model), "ksd_scaled": model.dimension}
-    for name, scale in (("ksd", "identity"), ("ksd_scaled", laplace_scale(model))):
-        value, error = np.inf, None
-        if usable:
-            value, error = ksd_estimate(points, gradients, scale, n_draws=len(draws))
-        floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
-        row |= {name: value, f"{name}_se": error, f"{name}_floor": floor}
-    return row
+    rows = []
+    for draws, some, use in zip(chains, points, usable, strict=True):
+        row: dict[str, float | int | None] = {"n_points": len(some)}
+        own = next(gradients) if use else None
+        for name, scale in (("ksd", "identity"), ("ksd_scaled", laplace_scale(model))):
+            value, error = np.inf, None
+            if use:
+                value, error = ksd_estimate(some, own, scale, n_draws=len(draws))
+            floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
+            row |= {name: value, f"{name}_se": error, f"{name}_floor": floor}
+        rows.append(row)
+    return rows
 
 
 def judge_draws(
@@ -74,8 +91,8 @@ def judge_draws(
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
     row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
     if ksd_points:
-        every = thinning(len(draws), thin)
-        row |= stein_metrics(model, draws[every - 1 :: every], at_most=ksd_points, stream=stream)
+        (of_points,) = stein_metrics(model, [_thinned(draws, thin)], at_most=[ksd_points], streams=[stream])
+        row |= of_points
     if reference is not None:
         row |= metrics.reference_errors(model, draws, reference)
         if in_full:
@@ -88,6 +105,11 @@ def judge_draws(
         ood = metrics.ood_metrics(model, draws, averages) if in_full else None
         row |= {} if ood is None else {"ood": ood}
     return row
+
+
+def _thinned(draws: np.ndarray, thin: int) -> np.ndarray:
+    every = thinning(len(draws), thin)
+    return draws[every - 1 :: every]
 
 
 @dataclass(frozen=True)
@@ -174,40 +196,50 @@ def evaluate_run(
         cost=cost,
     )
 
-    def judge(seconds: float, n_samples: int, **options) -> dict:
-        n_kept = n_samples // chain.stride
+    looks = [
+        _Look(seconds, _made_by(chain, seconds, budget))
+        for seconds in (settings.curve_seconds if has_curve else ())
+    ]
+    looks += [_Look(budget, chain.n_samples, is_table=True)] * has_table
+    draws, rows = [], []
+    for look in looks:
+        n_kept = look.n_samples // chain.stride
         n_burn_in = int(settings.burn_in * n_kept)
+        draws.append(chain.draws[n_burn_in:n_kept])
         row = judge_draws(
             model,
-            chain.draws[n_burn_in:n_kept],
-            thin=max(1, settings.thin // chain.stride),
+            draws[-1],
+            thin=1,
+            ksd_points=0,
+            prediction_draws=look.of(settings.prediction_draws, settings.curve_prediction_draws),
             reference=reference,
-            stream=(seed, "ksd points", sampler, named(arm), replicate, seconds),
-            **options,
+            in_full=look.is_table,
         )
-        row |= {"replicate": replicate, "seconds": seconds, "wall_seconds": chain.seconds}
-        return row | {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride}
+        row |= {"replicate": replicate, "seconds": look.seconds, "wall_seconds": chain.seconds}
+        rows.append(row | {"n_samples": look.n_samples, "n_burn_in": n_burn_in * chain.stride})
+    at_most = [look.of(settings.ksd_points, settings.curve_points) for look in looks]
+    judged = [place for place, most in enumerate(at_most) if most]
+    found = stein_metrics(
+        model,
+        [_thinned(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
+        at_most=[at_most[place] for place in judged],
+        streams=[(seed, "ksd", sampler, named(arm), replicate, looks[place].seconds) for place in judged],
+    )
+    for place, of_points in zip(judged, found, strict=True):
+        rows[place] |= of_points
+    table = rows.pop() | {"diverged": chain.diverged} if has_table else None
+    return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": rows}
 
-    table, curves = None, []
-    if has_table:
-        table = judge(
-            budget,
-            chain.n_samples,
-            ksd_points=settings.ksd_points,
-            prediction_draws=settings.prediction_draws,
-            in_full=True,
-        )
-        table["diverged"] = chain.diverged
-    for seconds in settings.curve_seconds if has_curve else ():
-        curves.append(
-            judge(
-                seconds,
-                _made_by(chain, seconds, budget),
-                ksd_points=settings.curve_points,
-                prediction_draws=settings.curve_prediction_draws,
-            )
-        )
-    return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": curves}
+
+class _Look(NamedTuple):
+    """A moment at which a run is judged."""
+
+    seconds: float
+    n_samples: int
+    is_table: bool = False
+
+    def of(self, for_table: int, for_curve: int) -> int:
+        return for_table if self.is_table else for_curve
 
 
 def _made_by(chain: Chain, seconds: float, budget: float) -> int:
