@@ -166,6 +166,25 @@ def test_what_a_tuner_depends_on_makes_it_anew(model, folder, tuned):
     assert records[2]["best"]["batch_size"] == 20
 
 
+def test_rows_are_held_out_from_those_who_judge_by_predictions(model, folder, monkeypatch):
+    """And the mode of the others is found as the configuration says, before a tuner's time begins."""
+    found = []
+    monkeypatch.setattr(jobs, "map_result", lambda fewer, **settings: found.append((fewer, settings)))
+    settings = {
+        tuner: own | {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
+        for tuner, own in TUNERS.items()
+    }
+    records, _ = tune_all(model, folder, settings)
+    plain, _ = tune_all(model, folder.with_name("plain"))
+    assert [(fewer.n_data, of_map) for fewer, of_map in found] == [(160, {"epochs": 7})]
+    values = {
+        number: {record["tuner"]: [row["discrepancy"] for row in record["rungs"]] for record in made}
+        for number, made in enumerate((records, plain))
+    }
+    assert values[0]["mamba-ksd"] == values[1]["mamba-ksd"]
+    assert values[0]["grid"] != values[1]["grid"]
+
+
 def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
     """Its record is kept like any other."""
     settings = changed("mamba-ksd", "grids", log10_step_sizes=[9, 8])

@@ -6,7 +6,8 @@ from time import perf_counter
 
 from sgtune.axes import named
 from sgtune.metrics import Reference
-from sgtune.model import Model
+from sgtune.mode.find import map_result
+from sgtune.model import Model, hold_out
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.catalogue import TUNERS, method_of
@@ -64,6 +65,10 @@ def tune_sampler(
     """
     records, code = [], code_digest()
     for tuner, own in settings.items():
+        fraction = own["tuning"]["validation_fraction"]
+        if fraction and METHODS[method_of(tuner)].tasks is not None:
+            # As it is of the model itself: the mode is there before a tuner's time begins.
+            map_result(hold_out(model, fraction), **own["map"])
         n_replicates = 1 if METHODS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
         for replicate in range(n_replicates):
             depends_on = fingerprint(
