@@ -74,7 +74,8 @@ def monte_carlo_error(idata: "InferenceData", errors: StandardErrors | None = No
     over references (the mean is a little less: by 2 % for the xi of ten parameters) of ``relative_sd_error`` and
     ``xi_rel``, and where they are defined ``xi_white`` (D <= 200) and ``functional_error`` (of a model that
     states functionals). ``errors`` are the `standard_errors` of the draws, if they are known already; all
-    is by the draws held, as it is there.
+    is by the draws held, as it is there. Of chains that have not mixed it says too little: what they have
+    not seen is in no effective sample size.
     """
     errors = standard_errors(idata) if errors is None else errors
     _, sd = summary(idata)
