@@ -18,7 +18,7 @@ from sgtune.mode.find import map_result
 from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.checkpoints import thinning
-from sgtune.study.ground_truth.draws import flat_draws
+from sgtune.study.ground_truth.draws import covariance, flat_draws
 from sgtune.study.models import pmf
 
 STATISTICS = ("diverging", "n_steps", "acceptance_rate", "energy", "step_size")
@@ -109,6 +109,10 @@ def test_a_thinned_chain_has_every_kth_draw_and_the_moments_of_all(tmp_path, mon
     np.testing.assert_array_equal(thinned.posterior["draw"], np.arange(130)[EVERY - 1 :: EVERY])
     # Statistics, functionals and moments are those of all draws.
     assert thinned.sample_stats.equals(whole.sample_stats)
+    exact = flat_draws(whole)[0].astype(np.float64)
+    expected = exact.mean(axis=0), exact.std(axis=0, ddof=1)
+    np.testing.assert_allclose(nuts.summary(thinned), expected, rtol=1e-12)
+    np.testing.assert_allclose(covariance(thinned), np.cov(exact.T), rtol=1e-9)
     # The test can tell the moments of all draws from those of the kept ones.
     kept = flat_draws(thinned)[0].astype(np.float64)
     assert np.all(np.abs(kept.std(axis=0, ddof=1) / nuts.summary(thinned)[1] - 1) > 1e-3)
