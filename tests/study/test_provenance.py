@@ -40,6 +40,10 @@ def test_a_dirty_tree_is_noted(clone):
     # Results lie in the clone without being tracked.
     (clone / "results.json").write_text("{}")
     assert provenance.collect("quick", 0).finish()["commit"] == head
+    (clone / "results/saved").mkdir(parents=True)
+    (clone / "results/saved/note.json").write_text("{}")
+    git(clone, "add", "results/saved")
+    assert provenance.collect("quick", 0).finish()["commit"] == head
     (clone / provenance.SOURCE).write_text("changed\n")
     assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
     git(clone, "add", ".")

@@ -2,7 +2,7 @@
 
 from sgtune.study.job import job
 
-with job(snakemake) as this:
+with job(snakemake, saved=False) as this:
     from sgtune.files import file_sha256
     from sgtune.study.publish import artifact_files
 

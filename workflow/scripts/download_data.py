@@ -2,7 +2,7 @@
 
 from sgtune.study.job import job
 
-with job(snakemake):
+with job(snakemake, saved=False):
     from pathlib import Path
 
     from sgtune.study.data.downloads import DATA_SETS, download

@@ -2,7 +2,7 @@
 
 from sgtune.study.job import job
 
-with job(snakemake):
+with job(snakemake, saved=False):
     from sgtune.study.artifacts import make_table
 
     output = snakemake.output

@@ -2,7 +2,7 @@
 
 from sgtune.study.job import job
 
-with job(snakemake) as this:
+with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.data import mnist

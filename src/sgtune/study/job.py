@@ -18,6 +18,7 @@ from sgtune.errors import DataError, InputError
 from sgtune.files import read_json, write_json
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.provenance import collect
+from sgtune.study.saved import save_job
 
 if TYPE_CHECKING:
     from sgtune.metrics import Reference
@@ -148,16 +149,42 @@ class Job:
             "compile_seconds": round(compile_seconds(self.began, perf_counter()), 3),
         }
 
+    def show(self, line: str) -> None:
+        """One line of what a person has asked for: on the terminal, and in the job's log."""
+        self.report(line)
+        print(line, file=sys.__stdout__, flush=True)
+
+    def save(self, snakemake) -> None:
+        """Keep what this job has written a second time (`sgtune.study.saved`)."""
+        try:
+            save_job(
+                self.run,
+                self.rule,
+                dict(snakemake.wildcards.items()),
+                self.settings,
+                snakemake.input,
+                snakemake.output,
+            )
+        except OSError as error:
+            # The results are there, and hours may have gone into them.
+            self.warn(f"its results are not saved a second time, and `restore` will not know them ({error})")
+
 
 @contextmanager
-def job(snakemake) -> Iterator[Job]:
-    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line."""
+def job(snakemake, saved: bool = True) -> Iterator[Job]:
+    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line.
+
+    ``saved``: whether its results are kept a second time; not what is made again from downloads, or in seconds.
+    """
     open_log(snakemake)
     _end_with_workflow()
     _compile_quickly()
     _share_compiled_programs(Path("results", ".cache", "jax"))
     try:
-        yield Job(snakemake)
+        this = Job(snakemake)
+        yield this
+        if saved:
+            this.save(snakemake)
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         # The log holds it; so does the terminal, where a person is looking.

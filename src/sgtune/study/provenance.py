@@ -34,7 +34,9 @@ def _commit() -> str | None:
         top = _git(directory, "rev-parse", "--show-toplevel")
         if top and _git(Path(top), "ls-files", "--error-unmatch", str(SOURCE)) is not None:
             head = _git(Path(top), "rev-parse", "HEAD")
-            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no")
+            # What a run saves of itself may be tracked, and changes while it runs.
+            others = (".", ":(exclude,top)results/saved")
+            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no", "--", *others)
             return f"{head}-dirty" if head and changed else head
     return None
 
