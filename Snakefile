@@ -14,6 +14,7 @@ include: "workflow/rules/reference.smk"
 include: "workflow/rules/tune.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/artifacts.smk"
+include: "workflow/rules/keep.smk"
 
 
 report: "workflow/report/report.rst"

@@ -28,6 +28,7 @@ ALLOWED = {
     "sgtune.study.job": (),
     "sgtune.study.config.sections": (),
     "sgtune.study.artifacts": (),
+    "sgtune.study.restore": (),
     # Tables, figures.
     "sgtune.study.artifacts.make": (),
     "sgtune.study.artifacts.figures": FIGURE,

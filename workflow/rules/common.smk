@@ -1,12 +1,14 @@
 """Validation of the configuration, names and paths that all rules share."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import model_settings, settings_of, studied, tuning_settings
 from sgtune.study.job import prepare_jobs
+from sgtune.study.saved import read_notes
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 
@@ -121,3 +123,17 @@ def study_of(model):
     """The results of `model`, and the tables and figures of it alone."""
     results = [path for of_models in RESULTS.values() for path in of_models.get(model, [])]
     return results + [path for path in ARTIFACTS if artifact(Path(path).stem).model == model]
+
+
+def settings_of_saved(wildcards):
+    """By the name of each job whose results are saved: the settings that this configuration gives it, None if it needs
+    none. Jobs that this configuration does not have are not among them."""
+    settings = {}
+    for note in read_notes(config["run"]):
+        studied_here = {"model": MODELS, "sampler": config["samplers"]}
+        is_ours = all(note.wildcards.get(name, known[0]) in known for name, known in studied_here.items())
+        if is_ours and workflow.is_rule(note.rule):
+            made_with = dict(getattr(rules, note.rule).params.items()).get("settings")
+            of_job = SimpleNamespace(**note.wildcards)
+            settings[note.name] = made_with(of_job) if callable(made_with) else made_with
+    return settings

@@ -147,6 +147,8 @@ rule measure_widths:
         widths=f"{RUN}/widths/{{model}}.json",
     log:
         f"{LOGS}/measure_widths/{{model}}.log",
+    # At once: no other job needs the draws, and of a large model `restore` does not have them.
+    priority: 100
     conda:
         "../../envs/sgtune.yaml"
     resources:

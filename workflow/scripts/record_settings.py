@@ -2,5 +2,5 @@
 
 from sgtune.study.job import job
 
-with job(snakemake) as this:
+with job(snakemake, saved=False) as this:
     this.write(snakemake.output.settings, {"configuration": snakemake.params.config})

@@ -1,0 +1,153 @@
+"""The rule `restore` as a user runs it: a small study, its folder deleted half-way, restored, and run to its end."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from workflow_runs import ROOT, snakemake
+
+OVERLAY = """
+run: lost
+models: [logistic]
+samplers: [sgld]
+tuners: [mamba-ksd, heuristic]
+reference: {chains: 1, n_draws: 60, block: 40}
+tuning: {replicates: 1}
+"""
+TUNED = "results/lost/tuning/logistic/sgld.json"
+JUDGED = "results/lost/evaluation/logistic/sgld.json"
+REFERENCE = "results/lost/reference/logistic"
+
+
+def study(folder: Path, *arguments: str, overlay: str = "lost.yaml") -> subprocess.CompletedProcess:
+    """The small study in ``folder``."""
+    overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(folder / overlay)]
+    return subprocess.run(
+        snakemake(folder, *arguments, *overlays), capture_output=True, text=True, timeout=300
+    )
+
+
+def jobs_of(printed: str) -> set[str]:
+    """The rules of the jobs that Snakemake names."""
+    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory) -> Path:
+    """A folder in which the study was tuned, with its reference, and then lost."""
+    folder = tmp_path_factory.mktemp("lost")
+    (folder / "config").symlink_to(ROOT / "config")
+    (folder / "lost.yaml").write_text(OVERLAY)
+    done = study(folder, TUNED, f"{REFERENCE}/nuts.json")
+    assert done.returncode == 0, done.stderr[-2000:]
+    shutil.copytree(folder / "results/lost", folder / "before")
+    shutil.rmtree(folder / "results/lost")
+    return folder
+
+
+def lose_again(folder: Path, *, with_metadata: bool) -> None:
+    """The run's folder, and what Snakemake knows of it: those who restore on another machine do not have that."""
+    shutil.rmtree(folder / "results/lost", ignore_errors=True)
+    if with_metadata:
+        shutil.rmtree(folder / ".snakemake")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_metadata", [False, True], ids=["folder", "folder-and-metadata"])
+def test_what_was_finished_is_not_done_again(lost, with_metadata):
+    lose_again(lost, with_metadata=with_metadata)
+    restored = study(lost, "restore")
+    assert restored.returncode == 0, restored.stderr[-2000:]
+    assert jobs_of(restored.stderr) == {"simulate_logistic", "restore"}
+    assert "tune_sampler" in restored.stdout
+    before, after = contents(lost / "before"), contents(lost / "results/lost")
+    for name in before:
+        if not name.startswith(("data/logistic.json", "logs/", "reference/logistic/checkpoints/")):
+            assert after[name] == before[name], name
+    planned = jobs_of(study(lost, "--dry-run", JUDGED, TUNED, "results/lost/widths/logistic.json").stdout)
+    assert planned == {"evaluate_sampler", "measure_widths"}
+
+
+@pytest.mark.slow
+def test_a_large_file_is_made_again_only_for_a_job_that_needs_it(lost):
+    """Draws that were too large to be saved are stood in for by such as are not there."""
+    lose_again(lost, with_metadata=False)
+    everything = contents(lost / "results/saved")
+    for job in ("sample_nuts/logistic-0", "combine_nuts/logistic"):
+        path = lost / f"results/saved/lost/jobs/{job}.json"
+        note = json.loads(path.read_text())
+        for name, facts in note["outputs"].items():
+            if name.endswith(".nc"):
+                facts["saved"] = False
+                (lost / name.replace("results/", "results/saved/", 1)).unlink()
+        path.write_text(json.dumps(note))
+    restored = study(lost, "restore")
+    judged = study(lost, "--dry-run", JUDGED)
+    widths = study(lost, "--dry-run", "results/lost/widths/logistic.json")
+    for name, text in everything.items():
+        (lost / "results/saved" / name).write_bytes(text)
+    assert "Too large to be saved" in restored.stdout
+    assert not (lost / REFERENCE / "nuts.nc").exists()
+    assert jobs_of(judged.stdout) == {"evaluate_sampler"}
+    assert jobs_of(widths.stdout) == {"sample_nuts", "combine_nuts", "measure_widths"}
+
+
+@pytest.mark.slow
+def test_a_chain_on_its_way_goes_on_from_its_saved_state(lost):
+    """As if the draws had been too large, and the chains not combined."""
+    lose_again(lost, with_metadata=True)
+    everything = contents(lost / "results/saved")
+    for name in ("nuts-0.nc", "nuts.nc", "nuts.json"):
+        (lost / f"results/saved/lost/reference/logistic/{name}").unlink()
+    restored = study(lost, "restore")
+    done = study(lost, f"{REFERENCE}/nuts-0.nc")
+    for name, text in everything.items():
+        (lost / "results/saved" / name).write_bytes(text)
+    assert "NUTS goes on from" in restored.stdout
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert jobs_of(done.stderr) == {"sample_nuts"}
+    log = lost / "results/lost/logs/sample_nuts/logistic-0.log"
+    assert "goes on after iteration" in log.read_text()
+
+
+@pytest.mark.slow
+def test_another_configuration_is_refused_in_one_line(lost):
+    lose_again(lost, with_metadata=False)
+    (lost / "other.yaml").write_text(OVERLAY + "heuristic: {n_leapfrog: 3}\n")
+    refused = study(lost, "restore", overlay="other.yaml")
+    assert refused.returncode != 0
+    lines = [line for line in refused.stderr.splitlines() if line.startswith("Error in restore:")]
+    assert len(lines) == 1
+    assert "made with another configuration" in lines[0]
+    assert "heuristic.n_leapfrog: 2 then, 3 now" in lines[0]
+    assert {path.name for path in (lost / "results/lost").iterdir()} == {"data", "logs"}
+    assert not list((lost / "results/lost/data").glob("*.npz"))
+
+
+@pytest.mark.slow
+def test_one_who_forgets_to_restore_is_told(lost):
+    lose_again(lost, with_metadata=False)
+    done = study(lost, "results/lost/data/logistic.json")
+    assert "stop here and run the rule `restore` first" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_restored_run_goes_on(lost):
+    lose_again(lost, with_metadata=True)
+    study(lost, "restore")
+    done = study(lost, JUDGED)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert jobs_of(done.stderr) == {"evaluate_sampler"}
+    assert (lost / TUNED).read_bytes() == (lost / "before/tuning/logistic/sgld.json").read_bytes()
+    results = [f"results/lost/{name}" for name in ("widths/logistic.json", "estimates/logistic.json")]
+    planned = jobs_of(
+        study(lost, "--dry-run", *results, JUDGED, TUNED, "results/lost/regret/logistic/sgld.json").stdout
+    )
+    assert planned == {"measure_widths", "estimate_discrepancies", "screen_grid", "rerun_finalists"}

@@ -1,0 +1,231 @@
+"""What finished jobs save of themselves, and a run's folder rebuilt from that: stand-ins for jobs, of small files."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sgtune.errors import DataError
+from sgtune.study import saved
+from sgtune.study.restore import restore
+from sgtune.study.saved import identity, read_notes, save_job
+
+RUN, SAVED = Path("results/mine"), Path("results/saved/mine")
+FACTS, MAP, COST, TUNED, JUDGED = (
+    str(RUN / name)
+    for name in (
+        "data/pmf.json",
+        "data/pmf.map.npz",
+        "cost/pmf.json",
+        "tuning/pmf/sgld.json",
+        "evaluation/pmf/sgld.json",
+    )
+)
+SETTINGS = {
+    "find_map/pmf": {"map": {"epochs": 3}},
+    "calibrate_cost/pmf": None,
+    "tune_sampler/pmf-sgld": {"grid": {"mamba": {"seconds": 1.0}}},
+    "evaluate_sampler/pmf-sgld": {"evaluation": {"seconds": 2}},
+}
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def make_data(*, rows: int = 5, on: str = "Monday") -> None:
+    """As the rules of the data would."""
+    write(FACTS, json.dumps({"rows": rows, "provenance": {"created": on}}))
+
+
+def finish(name: str, inputs: list[str], outputs: dict[str, str]) -> None:
+    """A job by its name: it writes ``outputs``, and saves itself."""
+    for path, text in outputs.items():
+        write(path, text)
+    rule, _, values = name.partition("/")
+    wildcards = dict(zip(("model", "sampler"), values.split("-"), strict=False))
+    save_job("mine", rule, wildcards, SETTINGS[name], inputs, list(outputs))
+
+
+@pytest.fixture
+def finished(tmp_path, monkeypatch):
+    """A folder with a run of four jobs, each made from what those before it made."""
+    monkeypatch.chdir(tmp_path)
+    make_data()
+    finish("find_map/pmf", [FACTS], {MAP: "the mode"})
+    finish("calibrate_cost/pmf", [FACTS, MAP], {COST: '{"rows": [1]}'})
+    finish("tune_sampler/pmf-sgld", [FACTS, MAP, COST], {TUNED: '{"best": 1}'})
+    finish("evaluate_sampler/pmf-sgld", [FACTS, TUNED], {JUDGED: '{"xi": 0.1}'})
+    return tmp_path
+
+
+def lose() -> None:
+    """The run's folder is gone, and its data are made again."""
+    shutil.rmtree(RUN)
+    make_data(on="Tuesday")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(finished):
+    before = contents(RUN)
+    lose()
+    done = restore("mine", SETTINGS)
+    assert contents(RUN) == before | {FACTS: Path(FACTS).read_text()}
+    assert sum(len(jobs) for jobs in done.files.values()) == 4
+    assert done.left_out == done.absent == done.chains == {}
+    for note in read_notes("mine"):
+        newest = max(os.stat(path).st_mtime_ns for path in note.inputs)
+        assert all(os.stat(path).st_mtime_ns >= newest for path in note.outputs)
+
+
+def test_what_is_said_has_the_bytes_of_each_rule(finished):
+    lose()
+    lines = list(restore("mine", SETTINGS).lines("mine"))
+    assert [line.split() for line in lines[:2]] == [
+        ["Rule", "Jobs", "Files", "kB"],
+        ["find_map", "1", "1", "0.0"],
+    ]
+    total = sum(map(len, ("the mode", '{"rows": [1]}', '{"best": 1}', '{"xi": 0.1}')))
+    assert lines[5].split() == ["in", "all", "4", "4", f"{total / 1e3:.1f}"]
+
+
+def test_what_is_still_there_is_not_copied_but_as_new_as_the_rest(finished):
+    os.utime(JUDGED, (1e9, 1e9))
+    Path(TUNED).unlink()
+    restore("mine", SETTINGS)
+    assert Path(TUNED).read_text() == '{"best": 1}'
+    assert os.stat(JUDGED).st_mtime_ns >= os.stat(TUNED).st_mtime_ns
+
+
+def test_another_configuration_is_one_line_that_names_the_key_and_nothing_is_copied(finished):
+    lose()
+    before = contents(Path("results"))
+    other = SETTINGS | {"tune_sampler/pmf-sgld": {"grid": {"mamba": {"seconds": 3}}}}
+    with pytest.raises(DataError) as failure:
+        restore("mine", other)
+    (line,) = str(failure.value).splitlines()
+    assert line.startswith("results/saved/mine/tuning/pmf/sgld.json: made with another configuration")
+    assert "grid.mamba.seconds: 1 then, 3 now" in line
+    assert contents(Path("results")) == before
+    with pytest.raises(DataError, match=r"pmf.map.npz and 1 more: made with another configuration"):
+        restore("mine", other | {"find_map/pmf": {"map": {"epochs": 4}}})
+    # 1 and 1.0 are the same setting.
+    restore("mine", SETTINGS | {"tune_sampler/pmf-sgld": {"grid": {"mamba": {"seconds": 1}}}})
+
+
+def test_other_data_are_refused(finished):
+    lose()
+    make_data(rows=6)
+    before = contents(Path("results"))
+    with pytest.raises(
+        DataError, match=r"^results/mine/data/pmf.json: not the file that results/saved/mine/"
+    ):
+        restore("mine", SETTINGS)
+    assert contents(Path("results")) == before
+
+
+@pytest.mark.parametrize("path", [MAP, COST])
+def test_another_file_in_the_runs_folder_is_refused(finished, path):
+    lose()
+    write(path, '{"another": 1}')
+    before = contents(Path("results"))
+    with pytest.raises(DataError, match=f"^{path}: another file than the saved one"):
+        restore("mine", SETTINGS)
+    assert contents(Path("results")) == before
+
+
+def test_another_mode_is_refused_even_where_the_saved_one_is_gone(finished):
+    lose()
+    (SAVED / "jobs/find_map/pmf.json").unlink()
+    write(MAP, "another mode")
+    with pytest.raises(DataError, match=f"^{MAP}: not the file that"):
+        restore("mine", SETTINGS)
+
+
+def test_what_was_made_from_an_earlier_tuning_is_left_out(finished):
+    finish("tune_sampler/pmf-sgld", [FACTS, MAP, COST], {TUNED: '{"best": 2}'})
+    lose()
+    done = restore("mine", SETTINGS)
+    assert done.left_out == {"evaluate_sampler/pmf-sgld": f"{TUNED} was made again after it"}
+    assert Path(TUNED).read_text() == '{"best": 2}'
+    assert not Path(JUDGED).exists()
+
+
+def test_what_rests_on_costs_that_are_not_saved_is_left_out(finished):
+    (SAVED / "jobs/calibrate_cost/pmf.json").unlink()
+    lose()
+    done = restore("mine", SETTINGS)
+    assert set(done.left_out) == {"tune_sampler/pmf-sgld", "evaluate_sampler/pmf-sgld"}
+    assert Path(MAP).is_file()
+    assert not Path(TUNED).exists()
+    # Nor is it, where the costs were measured again.
+    write(COST, '{"rows": [2]}')
+    assert done.left_out.keys() == restore("mine", SETTINGS).left_out.keys()
+
+
+@pytest.mark.parametrize("text", [None, '{"be'])
+def test_a_file_that_was_not_saved_whole_is_left_out_with_what_was_made_from_it(finished, text):
+    lose()
+    twin = SAVED / "tuning/pmf/sgld.json"
+    twin.unlink() if text is None else twin.write_text('{"best": 7}')
+    done = restore("mine", SETTINGS)
+    assert "not saved whole" in done.left_out["tune_sampler/pmf-sgld"]
+    assert done.left_out["evaluate_sampler/pmf-sgld"] == f"it was made from {TUNED}, which will be made again"
+    assert not Path(TUNED).exists()
+
+
+def test_jobs_that_the_configuration_does_not_have_are_left_out(finished):
+    lose()
+    done = restore("mine", {name: own for name, own in SETTINGS.items() if name.startswith("find")})
+    assert set(done.left_out) == SETTINGS.keys() - {"find_map/pmf"}
+    assert Path(MAP).is_file()
+    assert not Path(COST).exists()
+
+
+def test_a_large_file_is_not_saved_and_what_was_made_from_it_is_restored(finished, monkeypatch):
+    monkeypatch.setattr(saved, "LARGEST", 50)
+    finish("find_map/pmf", [FACTS], {MAP: "m" * 51})
+    # An earlier and smaller one is not taken for it.
+    assert not (SAVED / "data/pmf.map.npz").exists()
+    finish("calibrate_cost/pmf", [FACTS, MAP], {COST: '{"rows": [1]}'})
+    lose()
+    done = restore("mine", SETTINGS)
+    assert done.absent == {MAP: 51}
+    assert Path(COST).is_file()
+    assert not Path(MAP).exists()
+    assert any("Too large to be saved" in line and MAP in line for line in done.lines("mine"))
+
+
+def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
+    for chain in (0, 1):
+        write(str(SAVED / f"reference/pmf/nuts-{chain}.npz"), f"state {chain}")
+    lose()
+    write(str(RUN / "reference/pmf/nuts-1.nc"), "draws")
+    done = restore("mine", SETTINGS)
+    state = RUN / "reference/pmf/checkpoints/0/restored.npz"
+    assert done.chains == {str(state): 7}
+    assert state.read_text() == "state 0"
+    lose()
+    write(str(RUN / "reference/pmf/nuts.json"), "{}")
+    assert not restore("mine", SETTINGS).chains
+
+
+def test_nothing_saved_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"^results/saved/mine: no finished job is saved there$"):
+        restore("mine", {})
+
+
+def test_a_record_is_told_by_all_but_its_provenance(tmp_path):
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    one.write_text('{"a": 1, "b": 2, "provenance": {"seconds": 1}}')
+    two.write_text('{"b": 2,\n "a": 1}')
+    assert identity(one) == identity(two)
+    two.write_text('{"b": 2, "a": 2}')
+    assert identity(one) != identity(two)

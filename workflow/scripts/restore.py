@@ -1,0 +1,9 @@
+"""Rebuild the run's folder from what its finished jobs have saved."""
+
+from sgtune.study.job import job
+
+with job(snakemake, saved=False) as this:
+    from sgtune.study.restore import restore
+
+    for line in restore(this.run, this.settings).lines(this.run):
+        this.show(line)
