@@ -1,4 +1,4 @@
-"""What survives the loss of a run's folder: small results, which every finished job also saves elsewhere."""
+"""What long runs need beside their results: what they will take, and how they survive the loss of their folder."""
 
 import sys
 
@@ -7,6 +7,7 @@ from sgtune.study.saved import SAVED
 
 localrules:
     restore,
+    forecast,
 
 
 rule restore:
@@ -25,9 +26,21 @@ rule restore:
         "../scripts/restore.py"
 
 
+rule forecast:
+    """Print the hours that the run is expected to take, by rule and model."""
+    log:
+        f"{LOGS}/forecast.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    script:
+        "../scripts/forecast.py"
+
+
 onstart:
-    is_lost = (SAVED / config["run"]).is_dir() and not Path(RUN).is_dir()
-    if is_lost and "restore" not in workflow.dag_settings.targets:
+    is_lost = (SAVED / config["run"] / "jobs").is_dir() and not Path(RUN, "data").is_dir()
+    if is_lost and not {"restore", "forecast"} & set(workflow.dag_settings.targets):
         print(
             f"Warning: {RUN} is not there, but {SAVED / config['run']} has finished jobs of it. They are made again, "
             "and written over, unless you stop here and run the rule `restore` first.",

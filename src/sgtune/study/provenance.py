@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["Provenance", "collect", "describe", "summarise"]
+__all__ = ["Provenance", "collect", "cores", "describe", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", "sgtune", "study", "provenance.py")
@@ -58,7 +58,7 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _cores() -> int | None:
+def cores() -> int | None:
     """Cores this process may use, which on a shared machine are fewer than it has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
@@ -90,7 +90,7 @@ class Provenance:
             "created": self._created,
             "versions": {package: _version(package) for package in PACKAGES},
             "cpu": _cpu(),
-            "cores": _cores(),
+            "cores": cores(),
             "load_before": self._load_before,
             "load_after": _load(),
             "seconds": round(time.perf_counter() - self._start, 3),

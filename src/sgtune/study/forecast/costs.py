@@ -1,0 +1,99 @@
+"""Seconds of a step of any shape: those of a cost table, and between and beyond them what its neighbours tell."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from sgtune.axes import BATCH_SIZE, N_LEAPFROG, STATIC, numbers_of
+from sgtune.errors import DataError
+from sgtune.files import read_json
+from sgtune.sampling.budget import CostTable
+from sgtune.study.config.sections import model_settings
+
+__all__ = ["StepCosts", "read_costs_of"]
+
+SHIPPED = Path("config", "cost", "quick.json")
+"""The table that comes with the study, where a run has measured none and was given none."""
+
+
+@dataclass
+class StepCosts:
+    """The costs of one model's steps.
+
+    Attributes:
+        table: seconds by shape.
+        dimension: D of the model.
+        origin: where the table is from, in words.
+        measured_here: whether the run itself has measured it, by the machine that will go on with it.
+        guessed: shapes that were asked for and are not in the table.
+    """
+
+    table: CostTable
+    dimension: int
+    origin: str = ""
+    measured_here: bool = False
+    guessed: set[tuple] = field(default_factory=set)
+
+    def step(self, sampler: str, *static: object) -> float:
+        """Seconds of one step of a shape (`CostTable.lookup`)."""
+        known = self.table.seconds_per_step
+        if (sampler, *static) not in known:
+            self.guessed.add((sampler, *static))
+        return known.get((sampler, *static)) or self._told(sampler, static)
+
+    def gradient(self, n_rows: float) -> float:
+        """Seconds of a gradient of ``n_rows`` data terms: a step of SGLD with such a batch."""
+        return self._told("sgld", (n_rows, None))
+
+    def _told(self, sampler: str, static: tuple) -> float:
+        """Between two batch sizes on a straight line of the logarithms, above the largest in proportion, below the
+        smallest the same; in proportion to the leapfrogs. A sampler without costs has those of SGLD."""
+        numbers = numbers_of(static, STATIC)
+        n_leapfrog = numbers[N_LEAPFROG.name] or 1
+        return n_leapfrog * _between(self._curve(sampler) or self._curve("sgld"), numbers[BATCH_SIZE.name])
+
+    def _curve(self, sampler: str) -> dict[int, float]:
+        """Seconds of a leapfrog by batch size, ascending."""
+        found: dict[int, list[float]] = {}
+        for (of_sampler, *static), seconds in self.table.seconds_per_step.items():
+            numbers = numbers_of(tuple(static), STATIC)
+            if of_sampler == sampler:
+                found.setdefault(numbers[BATCH_SIZE.name], []).append(
+                    seconds / (numbers[N_LEAPFROG.name] or 1)
+                )
+        return {size: median(found[size]) for size in sorted(found)}
+
+
+def _between(curve: Mapping[int, float], size: float) -> float:
+    sizes = list(curve)
+    if size <= sizes[0]:
+        return curve[sizes[0]]
+    if size >= sizes[-1]:
+        return curve[sizes[-1]] * size / sizes[-1]
+    above = next(place for place, known in enumerate(sizes) if known >= size)
+    low, high = sizes[above - 1], sizes[above]
+    share = math.log(size / low) / math.log(high / low)
+    return math.exp((1 - share) * math.log(curve[low]) + share * math.log(curve[high]))
+
+
+def read_costs_of(config: Mapping, model: str) -> StepCosts:
+    """The costs of ``model``: those that the run has measured, else of the table that it was given, else of `SHIPPED`.
+
+    Raises:
+        DataError: there is no such file, or it has no costs of the model.
+    """
+    own = Path("results", config["run"], "cost", f"{model}.json")
+    if own.is_file():
+        held, path, about = read_json(own), own, {}
+        about = held["provenance"]
+    else:
+        path = Path(model_settings(config, model)["calibration"]["table"] or SHIPPED)
+        about = read_json(path)
+        if model not in about.get("models", {}):
+            raise DataError(f"{path}: has no costs of {model}")
+        held = about["models"][model]
+    machine = f"{about.get('cpu', 'unknown machine')}, {about.get('cores', '?')} cores"
+    origin = f"{path} ({machine}, {str(about.get('created', 'at an unknown time'))[:10]})"
+    return StepCosts(CostTable.from_rows(held["rows"]), held["dimension"], origin, path == own)

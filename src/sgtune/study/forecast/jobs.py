@@ -1,0 +1,296 @@
+"""The seconds of every job of a run, rule by rule, from the configuration and the costs of a step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sgtune.sampling.arm import shape_of
+from sgtune.sampling.chain import FEWEST_STEPS
+from sgtune.sampling.thinning import thinning
+from sgtune.study.catalogue import MODELS, losses_of, method_of
+from sgtune.study.config.sections import model_settings, settings_of, shapes_of, tuning_settings
+from sgtune.study.forecast.costs import StepCosts
+from sgtune.study.forecast.last_run import LastRun
+from sgtune.study.forecast.report import Row
+from sgtune.study.per_sampler import tuning_arguments
+from sgtune.tuning import TUNERS, Settings
+from sgtune.tuning.halving import Schedule, halving_schedule
+
+__all__ = ["PLAIN", "StudyOfModel"]
+
+OVERHEAD = {
+    **{"find_map": 8.0, "sample_nuts": 6.0, "combine_nuts": 1.0, "calibrate_cost": 12.0, "tune_sampler": 4.0},
+    **{"evaluate_sampler": 2.0, "compare_clocks": 2.0, "screen_grid": 5.0, "rerun_finalists": 5.0},
+    **{"estimate_discrepancies": 11.0, "measure_widths": 2.0},
+}
+"""Start-up and compilation of a job in seconds, as seen on two cores; of another one 1."""
+
+PLAIN = {"data": 3.0, "combine_nuts": 5.0, "table": 1.5, "figure": 4.0}
+"""Seconds of jobs that no budget of the configuration decides, as seen on two cores."""
+
+PREDICTION = 0.1
+"""What predictions of the test set cost, in gradients of all training data."""
+
+SCORE, COMPARABLE = 0.5, 3.0
+"""What a score costs, in SGLD's gradients of as many data terms: many at a time are cheaper. An earlier run tells
+better, if its scores were of as many terms, within a factor."""
+
+PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
+"""Seconds of one pair of points in a KSD: at least, and for each parameter."""
+
+LBFGS_STEPS, PASSES = 2_000, 1.5
+"""Of L-BFGS where no earlier run tells: steps of a large model, and passes over the data in a step."""
+
+ADAM_BATCH = 1_000
+"""As `sgtune.mode.adam`."""
+
+LEAPFROGS = {"logistic": 7.0, "pmf": 127.0}
+"""Of a draw of NUTS, as `results/published` has them; 63 of another model."""
+
+SMALL_DIMENSION = 200
+"""Up to which the mode takes no time (`sgtune.posterior.LARGE_DIMENSION`)."""
+
+
+class StudyOfModel:
+    """The jobs of one model. Methods give the seconds of each job of a rule, without its start-up."""
+
+    def __init__(self, config: Mapping, model: str, costs: StepCosts, last: LastRun):
+        self.config, self.model, self.last = config, model, last
+        self.costs = replace(costs, guessed=set())
+        self.settings = model_settings(config, model)
+        self.n_data = MODELS[model].n_data(self.settings["data"][model])
+        self.referenced = self.settings["reference"]["nuts"]
+        # By a given table seconds become as many steps as they buy there, however slow this machine is.
+        self.stretch = last.slowness if self.settings["calibration"]["table"] is not None else 1.0
+        self.unknown: list[str] = []
+
+    def rows(self) -> list[Row]:
+        """All rules of the model, in the order of the pipeline."""
+        by_the_clock = self.settings["evaluation"]["clock"] == "wall"
+        jobs = {
+            "find_map": [self.mode()],
+            "sample_nuts": self.chains(),
+            "calibrate_cost": [self.calibration()],
+            "tune_sampler": [self.tuning(sampler) for sampler in self.config["samplers"]],
+            "evaluate_sampler": [self.evaluation(sampler) for sampler in self.config["samplers"]],
+            "compare_clocks": [self.clocks()],
+            "screen_grid": [self.screen(sampler) for sampler in self.config["samplers"]],
+            "rerun_finalists": [self.finalists(sampler) for sampler in self.config["samplers"]],
+            "estimate_discrepancies": [self.estimates()],
+            "measure_widths": [self.widths()] if self.referenced else [],
+        }
+        timed = {
+            "calibrate_cost",
+            "tune_sampler",
+            "compare_clocks",
+            *(["evaluate_sampler"] if by_the_clock else []),
+        }
+        rows = [
+            Row(rule, self.model, [self.overhead(rule) + seconds for seconds in of_rule], rule in timed)
+            for rule, of_rule in jobs.items()
+        ]
+        summary = [self.last.seconds.get("combine_nuts", PLAIN["combine_nuts"])] if self.referenced else []
+        return [*rows[:2], Row("combine_nuts", self.model, summary), *rows[2:]]
+
+    def overhead(self, rule: str) -> float:
+        return self.last.overhead.get(rule, OVERHEAD.get(rule, 1.0))
+
+    def arm_costs(self, sampler: str, arms: Sequence) -> list[float]:
+        """By the table by which seconds become steps."""
+        slower = 1.0 if self.settings["calibration"]["table"] is not None else self.last.slowness
+        return [slower * self.costs.step(*shape_of(sampler, arm)) for arm in arms]
+
+    def gradients(self, n: float, n_rows: float | None = None) -> float:
+        """Seconds of ``n`` gradients of ``n_rows`` data terms, all by default, on this machine."""
+        return n * self.last.slowness * self.costs.gradient(self.n_data if n_rows is None else n_rows)
+
+    def scores(self, n: float, n_rows: float | None = None) -> float:
+        """Seconds of ``n`` scores of ``n_rows`` data terms, all by default, on this machine."""
+        n_rows = self.n_data if n_rows is None else n_rows
+        share, seen = self.last.scores or (SCORE, n_rows)
+        near = seen / COMPARABLE <= n_rows <= seen * COMPARABLE
+        return (share if near else SCORE) * self.gradients(n, n_rows)
+
+    def ksd(self, n_points: float) -> float:
+        return n_points**2 * (PAIR + PAIR_OF_PARAMETERS * self.costs.dimension)
+
+    # --- the reference ---
+
+    def mode(self) -> float:
+        section = self.settings["map"]
+        if self.costs.dimension <= SMALL_DIMENSION:
+            return self.gradients(100)
+        n_steps = min(section["max_steps"], self.last.lbfgs_steps or LBFGS_STEPS)
+        if self.last.lbfgs_steps is None and section["max_steps"] > LBFGS_STEPS:
+            self.unknown.append(
+                f"how many steps the mode of {self.model} takes: {LBFGS_STEPS:,} are counted, up to "
+                f"{section['max_steps']:,} are allowed (map.max_steps)"
+            )
+        batches = section["epochs"] * -(-self.n_data // ADAM_BATCH)
+        return self.gradients(batches, min(ADAM_BATCH, self.n_data)) + self.gradients(PASSES * n_steps)
+
+    def chains(self) -> list[float]:
+        section = self.settings["reference"]
+        if not self.referenced:
+            return []
+        deepest = 2 ** section["max_tree_depth"] - 1
+        known = self.last.leapfrogs_per_draw or LEAPFROGS.get(self.model, 63.0)
+        if self.last.cut_short > 0.05:
+            # Trajectories wanted to be longer than they were allowed to be.
+            known = max(known, LEAPFROGS.get(self.model, deepest))
+            self.unknown.append(
+                f"how long trajectories of NUTS on {self.model} are: {self.last.cut_short:.0%} in "
+                f"{self.last.origin.partition(' ')[0]} were cut short; {min(known, deepest):,.0f} leapfrogs "
+                f"are counted, up to {deepest:,} are allowed (reference.max_tree_depth)"
+            )
+        iterations = section["n_warmup"] + section["n_draws"] / section["chains"]
+        leapfrog = self.last.seconds_per_leapfrog or self.gradients(1.5)
+        return [iterations * min(known, deepest) * leapfrog] * section["chains"]
+
+    # --- tuning ---
+
+    def calibration(self) -> float:
+        shapes = shapes_of(settings_of(self.config, "cost", self.model), self.n_data)
+        long = [self.last.slowness * self.costs.step(*shape) for shape in shapes]
+        return sum(max(self.settings["calibration"]["seconds"], min(3 * step, 1.0)) + step for step in long)
+
+    def tuning(self, sampler: str) -> float:
+        total = 0.0
+        holds_out = False
+        for tuner, own in tuning_settings(self.config, self.model, sampler).items():
+            method, arguments = TUNERS[method_of(tuner)], tuning_arguments(own, tuner)
+            if method.metric is None:
+                continue
+            settings, budget = arguments["settings"], arguments["budget"] or method.default
+            arms = method.arms(self.n_data, sampler, settings)
+            schedule = method.schedule(len(arms), settings, budget.amount)
+            costs = self.arm_costs(sampler, arms)
+            at_most = method.points if settings.points is None else settings.points
+            sampling, points = self.race(
+                schedule,
+                costs,
+                in_steps=budget.seconds is None,
+                thin=settings.thin,
+                at_most=at_most,
+                growth=settings.pruning_rate,
+                by_the_clock=settings.clock == "wall",
+            )
+            judging = sum(n for n, _ in points) * PREDICTION * self.gradients(1)
+            if method.tasks is None:
+                scored = self.scores(sum(n for n, _ in points), settings.score_fraction * self.n_data)
+                judging = scored + sum(n / each * self.ksd(each) for n, each in points if each)
+            holds_out = holds_out or (method.tasks is not None and own["tuning"]["validation_fraction"] > 0)
+            total += own["tuning"]["replicates"] * (sampling + judging)
+        return total + (self.mode() if holds_out else 0.0)
+
+    def race(
+        self,
+        schedule: Schedule,
+        costs: Sequence[float],
+        *,
+        in_steps: bool = False,
+        thin: int = 10,
+        at_most: float = float("inf"),
+        growth: int = 3,
+        by_the_clock: bool = False,
+    ) -> tuple[float, list[tuple[float, float]]]:
+        """Seconds of sampling, and of each rung the points of all arms and of one.
+
+        Arms that go on are taken to cost what all do in the mean. Each makes the fewest steps that are judged.
+        """
+        serial, points, spent, before = 0.0, [], 0.0, [0.0] * len(costs)
+        for number, rung in enumerate(schedule.rungs):
+            spent += rung.amount
+            ran = [max(spent * cost if in_steps else spent, FEWEST_STEPS * cost) for cost in costs]
+            serial += rung.n_arms * _mean([now - then for now, then in zip(ran, before, strict=True)])
+            steps = [int(seconds / cost) for seconds, cost in zip(ran, costs, strict=True)]
+            each = _mean([min(at_most * growth**number, n // thinning(n, thin)) for n in steps])
+            points.append((rung.n_arms * each, each))
+            before = ran
+        kind = "race" if len(schedule.rungs) > 1 else "single"
+        return serial * self.stretch * (1.0 if by_the_clock else self.last.lockstep[kind]), points
+
+    # --- what was tuned ---
+
+    def n_chosen(self, sampler: str) -> list[int]:
+        """The most arms of each tuner of a sampler."""
+        tuners = tuning_settings(self.config, self.model, sampler)
+        return [
+            1 if TUNERS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
+            for tuner, own in tuners.items()
+        ]
+
+    def runs(self, n_tables: int, n_curves: int) -> float:
+        """Evaluation runs of one tuner; the first ``n_tables`` have a table, the first ``n_curves`` curves."""
+        section = self.settings["evaluation"]
+        stretch = 1.0 if section["clock"] == "wall" else self.stretch
+        short = max(0, n_curves - n_tables) * section["curves"]["seconds"][-1]
+        seconds = stretch * (n_tables * section["seconds"] + short)
+        n_curves *= len(section["curves"]["seconds"])
+        for n, part in ((n_tables, section), (n_curves, section["curves"])):
+            judged = self.scores(part["ksd_points"]) + 2 * self.ksd(part["ksd_points"])
+            seconds += n * (judged + PREDICTION * self.gradients(part["prediction_draws"]))
+        return seconds
+
+    def evaluation(self, sampler: str) -> float:
+        section = self.settings["evaluation"]
+        return len(self.n_chosen(sampler)) * self.runs(section["replicates"], section["curves"]["replicates"])
+
+    def clocks(self) -> float:
+        return self.runs(self.settings["evaluation"]["replicates"], 0)
+
+    def screen(self, sampler: str) -> float:
+        section, mamba = self.settings["regret"], self.settings["mamba"]
+        own = tuning_settings(self.config, self.model, sampler)
+        grid = {name: tuple(values) for name, values in self.settings["grids"].items() if name != "smaller"}
+        names = [name for name in ("log10_step_sizes", "batch_fractions", "n_leapfrogs") if name in grid]
+        further = {name: values for name, values in grid.items() if name not in names}
+        settings = Settings(**{name: grid[name] for name in names}, hyperparameters=further)
+        costs = self.arm_costs(sampler, TUNERS["mamba-ksd"].arms(self.n_data, sampler, settings))
+        screen, lockstep = section["screen"], self.last.lockstep
+        each = [max(screen["seconds"], FEWEST_STEPS * cost) for cost in costs]
+        seconds = screen["replicates"] * sum(each) * self.stretch * lockstep["single"]
+        seconds += (
+            screen["replicates"] * len(costs) * PREDICTION * self.gradients(section["prediction_draws"])
+        )
+        schedule = halving_schedule(len(costs), mamba["pruning_rate"], mamba["seconds"])
+        n_races = len(losses_of(self.model, self.referenced)) * self.settings["tuning"]["replicates"]
+        return seconds + (n_races * self.race(schedule, costs)[0] if own else 0.0)
+
+    def finalists(self, sampler: str) -> float:
+        section = self.settings["regret"]
+        n_losses = len(losses_of(self.model, self.referenced))
+        n_arms = n_losses * (section["finalists"] + self.settings["tuning"]["replicates"]) + sum(
+            self.n_chosen(sampler)
+        )
+        seconds = n_arms * section["seconds"][-1] * self.stretch * self.last.lockstep["race"]
+        predicted = (
+            n_arms * len(section["seconds"]) * PREDICTION * self.gradients(section["prediction_draws"])
+        )
+        return section["replicates"] * (seconds + predicted)
+
+    # --- the discrepancies ---
+
+    def estimates(self) -> float:
+        section = self.settings["estimates"]
+        fractions = [section["batch_fraction"]] * len(section["log10_step_sizes"]) + section[
+            "batch_fractions"
+        ]
+        seconds = 0.0
+        for fraction in fractions:
+            step = self.last.slowness * self.costs.gradient(fraction * self.n_data)
+            n_points = min(section["max_points"], max(section["thin"], section["seconds"] / step))
+            seconds += section["seconds"] * self.stretch * self.last.lockstep["single"]
+            # Scores of all data and of batches, each in two KSDs.
+            seconds += (
+                self.scores(n_points) + self.scores(n_points, fraction * self.n_data) + 4 * self.ksd(n_points)
+            )
+        return seconds
+
+    def widths(self) -> float:
+        section = self.settings["widths"]
+        each = self.scores(section["points"]) + 2 * self.ksd(section["points"])
+        return len(section["widths"]) * each
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,59 @@
+"""The forecast of a whole run."""
+
+from collections.abc import Mapping
+
+from sgtune.study.artifacts import form_of, requested
+from sgtune.study.config.sections import model_settings, studied
+from sgtune.study.forecast.costs import StepCosts
+from sgtune.study.forecast.jobs import PLAIN, StudyOfModel
+from sgtune.study.forecast.last_run import LastRun
+from sgtune.study.forecast.report import Forecast, Row
+
+__all__ = ["forecast"]
+
+
+def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str, LastRun]) -> Forecast:
+    """What the run of a valid configuration is expected to take.
+
+    Tuners are taken to choose an arm each and none twice, so evaluation and regret may take less.
+
+    Args:
+        costs, last: by model; costs of a step, and what an earlier run took.
+    """
+    rows, sources, unknown = [], [], []
+    for model in config["models"]:
+        study = StudyOfModel(config, model, costs[model], last[model])
+        known = last[model].seconds.items()
+        data = [seconds for rule, seconds in known if rule.startswith(("prepare", "simulate"))]
+        rows += [Row("data", model, data or [PLAIN["data"]]), *study.rows()]
+        sources += _sources(study)
+        unknown += study.unknown
+    referenced = [model for model in config["models"] if model_settings(config, model)["reference"]["nuts"]]
+    for form, rule in (("table", "make_table"), ("figure", "make_figure")):
+        names = [name for name in requested(studied(config), referenced) if form_of(name) == form]
+        rows.append(Row(rule, "", [PLAIN[form]] * len(names)))
+    unknown += [
+        "how long downloads take",
+        "which arms several tuners choose, which are run once, and which diverge: both take less than is counted",
+        "how much jobs that run beside each other slow each other down",
+    ]
+    return Forecast(config["run"], rows, sources, unknown)
+
+
+def _sources(study: StudyOfModel) -> list[str]:
+    model, costs, last = study.model, study.costs, study.last
+    slower = "" if costs.measured_here else f", times {last.slowness:.2f} for this machine"
+    lines = [f"{model}: seconds of a step of {costs.origin}{slower}"]
+    if costs.guessed:
+        lines.append(
+            f"{model}: {len(costs.guessed)} shapes of a step are not in that table, and told from others"
+        )
+    shares = " and ".join(f"{share:.2f} ({kind})" for kind, share in last.lockstep.items())
+    seen = f"seen in {last.origin}" if last.origin else "as seen elsewhere: no run has tuned it here"
+    lines.append(f"{model}: arms in lockstep take {shares} of one after the other, {seen}")
+    if last.config is not None:
+        again = StudyOfModel(last.config, model, costs, last).rows()
+        expected = sum(row.seconds for row in again if row.rule in last.total)
+        took = sum(last.total.get(row.rule, 0.0) for row in again)
+        lines.append(f"{model}: in this way that run would take {expected:,.0f} s; it took {took:,.0f} s")
+    return lines

@@ -1,0 +1,199 @@
+"""What a run is expected to take, against sums by hand."""
+
+import subprocess
+
+import pytest
+from config_files import ROOT, SCHEMA_PATH, changed, raw_config
+from forecasts import STEP, config_of, costs_of
+from workflow_runs import snakemake
+
+from sgtune.study.catalogue import losses_of
+from sgtune.study.config.validate import validate_config
+from sgtune.study.forecast import Forecast, LastRun, Row, forecast, read_costs_of, read_last_run
+from sgtune.study.forecast.jobs import OVERHEAD, PREDICTION, SCORE, StudyOfModel
+from sgtune.tuning.halving import halving_schedule, single_rung
+
+
+def last_run(**facts) -> LastRun:
+    """One that has seen no overhead, and no gain from lockstep."""
+    plain = {"lockstep": {"race": 1.0, "single": 1.0}, "overhead": dict.fromkeys(OVERHEAD, 0.0)}
+    return LastRun(**(plain | facts))
+
+
+def seconds_of(rule: str, config: dict, step: float = 1e-9, **facts) -> list[float]:
+    """The seconds of a rule's jobs; by default of steps, and with them scores, that cost nothing."""
+    found = forecast(config, {"logistic": costs_of(step)}, {"logistic": last_run(**facts)})
+    return next(row.jobs for row in found.rows if row.rule == rule)
+
+
+# --- jobs ---
+
+
+def study() -> StudyOfModel:
+    return StudyOfModel(config_of(), "logistic", costs_of(), last_run())
+
+
+def test_a_race_of_cheap_steps_takes_the_budget_of_its_schedule():
+    schedule = halving_schedule(9, 3, 1.0)
+    seconds, points = study().race(schedule, [1e-6] * 9, at_most=10)
+    assert seconds == pytest.approx(schedule.total)
+    # Points grow as arms get fewer: 9 arms of 10, 3 of 30.
+    assert points == [(90, 10), (90, 30)]
+
+
+def test_arms_make_ten_steps_whatever_they_cost():
+    schedule = halving_schedule(9, 3, 1.0)
+    first, second = (rung.amount for rung in schedule.rungs)
+    cheap, dear = 1e-6, (first + second) / 5
+    seconds, points = study().race(schedule, [cheap] * 6 + [dear] * 3)
+    # The dear ones run twice as long as both rungs allow, and have nothing left to do in the second.
+    assert seconds == pytest.approx(6 * first + 3 * 2 * (first + second) + 3 * 6 / 9 * second)
+    assert study().race(single_rung(4, 100), [0.5] * 4, in_steps=True)[0] == pytest.approx(4 * 100 * 0.5)
+    assert points[0][0] >= 90
+
+
+def test_tuning_is_the_races_of_all_replicates():
+    # Six arms, pruned by 3 once: T = 6 R.
+    assert seconds_of("tune_sampler", config_of()) == pytest.approx([6.0], rel=1e-3)
+    five = config_of(tuning={"replicates": 5, "validation_fraction": 0})
+    assert seconds_of("tune_sampler", five) == pytest.approx([30.0], rel=1e-3)
+    # All in one rung.
+    lockstep = {"race": 3.0, "single": 0.5}
+    assert seconds_of("tune_sampler", five, lockstep=lockstep) == pytest.approx([15.0], rel=1e-3)
+    by_the_clock = changed(five, mamba__clock="wall")
+    assert seconds_of("tune_sampler", by_the_clock, lockstep=lockstep) == pytest.approx([30.0], rel=1e-3)
+
+
+def test_tuning_scores_its_points_by_all_data():
+    seconds = seconds_of("tune_sampler", config_of(), step=STEP)[0]
+    assert seconds == pytest.approx(6.0 + 6 * 10 * SCORE * 10 * STEP, rel=1e-3)
+    told = seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 1000))[0]
+    assert told == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
+    # Scores of a hundredth of the data tell nothing of those of all.
+    assert seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 10))[0] == pytest.approx(seconds)
+
+
+def test_a_held_out_set_needs_a_mode_of_its_own():
+    grid = config_of(tuners=["grid"], tuning={"replicates": 1, "validation_fraction": 0})
+    held_out = config_of(tuners=["grid"], tuning={"replicates": 1, "validation_fraction": 0.1})
+    mode = seconds_of("find_map", grid, step=STEP)[0]
+    seconds = [seconds_of("tune_sampler", config, step=STEP)[0] for config in (grid, held_out)]
+    assert mode > 0
+    assert seconds[1] - seconds[0] == pytest.approx(mode)
+
+
+def test_evaluation_runs_each_tuners_replicates_and_its_shorter_curves():
+    # Two tuners, three runs of 10 s, two more of 4 s for the curves.
+    assert seconds_of("evaluate_sampler", config_of()) == pytest.approx([2 * (3 * 10 + 2 * 4)], rel=1e-3)
+    assert seconds_of("compare_clocks", config_of()) == pytest.approx([3 * 10], rel=1e-3)
+    judged = config_of(evaluation__ksd_points=20, evaluation__curves__prediction_draws=30)
+    # A table of 20 points for 3 replicates, two rows of a curve for 5; a gradient of all rows takes ten steps.
+    more = 3 * 20 * SCORE * 10 * STEP + 5 * 2 * 30 * PREDICTION * 10 * STEP
+    assert seconds_of("evaluate_sampler", judged, step=STEP) == pytest.approx([2 * (38 + more)], rel=1e-3)
+
+
+def test_regret_is_a_screen_of_all_arms_an_oracle_per_loss_and_fresh_runs():
+    n_losses = len(losses_of("logistic", True))
+    # Six arms, three replicates of 2 s; a race of T = 6 for each loss.
+    assert seconds_of("screen_grid", config_of()) == pytest.approx([3 * 6 * 2 + n_losses * 6], rel=1e-3)
+    # Four finalists and an oracle's arm for each loss, an arm of each tuner; seven replicates of 5 s.
+    assert seconds_of("rerun_finalists", config_of()) == pytest.approx([7 * 5 * (n_losses * 5 + 2)], rel=1e-3)
+
+
+def test_by_a_given_table_a_slow_machine_takes_longer_for_the_same_steps():
+    given, own = config_of(calibration__table="costs.json"), config_of()
+    assert seconds_of("evaluate_sampler", own, slowness=2.0) == seconds_of("evaluate_sampler", own)
+    slow, quick = (seconds_of("evaluate_sampler", given, slowness=slowness)[0] for slowness in (2.0, 1.0))
+    assert slow == pytest.approx(2 * quick)
+    by_the_clock = changed(given, evaluation__clock="wall")
+    assert seconds_of("evaluate_sampler", by_the_clock, slowness=2.0)[0] == pytest.approx(quick)
+
+
+def test_nuts_takes_its_iterations_leapfrogs_and_their_seconds():
+    config = config_of(
+        reference={"nuts": True, "chains": 2, "n_warmup": 50, "n_draws": 300, "max_tree_depth": 10}
+    )
+    facts = {"leapfrogs_per_draw": 8.0, "seconds_per_leapfrog": 0.5}
+    assert seconds_of("sample_nuts", config, **facts) == pytest.approx([200 * 8 * 0.5] * 2)
+    # No trajectory is longer than is allowed.
+    shallow = changed(config, reference__max_tree_depth=2)
+    assert seconds_of("sample_nuts", shallow, **facts) == pytest.approx([200 * 3 * 0.5] * 2)
+
+
+def test_what_is_not_known_is_said():
+    config = config_of(
+        reference={"nuts": True, "chains": 1, "n_warmup": 50, "n_draws": 300, "max_tree_depth": 10}
+    )
+    facts = {
+        "leapfrogs_per_draw": 8.0,
+        "seconds_per_leapfrog": 0.5,
+        "cut_short": 0.7,
+        "origin": "results/before (x)",
+    }
+    found = forecast(config, {"logistic": costs_of()}, {"logistic": last_run(**facts)})
+    assert any("70% in results/before were cut short" in line for line in found.unknown)
+    assert any("downloads" in line for line in found.unknown)
+
+
+def test_timed_rules_are_those_of_the_workflow():
+    for clock, timed in (("calibrated", set()), ("wall", {"evaluate_sampler"})):
+        found = forecast(
+            config_of(evaluation__clock=clock), {"logistic": costs_of()}, {"logistic": last_run()}
+        )
+        assert {row.rule for row in found.rows if row.timed} == timed | {
+            *("calibrate_cost", "tune_sampler", "compare_clocks")
+        }
+
+
+@pytest.mark.parametrize("run", ["quick", "medium", "paper", "tiny"])
+def test_every_configuration_of_the_study_has_a_forecast(run, monkeypatch):
+    """The cost table of the study's own, and no earlier run."""
+    monkeypatch.chdir(ROOT)
+    config = raw_config(run)
+    validate_config(config, SCHEMA_PATH)
+    costs = {model: read_costs_of(config | {"run": "none"}, model) for model in config["models"]}
+    last = {model: read_last_run(model, -1, costs[model]) for model in config["models"]}
+    found = forecast(config, costs, last)
+    assert {row.model for row in found.rows} == {*config["models"], ""}
+    assert all(seconds > 0 for row in found.rows for seconds in row.jobs)
+    assert 0 < found.hours(2) < 200
+
+
+# --- the table ---
+
+
+def test_timed_jobs_run_one_at_a_time_and_the_others_as_many_as_there_are_cores():
+    rows = [Row("a", "m", [3600.0, 1800.0], timed=True), Row("b", "m", [3600.0] * 4), Row("c", "", [7200.0])]
+    assert Forecast("mine", rows).hours(1) == pytest.approx(1.5 + 6)
+    assert Forecast("mine", rows).hours(2) == pytest.approx(1.5 + 3)
+    # No number of cores makes one job shorter.
+    assert Forecast("mine", rows).hours(100) == pytest.approx(1.5 + 2)
+
+
+def test_the_table_is_aligned_and_has_hours_of_two_digits():
+    rows = [
+        Row("tune_sampler", "logistic", [3600.0, 1800.0], timed=True),
+        Row("find_map", "pmf", [12_345.6]),
+        Row("no", "", []),
+    ]
+    lines = list(Forecast("mine", rows, ["a table"], ["the weather"]).lines(2))
+    assert lines[0] == "What the run mine is expected to take"
+    assert lines[2] == "Rule                    Model      Jobs     Seconds    Hours  Longest (h)"
+    assert lines[3] == "tune_sampler            logistic      2       5,400     1.50         1.00  timed"
+    assert lines[4] == "find_map                pmf           1      12,346     3.43         3.43"
+    assert lines[-8:] == [
+        "others, on 2 cores                           12,346     3.43",
+        "in all, on 2 cores                           17,746     4.93",
+        *("", "It rests on:", "- a table", "", "It does not know:", "- the weather"),
+    ]
+
+
+def test_the_rule_prints_the_table_and_runs_nothing_else(tmp_path):
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    command = snakemake(tmp_path, "forecast", "--configfile", str(ROOT / "config/paper.yaml"))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "What the run paper is expected to take" in done.stdout
+    assert "in all, on" in done.stdout
+    assert "config/cost/quick.json" in done.stdout
+    assert {path.name for path in (tmp_path / "results/paper").iterdir()} == {"logs"}
