@@ -73,13 +73,16 @@ def test_tuning_scores_its_points_by_all_data():
     assert seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 10))[0] == pytest.approx(seconds)
 
 
-def test_a_held_out_set_needs_a_mode_of_its_own():
+def test_a_held_out_set_needs_a_mode_of_its_own_once():
     grid = config_of(tuners=["grid"], tuning={"replicates": 1, "validation_fraction": 0})
     held_out = config_of(tuners=["grid"], tuning={"replicates": 1, "validation_fraction": 0.1})
     mode = seconds_of("find_map", grid, step=STEP)[0]
     seconds = [seconds_of("tune_sampler", config, step=STEP)[0] for config in (grid, held_out)]
     assert mode > 0
     assert seconds[1] - seconds[0] == pytest.approx(mode)
+    two = changed(held_out, samplers=["sgld", "sgnht"])
+    jobs = seconds_of("tune_sampler", two, step=STEP)
+    assert jobs[0] - jobs[1] == pytest.approx(mode)
 
 
 def test_evaluation_runs_each_tuners_replicates_and_its_shorter_curves():

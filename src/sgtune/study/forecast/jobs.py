@@ -180,7 +180,9 @@ class StudyOfModel:
                 judging = scored + sum(n / each * self.ksd(each) for n, each in points if each)
             holds_out = holds_out or (method.tasks is not None and own["tuning"]["validation_fraction"] > 0)
             total += own["tuning"]["replicates"] * (sampling + judging)
-        return total + (self.mode() if holds_out else 0.0)
+        # The mode without the rows held out is kept beside the data, by the first job that needs it.
+        is_first = sampler == self.config["samplers"][0]
+        return total + (self.mode() if holds_out and is_first else 0.0)
 
     def race(
         self,
