@@ -14,7 +14,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.parts import Parts
 from sgtune.study.regret import Losses, best_arms, capped, frozen_losses, oracle_arm, random_regret, run_arms
-from sgtune.study.screen import rerun_finalists, screen_grid
+from sgtune.study.screen import losses_of, rerun_finalists, screen_grid
 from sgtune.tuning import Grid, Halving
 
 COST = CostTable({("sgld", 40, None): 1e-3, ("sgld", 400, None): 2e-3})
@@ -105,6 +105,15 @@ def test_nothing_to_judge_by_gets_one_line(model, run):
         run([GOOD], losses=Losses(("xi_white",)))
     with pytest.raises(ValueError, match=r"losses: 'log_loss' .* prediction_draws = 0"):
         run([GOOD], losses=Losses(("log_loss",)))
+
+
+def test_losses_are_those_that_the_reference_knows(losses):
+    section = {"prediction_draws": 5}
+    known = losses.reference
+    without = metrics.Reference(known.sd)
+    assert losses_of("logistic", known, section) == Losses(("xi_white", "relative_sd_error"), known, 5)
+    assert losses_of("logistic", without, section).names == ("relative_sd_error",)
+    assert losses_of("logistic", None, section) == Losses(("log_loss", "brier"), None, 5)
 
 
 def test_a_frozen_chain_has_no_spread(model, losses):

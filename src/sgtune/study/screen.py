@@ -25,8 +25,14 @@ __all__ = ["losses_of", "rerun_finalists", "screen_grid"]
 
 
 def losses_of(model: str, reference: Reference | None, section: Mapping) -> Losses:
-    """What the tuners of the study's ``model`` are judged by; ``section``: ``regret`` of the configuration."""
-    return Losses(catalogue.losses_of(model, reference is not None), reference, section["prediction_draws"])
+    """What the tuners of the study's ``model`` are judged by; ``section``: ``regret`` of the configuration.
+
+    A reference without a covariance, of many parameters or of few draws, leaves errors along its eigenvectors out.
+    """
+    names = catalogue.losses_of(model, reference is not None)
+    if reference is not None and reference.covariance is None:
+        names = tuple(name for name in names if name != "xi_white")
+    return Losses(names, reference, section["prediction_draws"])
 
 
 def screen_grid(

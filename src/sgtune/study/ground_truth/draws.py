@@ -235,14 +235,17 @@ def summary(
 
 
 def covariance(idata: "InferenceData") -> Float[np.ndarray, "D D"] | None:
-    """The posterior covariance, its diagonal the squares of the sds of `summary`; None where D > 200."""
+    """The posterior covariance, its diagonal the squares of the sds of `summary`; None where D > 200, and where so few
+    different draws were made that it is not positive definite."""
     statistics = idata.sample_stats
     if "posterior_covariance" not in statistics:
         return None
     means, n = statistics["posterior_mean"].values, statistics.sizes["draw"]
     apart = means - means.mean(axis=0)
     products = n * (statistics["posterior_covariance"].values.sum(axis=0) + apart.T @ apart)
-    return products / (n * len(means) - 1)
+    found = products / (n * len(means) - 1)
+    values = np.linalg.eigvalsh(found)
+    return found if values[0] > len(values) * np.finfo(np.float64).eps * values[-1] else None
 
 
 def write_draws(path: str | Path, idata: "InferenceData") -> None:
