@@ -127,6 +127,6 @@ def regret_dots(records: Records) -> Figure:
     handles = tuner_handles(tuners, at_test_set, **DOT)
     handles += [Line2D([], [], label="Oracle", **ORACLE)]
     handles += [Line2D([], [], linestyle="none", label=READ_BY[name], **look) for name, look in MARKS.items()]
-    title = f"mean ± 2 s.e.; {by_model(found, runs_said)}"
+    title = "mean ± 2 s.e.; " + by_model(found, runs_said).replace("; ", "\n")  # a line for each
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4, title=title)
     return figure

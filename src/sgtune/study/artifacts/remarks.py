@@ -70,7 +70,7 @@ def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
 
 def _spread(records: list[dict]) -> str:
     runs = max(len(record["table"]) for record in records)
-    tunings = max(len(record["arms"]) for record in records)
+    tunings = min(runs, max(len(record["arms"]) for record in records))
     if runs == 1:
         return "one run each, without a spread"
     arms = (
