@@ -5,51 +5,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from artifact_parts import (  # noqa: F401 - tests find here what records are made of, too
+    BATCH_FRACTIONS,
+    BLOCKS,
+    CONFIG,
+    LOSSES,
+    MODELS,
+    N_DATA,
+    NO_ARM_REASON,
+    OOD_MISSING,
+    PROVENANCE,
+    PUBLISHED,
+    SAMPLERS,
+    STEP_SIZES,
+    TUNERS,
+    WORKFLOW,
+    arms_of,
+    evaluation_row,
+    lost,
+    provenance_of,
+    tuners_of,
+    tuning_seconds,
+)
 
 from sgtune.files import write_json
 from sgtune.study.artifacts import TABLES, make_table
 from sgtune.study.artifacts.records import load_records
-
-WORKFLOW = Path(__file__).parents[1] / "workflow"
-PUBLISHED = WORKFLOW / "resources" / "published.csv"
-SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
-TUNERS = {
-    "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd"),
-    "pmf": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
-    "bnn": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
-}
-SMALLER = {("bnn", "sgnht"): ("mamba-ksd-smaller", "grid-smaller")}
-MODELS = tuple(TUNERS)
-N_DATA = {"logistic": 800_000, "pmf": 80_000, "bnn": 60_000}
-BLOCKS = ("users", "items", "mean_users", "mean_items", "log_precision_users", "log_precision_items")
-STEP_SIZES = (1e-4, 1e-5, 1e-6, 1e-7)
-BATCH_FRACTIONS = (1, 0.1, 0.01, 0.001)
-OOD_MISSING = {"name": "fashion-mnist", "missing": "no source of it answered"}
-PROVENANCE = {
-    "run": "quick",
-    "seed": 7,
-    "commit": "0123456789" * 4,
-    "created": "2026-01-02T03:04:05+00:00",
-    "versions": {"jax": "1.2.3"},
-    "cpu": "A CPU",
-    "cores": 4,
-    "load_before": [0.5, 0.4, 0.3],
-    "load_after": [1.0, 0.5, 0.3],
-    "seconds": 2.0,
-    "peak_memory_gb": 0.5,
-    "process_seconds": 10.0,
-    "startup_seconds": 1.0,
-    "compile_seconds": 2.0,
-}
-NO_ARM_REASON = "step_size: all 16 arms of sgld diverged; the smallest step size tried is 1e-07"
-
-
-def provenance_of(rule):
-    return {"provenance": PROVENANCE | {"rule": rule}}
-
-
-def tuners_of(model, sampler):
-    return TUNERS[model] + SMALLER.get((model, sampler), ())
 
 
 def studied(models=MODELS):
@@ -57,116 +38,8 @@ def studied(models=MODELS):
     return [(m, s, tuner) for m in models for s in SAMPLERS for tuner in tuners_of(m, s)]
 
 
-def discrepancies(rng, model):
-    ksd = float(rng.lognormal(3))
-    return {
-        "ksd": ksd,
-        "ksd_scaled": ksd / 90,
-        "relative_sd_error": None if model == "bnn" else ksd / 100,
-    }
-
-
-def predictions(rng, model):
-    """Metrics of predictions on the test set."""
-    if model == "pmf":
-        rmse = float(rng.uniform(0.93, 1.1))
-        return {"rmse": rmse, "rmse_published": rmse**2 + 0.2}
-    ece = float(rng.lognormal(-4, 1))
-    return {
-        "accuracy": 0.939,
-        "log_loss": 0.2 + 3 * ece,
-        "ece": ece,
-        "mce": min(1.0, 9 * ece),
-        "ece_published": 1.3 * ece,
-        "mce_published": min(1.0, 11 * ece),
-    }
-
-
-def ood_account(rng):
-    """Histograms of entropies like those of a network: small on what it knows, larger on what it does not."""
-    edges = np.linspace(0, math.log(10), 41)
-    shift = rng.uniform(0.5, 1.2)
-    samples = {"test": rng.exponential(0.25, 4000), "ood": rng.gamma(3, shift / 3, 4000)}
-    densities = {
-        f"histogram_{name}": np.histogram(np.minimum(values, edges[-1]), edges, density=True)[0].tolist()
-        for name, values in samples.items()
-    }
-    means = {f"entropy_{name}": float(values.mean()) for name, values in samples.items()}
-    auroc = float(np.mean(samples["ood"] > rng.permutation(samples["test"])))
-    return (
-        {"name": "fashion-mnist", "missing": None, "auroc": auroc, "edges": edges.tolist()}
-        | means
-        | densities
-    )
-
-
-def evaluation_row(rng, model):
-    row = discrepancies(rng, model) | predictions(rng, model)
-    if model == "pmf":
-        errors = row["relative_sd_error"] * np.linspace(1, 3, len(BLOCKS))
-        row["relative_sd_error_by_block"] = dict(zip(BLOCKS, errors.tolist(), strict=True))
-    if model == "bnn":
-        row["ood"] = ood_account(rng)
-    return row
-
-
-def lost(row):
-    """The row of a chain that diverged: the same entries without numbers."""
-    return {
-        key: lost(value) if isinstance(value, dict) else value if isinstance(value, str) else None
-        for key, value in row.items()
-    }
-
-
-def tuning_seconds(rng, tuner):
-    """What tuning took. The budget of a grid search is in steps, so it has no nominal seconds."""
-    if tuner == "heuristic":
-        names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
-        fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)
-        return fixed | {"total": 1e-4, "warm": 1e-4, "startup": 1.5, "cold": 1.5001}
-    names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
-    seconds = {name: float(rng.uniform(0.5, 10)) for name in names}
-    warm = seconds["sampling"] + seconds["gradients"] + seconds["discrepancy"] + 0.01
-    total = warm + seconds["compilation"]
-    in_steps = tuner.startswith("grid") and tuner != "grid-ksd"
-    return seconds | {
-        "total": total,
-        "warm": warm,
-        "cold": seconds["startup"] + total + seconds["shared_compilation"],
-        "nominal": None if in_steps else 12.9,
-        "overrun": None if in_steps else 0.43,
-    }
-
-
-def arms_of(sampler, n_data):
-    """The grid and the heuristic's arm, whose step size is not in the grid."""
-    leapfrogs = (5, 10) if "hmc" in sampler else (None,)
-    grid = [
-        {"step_size": h, "batch_size": round(fraction * n_data), "n_leapfrog": steps}
-        for h in STEP_SIZES
-        for fraction in BATCH_FRACTIONS
-        for steps in leapfrogs
-    ]
-    return grid, {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
-
-
-def sweep_record(model, sampler, rng):
-    grid, heuristic = arms_of(sampler, N_DATA[model])
-    rows = []
-    for arm in [*grid, heuristic]:
-        error = float(rng.uniform(0.05, 2))
-        metrics = {"relative_sd_error": None if model == "bnn" else error} | predictions(rng, model)
-        is_heuristic = arm is heuristic
-        if is_heuristic:
-            metrics |= {key: 0.3 for key in ("relative_sd_error", "ece", "log_loss") if metrics.get(key)}
-        diverged = sampler == "sghmc" if is_heuristic else arm["step_size"] == STEP_SIZES[0]
-        rows.append(arm | (lost(metrics) if diverged else metrics) | {"is_heuristic": is_heuristic})
-    common = {"model": model, "sampler": sampler, "n_data": N_DATA[model]}
-    return common | {"rows": rows} | provenance_of("sweep_grid")
-
-
-def tuning_record(model, sampler, rng):
-    """One sampler by all its tuners."""
+def tuning_record(model, sampler, rng, tunings):
+    """One sampler by all its tuners, each so many times, but for the heuristic, in which nothing is random."""
     n_data = N_DATA[model]
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
@@ -174,11 +47,12 @@ def tuning_record(model, sampler, rng):
     for tuner in tuners_of(model, sampler):
         fixed = tuner == "heuristic"
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
-        tuners.append(
+        tuners += [
             {
                 "model": model,
                 "sampler": sampler,
                 "tuner": tuner,
+                "replicate": replicate,
                 "n_data": n_data,
                 "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
                 "reason": "",
@@ -186,57 +60,149 @@ def tuning_record(model, sampler, rng):
                 "seconds": tuning_seconds(rng, tuner),
                 "gradient_evaluations": 0 if fixed else int(rng.integers(10**8, 10**11)),
             }
-        )
+            for replicate in range(1 if fixed else tunings)
+        ]
     common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
     return common | provenance_of("tune_sampler")
 
 
-def evaluation_record(tuning, rng, replicates):
-    """Every arm that a tuner of ``tuning`` chose, once, whoever chose it."""
-    model, sampler = tuning["model"], tuning["sampler"]
-    arms = []
+def chosen_in(tuning):
+    """The arms of each tuner of a tuning record, one per tuning run."""
+    arms = {}
     for tuned in tuning["tuners"]:
-        if tuned["best"] not in arms:
-            arms.append(tuned["best"])
-    evaluated = []
-    for arm in arms:
-        chosen_by = {tuned["tuner"] for tuned in tuning["tuners"] if tuned["best"] == arm}
-        n_lost = 1 if replicates > 1 and sampler == "sghmc-cv" and "grid" in chosen_by else 0
-        n_lost = replicates if sampler == "sghmc" and "heuristic" in chosen_by else n_lost
-        table, curves = [], []
-        for i in range(replicates):
-            diverged = i < n_lost
-            row = evaluation_row(rng, model)
+        arms.setdefault(tuned["tuner"], []).append(tuned["best"])
+    return arms
+
+
+def evaluation_record(tuning, rng, replicates):
+    """Every arm that a tuner of ``tuning`` chose, in each replicate once, whoever chose it."""
+    model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
+    runs, places, qualities = [], {}, {}
+    tuners = [
+        {"tuner": tuner, "reason": "", "arms": arms, "runs": [None] * replicates}
+        for tuner, arms in chosen.items()
+    ]
+    for i in range(replicates):
+        for own in tuners:
+            arm = own["arms"][i % len(own["arms"])]
+            if (i, str(arm)) in places:
+                own["runs"][i] = places[i, str(arm)]
+                continue
+            by = {tuner for tuner, arms in chosen.items() if arms[i % len(arms)] == arm}
+            diverged = (sampler == "sghmc" and "heuristic" in by) or (
+                sampler == "sghmc-cv" and "grid" in by and replicates > 1 and i == 0
+            )
+            row = evaluation_row(rng, model, qualities.setdefault(str(arm), float(rng.lognormal(0, 0.5))))
             row = lost(row) if diverged else row
-            table.append(row | {"replicate": i, "n_samples": 22_255, "diverged": diverged})
             numbers = {key: value for key, value in row.items() if not isinstance(value, dict)}
-            curves += [
+            curves = [
                 {key: value and value * (1 + 2 / k) for key, value in numbers.items()}
                 | {"replicate": i, "seconds": k}
                 for k in (1.0, 2.0, 3.0)
             ]
-        evaluated.append(arm | {"table": table, "curves": curves})
-    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "arms": evaluated}
-    chosen = [
-        {"tuner": tuned["tuner"], "arm": arms.index(tuned["best"]), "reason": ""}
-        for tuned in tuning["tuners"]
-    ]
-    return common | {"tuners": chosen} | provenance_of("evaluate_sampler")
+            table = row | {"replicate": i, "n_samples": 22_255, "diverged": diverged}
+            own["runs"][i] = places[i, str(arm)] = len(runs)
+            runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
+    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "task": "", "clock": "wall"}
+    return common | {"runs": runs, "tuners": tuners} | provenance_of("evaluate_sampler")
 
 
-def choose(files, model, sampler, tuner, like=None):
-    """Let ``tuner`` choose the arm of the tuner ``like``, or find none."""
+def regret_record(tuning, rng, replicates=4):
+    """Fresh runs of all arms that tuners of ``tuning`` or the oracle chose, and of the finalists."""
+    model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
+    losses = LOSSES[model]
+    grid, heuristic = arms_of(sampler, N_DATA[model])
+    arms = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]] + [heuristic]
+    means = [0.02 * 3 ** abs(math.log10(arm["step_size"]) + 5.5) * rng.uniform(1, 2) for arm in arms]
+    tunings = max(map(len, chosen.values()))
+    places = {
+        tuner: [None if arm is None else arms.index(arm) for arm in own] for tuner, own in chosen.items()
+    }
+    runs = []
+    for seconds in (1.0, 10.0):
+        shared = rng.lognormal(0, 0.1, replicates)
+        for place, mean in enumerate(means):
+            diverged = [
+                (sampler == "sghmc" and arms[place] is heuristic)
+                or (sampler == "sghmc-cv" and place in places["grid"] and i == 0)
+                for i in range(replicates)
+            ]
+            values = mean * shared * rng.lognormal(0, 0.1, replicates) * seconds**-0.3
+            of_losses = {
+                loss: [
+                    (2.0 if loss == "brier" else 10.0) if lost else float(factor * value)
+                    for value, lost in zip(values, diverged, strict=True)
+                ]
+                for factor, loss in enumerate(losses, 1)
+            }
+            runs.append({"arm": place, "seconds": seconds, "steps": 100, "diverged": diverged})
+            runs[-1]["losses"] = of_losses
+    order = sorted(range(len(arms)), key=lambda place: means[place])
+    return {
+        "model": model,
+        "sampler": sampler,
+        "n_data": N_DATA[model],
+        "losses": list(losses),
+        "trusted": None if model == "bnn" else True,
+        "screen": {
+            "seconds": 1.0,
+            "replicates": 2,
+            "n_arms": len(grid),
+            "diverged": [arm for arm in grid if arm["step_size"] == STEP_SIZES[0]],
+            "random": dict.fromkeys(losses, 4.5),
+        },
+        "arms": arms,
+        "runs": runs,
+        "finalists": dict.fromkeys(losses, order[:4]),
+        "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
+        "oracles": {loss: [order[i % 2] for i in range(tunings)] for loss in losses},
+        "frozen": dict.fromkeys(losses, 1.0),
+    } | provenance_of("measure_regret")
+
+
+def clocks_record(tuning, rng):
+    """The first arm of the first tuner by both clocks; by the wall clock it made fewer samples."""
+    model, own = tuning["model"], tuning["tuners"][0]
+    rows = {
+        clock: [
+            evaluation_row(rng, model, 1.0) | {"replicate": i, "n_samples": n, "diverged": False}
+            for i in range(3)
+        ]
+        for clock, n in (("wall", 20_000), ("calibrated", 25_000))
+    }
+    common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
+    return common | rows | {"losses": list(LOSSES[model])} | provenance_of("compare_clocks")
+
+
+def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
+    """Let ``tuner`` choose the arms of the tuner ``like`` in these of its tuning runs, or find none."""
     name = f"{model}/{sampler}"
-    for kind, entry in (("tuning", "best"), ("evaluation", "arm")):
-        own = {tuned["tuner"]: tuned for tuned in files[kind][name]["tuners"]}
-        chosen = own[like][entry] if like else None
-        own[tuner].update({entry: chosen, "reason": "" if like else NO_ARM_REASON})
+
+    def swap(mine, others):
+        return [
+            (others[i % len(others)] if like else None) if i in tunings else arm for i, arm in enumerate(mine)
+        ]
+
+    arms = chosen_in(files["tuning"][name])
+    arms = swap(arms[tuner], arms.get(like))
+    for tuned in files["tuning"][name]["tuners"]:
+        if tuned["tuner"] == tuner:
+            tuned.update(best=arms[tuned["replicate"]], reason="" if like else NO_ARM_REASON)
     evaluation = files["evaluation"][name]
-    # A file has no arm that nobody chose.
-    used = sorted({tuned["arm"] for tuned in evaluation["tuners"] if tuned["arm"] is not None})
-    evaluation["arms"] = [evaluation["arms"][arm] for arm in used]
+    own = {tuned["tuner"]: tuned for tuned in evaluation["tuners"]}
+    n = len(own[tuner]["arms"])
+    own[tuner]["runs"] = [
+        (own[like]["runs"][i] if like else None) if i % n in tunings else place
+        for i, place in enumerate(own[tuner]["runs"])
+    ]
+    own[tuner].update(arms=arms, reason="" if like else NO_ARM_REASON)
+    # A file has no run of an arm that nobody chose.
+    used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
+    evaluation["runs"] = [evaluation["runs"][place] for place in used]
     for tuned in evaluation["tuners"]:
-        tuned["arm"] = None if tuned["arm"] is None else used.index(tuned["arm"])
+        tuned["runs"] = [None if place is None else used.index(place) for place in tuned["runs"]]
+    own = {tuned["tuner"]: tuned for tuned in files["regret"][name]["chosen"]}
+    own[tuner]["arms"] = swap(own[tuner]["arms"], like and own[like]["arms"])
 
 
 def cost_record(model, rng):
@@ -312,11 +278,13 @@ def reference_records(model):
     }
     checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5], "draws_lost": 0}
     nuts = {"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary), "sd": [0.25] * 20}
-    nuts |= {"trusted": model != "pmf", "monte_carlo_error": {"relative_sd_error": 0.0123, "xi_rel": 0.0456}}
+    errors = {"relative_sd_error": 0.012, "xi_rel": 0.013, "xi_white": 0.014, "functional_error": 0.015}
+    absent = "xi_white" if model == "pmf" else "functional_error"
+    nuts["monte_carlo_error"] = {key: value for key, value in errors.items() if key != absent}
+    nuts |= {"trusted": model != "pmf"}
     nuts["functionals"] = {name: value for name, value in summary.items() if name != "sd"}
     if model == "pmf":
         nuts["functionals"] |= {"n": 2, "mean": [3.0, 4.0], "sd": [0.3, 0.4]}
-        nuts["monte_carlo_error"]["functional_error"] = 0.0789
     nuts["chains"] = [provenance_of("sample_nuts")["provenance"] for _ in range(2)]
     records = {f"{model}/map": {"model": model} | mode | provenance_of("find_map")}
     if model != "bnn":
@@ -324,17 +292,21 @@ def reference_records(model):
     return records
 
 
-def make_files(replicates=3, models=MODELS):
+def make_files(replicates=3, models=MODELS, tunings=2):
     """What a run has written: kind -> name of the file -> what it holds."""
-    kinds = ("cost", "tuning", "evaluation", "sweep", "estimates", "widths", "reference")
+    kinds = ("cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates", "widths", "reference")
     files = {kind: {} for kind in kinds}
+    config = CONFIG | {"models": list(models)}
+    files[""] = {"settings": {"run": "quick", "config": config} | provenance_of("describe_settings")}
     for model in models:
         rng = np.random.default_rng(MODELS.index(model))
         for sampler in SAMPLERS:
             name = f"{model}/{sampler}"
-            files["sweep"][name] = sweep_record(model, sampler, rng)
-            files["tuning"][name] = tuning_record(model, sampler, rng)
-            files["evaluation"][name] = evaluation_record(files["tuning"][name], rng, replicates)
+            tuning = files["tuning"][name] = tuning_record(model, sampler, rng, tunings)
+            files["evaluation"][name] = evaluation_record(tuning, rng, replicates)
+            files["screen"][name] = {"model": model, "sampler": sampler} | provenance_of("screen_arms")
+            files["regret"][name] = regret_record(tuning, rng)
+        files["clocks"][model] = clocks_record(files["tuning"][f"{model}/sgld"], rng)
         files["cost"][model] = cost_record(model, rng)
         files["estimates"][model] = estimate_record(model)
         files["reference"] |= reference_records(model)
@@ -359,11 +331,12 @@ def records_of(files):
         return load_records(write_files(files, Path(folder)))
 
 
-def make_records(replicates=3, models=MODELS):
-    return records_of(make_files(replicates, models))
+def make_records(replicates=3, models=MODELS, tunings=2):
+    return records_of(make_files(replicates, models, tunings))
 
 
 def record_of(records, model, sampler, tuner, kind="evaluation"):
+    """The first of these; of a tuner's tuning runs, that of replicate 0."""
     whose = (model, sampler, tuner)
     return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
 

@@ -4,11 +4,9 @@
 
 import csv
 import json
-import math
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -40,7 +38,6 @@ from sgtune.study.artifacts import (
     make_table,
     requested,
 )
-from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_best
 from sgtune.study.artifacts.records import KINDS, load_records, provenances
 from sgtune.study.artifacts.writers import to_html, to_markdown
 from sgtune.study.provenance import summarise
@@ -75,44 +72,6 @@ class Body(HTMLParser):
             self.inside = False
 
 
-@pytest.mark.parametrize(
-    ("value", "form", "sd", "text"),
-    [
-        (66.04, "significant", None, "66.0"),
-        (0.12345, "significant", None, "0.123"),
-        (53_972.0, "significant", 1_234.0, "54,000 ± 1,200"),
-        (0.9996, "significant", 0.02, "1.00 ± 0.02"),
-        (2.5e9, "significant", 1e8, "(2.50 ± 0.10) × 10⁹"),
-        (1.5e-7, "significant", None, "1.50 × 10⁻⁷"),
-        (0.0, "significant", None, "0"),
-        (math.log10(1 / 800_000), "general", None, "−5.9"),
-        (-6.0, "general", None, "−6"),
-        (22_255.4, "count", 310.2, "22,255 ± 310"),
-        (3000.3, "printed", None, "3,000.3"),
-    ],
-)
-def test_numbers_have_three_significant_digits(value, form, sd, text):
-    assert format_number(value, form, sd) == text
-
-
-def cells_of(metric, *values, **changes):
-    return [Cell("logistic", "sgld", str(i), metric, value, **changes) for i, value in enumerate(values)]
-
-
-def test_best_is_the_lowest_or_highest_with_ties_as_printed():
-    assert [c.best for c in mark_best(cells_of("ksd", 3.001, None, 3.004, 4.0))] == [True, False, True, False]
-    assert [c.best for c in mark_best(cells_of("accuracy_percent", 93.0, 94.0))] == [False, True]
-    assert not any(c.best for c in mark_best(cells_of("accuracy_percent", 93.91, 93.89)))
-    assert not any(c.best for c in mark_best(cells_of("n_samples", 1, 2)))
-    assert not any(c.best for c in mark_best(cells_of("ksd", None, None)))
-
-
-def test_a_mean_over_the_lucky_replicates_is_never_best():
-    cells = cells_of("ksd", 1.0, finite=2, replicates=3) + cells_of("ksd", None, 5.0)
-    assert [cell.best for cell in mark_best(cells)] == [False, False, True]
-    assert cells[0].shown == "1.00 (2/3)"
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_csv_markdown_and_html_print_the_same(made, name):
     folder, _ = made
@@ -123,8 +82,8 @@ def test_csv_markdown_and_html_print_the_same(made, name):
     lines = [
         row for row in (folder / f"{name}.md").read_text(encoding="utf-8").splitlines() if row[:1] == "|"
     ]
-    n_stub = lines[1].count(":--")
-    printed = [cell for row in lines[2:] for cell in row.strip("| ").split(" | ")[n_stub:]]
+    n_columns = len(tidy) // len(lines[2:])
+    printed = [cell for row in lines[2:] for cell in row.strip("| ").split(" | ")[-n_columns:]]
     assert page.cells == tidy
     assert [(cell.strip("*"), cell.startswith("**")) for cell in printed] == tidy
 
@@ -147,57 +106,67 @@ def test_an_artifact_without_its_records_says_which_are_missing(name):
 
 def test_several_models_have_a_heading_each():
     table = TABLES["regret"](make_records(1))
-    assert table.stub == ("Model", "Tuner", "Metric")
+    assert table.stub == ("Model", "Runs", "Tuner", "Metric")
     page = to_html(table, "footer")
     headings = re.findall(r'colspan="8">([^<]*)<', page)
-    assert headings == ["Logistic regression", "PMF", "Neural network"]
-    assert page.index("Logistic regression") < page.index("Regret in ξ(σ̂)") < page.index("Neural network")
-    assert TABLES["regret"](make_records(1, ("pmf",))).stub == ("Tuner", "Metric")
+    runs = ["after 1 s", "after 10 s"]
+    assert headings == ["Logistic regression", *runs, "PMF", *runs, "Neural network", *runs]
+    page = page[page.index("<thead>") :]
+    assert page.index("Logistic regression") < page.index("ξ(σ̂), regret") < page.index("Neural network")
+    assert TABLES["regret"](make_records(1, ("pmf",))).stub == ("Runs", "Tuner", "Metric")
 
 
-def test_columns_of_two_levels_stand_in_order_and_blanks_are_dashes():
-    cells = [
-        Cell("logistic", sampler, "grid", "ksd", 1.0, detail=detail)
-        for sampler, detail in [("sgnht", "ours"), ("sgld", "ours"), ("sgld", "paper")]
-    ]
-    cells.append(replace(cells[0], tuner="mamba-ksd"))
-    names = {"name": "t", "title": "", "caption": "", "stub": {"tuner": "Who"}}
-    table = lay_out(cells, **names, rows=("tuner",), columns=("sampler", "detail"))
-    assert table.columns == (("SGLD", "ours"), ("SGLD", "paper"), ("SGNHT", "ours"))
-    assert table.stub == ("Who",)
-    assert [[cell.shown for cell in row.cells] for row in table.rows] == [["–", "–", "1.00"], ["1.00"] * 3]
-
-
-def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arm():
-    files = make_files(2, ("logistic",))
+def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
+    files = make_files(3, ("logistic",))
     choose(files, "logistic", "sgld", "grid", like="mamba-ksd")
     choose(files, "logistic", "sgld", "mamba-fssd")
+    choose(files, "logistic", "sgld", "grid-ksd", tunings=(0,))
     records = records_of(files)
-    assert {kind: len(found) for kind, found in records.items() if kind in ("tuning", "evaluation")} == {
-        "tuning": 36,
-        "evaluation": 36,
+    # Two tuning runs of each tuner but the heuristic.
+    assert {kind: len(records[kind]) for kind in ("tuning", "evaluation")} == {
+        "tuning": 6 * 11,
+        "evaluation": 6 * 6,
     }
     written = files["evaluation"]["logistic/sgld"]
     for tuned in written["tuners"]:
         record = record_of(records, "logistic", "sgld", tuned["tuner"])
         assert (record["n_data"], record["reason"]) == (800_000, tuned["reason"])
-        assert record["best"] == record_of(records, "logistic", "sgld", tuned["tuner"], "tuning")["best"]
-        if tuned["arm"] is None:
-            assert (record["best"], record["table"], record["curves"]) == (None, [], [])
-        else:
-            arm = written["arms"][tuned["arm"]]
-            assert record["best"] == {key: arm[key] for key in ("step_size", "batch_size", "n_leapfrog")}
-            assert (record["table"], record["curves"]) == (arm["table"], arm["curves"])
-    numbers = {tuned["tuner"]: tuned["arm"] for tuned in written["tuners"]}
-    assert numbers["grid"] == numbers["mamba-ksd"]
-    assert numbers["mamba-fssd"] is None
+        chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
+        assert all(arm in chosen for arm in record["arms"])
+        assert record["best"] == next((arm for arm in record["arms"] if arm is not None), None)
+        for replicate, (place, row) in enumerate(zip(tuned["runs"], record["table"], strict=True)):
+            if place is None:
+                assert row == {"replicate": replicate, "no_arm": True}
+            else:
+                assert written["runs"][place]["arm"] == record["arms"][replicate % len(record["arms"])]
+                assert row == written["runs"][place]["table"]
+        runs = [place for place in tuned["runs"] if place is not None]
+        assert record["curves"] == [row for place in runs for row in written["runs"][place]["curves"]]
+    places = {tuned["tuner"]: tuned["runs"] for tuned in written["tuners"]}
+    assert places["grid"] == places["mamba-ksd"]
+    assert places["mamba-fssd"] == [None] * 3
+    assert [place is None for place in places["grid-ksd"]] == [True, False, True]
+
+
+def test_runs_behind_curves_alone_give_no_row_of_a_table():
+    files = make_files(3, ("pmf",))
+    choose(files, "pmf", "sgld", "grid", tunings=(0,))
+    for run in files["evaluation"]["pmf/sgld"]["runs"]:
+        run["table"] = run["table"] if run["replicate"] == 0 else None
+    records = records_of(files)
+    (row,) = record_of(records, "pmf", "sgld", "mamba-ksd")["table"]
+    assert row["replicate"] == 0
+    assert {row["replicate"] for row in record_of(records, "pmf", "sgld", "mamba-ksd")["curves"]} == {0, 1, 2}
+    grid = record_of(records, "pmf", "sgld", "grid")
+    assert grid["table"] == [{"replicate": 0, "no_arm": True}]
+    assert {row["replicate"] for row in grid["curves"]} == {1}
 
 
 def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives():
     files = make_files(1, ("pmf",))
     records = records_of(files)
-    found = provenances({kind: records[kind] for kind in ("tuning", "evaluation", "sweep")})
-    assert len(records["tuning"] + records["evaluation"]) == 2 * len(SAMPLERS) * 4
+    found = provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")})
+    assert len(records["tuning"] + records["evaluation"]) == (7 + 4) * len(SAMPLERS)
     # The files' accounts are equal, and count nevertheless.
     assert len(found) == 3 * len(SAMPLERS)
     summary = summarise(found)
@@ -207,7 +176,14 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives(
 
 def test_tables_carry_the_provenance_of_their_own_records_only(made):
     folder, _paths = made
-    for name, n_files in (("cost", len(MODELS)), ("regret", 36), ("table1", 6), ("table6", 6)):
+    # Of the reference a mode and a summary of NUTS; of all models, one file of settings.
+    for name, n_files in (
+        ("cost", 3),
+        ("deviations", 1),
+        ("table10", 6),
+        ("table1", 8),
+        ("regret", 18 + 5 + 1),
+    ):
         sidecar = json.loads((folder / f"{name}.json").read_text())
         assert sidecar["sources"]["files"] == n_files
     assert (sidecar["provenance"]["run"], sidecar["provenance"]["seed"]) == ("quick", 7)
@@ -239,7 +215,7 @@ def test_a_run_of_everything_requests_everything():
 
 
 OF_ALL = {
-    *("table4", "tuning_time", "regret", "modes", "cost", "timings"),
+    *("table4", "deviations", "tuning_time", "tuning_parts", "clocks", "regret", "modes", "cost", "timings"),
     *("figure1", "figure2", "regret_dots"),
 }
 
@@ -260,7 +236,7 @@ OF_ALL = {
         (
             [("bnn", "sgld", "mamba-ece")],
             (),
-            {"table3", "table9", "table10", "figure5", "ood", "ood_entropy"},
+            {"table3", "table9", "table10", "figure5", "figure5_log_loss", "ood", "ood_entropy"},
         ),
     ],
 )

@@ -120,21 +120,21 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
 def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
     def draw(records, *, title):
         figure = Figure()
-        figure.suptitle(f"{title}: {len(records['sweep'])} sweeps")
+        figure.suptitle(f"{title}: {len(records['regret'])} records")
         return figure
 
     module = ModuleType("sgtune.study.artifacts.toy")
     module.draw = draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Artifact("toy:draw", ("sweep",), "A toy", "What it shows.", options={"title": "Toy"})
+    entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})
     monkeypatch.setitem(catalogue.FIGURES, "toy", entry)
     job = SimpleNamespace(figure="toy")
     assert "toy" in requested([("logistic", "sgld", "grid")], [])
     assert (labels_of(job), caption_of(job)) == ({"artifact": "A toy"}, "What it shows.")
     assert category_of(job) == "All models"
     paths = []
-    for number, record in enumerate(make_files(1, ("logistic",))["sweep"].values()):
-        paths.append(tmp_path / f"sweep/logistic/{number}.json")
+    for number, record in enumerate(make_files(1, ("logistic",))["regret"].values()):
+        paths.append(tmp_path / f"regret/logistic/{number}.json")
         write_json(paths[-1], record)
     make_figure("toy", paths, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")
     assert (tmp_path / "toy.svg").stat().st_size > 1_000

@@ -2,9 +2,10 @@
 
 from sgtune.study.artifacts.labels import OOD_SETS
 from sgtune.study.artifacts.layout import Table, lay_out, mark_best
+from sgtune.study.artifacts.means import evaluation_cells
 from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.remarks import BOLD, FINITE, spread_said
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.artifacts.tables import FINITE, SPREAD, evaluation_cells
 
 __all__ = ["ood", "ood_set"]
 
@@ -32,9 +33,9 @@ def ood(records: Records) -> Table:
     found = need(records, "evaluation", "ood")
     name, missing = ood_set(found)
     about = (
-        f"Mean entropy, in nats, of the averaged predictions on the test set and on {name}, whose images are of no "
-        "class that the model knows, and AUROC: the probability that one of these has the higher entropy, 0.5 if "
-        f"the entropies tell nothing; {SPREAD}. Bold: best of a sampler. {FINITE}"
+        f"{spread_said(found)} Mean entropy, in nats, of the averaged predictions on the test set and on {name}, whose "
+        "images are of no class that the model knows, and AUROC: the probability that one of these has the higher "
+        f"entropy, 0.5 if the entropies tell nothing.\n{BOLD} {FINITE}"
     )
     return lay_out(
         mark_best(cell for record in found for cell in evaluation_cells(record, METRICS)),

@@ -97,5 +97,5 @@ def ood_entropy(records: Records) -> Figure:
         column[0].set_title(title)
         column[-1].set_xlabel(unit)
     figure.align_ylabels(axes[:, 0])
-    tuner_legend(figure, tuners)
+    tuner_legend(figure, found)
     return figure

@@ -1,6 +1,7 @@
 """The paper's figures, of our records: 1, 2 (estimates of the discrepancies), 3 to 5 (a metric over run time)."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.study.artifacts.records import Records, finite, need
+from sgtune.study.artifacts.layout import DAGGER
+from sgtune.study.artifacts.means import SOURCES
+from sgtune.study.artifacts.records import Records, finite, looks_at_test_set, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
-from sgtune.study.artifacts.tables import SOURCES
 
 __all__ = [
     "curve",
@@ -24,6 +26,7 @@ __all__ = [
     "panels",
     "run_time",
     "say_empty",
+    "tuner_handles",
     "tuner_legend",
     "why_empty",
 ]
@@ -58,11 +61,23 @@ def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=3.2)
 
 
-def tuner_legend(figure: Figure, tuners: list[str], **look: object) -> None:
-    """The tuners below all panels, in rows of at most four that are equally long."""
-    handles = [Line2D([], [], **tuner_style(tuner) | look) for tuner in tuners]
+def tuner_handles(tuners: list[str], at_test_set: Collection[str] = (), **look: object) -> list[Line2D]:
+    """What a legend says of tuners; of those that judge by the test set, with a dagger."""
+    handles = []
+    for tuner in tuners:
+        style = tuner_style(tuner) | look
+        style["label"] += f" {DAGGER}" if tuner in at_test_set else ""
+        handles.append(Line2D([], [], **style))
+    return handles
+
+
+def tuner_legend(figure: Figure, records: list[dict], title: str | None = None) -> None:
+    """The tuners of the records below all panels, in rows of at most four that are equally long."""
+    tuners = in_order((record["tuner"] for record in records), TUNERS)
+    handles = tuner_handles(tuners, {one["tuner"] for one in records if looks_at_test_set(one)})
     n_columns = math.ceil(len(tuners) / math.ceil(len(tuners) / 4))
-    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, handlelength=3.2)
+    place = {"loc": "outside lower center", "ncols": n_columns, "handlelength": 3.2, "title": title}
+    figure.legend(handles=handles, **place)
 
 
 def say_empty(axis: Axes, words: str = "no finite value") -> None:
@@ -166,8 +181,10 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
             continue
         table["value"] *= factor
-        runs = table["replicate"].nunique()
+        runs, tunings = table["replicate"].nunique(), record["arms"]
         finite_runs = table.loc[table["checkpoint"] == table["checkpoint"].max(), "value"].count()
+        if None in tunings:
+            notes.append(f"{style['label']}: no arm in {tunings.count(None)} of {len(tunings)} tuning runs")
         if finite_runs < runs:
             notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
         every = max(1, table["checkpoint"].nunique() // 6)
@@ -215,5 +232,8 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel(heading)
-    tuner_legend(figure, tuners)
+    runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
+    tunings = min(runs, max(len(record["arms"]) for record in found))
+    arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
+    tuner_legend(figure, found, f"mean ± 2 sd of n = {runs} runs, with {arms}" if runs > 1 else None)
     return figure

@@ -7,13 +7,31 @@ from typing import NamedTuple
 
 from sgtune.study import catalogue
 
-__all__ = ["DETAILS", "METRICS", "MODELS", "OOD_SETS", "SAMPLERS", "TUNERS", "Metric", "in_order", "label"]
+__all__ = [
+    "DETAILS",
+    "METRICS",
+    "MODELS",
+    "OOD_SETS",
+    "READ_BY",
+    "SAMPLERS",
+    "TUNERS",
+    "Metric",
+    "in_order",
+    "label",
+]
 
 MODELS = {name: entry.label for name, entry in catalogue.MODELS.items()}
 SAMPLERS = {name: entry.label for name, entry in catalogue.SAMPLERS.items()}
-TUNERS = {name: entry.label for name, entry in catalogue.TUNERS.items()} | {"oracle": "Best of the grid"}
+# What regret is read by: no tuners, but printed where these are.
+READ_BY = {
+    "oracle": "Oracle",
+    "finalist": "Best finalist",
+    "random": "Random arm",
+    "frozen": "Frozen chain",
+}
+TUNERS = {name: entry.label for name, entry in catalogue.TUNERS.items()} | READ_BY
 
-# Blocks of the parameters; what the metrics of tuning stand under; rules whose names have an abbreviation in them.
+# Blocks of the parameters; what the metrics of tuning stand under; clocks; rules with an abbreviation in their names.
 DETAILS = {
     "users": "U (users)",
     "items": "V (items)",
@@ -23,11 +41,17 @@ DETAILS = {
     "log_precision_items": "log Λ of V",
     "all": "all",
     "functionals": "What tuners are judged by",
-    "warm": "Warm (s)",
-    "cold": "Cold (s)",
     "budget": "Budget",
+    "warm": "Warm",
+    "cold": "Cold",
     "to_mamba": "Over MAMBA-KSD",
+    "warm_parts": "Warm (s)",
+    "cold_parts": "Cold, before that (s)",
+    "beyond": "Beyond T",
     "work": "Gradients",
+    "calibrated": "by measured costs",
+    "wall": "by the wall clock",
+    "wall_over_calibrated": "wall / measured",
     "simulate_logistic": "simulate logistic",
     "prepare_movielens": "prepare MovieLens",
     "prepare_mnist": "prepare MNIST",
@@ -45,20 +69,51 @@ class Metric(NamedTuple):
 
     ``form``: "significant" (3 significant digits), "general" (the same without trailing zeros, for values of
     a grid), "count" (whole) or "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where
-    neither end is a merit. ``meaning``: what a caption says of it.
+    neither end is a merit. ``meaning``: what a caption says of it. ``has_spread``: whether the sd over replicates says
+    something.
     """
 
     label: str
     meaning: str = ""
     form: str = "significant"
     best: object = None
+    has_spread: bool = True
 
 
 METRICS = {
     "ksd": Metric("KSD", "kernel Stein discrepancy with the paper's kernel", best=min),
+    "ksd_se": Metric(
+        "KSD, s.e. of the estimate",
+        "standard error of the KSD from the choice of the points that stand for all draws, mean over replicates",
+        has_spread=False,
+    ),
+    "ksd_floor": Metric(
+        "KSD of exact draws",
+        "root mean square of the KSD of as many independent exact draws",
+        has_spread=False,
+    ),
     "ksd_scaled": Metric("KSD scaled", "KSD in coordinates scaled by the posterior", best=min),
+    "ksd_scaled_se": Metric("KSD scaled, s.e. of the estimate", has_spread=False),
+    "ksd_scaled_floor": Metric("KSD scaled of exact draws", has_spread=False),
     "relative_sd_error_x100": Metric(
         "ξ(σ̂) × 10²", "relative error of the posterior standard deviations, in hundredths", best=min
+    ),
+    "xi_rel_x100": Metric(
+        "ξ relative × 10²",
+        "root mean square of sd / reference's sd − 1 over the parameters, in hundredths",
+        best=min,
+    ),
+    "xi_white_x100": Metric(
+        "ξ whitened × 10²",
+        "root mean square of sd / reference's sd − 1 over the eigen-directions of the reference's covariance, "
+        "which no change of coordinates alters, in hundredths",
+        best=min,
+    ),
+    "functional_error": Metric(
+        "Error of functionals",
+        "root mean square over functionals that the data identify of the distance of their mean and sd from the "
+        "reference's, in its sds (2-Wasserstein, between Gaussians)",
+        best=min,
     ),
     "rmse": Metric("RMSE", "of the mean prediction on the test set", best=min),
     "rmse_as_published": Metric(
@@ -80,6 +135,11 @@ METRICS = {
     "mce_as_published_percent": Metric("MCE, as published (%)", "the worst of its bins", best=min),
     "accuracy_percent": Metric("Pred. acc. (%)", "predictive accuracy on the test set", best=max),
     "log_loss": Metric("Log-loss", "mean of −log p of the true class on the test set, in nats", best=min),
+    "brier": Metric(
+        "Brier score",
+        "mean over the test set of the squared distance of the probabilities from the true class, 0 to 2",
+        best=min,
+    ),
     "n_samples": Metric(
         "# of samples",
         "drawn in the time given (ten at least, where a cost table gives it), any burn-in included",
@@ -91,18 +151,20 @@ METRICS = {
     "friction": Metric("a", "friction", form="general"),
     "noise_estimate": Metric("b", "estimate of the gradient noise", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
-    "warm_seconds": Metric("all"),
+    "budget_seconds": Metric("Seconds meant", has_spread=False),
+    "wall_seconds": Metric("Seconds taken"),
+    "warm_seconds": Metric("(s)"),
     "sampling_seconds": Metric("sampling"),
     "score_seconds": Metric("scores"),
     "discrepancy_seconds": Metric("judging"),
     "other_seconds": Metric("other"),
-    "cold_seconds": Metric("all"),
+    "cold_seconds": Metric("(s)"),
     "compile_seconds": Metric("compiling"),
     "startup_seconds": Metric("start-up"),
     "nominal_seconds": Metric("T (s)"),
-    "overrun_percent": Metric("overrun (%)"),
-    "warm_per_budget": Metric("warm / T"),
-    "cold_per_budget": Metric("cold / T"),
+    "overrun_percent": Metric("(%)"),
+    "warm_per_budget": Metric("/ T"),
+    "cold_per_budget": Metric("/ T"),
     "warm_ratio": Metric("warm"),
     "nominal_ratio": Metric("T"),
     "gradient_evaluations_x1e-9": Metric("terms (10⁹)"),
@@ -137,10 +199,16 @@ METRICS = {
 
 for _metric, _label in {
     "relative_sd_error_x100": "ξ(σ̂)",
+    "xi_rel_x100": "ξ relative",
+    "xi_white_x100": "ξ whitened",
+    "functional_error": "Error of functionals",
     "ece_percent": "ECE",
-    "log_loss": "log-loss",
+    "rmse": "RMSE",
+    "log_loss": "Log-loss",
+    "brier": "Brier score",
 }.items():
-    METRICS[f"{_metric}_regret"] = Metric(f"Regret in {_label}", best=min)
+    METRICS[f"{_metric}_over_oracle"] = Metric(f"{_label}, over the oracle's", best=min)
+    METRICS[f"{_metric}_regret"] = Metric(f"{_label}, regret", best=min)
 
 
 def label(name: str, labels: dict[str, str]) -> str:

@@ -4,15 +4,30 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import hypot, sqrt
 
 from sgtune.errors import DataError
 from sgtune.study.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 
-__all__ = ["DASH", "DIVERGED", "NO_ARM", "Cell", "Row", "Table", "format_number", "lay_out", "mark_best"]
+__all__ = [
+    "DAGGER",
+    "DASH",
+    "DIVERGED",
+    "NOT_TRUSTED",
+    "NO_ARM",
+    "Cell",
+    "Row",
+    "Table",
+    "format_number",
+    "lay_out",
+    "mark_best",
+]
 
 DASH = "–"
 DIVERGED = "diverged"
 NO_ARM = f"{DASH} (no arm)"
+NOT_TRUSTED = f"{DASH} (reference)"
+DAGGER = "†"
 DIGITS = 3
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
@@ -51,9 +66,15 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
 class Cell:
     """One number of a table, and whose it is.
 
-    ``detail`` tells apart several numbers of one metric: a block of the parameters, or ours and the paper's.
-    ``value`` is None where there is none, and ``missing`` then says what to print. ``finite`` of
-    ``replicates`` runs gave the value. ``text`` replaces the number in print.
+    Attributes:
+        value: of ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` then says what to print.
+        sd: over these runs; printed behind the value.
+        se: standard error of the value; of a mean it follows from ``sd``. Printed where there is no ``sd``.
+        span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
+        best: printed in bold.
+        text: replaces the number in print.
+        detail: tells apart several numbers of one metric: a block of the parameters, or ours and the paper's.
+        at_test_set: whether its tuner judges arms by the test set.
     """
 
     model: str
@@ -62,31 +83,49 @@ class Cell:
     metric: str
     value: float | None = None
     sd: float | None = None
+    se: float | None = None
+    span: tuple[float, float] | None = None
     finite: int = 1
     replicates: int = 1
     best: bool = False
     missing: str = DASH
     text: str | None = None
     detail: str = ""
+    at_test_set: bool = False
 
     def __post_init__(self):
         if self.value is None:
             object.__setattr__(self, "finite", 0)
+        elif self.sd is not None and self.se is None:
+            object.__setattr__(self, "se", self.sd / sqrt(self.finite))
 
     @property
     def shown(self) -> str:
-        """What every file format prints; "(8/10)" marks the mean of 8 finite replicates of 10."""
+        """What every file format prints; "(8/10)" marks what is of 8 replicates of 10."""
         if self.text is not None:
             return self.text
         if self.value is None:
             return self.missing
-        number = format_number(self.value, METRICS[self.metric].form, self.sd)
+        form = METRICS[self.metric].form
+        number = format_number(self.value, form, self.se if self.sd is None else self.sd)
+        ends = [format_number(end, form) for end in self.span or ()]
+        number += f" [{ends[0]}, {ends[1]}]" if len(set(ends)) > 1 else ""
         return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
 
     @property
-    def rank(self) -> str:
-        """The number as printed, without its sd: two that look alike are alike."""
-        return format_number(self.value, METRICS[self.metric].form)
+    def of_runs(self) -> tuple[float, float]:
+        """Value and spread: two cells with the same are of the same runs."""
+        return self.value, self.se if self.sd is None else self.sd
+
+    @property
+    def lowest(self) -> float | None:
+        """Of the replicates, where the value is one of theirs."""
+        return self.span and self.span[0]
+
+    @property
+    def highest(self) -> float | None:
+        """As `lowest`."""
+        return self.span and self.span[1]
 
 
 @dataclass(frozen=True)
@@ -99,7 +138,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to be written. A column is its (heading above, heading); the first may be ""."""
+    """A table ready to be written. A column is its (heading above, heading); the first may be "". A line of the caption
+    is a paragraph. ``is_prose``: the cells are words, which break into lines."""
 
     name: str
     title: str
@@ -107,13 +147,15 @@ class Table:
     stub: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
+    is_prose: bool = False
 
 
 def mark_best(cells: Iterable[Cell]) -> list[Cell]:
-    """The cells, the best of each (model, sampler, metric, detail) marked.
+    """The cells, the best of each (model, sampler, metric, detail) marked, if it is told from all others.
 
-    All that print the same number as the best are best, unless the whole group does: that marks nothing. A
-    cell with a replicate that is not finite never is best: its mean is of the lucky runs.
+    Cells of the same runs (equal value and equal spread) are the best together; every other cell must be more than two
+    standard errors of the difference away, or none is marked. A cell of one run, of which no standard error is known,
+    never is best, nor one with a replicate that is not finite: its mean is of the lucky runs.
     """
     cells = list(cells)
     groups: dict[tuple, list[Cell]] = {}
@@ -121,11 +163,17 @@ def mark_best(cells: Iterable[Cell]) -> list[Cell]:
         groups.setdefault((cell.model, cell.sampler, cell.metric, cell.detail), []).append(cell)
     best = set()
     for (_, _, metric, _), group in groups.items():
-        eligible = [cell for cell in group if cell.value is not None and cell.finite == cell.replicates]
+        eligible = [
+            cell
+            for cell in group
+            if cell.value is not None and cell.se is not None and cell.finite == cell.replicates
+        ]
         if METRICS[metric].best and eligible:
-            winner = METRICS[metric].best(eligible, key=lambda cell: cell.value).rank
-            alike = [cell for cell in eligible if cell.rank == winner]
-            best.update(alike if len(alike) < len(group) else [])
+            first = METRICS[metric].best(eligible, key=lambda cell: cell.value)
+            alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
+            others = [cell for cell in eligible if cell not in alike]
+            apart = all(abs(cell.value - first.value) > 2 * hypot(cell.se, first.se) for cell in others)
+            best.update(alike if apart and len(alike) < len(group) else [])
     return [replace(cell, best=cell in best) for cell in cells]
 
 
@@ -186,10 +234,16 @@ def lay_out(
         return placed.get((row, column)) or Cell(**blank, finite=0, replicates=0)
 
     def names(fields: Sequence[str], key: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_named(field, value) for field, value in zip(fields, key, strict=True))
+        return tuple(
+            _named(field, value) + (f" {DAGGER}" if field == "tuner" and value in marked else "")
+            for field, value in zip(fields, key, strict=True)
+        )
 
+    marked = {cell.tuner for cell in cells if cell.at_test_set} if "tuner" in (*rows, *columns) else ()
+    if marked:
+        caption += f"\n{DAGGER}: judges arms by the test set, on which they are then evaluated."
     if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
-        caption += f" “{NO_ARM}”: the tuner chose none, because every arm that it tried diverged."
+        caption += f"\n“{NO_ARM}”: the tuner chose none, because every arm that it tried diverged."
     return Table(
         name=name,
         title=title,

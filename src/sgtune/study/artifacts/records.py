@@ -8,10 +8,35 @@ from pathlib import Path
 from sgtune.errors import DataError
 from sgtune.files import read_json
 from sgtune.study.artifacts.studies import artifact as entry_of
+from sgtune.study.catalogue import TUNERS
 
-__all__ = ["KINDS", "Records", "belonging", "finite", "load_records", "need", "provenances"]
+__all__ = [
+    "KINDS",
+    "Records",
+    "belonging",
+    "finite",
+    "load_records",
+    "looks_at_test_set",
+    "need",
+    "of_tuners",
+    "provenances",
+]
 
-KINDS = ("data", "cost", "tuning", "evaluation", "sweep", "estimates", "widths", "reference", "published")
+KINDS = (
+    *(
+        "data",
+        "reference",
+        "cost",
+        "tuning",
+        "evaluation",
+        "screen",
+        "regret",
+        "clocks",
+        "estimates",
+        "widths",
+    ),
+    *("settings", "published"),
+)
 Records = dict[str, list[dict]]
 
 
@@ -23,8 +48,8 @@ def _kind(path: Path) -> str:
 
 
 def load_records(paths: Iterable[str | Path]) -> Records:
-    """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``);
-    what is of several tuners gives a record for each; a ``.csv`` gives one record per row, its column
+    """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
+    file's own name; what is of several tuners gives a record for each; a ``.csv`` gives one record per row, its column
     ``value`` a float.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
@@ -44,19 +69,49 @@ def load_records(paths: Iterable[str | Path]) -> Records:
 
 
 def _by_tuner(held: dict) -> list[dict]:
-    """One record per tuner of what a job has made of all tuners of a sampler; tuners share the runs of an arm that
-    several of them chose. Other files are one record."""
+    """What a job has made of all tuners of a sampler, as records: one per tuner and tuning replicate, or, of runs
+    that tuners share, one per tuner with its rows. Other files are one record."""
     if "tuners" not in held:
         return [held]
-    common = {name: value for name, value in held.items() if name not in ("tuners", "arms")}
-    if "arms" not in held:
+    common = {name: value for name, value in held.items() if name not in ("tuners", "runs")}
+    if "runs" not in held:
         return [common | own for own in held["tuners"]]
-    records = []
-    for own in held["tuners"]:
-        arm = {} if own["arm"] is None else dict(held["arms"][own["arm"]])
-        runs = {name: arm.pop(name, []) for name in ("table", "curves")}
-        records.append(common | {"tuner": own["tuner"], "reason": own["reason"], "best": arm or None} | runs)
-    return records
+    return [common | own | _rows_of(own, held["runs"]) for own in held["tuners"]]
+
+
+def _rows_of(own: dict, runs: list[dict]) -> dict:
+    """A tuner's rows: those of its runs, one per evaluation replicate; one that has no arm says so. ``best`` is the
+    first arm that it found."""
+    behind_curves_alone = {run["replicate"] for run in runs if run["table"] is None}
+    table, curves = [], []
+    for replicate, place in enumerate(own["runs"]):
+        if place is not None:
+            curves += runs[place]["curves"]
+        if replicate not in behind_curves_alone:
+            lost = {"replicate": replicate, "no_arm": True}
+            table.append(lost if place is None else runs[place]["table"])
+    best = next((arm for arm in own["arms"] if arm is not None), None)
+    return {"best": best, "table": table, "curves": curves}
+
+
+def of_tuners(records: Iterable[dict]) -> list[dict]:
+    """The records of one tuner's tuning replicates as one: what they have in common is that of the first, ``arms`` is
+    what each chose, None where it found none, ``best`` the first that is one, ``tunings`` the records, in order."""
+    groups: dict[tuple, list[dict]] = {}
+    for record in sorted(records, key=lambda record: record["replicate"]):
+        groups.setdefault((record["model"], record["sampler"], record["tuner"]), []).append(record)
+    merged = []
+    for tunings in groups.values():
+        arms = [record["best"] for record in tunings]
+        best = next((arm for arm in arms if arm is not None), None)
+        merged.append(tunings[0] | {"arms": arms, "best": best, "tunings": tunings})
+    return merged
+
+
+def looks_at_test_set(record: dict) -> bool:
+    """Whether the tuner of a record judges arms by the test set; not if it held out training data to judge by."""
+    entry = TUNERS.get(record["tuner"])
+    return entry is not None and entry.looks_at_test_set and not record.get("validation_fraction")
 
 
 def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
@@ -65,7 +120,7 @@ def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
     return [
         record
         for record in records.get(kind) or []
-        if of.model in (None, record["model"]) and record.get("tuner") not in of.without
+        if of.model in (None, record.get("model")) and record.get("tuner") not in of.without
     ]
 
 

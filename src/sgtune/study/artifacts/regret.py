@@ -1,106 +1,198 @@
-"""Regret: how much worse than the best arm of its grid is the one a tuner chose."""
+"""Regret: how much worse than the best arm of its grid is the one a tuner chose, and what to read it by."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from math import isclose
+import numpy as np
 
-from sgtune.axes import AXES, Axis
-from sgtune.study import catalogue
-from sgtune.study.artifacts.layout import DIVERGED, Cell, Table, lay_out, mark_best
+from sgtune.axes import named
+from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, in_order, label
+from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, NOT_TRUSTED, Cell, Table, lay_out, mark_best
+from sgtune.study.artifacts.means import SOURCES, identity, metric_of
 from sgtune.study.artifacts.records import Records, finite, need
+from sgtune.study.artifacts.regret_estimates import (
+    CAP,
+    CAPS,
+    Estimate,
+    best_of,
+    chosen_losses,
+    over_loss,
+    ratio,
+)
+from sgtune.study.artifacts.remarks import budgets_said, by_model, counted, meanings, reference_said
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.artifacts.tables import SOURCES, identity, missing_of
 
-__all__ = ["regret", "regret_cells"]
-
-ORACLE = "oracle"  # the arm of the grid with the smallest value, which no tuner can know
+__all__ = ["after", "losses_of", "regret", "regret_cells", "runs_said", "seconds_of"]
 
 
-def _same_arm(row: dict, arm: dict) -> bool:
-    """Numbers that are not counts pass through float32 on their way, so they are compared to its precision."""
-    return all(_meet(axis, row, arm) for axis in AXES.values())
+def losses_of(record: dict) -> list[str]:
+    """The metrics of the losses that a record's tuners are judged by, the headline first."""
+    return [metric_of(key) for key in record["losses"]]
 
 
-def _meet(axis: Axis, *records: dict) -> bool:
-    """Whether two arms have the same number on ``axis``; one that does not say has the default."""
-    one, other = (record.get(axis.name) for record in records)
-    one, other = (axis.default if number is None else number for number in (one, other))
-    if axis.is_integer or one is None or other is None:
-        return one == other
-    return isclose(one, other, rel_tol=1e-5)
+def seconds_of(record: dict) -> list[float]:
+    """After what seconds its arms were judged, ascending."""
+    return sorted({run["seconds"] for run in record["runs"]})
 
 
-def _grid(rows: list[dict]) -> list[dict]:
-    """The arms of the grid: the heuristic's is one of them only if its step size is the grid's."""
-    others = [row for row in rows if not row["is_heuristic"]]
-    return others + [
-        row
-        for row in rows
-        if row["is_heuristic"]
-        and any(isclose(row["step_size"], other["step_size"], rel_tol=1e-5) for other in others)
-    ]
+def after(seconds: float) -> str:
+    """What a table calls runs of so many seconds."""
+    return f"after {seconds:g} s"
 
 
-def _smallest(rows: list[dict], key: str) -> float | None:
-    values = [finite(row.get(key)) for row in _grid(rows)]
-    return min((value for value in values if value is not None), default=None)
+class _Fresh:
+    """What the arms of a record did in fresh runs of some seconds."""
+
+    def __init__(self, record: dict, seconds: float):
+        runs = {run["arm"]: run for run in record["runs"] if run["seconds"] == seconds}
+        self.runs = [runs[arm] for arm in range(len(record["arms"]))]
+
+    def losses(self, key: str) -> np.ndarray:
+        """(R, arms)."""
+        return np.array([run["losses"][key] for run in self.runs], float).T
+
+    def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
+        """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""
+        kept = [0 if arm is None else self.runs[arm]["diverged"].count(False) for arm in arms]
+        return {"finite": sum(kept), "replicates": len(self.runs[0]["diverged"]) * len(arms)}
 
 
-def _chosen_row(record: dict, rows: list[dict]) -> dict | None:
-    same = [row for row in rows if record["best"] is not None and _same_arm(row, record["best"])]
-    if record["tuner"] == "heuristic":
-        same = same or [row for row in rows if row["is_heuristic"]]
-    return same[0] if same else None
+def _shown(estimate: Estimate, counts: dict[str, int], arms: Sequence[int | None]) -> dict:
+    """What a cell shows of a tuner: its number, unless none of its arms ever stayed finite."""
+    if not counts["finite"]:
+        return {"missing": NO_ARM if all(arm is None for arm in arms) else DIVERGED, **counts}
+    return {"value": estimate.value, "se": estimate.se, **counts}
 
 
-def regret_cells(records: Records, artifact: str = "regret") -> list[Cell]:
-    """Per tuner and sampler, for each metric its model's tuners are judged by: regret (the metric of the arm it
-    chose over the smallest in the grid) and the metric itself; of the grid's best arm, the metric.
+def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
+    """The cells of one loss after some seconds; of the headline's also over the oracle's."""
+    fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
+    losses, oracles = fresh.losses(key), record["oracles"][key]
+    best, of_oracle = best_of(losses, record["finalists"][key]), chosen_losses(losses, oracles, key)
+    regret_of_oracle = ratio(of_oracle, losses[:, [best]])
+    below = {f"{metric}_regret": (losses[:, [best]], 1.0)}
+    if metric == losses_of(record)[0]:
+        below = {f"{metric}_over_oracle": (of_oracle, regret_of_oracle.value)} | below
+    common = {"model": record["model"], "sampler": record["sampler"], "detail": after(seconds)}
+    for chosen in record["chosen"]:
+        own, arms = identity({**record, **chosen}) | common, chosen["arms"]
+        for name, (smallest, _) in below.items():
+            estimate = ratio(chosen_losses(losses, arms, key), smallest)
+            yield Cell(**own, metric=name, **_shown(estimate, fresh.counts(arms), arms))
+    shown = _shown(regret_of_oracle, fresh.counts(oracles), oracles)
+    yield Cell(**common, tuner="oracle", metric=f"{metric}_regret", **shown)
+    finalist = ratio(factor * losses[:, [best]], np.ones((len(losses), 1)))
+    shown = _shown(finalist, fresh.counts([best]), [best])
+    yield Cell(**common, tuner="finalist", metric=metric, **shown)
+    random = record["screen"]["random"].get(key)
+    for name, (smallest, over_best) in below.items():
+        number = None if random is None else random / over_best
+        yield Cell(**common, tuner="random", metric=name, value=number)
+        if finite(record["frozen"].get(key)) is not None:
+            frozen = over_loss(record["frozen"][key], smallest)
+            yield Cell(**common, tuner="frozen", metric=name, value=frozen.value, se=frozen.se)
 
-    Every value is of the sweep: one run of every arm, equally long but of ten steps at least. Regret is at
-        least 1 for an arm of the grid;
-    the heuristic's lies off it and may fall below. An arm that is not in the sweep, and a metric that the sweep
-    did not compute, have a dash.
-    """
-    sweeps = {(sweep["model"], sweep["sampler"]): sweep["rows"] for sweep in need(records, "sweep", artifact)}
-    chosen, oracle = [], []
-    for record in need(records, "tuning", artifact):
-        rows = sweeps.get((record["model"], record["sampler"]), [])
-        row = _chosen_row(record, rows)
-        for metric in catalogue.MODELS[record["model"]].study.regret:
-            key, factor = SOURCES[metric]
-            smallest, value = _smallest(rows, key), None if row is None else finite(row.get(key))
-            values = {
-                f"{metric}_regret": value / smallest if value is not None and smallest else None,
-                metric: None if value is None else factor * value,
-            }
-            lost = row is not None and value is None and smallest is not None
-            missing = DIVERGED if lost else missing_of(record)
-            chosen += [
-                Cell(**identity(record), metric=name, value=number, missing=missing)
-                for name, number in values.items()
-            ]
-    for (model, sampler), rows in sweeps.items():
-        for metric in catalogue.MODELS[model].study.regret:
-            key, factor = SOURCES[metric]
-            smallest = _smallest(rows, key)
-            value = None if smallest is None else factor * smallest
-            oracle.append(Cell(model=model, sampler=sampler, tuner=ORACLE, metric=metric, value=value))
-    return mark_best(chosen) + oracle
+
+def regret_cells(found: Sequence[dict]) -> list[Cell]:
+    """Of each record's tuners, after each of its seconds, by each of its losses: the mean loss of the arms chosen over
+    the smallest of the finalists, by the headline loss also over that of the arms that the oracle chose; and what to
+    read these by. Of a reference that is not trusted, no number."""
+    cells = []
+    for record in found:
+        own = [
+            cell
+            for seconds in seconds_of(record)
+            for metric in losses_of(record)
+            for cell in _cells_at(record, seconds, metric)
+        ]
+        if record["trusted"] is False:
+            own = [replace(cell, value=None, se=None, missing=NOT_TRUSTED) for cell in own]
+        tuners = {chosen["tuner"] for chosen in record["chosen"]}
+        cells += mark_best(cell for cell in own if cell.tuner in tuners)
+        cells += [cell for cell in own if cell.tuner not in tuners]
+    return cells
+
+
+def runs_said(records: Sequence[dict]) -> str:
+    """How many tuning runs and fresh replicates are behind the regret of a model."""
+    tunings = max(len(chosen["arms"]) for record in records for chosen in record["chosen"])
+    replicates = max(len(run["diverged"]) for record in records for run in record["runs"])
+    return f"{counted(tunings, 'tuning run')}, {counted(replicates, 'fresh replicate')}"
+
+
+def _design(records: Sequence[dict]) -> str:
+    screen = records[0]["screen"]
+    arms = dict.fromkeys(f"{n(record['screen']['n_arms'] for record in records):,}" for n in (min, max))
+    return (
+        f"{runs_said(records)}; a screen of {' to '.join(arms)} arms, {counted(screen['replicates'], 'replicate')} of "
+        f"{screen['seconds']:g} s"
+    )
+
+
+def _diverged(found: Sequence[dict]) -> str:
+    """The arms, of those chosen and of the finalists, that diverged in a fresh run, by name."""
+    said = []
+    models, samplers = (list(dict.fromkeys(record[key] for record in found)) for key in ("model", "sampler"))
+    places = [*in_order(models, MODELS), *in_order(samplers, SAMPLERS)]
+    for record in sorted(found, key=lambda one: (places.index(one["model"]), places.index(one["sampler"]))):
+        lost: dict[int, int] = {}
+        for run in record["runs"]:
+            lost[run["arm"]] = max(lost.get(run["arm"], 0), sum(run["diverged"]))
+        n = len(record["runs"][0]["diverged"])
+        arms = [f"{named(record['arms'][arm])} ({k} of {n})" for arm, k in lost.items() if k]
+        if arms:
+            said.append(
+                f"{label(record['model'], MODELS)}, {label(record['sampler'], SAMPLERS)}: {', '.join(arms)}"
+            )
+    return f"\nDiverged in fresh runs: {'; '.join(said)}." if said else ""
+
+
+def _doubts(found: Sequence[dict]) -> str:
+    names = in_order((record["model"] for record in found if record["trusted"] is False), MODELS)
+    if not names:
+        return ""
+    words = ", ".join(label(name, MODELS) for name in names)
+    return (
+        f" “{NOT_TRUSTED}”: not printed, because the reference of {words} is not trusted (its R-hat is too large "
+        "or its effective sample size too small, see its table)."
+    )
 
 
 def regret(records: Records) -> Table:
     """How much worse than the best arm of its grid is the one a tuner chose."""
+    found = need(records, "regret", "regret")
+    settings = need(records, "settings", "regret")
+    models = in_order((record["model"] for record in found), MODELS)
+    of_models = {record["model"]: losses_of(record) for record in found}
+    losses = list(dict.fromkeys(metric for model in models for metric in of_models[model]))
+    caps = "; ".join(f"{METRICS[m].label}: {CAPS[SOURCES[m][0]]:g}" for m in losses if SOURCES[m][0] in CAPS)
     return lay_out(
-        regret_cells(records),
+        _headline_first(regret_cells(found), of_models.values()),
         name="regret",
         title=artifact("regret").title,
-        caption="Regret: relative error ξ(σ̂) of the arm a tuner chose over the smallest ξ(σ̂) in the "
-        "grid, both from the same sweep, in which every arm runs equally long, but ten steps at least; for "
-        "a model without ground truth, the same of its ECE and of its log-loss on the test set. 1 is the "
-        "best a tuner can do; the heuristic, whose step size is off the grid, may fall below it. Bold: "
-        "best of a sampler. “diverged”: the chosen arm did so in the sweep; a dash: the sweep did not have "
-        "it.",
-        rows=("tuner", "metric"),
+        caption="Ratios of mean losses of arms, in fresh runs, in which nothing was chosen; ± one standard "
+        f"error, of replicates and of tuning runs together. {by_model(found, _design)}; MAMBA, and with it the "
+        f"oracle, has {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the arms "
+        "that a tuner chose over that of the arms that the oracle chose, which runs the race of MAMBA but is "
+        "told the true loss of its own draws. Regret: the same over the smallest mean loss of the finalists, "
+        "the best arms of the screen; the row “Best finalist” has that loss itself. Random arm: mean over the "
+        "arms that stayed finite in the screen over the smallest mean there. Frozen chain: stays at the MAP, "
+        "exact.\nA run that diverged, and a tuning run without an arm, count as "
+        f"{CAP:g}{f' ({caps})' if caps else ''}; “(k/n)”: k of the n runs stayed finite, and the cell is never "
+        "marked; “diverged”: none did. Bold: best of a sampler, if every other is more than two standard errors "
+        f"of the difference away; the same choices are marked together.{_doubts(found)}\nTwo biases of regret "
+        "remain: the smallest of the finalists' noisy means is too small; and among arms that are nearly as "
+        "good, the truly best one measures 1.06 to 1.11 "
+        f"(simulated).\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
+        rows=("detail", "tuner", "metric"),
         columns=("sampler",),
+        stub={"detail": "Runs"},
     )
+
+
+def _headline_first(cells: Sequence[Cell], losses: Iterable[Sequence[str]]) -> list[Cell]:
+    """By the rank of their loss: metrics stand in the order in which they come."""
+    ranks: dict[str, int] = {}
+    for rank, metric in (pair for of_model in losses for pair in enumerate(of_model)):
+        ranks |= {f"{metric}_over_oracle": -1, f"{metric}_regret": rank, metric: rank}
+    return sorted(cells, key=lambda cell: ranks[cell.metric])

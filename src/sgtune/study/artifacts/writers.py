@@ -20,9 +20,13 @@ COLUMNS = (
     "detail",
     "value",
     "sd",
+    "se",
+    "lowest",
+    "highest",
     "finite",
     "replicates",
     "best",
+    "at_test_set",
     "shown",
 )
 
@@ -34,6 +38,7 @@ body { margin: 2rem auto; max-width: max-content; padding: 0 1.5rem; background:
 table { border-collapse: collapse; border-top: 2px solid #1a1a1a; border-bottom: 2px solid #1a1a1a;
   font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .8rem; max-width: 60rem; font-size: 15px; }
+caption p { margin: .3rem 0 0; }
 caption b { display: block; font-size: 1.15rem; margin-bottom: .25rem; }
 th, td { padding: .28rem .8rem; text-align: right; white-space: nowrap; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }
@@ -44,10 +49,15 @@ tbody th.group { font-weight: 600; }
 tbody + tbody { border-top: 1px solid #ccc; }
 tbody.section th { padding-top: .8rem; font-weight: 700; }
 tbody + tbody.section { border-top: 1px solid #1a1a1a; }
+tbody.section + tbody.under { border-top: none; }
+tbody.under th { padding-top: .4rem; font-weight: 600; font-style: italic; }
 td.missing { color: #767676; }
 td.opens { border-left: 1px solid #ccc; }
 .grouped { font-size: .85em; }
 .grouped th, .grouped td { padding-left: .5rem; padding-right: .5rem; }
+.prose td { text-align: left; white-space: normal; vertical-align: top; min-width: 9rem; max-width: 22rem; }
+.prose thead th { text-align: left; }
+.prose th.stub { white-space: normal; max-width: 16rem; }
 td b { font-weight: 700; }
 footer { margin-top: .9rem; max-width: 60rem; color: #595959; font-size: .8rem; }
 """
@@ -73,13 +83,14 @@ def to_markdown(table: Table, footer: str) -> str:
         return "| " + " | ".join(entry.replace("|", "\\|") for entry in entries) + " |"
 
     head = [*table.stub, *_headings(table)]
-    rule = [":--"] * len(table.stub) + ["--:"] * len(table.columns)
+    rule = [":--"] * len(table.stub) + [":--" if table.is_prose else "--:"] * len(table.columns)
     body = [
         line([*row.labels, *(f"**{cell.shown}**" if cell.best else cell.shown for cell in row.cells)])
         for row in table.rows
     ]
+    caption = table.caption.replace("\n", "\n\n")
     return "\n".join(
-        [f"**{table.title}**", "", table.caption, "", line(head), line(rule), *body, "", f"*{footer}*", ""]
+        [f"**{table.title}**", "", caption, "", line(head), line(rule), *body, "", f"*{footer}*", ""]
     )
 
 
@@ -100,7 +111,8 @@ def _html_head(table: Table) -> str:
 
 def _html_cell(cell: Cell, opens_group: bool) -> str:
     text = f"<b>{escape(cell.shown)}</b>" if cell.best else escape(cell.shown)
-    classes = " ".join(["missing"] * (cell.value is None) + ["opens"] * opens_group)
+    is_missing = cell.value is None and cell.text is None
+    classes = " ".join(["missing"] * is_missing + ["opens"] * opens_group)
     return f'<td class="{classes}">{text}</td>' if classes else f"<td>{text}</td>"
 
 
@@ -108,12 +120,18 @@ def _html_body(table: Table) -> str:
     bodies = []
     above = [over for over, _ in table.columns]
     opens = [bool(over) and (i == 0 or above[i - 1] != over) for i, over in enumerate(above)]
-    # The last two labels of a row stand in its stub; those before them in a heading above all rows that share them.
+    # The last two labels of a row stand in its stub; those before them in headings above all rows that share them.
+    last = ()
     for sections, members in groupby(table.rows, key=lambda row: row.labels[:-2]):
-        for name in sections:
+        same = next(
+            (i for i, pair in enumerate(zip(sections, last, strict=False)) if len(set(pair)) > 1), len(last)
+        )
+        last = sections
+        for depth, name in enumerate(sections[same:], start=same):
             width = min(len(table.stub), 2) + len(table.columns)
             heading = f'<th class="stub" scope="rowgroup" colspan="{width}">{escape(name)}</th>'
-            bodies.append(f'<tbody class="section">\n<tr>{heading}</tr>\n</tbody>')
+            under = " under" if depth else ""
+            bodies.append(f'<tbody class="section{under}">\n<tr>{heading}</tr>\n</tbody>')
         # Rows that differ only in their last label belong together: they share the cell of the other.
         for shared, group in groupby(members, key=lambda row: row.labels[-2:-1]):
             rows = list(group)
@@ -124,15 +142,21 @@ def _html_body(table: Table) -> str:
                     for name in shared
                     if i == 0
                 ]
-                last = f'<th class="stub" scope="row">{escape(row.labels[-1])}</th>'
+                own = f'<th class="stub" scope="row">{escape(row.labels[-1])}</th>'
                 cells = [_html_cell(cell, at_edge) for cell, at_edge in zip(row.cells, opens, strict=True)]
-                lines.append(f"<tr>{''.join(stub)}{last}{''.join(cells)}</tr>")
+                lines.append(f"<tr>{''.join(stub)}{own}{''.join(cells)}</tr>")
             bodies.append("<tbody>\n" + "\n".join(lines) + "\n</tbody>")
     return "\n".join(bodies)
 
 
+def _html_class(table: Table) -> str:
+    of_table = ["grouped"] * any(over for over, _ in table.columns) + ["prose"] * table.is_prose
+    return f' class="{" ".join(of_table)}"' if of_table else ""
+
+
 def to_html(table: Table, footer: str) -> str:
     """A page that needs no other file: the table with its caption, the best in bold, its provenance below."""
+    caption = "".join(f"<p>{escape(line)}</p>" for line in table.caption.splitlines())
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -143,8 +167,8 @@ def to_html(table: Table, footer: str) -> str:
 </head>
 <body>
 <div class="scroll">
-<table{' class="grouped"' if any(over for over, _ in table.columns) else ""}>
-<caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>
+<table{_html_class(table)}>
+<caption><b>{escape(table.title)}</b> {caption}</caption>
 <thead>
 {_html_head(table)}
 </thead>

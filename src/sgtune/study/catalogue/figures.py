@@ -6,6 +6,13 @@ from sgtune.study.catalogue.artifact import Artifact
 
 __all__ = ["FIGURES"]
 
+AT_TEST_SET = "†: a tuner that judges arms by the test set."
+BAND = (
+    "mean over replicates, with a band of two standard deviations to either side, tuning included, which goes "
+    "on below the panel where it reaches zero. Where some replicates are not finite, the mean is of the others "
+    "and the panel says so; it also names tuners that found no arm, because all that they tried diverged."
+)
+
 FIGURES: dict[str, Artifact] = {
     "figure1": Artifact(
         "figures:figure1",
@@ -31,7 +38,7 @@ FIGURES: dict[str, Artifact] = {
         ),
     ),
     "widths": Artifact(
-        "regret_figures:widths",
+        "width_figure:widths",
         ("widths",),
         title="What the discrepancies can see: draws that are too narrow or too wide",
         needs_reference=True,
@@ -46,13 +53,15 @@ FIGURES: dict[str, Artifact] = {
     ),
     "regret_dots": Artifact(
         "regret_figures:regret_dots",
-        ("tuning", "sweep"),
+        ("regret",),
         title="Regret of the tuners, by sampler",
         caption=(
-            "Regret of each tuner, a panel per model and a row per sampler: relative error ξ(σ̂) of the arm "
-            "chosen over the smallest in the grid, for the network the same of its ECE (dashed: 1, the best "
-            "possible on the grid). In the grey strip stand tuners whose arm diverged in the sweep, and those "
-            "that found no arm because all that they tried diverged."
+            "Regret of each tuner, a panel per model and a row per sampler: mean loss of the arms that it "
+            "chose, in fresh runs, over that of the arms that the oracle chose (dashed: 1), which runs the same "
+            "race but is told the true loss of its own draws; bars of two standard errors to either side. The "
+            "loss is the table's headline. Grey: a random arm (|) and a chain that never moves (×). In the grey "
+            "strip stand tuners whose arms diverged in every fresh run, and those that found none because all "
+            f"that they tried diverged. {AT_TEST_SET}"
         ),
     ),
     "ood_entropy": Artifact(
@@ -65,7 +74,7 @@ FIGURES: dict[str, Artifact] = {
             "images, a row per sampler and a line per tuner: densities, mean over replicates, and the AUROC "
             "of the entropy as a detector of images of no digit, with a bar of one standard deviation over "
             "replicates (dashed: 0.5, no detector). If no source of these images answered, the figure says "
-            "so."
+            f"so. {AT_TEST_SET}"
         ),
     ),
     "figure3": Artifact(
@@ -75,11 +84,8 @@ FIGURES: dict[str, Artifact] = {
         model="logistic",
         options={"name": "figure3", "metric": "ksd"},
         caption=(
-            "Logistic regression: KSD against run time, a panel per sampler and a line per tuner (Fig. 3 of "
-            "the paper): mean over replicates, with a band of two standard deviations to either side, which "
-            "goes on below the panel where it reaches zero. Where some replicates are not finite, the mean is "
-            "of the others and the panel says so; it also names tuners that found no arm, because all that "
-            "they tried diverged."
+            "Logistic regression: KSD against run time, a panel per sampler and a line per tuner (Fig. 3 of the "
+            f"paper): {BAND} {AT_TEST_SET}"
         ),
     ),
     "figure3_scaled": Artifact(
@@ -89,8 +95,8 @@ FIGURES: dict[str, Artifact] = {
         model="logistic",
         options={"name": "figure3_scaled", "metric": "ksd_scaled"},
         caption=(
-            "Logistic regression: KSD in coordinates scaled by the posterior against run time, laid out as "
-            "Fig. 3: the discrepancy that sees whether a sampler has the right spread."
+            "Logistic regression: KSD in coordinates scaled by the posterior against run time, laid out as Fig. 3: the "
+            f"discrepancy that sees whether a sampler has the right spread. {AT_TEST_SET}"
         ),
     ),
     "figure4": Artifact(
@@ -100,11 +106,8 @@ FIGURES: dict[str, Artifact] = {
         model="pmf",
         options={"name": "figure4", "metric": "ksd"},
         caption=(
-            "Probabilistic matrix factorisation: KSD against run time, a panel per sampler and a line per "
-            "tuner (Fig. 4 of the paper): mean over replicates, with a band of two standard deviations to "
-            "either side, which goes on below the panel where it reaches zero. Where some replicates are not "
-            "finite, the mean is of the others and the panel says so; it also names tuners that found no arm, "
-            "because all that they tried diverged."
+            "Probabilistic matrix factorisation: KSD against run time, a panel per sampler and a line per tuner "
+            f"(Fig. 4 of the paper): {BAND} {AT_TEST_SET}"
         ),
     ),
     "figure4_scaled": Artifact(
@@ -115,7 +118,19 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure4_scaled", "metric": "ksd_scaled"},
         caption=(
             "Probabilistic matrix factorisation: KSD in coordinates scaled by the posterior against run time, "
-            "laid out as Fig. 4."
+            f"laid out as Fig. 4. {AT_TEST_SET}"
+        ),
+    ),
+    "figure5_log_loss": Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title="Before Figure 5. Neural network: log-loss against run time",
+        model="bnn",
+        options={"name": "figure5_log_loss", "metric": "log_loss"},
+        caption=(
+            "Bayesian neural network: log-loss of the averaged predictions on the test set against run time, "
+            "laid out as Fig. 5. It leads because it is a proper score, which the calibration error of that "
+            f"figure is not. {AT_TEST_SET}"
         ),
     ),
     "figure5": Artifact(
@@ -126,10 +141,8 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure5", "metric": "ece_percent"},
         caption=(
             "Bayesian neural network: expected calibration error in percent against run time, a panel per "
-            "sampler and a line per tuner (Fig. 5 of the paper): mean over replicates, with a band of two "
-            "standard deviations to either side, which goes on below the panel where it reaches zero. Where "
-            "some replicates are not finite, the mean is of the others and the panel says so; it also names "
-            "tuners that found no arm, because all that they tried diverged."
+            f"sampler and a line per tuner (Fig. 5 of the paper): {BAND} ECE is not proper: a chain that drifts "
+            f"from too little to too much confidence crosses zero on its way. {AT_TEST_SET}"
         ),
     ),
 }

@@ -1,0 +1,81 @@
+"""Regret and its standard error, from the losses of arms in fresh runs. Arithmetic alone.
+
+Losses are an array (R, S): of R fresh replicates, all of which every arm has run, and S tuning runs: column j is of
+the arm that the j-th chose. Replicate i of all arms shares its minibatches, so it is left out of all arms at once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["CAPS", "Estimate", "best_of", "chosen_losses", "over_loss", "ratio"]
+
+CAPS = {"brier": 2.0}
+"""What a replicate that diverged counts, by loss: the largest value; of losses that have none, `CAP`."""
+
+CAP = 10.0
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error, None where one run alone tells nothing of it."""
+
+    value: float
+    se: float | None
+
+
+def chosen_losses(
+    losses: Float[np.ndarray, "r arms"], arms: Sequence[int | None], loss: str
+) -> Float[np.ndarray, "r s"]:
+    """The losses of the arms that tuning runs chose; one that found none counts as the cap of ``loss``."""
+    cap = np.full(len(losses), CAPS.get(loss, CAP))
+    return np.stack([cap if arm is None else losses[:, arm] for arm in arms], axis=1)
+
+
+def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> int:
+    """The finalist of the smallest mean loss."""
+    return min(finalists, key=lambda arm: losses[:, arm].mean())
+
+
+def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> Estimate:
+    """The mean of ``above`` over that of ``below``, and its standard error.
+
+    The variance is that of the replicates, by the jackknife that leaves replicate i out of both arrays, and independent
+    of it that of the tuning runs, by the jackknife over their columns: of both arrays at once where they have equally
+    many (the same tuning runs), else of each alone. An array of one column has no variance from tuning. (Columns differ
+    by the noise of their means too, so the second variance has some of the first in it: the sum is rather too large.)
+    """
+    n, (s, t) = len(above), (above.shape[1], below.shape[1])
+    value = float(above.mean() / below.mean())
+    if n < 2:
+        return Estimate(value, None)
+
+    def without(i: int | None, j: int | None, k: int | None) -> float:
+        return _without(above, i, j).mean() / _without(below, i, k).mean()
+
+    variance = _jackknife(n, lambda i: without(i, None, None))
+    if s == t:
+        variance += _jackknife(s, lambda j: without(None, j, j))
+    else:
+        variance += _jackknife(s, lambda j: without(None, j, None))
+        variance += _jackknife(t, lambda j: without(None, None, j))
+    return Estimate(value, float(np.sqrt(variance)))
+
+
+def over_loss(number: float, below: Float[np.ndarray, "r t"]) -> Estimate:
+    """A known ``number`` over the mean of ``below``."""
+    return ratio(np.full((len(below), 1), number), below)
+
+
+def _without(losses: np.ndarray, row: int | None, column: int | None) -> np.ndarray:
+    losses = losses if row is None else np.delete(losses, row, axis=0)
+    return losses if column is None else np.delete(losses, column, axis=1)
+
+
+def _jackknife(n: int, value_without: Callable[[int], float]) -> float:
+    """The jackknife's variance of a value, given the value without each of n; 0 of a single one."""
+    if n < 2:
+        return 0.0
+    values = np.array([value_without(i) for i in range(n)])
+    return (n - 1) * values.var()

@@ -1,0 +1,129 @@
+"""What captions say of the numbers in a table, read from its records: over how many runs, how exact, against what."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+
+from sgtune.study.artifacts.labels import METRICS, MODELS, in_order, label
+from sgtune.study.artifacts.layout import format_number
+from sgtune.study.artifacts.means import SOURCES, entry_of
+from sgtune.study.artifacts.records import Records, finite, need
+from sgtune.study.artifacts.studies import artifact
+from sgtune.study.config.sections import model_settings
+
+__all__ = [
+    "BOLD",
+    "CALIBRATION",
+    "FINITE",
+    "budgets_said",
+    "by_model",
+    "counted",
+    "floor_said",
+    "meanings",
+    "reference_said",
+    "spread_said",
+]
+
+FINITE = (
+    "“(k/n)”: mean of the k of n replicates that have an arm and are finite, which is never marked; “diverged”: "
+    "of none."
+)
+BOLD = (
+    "Bold: best of a sampler and metric, if every other is more than two standard errors of the difference away (of "
+    "tuning runs, where these differ more than replicates do); tuners whose runs are the same are marked together, a "
+    "single run never."
+)
+CALIBRATION = (
+    "Log-loss and Brier score are proper, so they lead. ECE is not: a chain that drifts from too little to too much "
+    "confidence crosses zero on its way; MCE is of a handful of images. Both stand as the paper has them."
+)
+
+
+def meanings(metrics: Iterable[str]) -> str:
+    """``metrics`` and what they mean, of those that say so."""
+    known = (metric for metric in metrics if METRICS[metric].meaning)
+    return "; ".join(f"{METRICS[metric].label}: {METRICS[metric].meaning}" for metric in known)
+
+
+def by_model(records: Sequence[dict], say: Callable[[list[dict]], str]) -> str:
+    """What ``say`` makes of the records of each model: once, if it is the same of all, else with their names."""
+    models = in_order((record["model"] for record in records), MODELS)
+    names: dict[str, list[str]] = {}
+    for model in models:
+        words = say([record for record in records if record["model"] == model])
+        names.setdefault(words, []).append(label(model, MODELS))
+    if len(names) == 1:
+        return next(iter(names))
+    return "; ".join(f"{words} ({', '.join(of)})" for words, of in names.items() if words)
+
+
+def counted(number: int, noun: str) -> str:
+    """``2 runs``, ``1 run``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
+    """R, what the longest arm of MAMBA may spend, of each of the ``models``."""
+    config = settings[0]["config"]
+    budgets = [{"model": model, "R": model_settings(config, model)["mamba"]["seconds"]} for model in models]
+    return by_model(budgets, lambda own: f"R = {own[0]['R']:g} s")
+
+
+def _spread(records: list[dict]) -> str:
+    runs = max(len(record["table"]) for record in records)
+    tunings = min(runs, max(len(record["arms"]) for record in records))
+    if runs == 1:
+        return "one run each, without a spread"
+    arms = (
+        "all with the arm of one tuning run"
+        if tunings == 1
+        else f"with the arms of {tunings} tuning runs in turn, so the sd is of tuning too"
+    )
+    return f"mean ± sd over n = {runs} replicates, {arms}"
+
+
+def spread_said(found: Sequence[dict]) -> str:
+    """Over how many runs the cells of evaluation records are means: a sentence."""
+    words = by_model(found, _spread)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[str]]) -> str:
+    """How well the reference is known by which the ``metrics`` of each model judge: its own Monte Carlo error in each.
+    Nothing of an artifact ``name`` that is not made from references."""
+    if "reference" not in artifact(name).kinds:
+        return ""
+
+    def say(own: list[dict]) -> str:
+        errors = own[0]["monte_carlo_error"]
+        numbers = {
+            metric: factor * errors[key]
+            for metric, (key, factor) in SOURCES.items()
+            if metric in metrics[own[0]["model"]] and finite(errors.get(key)) is not None
+        }
+        words = ", ".join(f"{METRICS[metric].label}: {format_number(n)}" for metric, n in numbers.items())
+        return words + ("" if own[0]["trusted"] else " (and it is NOT trusted, see its table)")
+
+    found = [one for one in need(records, "reference", name) if "monte_carlo_error" in one]
+    said = by_model([one for one in found if one["model"] in metrics], say)
+    return f"\nThe reference's own Monte Carlo error: {said}." if said else ""
+
+
+def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
+    """What exact draws would have for a KSD of as many points, and how exact an estimate of it is."""
+
+    def numbers(name: str) -> list[float]:
+        values = (entry_of(row, name) for record in found for row in record["table"])
+        return [value for value in values if finite(value) is not None]
+
+    floors, errors = numbers(f"{key}_floor"), numbers(f"{key}_se")
+    said = []
+    if floors:
+        ends = dict.fromkeys(format_number(end) for end in (min(floors), max(floors)))
+        said.append(f"as many exact draws have a KSD of {' to '.join(ends)}")
+    if errors:
+        said.append(
+            "the choice of its points gives a KSD a standard error of "
+            f"{format_number(median(errors))} in the median and {format_number(max(errors))} at most"
+        )
+    words = "; ".join(said)
+    return f"\n{words[0].upper()}{words[1:]}." if words else ""

@@ -1,0 +1,233 @@
+"""Regret: its arithmetic, by hand and against simulated records, and what the table says of it."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+import math
+
+import numpy as np
+import pytest
+from artifact_records import MODELS, cells_by, choose, make_files, records_of
+
+from sgtune.study.artifacts import TABLES
+from sgtune.study.artifacts.labels import METRICS, READ_BY
+from sgtune.study.artifacts.layout import NO_ARM, NOT_TRUSTED
+from sgtune.study.artifacts.means import SOURCES, metric_of
+from sgtune.study.artifacts.regret import losses_of, regret_cells
+from sgtune.study.artifacts.regret_estimates import best_of, chosen_losses, over_loss, ratio
+from sgtune.study.catalogue import MODELS as STUDIED
+
+# Two fresh replicates (rows) of three arms.
+LOSSES = np.array([[2.0, 1.0, 4.0], [4.0, 1.0, 8.0]])
+
+
+def test_regret_by_hand():
+    assert best_of(LOSSES, [0, 1, 2]) == 1
+    assert best_of(LOSSES, [2, 0]) == 0
+    # Means 3 and 1; without the one or the other replicate 4 and 2, so the jackknife's variance is (1/2) (1² + 1²).
+    assert ratio(LOSSES[:, [0]], LOSSES[:, [1]]) == pytest.approx((3.0, 1.0))
+    # Two tuning runs chose the arms 0 and 2, with means 3 and 6: their sd / √2 is 1.5, independent of the replicates'
+    # (6 and 3 without the one or the other, so 1.5 too).
+    above = chosen_losses(LOSSES, [0, 2], "xi_white")
+    assert ratio(above, LOSSES[:, [1]]) == pytest.approx((4.5, math.hypot(1.5, 1.5)))
+    assert over_loss(6.0, LOSSES[:, [0]]) == pytest.approx((2.0, math.sqrt(0.5 * (0.75**2 + 0.75**2))))
+
+
+def test_a_tuning_run_without_an_arm_counts_as_the_cap_of_the_loss():
+    for loss, cap in (("xi_white", 10.0), ("log_loss", 10.0), ("brier", 2.0)):
+        assert chosen_losses(LOSSES, [1, None], loss).tolist() == [[1.0, cap], [1.0, cap]]
+
+
+def test_the_best_finalist_has_regret_one_and_one_replicate_no_standard_error():
+    assert ratio(LOSSES[:, [1]], LOSSES[:, [1]]) == (1.0, 0.0)
+    assert ratio(LOSSES[:1, [0]], LOSSES[:1, [1]]) == (2.0, None)
+
+
+def test_choices_like_the_oracles_are_as_good_as_the_oracles_for_certain():
+    """Whatever tuning run and replicate: both are left out of both."""
+    columns = chosen_losses(LOSSES, [0, 2], "xi_white")
+    assert ratio(columns, columns) == (1.0, 0.0)
+    others = ratio(columns, columns[:, ::-1])
+    assert others.value == 1.0
+    assert others.se > 0
+
+
+def simulated(rng, n_replicates, choices, best):
+    """Losses of fresh runs: arms of known means, a factor of the replicate that all have in common, and their own."""
+    common = rng.lognormal(0, 0.3, (n_replicates, 1))
+    means = np.array([1.0, 1.5, 2.0, 3.0, 5.0])
+    losses = means * common * rng.lognormal(0, 0.2, (n_replicates, len(means)))
+    return losses[:, choices], losses[:, [best]]
+
+
+@pytest.mark.parametrize(("n_choices", "over_oracle"), [(1, False), (5, False), (5, True)])
+def test_standard_errors_are_the_spread_of_simulated_records(n_choices, over_oracle):
+    """Over 2,000 records of 12 replicates: root mean square of the standard errors against the sd of the ratios.
+
+    The sd has a standard error of 1.6%; the jackknife over few tuning runs and the noise that its columns have in
+    common with the replicates' make the standard error larger, never smaller, by some percent.
+    """
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(2_000):
+        choices = rng.integers(1, 5, n_choices) if n_choices > 1 else [2]
+        above, below = simulated(rng, 12, choices, 0)
+        if over_oracle:
+            oracle = rng.integers(0, 2, n_choices)
+            both, _ = simulated(rng, 12, [*choices, *oracle], 0)
+            above, below = both[:, :n_choices], both[:, n_choices:]
+        found.append(ratio(above, below))
+    values, errors = np.array(found).T
+    assert 0.95 < math.sqrt(np.mean(errors**2)) / np.std(values, ddof=1) < 1.09
+
+
+def test_what_the_replicates_have_in_common_cancels():
+    rng = np.random.default_rng(2)
+    above, below = simulated(rng, 12, [3], 0)
+    noisy = rng.lognormal(0, 1, (12, 1))
+    alone = ratio(above, below).se
+    together = ratio(above * noisy, below * noisy).se
+    apart = ratio(above * noisy, below * noisy[::-1]).se
+    assert together < 3 * alone
+    assert apart > 3 * together
+
+
+def record(**changes):
+    """A record of one sampler, by the losses of `LOSSES` at 10 s and half of them at 20 s."""
+    arms = [{"step_size": 10.0**-i, "batch_size": 8, "n_leapfrog": None} for i in range(3)]
+    runs = [
+        {"arm": i, "seconds": seconds, "steps": 5, "diverged": [False, False]}
+        | {"losses": {"xi_white": (LOSSES[:, i] / factor).tolist()}}
+        for seconds, factor in ((10.0, 1), (20.0, 2))
+        for i in range(3)
+    ]
+    return {
+        "model": "logistic",
+        "sampler": "sgld",
+        "losses": ["xi_white"],
+        "trusted": True,
+        "screen": {"seconds": 1.0, "replicates": 2, "n_arms": 3, "diverged": [], "random": {"xi_white": 6.0}},
+        "arms": arms,
+        "runs": runs,
+        "finalists": {"xi_white": [0, 1]},
+        "chosen": [{"tuner": "mamba-ksd", "arms": [0, 2]}, {"tuner": "heuristic", "arms": [1]}],
+        "oracles": {"xi_white": [1, 0]},
+        "frozen": {"xi_white": 4.0},
+    } | changes
+
+
+def shown(**changes):
+    """(tuner, metric) -> what is printed, after 10 s."""
+    cells = [cell for cell in regret_cells([record(**changes)]) if cell.detail == "after 10 s"]
+    return {(cell.tuner, cell.metric.removeprefix("xi_white_x100_")): cell.shown for cell in cells}
+
+
+def test_a_table_of_regret_by_hand():
+    cells = shown()
+    assert cells["mamba-ksd", "regret"] == "4.50 ± 2.12"
+    assert cells["heuristic", "regret"] == "1.00 ± 0.00"
+    assert cells["finalist", "xi_white_x100"] == "100 ± 0"
+    # The oracle's arms have means 1 and 3: 2 on average.
+    assert cells["oracle", "regret"].startswith("2.00 ± ")
+    assert cells["heuristic", "over_oracle"].startswith("0.500 ± ")
+    assert cells["mamba-ksd", "over_oracle"].startswith("2.25 ± ")
+    assert cells["random", "regret"] == "6.00"
+    assert cells["random", "over_oracle"] == "3.00"
+    assert cells["frozen", "regret"] == "4.00 ± 0.00"
+    assert cells["frozen", "over_oracle"].startswith("2.00 ± ")
+    assert ("oracle", "over_oracle") not in cells
+
+
+def test_what_diverged_counts_as_its_cap_and_is_named():
+    runs = record()["runs"]
+    runs[0] |= {"diverged": [True, False], "losses": {"xi_white": [10.0, 4.0]}}
+    cells = shown(runs=runs)
+    # Means 7 and 6 over 1; of the four runs one was lost.
+    assert cells["mamba-ksd", "regret"].startswith("6.50 ± ")
+    assert cells["mamba-ksd", "regret"].endswith(" (3/4)")
+    runs[1] |= {"diverged": [True, True], "losses": {"xi_white": [10.0, 10.0]}}
+    cells = shown(runs=runs)
+    assert cells["heuristic", "regret"] == cells["heuristic", "over_oracle"] == "diverged"
+    none = [{"tuner": "mamba-ksd", "arms": [None, None]}, {"tuner": "heuristic", "arms": [1]}]
+    assert shown(chosen=none)["mamba-ksd", "regret"] == NO_ARM
+    once = [{"tuner": "mamba-ksd", "arms": [0, None]}, {"tuner": "heuristic", "arms": [1]}]
+    assert shown(chosen=once)["mamba-ksd", "regret"].startswith("6.50 ± ")
+    assert shown(chosen=once)["mamba-ksd", "regret"].endswith(" (2/4)")
+
+
+def test_without_a_reference_that_is_trusted_no_number_is_printed():
+    assert set(shown(trusted=False).values()) == {NOT_TRUSTED}
+    assert NOT_TRUSTED not in shown(trusted=None).values()
+    files = make_files(1)
+    for name, held in files["regret"].items():
+        held["trusted"] = False if name.startswith("pmf") else held["trusted"]
+    table = TABLES["regret"](records_of(files))
+    cells = [cell for row in table.rows for cell in row.cells if cell.replicates]
+    assert {cell.model for cell in cells if cell.missing == NOT_TRUSTED} == {"pmf"}
+    assert all(cell.value is None for cell in cells if cell.model == "pmf")
+    assert "the reference of PMF is not trusted" in table.caption
+
+
+@pytest.fixture(scope="module")
+def table():
+    files = make_files(1)
+    for model, tuner in (("logistic", "mamba-fssd"), ("pmf", "grid")):
+        choose(files, model, "sgld", tuner)
+    return files, TABLES["regret"](records_of(files))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_table_has_its_losses_headline_first_and_what_to_read_them_by(table, model):
+    files, table = table
+    headline, other = STUDIED[model].study.regret
+    assert losses_of(files["regret"][f"{model}/sgld"]) == [headline, other]
+    cells = [row.cells[0] for row in table.rows if row.cells[0].model == model]
+    metrics = [f"{headline}_over_oracle", f"{headline}_regret", f"{other}_regret"]
+    both = [cell.metric for cell in cells if cell.tuner == "mamba-ksd"]
+    assert both == 2 * metrics  # after 1 s and after 10 s
+    for tuner, of_tuner in {
+        "oracle": metrics[1:],
+        "finalist": [headline, other],
+        "random": metrics,
+        "frozen": metrics,
+    }.items():
+        assert [cell.metric for cell in cells if cell.tuner == tuner] == 2 * of_tuner
+    assert [row.labels[2] for row in table.rows[-8:]][::2] == [
+        "Best finalist",
+        "Random arm",
+        "Random arm",
+        "Frozen chain",
+    ]
+
+
+def test_the_caption_says_what_is_behind_the_numbers(table):
+    _files, table = table
+    for words in (
+        "2 tuning runs, 4 fresh replicates; a screen of 16 to 32 arms, 2 replicates of 1 s",
+        "R = 1 s (Logistic regression); R = 10 s (PMF, Neural network)",
+        "count as 10 (Brier score: 2)",
+        "Monte Carlo error: ξ(σ̂) × 10²: 1.20, ξ whitened × 10²: 1.40 (Logistic regression); ξ(σ̂) × 10²: 1.20, Error",
+        "Logistic regression, SGHMC: h=1.25e-06 n=80000 L=10 (4 of 4)",
+        "1.06 to 1.11",
+    ):
+        assert words in table.caption
+
+
+def test_bold_is_who_is_told_from_all_others_and_never_what_regret_is_read_by():
+    table = TABLES["regret"](records_of(make_files(1, tunings=1)))
+    cells = cells_by(table, "model", "sampler", "detail", "metric", "tuner")
+    marked = [key for key, cell in cells.items() if cell.best]
+    assert marked
+    for *group, tuner in marked:
+        assert tuner not in READ_BY
+        own = cells[*group, tuner]
+        for (*other, _), cell in cells.items():
+            others = other == group and cell.tuner not in READ_BY and cell.value is not None
+            if others and cell.finite == cell.replicates and cell.of_runs != own.of_runs:
+                assert cell.value - own.value > 2 * math.hypot(cell.se, own.se)
+
+
+def test_every_loss_of_the_study_has_a_name_in_the_table():
+    for entry in STUDIED.values():
+        for metric in entry.study.regret:
+            assert metric_of(SOURCES[metric][0]) == metric
+            assert {metric, f"{metric}_regret", f"{metric}_over_oracle"} <= METRICS.keys()
