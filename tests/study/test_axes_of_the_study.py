@@ -10,16 +10,19 @@ from small_models import small_logistic_model
 
 from sgtune import Arm, CostTable
 from sgtune.axes import AXES
+from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.artifacts import TABLES
 from sgtune.study.artifacts.labels import METRICS
 from sgtune.study.artifacts.regret import regret_cells
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.evaluation import sweep_arms
 from sgtune.study.parts import Parts
-from sgtune.study.per_sampler import evaluate_tuned, tune_sampler
+from sgtune.study.per_sampler import chosen_arms, evaluate_tuned, tune_sampler
+from sgtune.study.regret import Losses, run_arms
+from sgtune.study.screen import rerun_finalists, screen_grid
 
 N_DATA = 500
+LOSSES = Losses(("relative_sd_error",), Reference(np.ones(2)))
 
 
 def small_config(**grid):
@@ -31,7 +34,7 @@ def small_config(**grid):
         grids__logistic={**grids, **grid},
         mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
         grid={"n_steps": 30, "points": 20},
-        sweep__prediction_draws=5,
+        tuning={"replicates": 1},
         estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
         evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
     )
@@ -39,7 +42,7 @@ def small_config(**grid):
 
 def test_results_depend_on_a_further_axis_and_costs_do_not():
     plain, further = small_config(), small_config(friction=[0.01, 0.1])
-    for kind in ("tuning", "sweep"):
+    for kind in ("tuning", "screen", "regret"):
         assert settings_of(further, kind, "logistic")["grids"]["friction"] == [0.01, 0.1]
     cost = settings_of(further, "cost", "logistic")
     assert cost == settings_of(plain, "cost", "logistic")
@@ -53,7 +56,7 @@ def records(tmp_path_factory):
     model = small_logistic_model(n_data=N_DATA)
     config = small_config(friction=[0.02, 0.1], noise_estimate=[0, 0.01])
     shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
-    cost, files = CostTable(dict.fromkeys(shapes, 1e-3)), {"tuning": {}, "evaluation": {}, "sweep": {}}
+    cost, files = CostTable(dict.fromkeys(shapes, 1e-3)), {"tuning": {}, "evaluation": {}, "regret": {}}
     for sampler in ("sgld", "sghmc"):
         folder, name = tmp_path_factory.mktemp(sampler), f"logistic/{sampler}"
         of_tuners = {
@@ -62,23 +65,32 @@ def records(tmp_path_factory):
         }
         common = {"cost": cost, "seed": 0}
         tuned = tune_sampler(model, sampler, of_tuners, parts=Parts(folder / "a"), inputs={}, **common)
-        chosen = {record["tuner"]: record["best"] for record in tuned}
+        chosen = chosen_arms(tuned)
         section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
         parts = Parts(folder / "b")
         judged = evaluate_tuned(
-            model, sampler, chosen, section, reference_sd=None, parts=parts, depends_on={}, **common
+            model, sampler, chosen, section, reference=None, parts=parts, depends_on={}, **common
         )
         judged["tuners"] = [{**one, "reason": ""} for one in judged["tuners"]]
-        extra = [Arm(**chosen["heuristic"])]
-        grid = settings_of(config, "sweep", "logistic")["grids"]
-        swept = sweep_arms(
-            model, sampler, grid=grid, extra=extra, seconds=0.02, prediction_draws=5, reference_sd=np.ones(2),
+        common |= {"losses": LOSSES, "grid": settings_of(config, "screen", "logistic")["grids"]}
+        common["depends_on"] = {}
+        screened = screen_grid(
+            model,
+            sampler,
+            extra=[Arm(**chosen["heuristic"][0])],
+            section={"seconds": 0.02, "replicates": 1},
+            oracle={"seconds": 0.02, "pruning_rate": 2},
+            n_oracles=1,
+            parts=Parts(folder / "c"),
             **common,
-        )  # fmt: skip
+        )
+        section = {"finalists": 2, "seconds": [0.02], "replicates": 2}
+        parts = Parts(folder / "d")
+        found = rerun_finalists(model, sampler, screened, chosen, section=section, parts=parts, **common)
         names = {"model": "logistic", "sampler": sampler, "n_data": N_DATA, "task": model.task}
         files["tuning"][name] = {**names, "tuners": tuned}
         files["evaluation"][name] = {**names, **judged}
-        files["sweep"][name] = {**names, "rows": swept}
+        files["regret"][name] = {**names, **found, "trusted": True}
     return records_of(files)
 
 
@@ -127,30 +139,27 @@ def test_the_tables_have_a_place_for_it(records):
 
 
 def test_regret_finds_the_arm_by_all_its_axes(records):
-    cells = {(c.sampler, c.tuner, c.metric): c for c in regret_cells(records)}
-    (sweep,) = [sweep for sweep in records["sweep"] if sweep["sampler"] == "sghmc"]
+    cells = {(c.sampler, c.tuner, c.metric): c for c in regret_cells(records["regret"])}
+    (found,) = [record for record in records["regret"] if record["sampler"] == "sghmc"]
+    means = [float(np.mean(run["losses"]["relative_sd_error"])) for run in found["runs"]]
+    smallest = min(means[place] for place in found["finalists"]["relative_sd_error"])
     for tuner in ("grid", "mamba-ksd", "heuristic"):
         best = of(records, "tuning", "sghmc", tuner)["best"]
-        (row,) = [
-            row
-            for row in sweep["rows"]
-            if all(row.get(name) == best.get(name) for name in {*best, "friction"})
-        ]
-        assert row["is_heuristic"] == (tuner == "heuristic")
-        assert cells["sghmc", tuner, "relative_sd_error_x100"].value == 100 * row["relative_sd_error"]
+        place = found["arms"].index(best)
+        value = cells["sghmc", tuner, "relative_sd_error_x100_regret"].value
+        assert value == pytest.approx(means[place] / smallest)
 
 
-def test_a_sweep_runs_arms_with_and_without_a_further_axis_together():
+def test_arms_with_and_without_a_further_axis_run_together():
     """The heuristic's has the default among arms of its shape that have frictions of their own."""
     model = small_logistic_model(n_data=N_DATA)
-    grid = {"log10_step_sizes": [-3], "batch_fractions": [0.1], "friction": [0.05, 0.2]}
-    cost, extra = CostTable({("sgnht", 50, None): 1e-3}), Arm(2e-3, 50)
-    options = {"seconds": 0.02, "cost": cost, "reference_sd": np.ones(2)}
-    rows = sweep_arms(model, "sgnht", grid=grid, extra=[extra], **options)
-    assert [row.get("friction") for row in rows] == [0.05, 0.2, None]
-    (_, alone) = sweep_arms(model, "sgnht", grid={**grid, "friction": [0.01]}, extra=[extra], **options)
-    assert rows[2]["relative_sd_error"] == pytest.approx(alone["relative_sd_error"], rel=1e-3)
-    assert len({row["relative_sd_error"] for row in rows}) == 3
+    arms = [Arm(1e-3, 50, friction=0.05), Arm(1e-3, 50, friction=0.2), Arm(2e-3, 50)]
+    options = {"losses": LOSSES, "seconds": [0.02], "replicate": "a"}
+    options["cost"] = CostTable({("sgnht", 50, None): 1e-3})
+    together = [row["losses"]["relative_sd_error"] for (row,) in run_arms(model, "sgnht", arms, **options)]
+    ((alone,),) = run_arms(model, "sgnht", arms[2:], **options)
+    assert together[2] == pytest.approx(alone["losses"]["relative_sd_error"], rel=1e-3)
+    assert len(set(together)) == 3
 
 
 def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from workflow_runs import ROOT, snakemake
 
-TIMED = {"calibrate_cost", "tune_sampler"}
+TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks"}
 """In a run that goes by a given cost table; where evaluation goes by the wall clock, it is the third."""
 
 
@@ -33,10 +33,16 @@ def run_here(*arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize(
     ("timed", "arguments"),
-    [(TIMED, []), (TIMED | {"evaluate_sampler"}, ["--configfile", "config/paper.yaml"])],
-    ids=["by-a-table", "by-the-clock"],
+    [
+        (TIMED, ["--configfile", "config/paper.yaml"]),
+        (TIMED | {"evaluate_sampler"}, ["--configfile", "{by_the_clock}"]),
+    ],
+    ids=["by-measured-costs", "by-the-clock"],
 )
-def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(timed, arguments):
+def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(timed, arguments, tmp_path):
+    by_the_clock = tmp_path / "clock.yaml"
+    by_the_clock.write_text("run: clock\nevaluation: {clock: wall}\n")
+    arguments = [argument.format(by_the_clock=by_the_clock) for argument in arguments]
     done = run_here("--dry-run", "--forceall", "all", "publish", "collect_costs", *arguments)
     assert done.returncode == 0, done.stderr[-2000:]
     seen = {}
@@ -133,7 +139,8 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     printed = dry_run(tmp_path, "--rerun-triggers", "mtime", "--forcerun", "download_ood")
     jobs, names = jobs_of(printed), {path.name for path in outputs_of(printed)}
     assert jobs.keys() == {
-        *(("evaluate_sampler", "bnn"), ("download_ood", None), ("prepare_ood", None)),
+        *(("evaluate_sampler", "bnn"), ("compare_clocks", "bnn")),
+        *(("download_ood", None), ("prepare_ood", None)),
         *(("make_table", None), ("make_figure", None), ("describe_run", None), ("all", None)),
     }
     assert jobs["evaluate_sampler", "bnn"] == 6

@@ -23,6 +23,7 @@ PATTERNS = {
     "cost": rules.calibrate_cost.output.cost,
     "tuning": rules.tune_sampler.output.tuning,
     "evaluation": rules.evaluate_sampler.output.evaluation,
+    "screen": rules.screen_grid.output.screen,
     "regret": rules.rerun_finalists.output.regret,
     "clocks": rules.compare_clocks.output.clocks,
     "estimates": rules.estimate_discrepancies.output.estimates,

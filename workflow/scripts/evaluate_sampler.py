@@ -5,7 +5,7 @@ from sgtune.study.job import job
 with job(snakemake) as this:
     from sgtune.files import file_sha256
     from sgtune.study.parts import Parts
-    from sgtune.study.per_sampler import chosen_arms, evaluate_tuned
+    from sgtune.study.per_sampler import chosen_arms, evaluate_tuned, facts_of
 
     files = snakemake.input
     # Models without out-of-distribution inputs or without a reference, and runs by the clock, have no such input file.
@@ -30,7 +30,7 @@ with job(snakemake) as this:
     )
     names = {"model": model.name, "sampler": snakemake.wildcards.sampler, "n_data": model.n_data}
     names["task"] = model.task
-    reasons = {tuned["tuner"]: tuned["reason"] for tuned in reversed(tuning["tuners"])}
-    record["tuners"] = [{**one, "reason": reasons[one["tuner"]]} for one in record["tuners"]]
+    facts = facts_of(tuning["tuners"])
+    record["tuners"] = [{**one, **facts[one["tuner"]]} for one in record["tuners"]]
     this.write(snakemake.output.evaluation, {**names, **record})
     parts.clear()

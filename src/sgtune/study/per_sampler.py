@@ -22,6 +22,7 @@ __all__ = [
     "compare_clocks",
     "evaluate_tuned",
     "evaluation_settings",
+    "facts_of",
     "tune_sampler",
     "tuning_arguments",
 ]
@@ -65,8 +66,9 @@ def tune_sampler(
     """
     records, code = [], code_digest()
     for tuner, own in settings.items():
-        fraction = own["tuning"]["validation_fraction"]
-        if fraction and METHODS[method_of(tuner)].tasks is not None:
+        by_predictions = METHODS[method_of(tuner)].tasks is not None
+        fraction = own["tuning"]["validation_fraction"] if by_predictions else 0
+        if fraction:
             # As it is of the model itself: the mode is there before a tuner's time begins.
             map_result(hold_out(model, fraction), **own["map"])
         n_replicates = 1 if METHODS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
@@ -87,6 +89,7 @@ def tune_sampler(
                     report=report,
                     warn=warn,
                 )
+                record["validation_fraction"] = fraction
                 seconds = record["seconds"]
                 seconds["startup"] = startup
                 seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
@@ -124,6 +127,18 @@ def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
     for record in records:
         chosen.setdefault(record["tuner"], []).append(record["best"])
     return chosen
+
+
+def facts_of(records: Iterable[Mapping]) -> dict[str, dict]:
+    """Of `tune_sampler`'s records: tuner -> what readers of its results must know: ``validation_fraction``, and the
+    first ``reason`` why it found no arm."""
+    facts: dict[str, dict] = {}
+    for record in records:
+        own = {name: record[name] for name in ("validation_fraction", "reason")}
+        facts[record["tuner"]] = (
+            own if not facts.get(record["tuner"], {}).get("reason") else facts[record["tuner"]]
+        )
+    return facts
 
 
 def evaluation_settings(section: Mapping) -> EvaluationSettings:

@@ -61,8 +61,8 @@ def screen_grid(
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
-        ``diverged`` and of each of the ``losses``), ``oracles`` (loss -> arm or None of each race), ``random`` (loss ->
-        regret of a random arm that never diverged) and ``frozen`` (loss -> value).
+        ``diverged`` and of each of the ``losses``), ``oracles`` (the main loss -> arm or None of each race),
+        ``random`` (loss -> regret of a random arm that never diverged) and ``frozen`` (loss -> value).
     """
     regular = make_arms(model.n_data, sampler, **grid)
     arms = list(dict.fromkeys([*regular, *extra]))
@@ -93,8 +93,8 @@ def screen_grid(
         }
         for place, arm in enumerate(arms)
     ]
-    oracles: dict[str, list] = {name: [] for name in losses.names}
-    for name in losses.names:
+    oracles: dict[str, list] = {name: [] for name in losses.names[:1]}
+    for name in oracles:
         tuner = Halving(
             judge=losses.judge(name),
             pruning_rate=oracle["pruning_rate"],

@@ -51,7 +51,7 @@ def _rows(all_settings: Mapping[str, Mapping]) -> Iterator[tuple[str, str, Seque
 
 def deviations(records: Records) -> Table:
     """What this run does otherwise than the paper, and why."""
-    config = need(records, "settings", "deviations")[0]["config"]
+    config = need(records, "settings", "deviations")[0]["configuration"]
     models = in_order(config["models"], MODELS)
     all_settings = {model: model_settings(config, model) for model in models}
     found = sorted(_rows(all_settings), key=lambda row: ["", *models].index(row[0]))

@@ -67,20 +67,21 @@ def _shown(estimate: Estimate, counts: dict[str, int], arms: Sequence[int | None
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; of the headline's also over the oracle's."""
     fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
-    losses, oracles = fresh.losses(key), record["oracles"][key]
-    best, of_oracle = best_of(losses, record["finalists"][key]), chosen_losses(losses, oracles, key)
-    regret_of_oracle = ratio(of_oracle, losses[:, [best]])
+    losses, oracles = fresh.losses(key), record["oracles"].get(key)
+    best = best_of(losses, record["finalists"][key])
     below = {f"{metric}_regret": (losses[:, [best]], 1.0)}
-    if metric == losses_of(record)[0]:
-        below = {f"{metric}_over_oracle": (of_oracle, regret_of_oracle.value)} | below
     common = {"model": record["model"], "sampler": record["sampler"], "detail": after(seconds)}
+    if oracles is not None:
+        of_oracle = chosen_losses(losses, oracles, key)
+        regret_of_oracle = ratio(of_oracle, losses[:, [best]])
+        below = {f"{metric}_over_oracle": (of_oracle, regret_of_oracle.value)} | below
+        shown = _shown(regret_of_oracle, fresh.counts(oracles), oracles)
+        yield Cell(**common, tuner="oracle", metric=f"{metric}_regret", **shown)
     for chosen in record["chosen"]:
         own, arms = identity({**record, **chosen}) | common, chosen["arms"]
         for name, (smallest, _) in below.items():
             estimate = ratio(chosen_losses(losses, arms, key), smallest)
             yield Cell(**own, metric=name, **_shown(estimate, fresh.counts(arms), arms))
-    shown = _shown(regret_of_oracle, fresh.counts(oracles), oracles)
-    yield Cell(**common, tuner="oracle", metric=f"{metric}_regret", **shown)
     finalist = ratio(factor * losses[:, [best]], np.ones((len(losses), 1)))
     shown = _shown(finalist, fresh.counts([best]), [best])
     yield Cell(**common, tuner="finalist", metric=metric, **shown)

@@ -63,7 +63,7 @@ def counted(number: int, noun: str) -> str:
 
 def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
     """R, what the longest arm of MAMBA may spend, of each of the ``models``."""
-    config = settings[0]["config"]
+    config = settings[0]["configuration"]
     budgets = [{"model": model, "R": model_settings(config, model)["mamba"]["seconds"]} for model in models]
     return by_model(budgets, lambda own: f"R = {own[0]['R']:g} s")
 
