@@ -342,7 +342,7 @@ def test_a_run_by_the_other_clock_is_the_same_chain(model, folder):
     section = SECTION | {"replicates": 3}
     evaluated, _ = evaluate(model, folder, section=section)
     found = compare_clocks(model, "sgld", evaluated, section, reference=None, cost=COST, seed=0)
-    assert found["tuner"] == "mamba-ksd"
+    assert (found["tuner"], found["arm"]) == ("mamba-ksd", ARM)
     assert found["calibrated"] == [evaluated["runs"][place]["table"] for place in (0, 1, 2)]
     assert [row["replicate"] for row in found["wall"]] == [0, 1, 2]
     assert all(row["wall_seconds"] >= row["seconds"] == 0.05 for row in found["wall"])
@@ -356,7 +356,7 @@ def test_a_run_by_the_other_clock_is_the_same_chain(model, folder):
 def test_without_an_arm_there_are_no_clocks_to_compare(model, folder):
     evaluated, _ = evaluate(model, folder, {"grid": [ARM, None]})
     found = compare_clocks(model, "sgld", evaluated, SECTION, reference=None, cost=COST, seed=0)
-    assert found == {"tuner": None, "wall": [], "calibrated": []}
+    assert found == {"tuner": "grid", "arm": None, "wall": [], "calibrated": []}
 
 
 def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):

@@ -246,13 +246,14 @@ def compare_clocks(
         evaluated: what `evaluate_tuned` gave.
 
     Returns:
-        ``tuner``, and for each clock, ``wall`` and ``calibrated``, the rows of a table. They start in the same states
+        ``tuner``, its ``arm`` in the first replicate, and for each clock, ``wall`` and ``calibrated``, the rows of a
+        table; no rows, and None for the arm, if no tuner found one. They start in the same states
         with the same random streams: of a run, as many steps as both made are the same.
     """
     settings = evaluation_settings(section)
     first = next((one for one in evaluated["tuners"] if None not in one["runs"]), None)
     if first is None:
-        return {"tuner": None, "wall": [], "calibrated": []}
+        return {"tuner": evaluated["tuners"][0]["tuner"], "arm": None, "wall": [], "calibrated": []}
     runs = [evaluated["runs"][place] for place in first["runs"]]
     runs = [run for run in runs if run["table"] is not None]
     other = "wall" if evaluated["clock"] == "calibrated" else "calibrated"
@@ -273,4 +274,5 @@ def compare_clocks(
         report(
             f"{other}, replicate {run['replicate']}: {rows[-1]['n_samples']} samples, {in_short(rows[-1])}"
         )
-    return {"tuner": first["tuner"], evaluated["clock"]: [run["table"] for run in runs], other: rows}
+    found = {evaluated["clock"]: [run["table"] for run in runs], other: rows}
+    return {"tuner": first["tuner"], "arm": first["arms"][0], **found}

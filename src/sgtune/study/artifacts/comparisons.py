@@ -110,6 +110,10 @@ def _by_clock(record: dict, metrics: Iterable[str]) -> Iterator[Cell]:
 
 
 def _case(record: dict) -> str:
+    if record["arm"] is None:
+        return (
+            f"{label(record['model'], MODELS)}: no tuner of {label(record['sampler'], SAMPLERS)} found an arm"
+        )
     runs = dict.fromkeys(len(record[clock]) for clock in ("calibrated", "wall"))
     return (
         f"{label(record['model'], MODELS)}: {label(record['sampler'], SAMPLERS)} as tuned by "

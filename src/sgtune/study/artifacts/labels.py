@@ -106,7 +106,7 @@ METRICS = {
     "xi_white_x100": Metric(
         "ξ whitened × 10²",
         "root mean square of sd / reference's sd − 1 over the eigen-directions of the reference's covariance, "
-        "which no change of coordinates alters, in hundredths",
+        "which no rotation and no common unit alters, in hundredths",
         best=min,
     ),
     "functional_error": Metric(

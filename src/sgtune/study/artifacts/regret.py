@@ -192,8 +192,8 @@ def regret(records: Records) -> Table:
 
 
 def _headline_first(cells: Sequence[Cell], losses: Iterable[Sequence[str]]) -> list[Cell]:
-    """By the rank of their loss: metrics stand in the order in which they come."""
+    """By the rank of their loss, then by the seconds: metrics and seconds stand in the order in which they come."""
     ranks: dict[str, int] = {}
     for rank, metric in (pair for of_model in losses for pair in enumerate(of_model)):
         ranks |= {f"{metric}_over_oracle": -1, f"{metric}_regret": rank, metric: rank}
-    return sorted(cells, key=lambda cell: ranks[cell.metric])
+    return sorted(cells, key=lambda cell: (ranks[cell.metric], float(cell.detail.split()[1])))
