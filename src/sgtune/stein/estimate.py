@@ -13,10 +13,15 @@ __all__ = ["KsdEstimate", "ksd_estimate", "ksd_floor"]
 
 
 class KsdEstimate(NamedTuple):
-    """A KSD and its standard error from the drawing of the part alone: 0 if the part is all."""
+    """A KSD and its standard error from the drawing of the part alone: 0 if the part is all.
+
+    ``squared`` estimates KSD^2 without bias, and may be negative. Its root, the value, has a bias: averages over runs
+    are to be taken of ``squared``.
+    """
 
     value: float
     se: float
+    squared: float
 
 
 def ksd_estimate(
@@ -58,7 +63,7 @@ def ksd_estimate(
     rows, columns = check_block(block)
     draws = Draws.read(positions, scores, scale)
     if draws is None:
-        return KsdEstimate(float("inf"), float("nan"))
+        return KsdEstimate(float("inf"), float("nan"), float("inf"))
     n = len(draws.positions)
     n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
     own, sums, squares = np.empty(n), np.zeros(n), 0.0
@@ -80,8 +85,8 @@ def ksd_estimate(
         largest = np.sqrt(max(square, error))
         se = error / (2 * largest) if 0 < error < np.inf else error
     if not np.isfinite(square):
-        return KsdEstimate(float("inf"), float("nan"))
-    return KsdEstimate(float(np.sqrt(max(square, 0.0))), float(se))
+        return KsdEstimate(float("inf"), float("nan"), float("inf"))
+    return KsdEstimate(float(np.sqrt(max(square, 0.0))), float(se), float(square))
 
 
 def _variance(sums: Float[np.ndarray, " n"], squares: float, n_draws: int) -> float:

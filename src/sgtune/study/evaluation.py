@@ -32,13 +32,14 @@ def stein_metrics(
     at_most: Sequence[int],
     streams: Sequence[Sequence[object]],
 ) -> list[dict[str, float | int | None]]:
-    """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_se`` and ``_floor``;
-    ``n_points``.
+    """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_squared``, ``_se`` and
+    ``_floor``; ``n_points``.
 
-    They are estimated from a uniformly random subset of at most ``at_most`` draws, without bias for KSD^2 of all of
-    them (`sgtune.stein.ksd_estimate`); ``_se`` is the standard error that the choice of the subset leaves. ``_floor``:
-    what as many independent draws of the posterior would have (`sgtune.stein.ksd_floor`). The KSD is infinite if draws
-    are not finite, or none. All scores are taken at once, which pads them once.
+    They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is without bias for
+    KSD^2 of all of them (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
+    standard error that the choice of the subset leaves. ``_floor``: what as many independent draws of the posterior
+    would have (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or none. All scores are taken at
+    once, which pads them once.
 
     Args:
         streams: of each chain, the names of the random stream that its subset comes from.
@@ -60,11 +61,11 @@ def stein_metrics(
         row: dict[str, float | int | None] = {"n_points": len(some)}
         own = next(gradients) if use else None
         for name, scale in (("ksd", "identity"), ("ksd_scaled", laplace_scale(model))):
-            value, error = np.inf, None
+            value, error, squared = np.inf, None, np.inf
             if use:
-                value, error = ksd_estimate(some, own, scale, n_draws=len(draws))
+                value, error, squared = ksd_estimate(some, own, scale, n_draws=len(draws))
             floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
-            row |= {name: value, f"{name}_se": error, f"{name}_floor": floor}
+            row |= {name: value, f"{name}_se": error, f"{name}_squared": squared, f"{name}_floor": floor}
         rows.append(row)
     return rows
 

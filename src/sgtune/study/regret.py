@@ -20,31 +20,25 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.sampling.thinning import evenly_spaced
+from sgtune.sampling.thinning import evenly_spaced, random_subset
+from sgtune.study.catalogue import cap_of
 from sgtune.tuning import AllDivergedError, Halving, Judge, tune
 from sgtune.tuning.judges import Judgement
 
 __all__ = [
-    "CAPS",
     "Losses",
     "best_arms",
     "capped",
     "frozen_losses",
     "oracle_arm",
-    "random_regret",
+    "random_arms",
     "run_arms",
 ]
 
-CAPS = {"brier": 2.0}
-"""What a run that diverged counts as, and the most that any run does: of Brier scores their largest value."""
-
-CAP = 10.0
-"""As `CAPS`, of all other losses."""
-
 
 def capped(loss: str, value: float) -> float:
-    """``value``, or what a run that diverged counts as if it is more or not finite."""
-    most = CAPS.get(loss, CAP)
+    """``value``, or the cap (`sgtune.study.catalogue.cap_of`) if it is more or not finite."""
+    most = cap_of(loss)
     return min(value, most) if isfinite(value) else most
 
 
@@ -221,8 +215,6 @@ def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
     return sorted(means, key=lambda arm: means[arm])[:n]
 
 
-def random_regret(means: Mapping[Arm, float], diverged: set[Arm]) -> float | None:
-    """Regret of an arm drawn uniformly from those that never diverged: their mean loss over the smallest. None if there
-    is no such arm."""
-    finite = [value for arm, value in means.items() if arm not in diverged]
-    return float(np.mean(finite) / min(finite)) if finite else None
+def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
+    """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
+    return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]

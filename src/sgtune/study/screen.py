@@ -16,7 +16,7 @@ from sgtune.study.regret import (
     best_arms,
     frozen_losses,
     oracle_arm,
-    random_regret,
+    random_arms,
     run_arms,
 )
 from sgtune.tuning import Grid, Halving, make_arms
@@ -61,8 +61,8 @@ def screen_grid(
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
-        ``diverged`` and of each of the ``losses``), ``oracles`` (the main loss -> arm or None of each race),
-        ``random`` (loss -> regret of a random arm that never diverged) and ``frozen`` (loss -> value).
+        ``diverged`` and of each of the ``losses``), ``oracles`` (the main loss -> arm or None of each race), and
+        ``frozen`` (loss -> value).
     """
     regular = make_arms(model.n_data, sampler, **grid)
     arms = list(dict.fromkeys([*regular, *extra]))
@@ -118,21 +118,11 @@ def screen_grid(
             )
             report(f"oracle of {name}, race {i}: {chosen}")
             oracles[name].append(chosen)
-    means = {
-        name: {
-            arm: float(np.mean(record["losses"][name]))
-            for arm, record in zip(arms, records, strict=True)
-            if not record["is_extra"]
-        }
-        for name in losses.names
-    }
-    lost = {arm for arm, record in zip(arms, records, strict=True) if any(record["diverged"])}
     return {
         "seconds": section["seconds"],
         "replicates": section["replicates"],
         "arms": records,
         "oracles": oracles,
-        "random": {name: random_regret(means[name], lost) for name in losses.names},
         "frozen": frozen_losses(model, losses),
     }
 
@@ -162,8 +152,9 @@ def rerun_finalists(
 
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
-        ``runs`` (for each arm and each of the seconds: steps, and a list over replicates of ``diverged`` and of each
-        loss), ``screen`` and ``frozen``.
+        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (for each arm
+        and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
+        ``frozen``.
     """
     in_screen = [(_arm(record), record) for record in screened["arms"]]
     finalists = {
@@ -177,8 +168,10 @@ def rerun_finalists(
         )
         for name in losses.names
     }
+    finite = [arm for arm, record in in_screen if not record["is_extra"] and not any(record["diverged"])]
+    at_random = random_arms(finite, RANDOM_ARMS, seed, model.name, sampler)
     picked = [*chosen.values(), *screened["oracles"].values()]
-    wanted = [arm for of_loss in finalists.values() for arm in of_loss]
+    wanted = [*(arm for of_loss in finalists.values() for arm in of_loss), *at_random]
     wanted += [Arm(**record) for records in picked for record in records if record is not None]
     arms = list(dict.fromkeys(wanted))
     place = {arm: number for number, arm in enumerate(arms)}
@@ -221,11 +214,14 @@ def rerun_finalists(
             "replicates": screened["replicates"],
             "n_arms": sum(not record["is_extra"] for record in screened["arms"]),
             "diverged": [arm.to_record() for arm, record in in_screen if any(record["diverged"])],
-            "random": screened["random"],
         },
+        "random": [place[arm] for arm in at_random],
         "frozen": screened["frozen"],
     }
 
+
+RANDOM_ARMS = 5
+"""So many arms drawn at random run with the finalists: what a tuner is worth that does not look."""
 
 WORTH_COMPILING = 10.0
 """Seconds of one chain, run over and over, from which on a program for fewer chains is worth its compilation, of some

@@ -85,9 +85,11 @@ def clocks(records: Records) -> Table:
         name="clocks",
         title=artifact("clocks").title,
         caption="The same arm run for the same seconds, turned into steps by the measured cost of one (by measured "
-        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± its standard error. The time "
-        "taken is that of the run itself, without compilation. Where the two differ in samples made, a step of a run "
-        f"does not cost what was measured.\n{'; '.join(map(_case, found))}.\n"
+        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± its standard error. The "
+        "time taken is that of the run itself, without compilation; by measured costs a run has one core, and "
+        "company. Runs of the same number start alike and have the same random streams, so as many steps as both "
+        "make are the same. Where they differ in samples made, a step of a run does not cost what was "
+        f"measured.\n{'; '.join(map(_case, found))}.\n"
         f"{meanings(dict.fromkeys(chain(*losses.values())))}. {FINITE}{reference_said(records, 'clocks', losses)}",
         rows=("metric",),
         columns=("detail",),
@@ -104,7 +106,7 @@ def _by_clock(record: dict, metrics: Iterable[str]) -> Iterator[Cell]:
         yield replace(calibrated, detail="calibrated")
         yield replace(wall, detail="wall")
         ratio, se = ratio_of(wall, calibrated)
-        if ratio is not None and calibrated.metric != "budget_seconds":
+        if ratio is not None and calibrated.metric not in ("budget_seconds", "wall_seconds"):
             text = format_number(ratio, sd=se)
             yield replace(wall, value=ratio, sd=None, se=se, text=text, detail="wall_over_calibrated")
 

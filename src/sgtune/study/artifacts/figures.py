@@ -13,7 +13,7 @@ from matplotlib.ticker import MultipleLocator
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import DAGGER
-from sgtune.study.artifacts.means import SOURCES
+from sgtune.study.artifacts.means import SOURCES, SQUARED, root_mean
 from sgtune.study.artifacts.records import Records, finite, looks_at_test_set, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
 
@@ -176,11 +176,13 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
     notes = []
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"])
-        table = curve(record["curves"], key)
+        squared = SQUARED.get(key)
+        has_squares = squared is not None and all(squared in row for row in record["curves"])
+        table = curve(record["curves"], squared if has_squares else key)
         if not table["value"].notna().any():
             notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
             continue
-        table["value"] *= factor
+        table["value"] *= factor**2 if has_squares else factor
         runs, tunings = table["replicate"].nunique(), record["arms"]
         finite_runs = table.loc[table["checkpoint"] == table["checkpoint"].max(), "value"].count()
         if None in tunings:
@@ -190,6 +192,8 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
         every = max(1, table["checkpoint"].nunique() // 6)
         style |= {"markevery": (i % every, every), "zorder": 3}
         band = {"errorbar": ("sd", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
+        if has_squares:
+            band |= {"estimator": _root, "errorbar": _root_band}
         sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
     if not axis.lines:
         say_empty(axis, why_empty(records))
@@ -201,6 +205,17 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
     axis.text(0.99, 0.98, "\n".join(notes), **place, fontsize=7, color=INK, bbox=box if notes else None)
+
+
+def _root(squares: pd.Series) -> float:
+    """The root of the mean square; a line leaves out where that is not positive."""
+    return root_mean(squares.dropna()) or math.nan
+
+
+def _root_band(squares: pd.Series) -> tuple[float, float]:
+    """Two standard deviations of the squares to either side, as roots."""
+    mean, sd = squares.mean(), squares.std()
+    return tuple(math.sqrt(max(mean + sign * 2 * sd, 0.0)) if sd == sd else math.nan for sign in (-1, 1))
 
 
 @styled

@@ -150,12 +150,17 @@ class Table:
     is_prose: bool = False
 
 
+FEWEST_REPLICATES = 3
+"""Behind a cell that is marked: of two runs a standard error is hardly known."""
+
+
 def mark_best(cells: Iterable[Cell]) -> list[Cell]:
     """The cells, the best of each (model, sampler, metric, detail) marked, if it is told from all others.
 
     Cells of the same runs (equal value and equal spread) are the best together; every other cell must be more than two
-    standard errors of the difference away, or none is marked. A cell of one run, of which no standard error is known,
-    never is best, nor one with a replicate that is not finite: its mean is of the lucky runs.
+    standard errors of the difference away, or none is marked; nor is any where all print the same number. A cell of
+    fewer than `FEWEST_REPLICATES` runs never is best, nor one with a replicate that is not finite: its mean is of the
+    lucky runs.
     """
     cells = list(cells)
     groups: dict[tuple, list[Cell]] = {}
@@ -166,14 +171,17 @@ def mark_best(cells: Iterable[Cell]) -> list[Cell]:
         eligible = [
             cell
             for cell in group
-            if cell.value is not None and cell.se is not None and cell.finite == cell.replicates
+            if cell.value is not None
+            and cell.se is not None
+            and cell.finite == cell.replicates >= FEWEST_REPLICATES
         ]
         if METRICS[metric].best and eligible:
             first = METRICS[metric].best(eligible, key=lambda cell: cell.value)
             alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
             others = [cell for cell in eligible if cell not in alike]
             apart = all(abs(cell.value - first.value) > 2 * hypot(cell.se, first.se) for cell in others)
-            best.update(alike if apart and len(alike) < len(group) else [])
+            looks_alike = len({format_number(cell.value, METRICS[metric].form) for cell in eligible}) == 1
+            best.update(alike if apart and len(alike) < len(group) and not looks_alike else [])
     return [replace(cell, best=cell in best) for cell in cells]
 
 

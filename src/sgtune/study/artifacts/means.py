@@ -1,15 +1,17 @@
 """Cells of evaluation runs: the mean over replicates of what their rows say, and its spread."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import sqrt
 from statistics import fmean, stdev
 
 from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell
+from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell, format_number
 from sgtune.study.artifacts.records import finite, looks_at_test_set
 
 __all__ = [
     "SOURCES",
+    "SQUARED",
     "entry_of",
     "evaluation_cells",
     "identity",
@@ -17,6 +19,7 @@ __all__ = [
     "metric_of",
     "missing_of",
     "ratio_of",
+    "root_mean",
 ]
 
 # metric of a table: (key of a result's rows, factor); a dot leads into an entry of the row
@@ -47,6 +50,15 @@ SOURCES = {
     "entropy_ood": ("ood.entropy_ood", 1),
     "auroc": ("ood.auroc", 1),
 }
+
+
+SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
+"""Keys of rows that are roots of an estimate without bias, which may be negative: averages are taken of that one."""
+
+
+def root_mean(squares: Sequence[float]) -> float:
+    """The root of the mean, or 0 where that is negative."""
+    return sqrt(max(fmean(squares), 0.0))
 
 
 def metric_of(key: str) -> str:
@@ -105,11 +117,23 @@ def _standard_error(values: list[float]) -> float:
 
 
 def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
-    """A cell per metric: mean and sd over the replicates that stayed finite."""
-    return [
-        mean_cell(record, metric, [entry_of(row, SOURCES[metric][0]) for row in record["table"]])
-        for metric in metrics
-    ]
+    """A cell per metric: mean and sd over the replicates that stayed finite; of a KSD the root of the mean square."""
+    return [_root_mean_cell(record, metric) for metric in metrics]
+
+
+def _root_mean_cell(record: dict, metric: str) -> Cell:
+    key = SOURCES[metric][0]
+    cell = mean_cell(record, metric, [entry_of(row, key) for row in record["table"]])
+    squares = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"] if not row.get("diverged")]
+    squares = [square for square in squares if square is not None]
+    if cell.value is None or len(squares) < cell.finite:
+        return cell
+    value = root_mean(squares)
+    if value > 0 or len(squares) < 2:
+        return replace(cell, value=value)
+    # No more than noise: what two standard errors of the mean square allow.
+    most = sqrt(max(fmean(squares) + 2 * _standard_error(squares), 0.0))
+    return replace(cell, value=value, sd=None, text=f"< {format_number(most)}")
 
 
 def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:

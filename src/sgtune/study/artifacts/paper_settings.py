@@ -136,7 +136,7 @@ SETTINGS = (
         "MAMBA: clock",
         lambda s, m: s["mamba"]["clock"],
         "wall",
-        "steps that the seconds buy by measured costs are the same in each run",
+        "the steps that seconds buy by the run's one cost table are the same wherever that table is given",
         MAMBA,
     ),
     Setting(
@@ -255,7 +255,7 @@ SETTINGS = (
         "Evaluation: clock",
         lambda s, m: s["evaluation"]["clock"],
         "wall",
-        "steps that the seconds buy by measured costs are the same on every machine",
+        "the steps that seconds buy by the run's one cost table are the same wherever that table is given",
     ),
     Setting(
         "Evaluation: burn-in",

@@ -7,20 +7,22 @@ import numpy as np
 
 from sgtune.axes import named
 from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, in_order, label
-from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, NOT_TRUSTED, Cell, Table, lay_out, mark_best
+from sgtune.study.artifacts.layout import (
+    DIVERGED,
+    NO_ARM,
+    NOT_TRUSTED,
+    Cell,
+    Table,
+    format_number,
+    lay_out,
+    mark_best,
+)
 from sgtune.study.artifacts.means import SOURCES, identity, metric_of
 from sgtune.study.artifacts.records import Records, finite, need
-from sgtune.study.artifacts.regret_estimates import (
-    CAP,
-    CAPS,
-    Estimate,
-    best_of,
-    chosen_losses,
-    over_loss,
-    ratio,
-)
+from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
 from sgtune.study.artifacts.remarks import budgets_said, by_model, counted, meanings, reference_said
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.catalogue import cap_of
 
 __all__ = ["after", "losses_of", "regret", "regret_cells", "runs_said", "seconds_of"]
 
@@ -64,6 +66,13 @@ def _shown(estimate: Estimate, counts: dict[str, int], arms: Sequence[int | None
     return {"value": estimate.value, "se": estimate.se, **counts}
 
 
+def _at_least(shown: dict, losses: np.ndarray, key: str) -> dict:
+    """``shown``, marked as a lower bound if some of the losses lie at the cap: they may be anything above it."""
+    if "value" not in shown or not (losses >= cap_of(key)).any():
+        return shown
+    return {**shown, "text": f"≥ {format_number(shown['value'])}"}
+
+
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; of the headline's also over the oracle's."""
     fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
@@ -80,15 +89,18 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     for chosen in record["chosen"]:
         own, arms = identity({**record, **chosen}) | common, chosen["arms"]
         for name, (smallest, _) in below.items():
-            estimate = ratio(chosen_losses(losses, arms, key), smallest)
-            yield Cell(**own, metric=name, **_shown(estimate, fresh.counts(arms), arms))
+            chosen_ones = chosen_losses(losses, arms, key)
+            shown = _shown(ratio(chosen_ones, smallest), fresh.counts(arms), arms)
+            yield Cell(**own, metric=name, **_at_least(shown, chosen_ones, key))
     finalist = ratio(factor * losses[:, [best]], np.ones((len(losses), 1)))
     shown = _shown(finalist, fresh.counts([best]), [best])
     yield Cell(**common, tuner="finalist", metric=metric, **shown)
-    random = record["screen"]["random"].get(key)
-    for name, (smallest, over_best) in below.items():
-        number = None if random is None else random / over_best
-        yield Cell(**common, tuner="random", metric=name, value=number)
+    for name, (smallest, _) in below.items():
+        random = record["random"]
+        if random:
+            chosen_ones = chosen_losses(losses, random, key)
+            shown = _shown(ratio(chosen_ones, smallest), fresh.counts(random), random)
+            yield Cell(**common, tuner="random", metric=name, **_at_least(shown, chosen_ones, key))
         if finite(record["frozen"].get(key)) is not None:
             frozen = over_loss(record["frozen"][key], smallest)
             yield Cell(**common, tuner="frozen", metric=name, value=frozen.value, se=frozen.se)
@@ -166,7 +178,9 @@ def regret(records: Records) -> Table:
     models = in_order((record["model"] for record in found), MODELS)
     of_models = {record["model"]: losses_of(record) for record in found}
     losses = list(dict.fromkeys(metric for model in models for metric in of_models[model]))
-    caps = "; ".join(f"{METRICS[m].label}: {CAPS[SOURCES[m][0]]:g}" for m in losses if SOURCES[m][0] in CAPS)
+    usual = cap_of("")
+    others = {METRICS[m].label: cap_of(SOURCES[m][0]) for m in losses if cap_of(SOURCES[m][0]) != usual}
+    caps = "; ".join(f"{name}: {cap:g}" for name, cap in others.items())
     return lay_out(
         _headline_first(regret_cells(found), of_models.values()),
         name="regret",
@@ -176,10 +190,12 @@ def regret(records: Records) -> Table:
         f"oracle, has {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the arms "
         "that a tuner chose over that of the arms that the oracle chose, which runs the race of MAMBA but is "
         "told the true loss of its own draws. Regret: the same over the smallest mean loss of the finalists, "
-        "the best arms of the screen; the row “Best finalist” has that loss itself. Random arm: mean over the "
-        "arms that stayed finite in the screen over the smallest mean there. Frozen chain: stays at the MAP, "
-        "exact.\nA run that diverged, and a tuning run without an arm, count as "
-        f"{CAP:g}{f' ({caps})' if caps else ''}; “(k/n)”: k of the n runs stayed finite, and the cell is never "
+        "the best arms of the screen; the row “Best finalist” has that loss itself. Random arm: the mean over "
+        "some arms drawn at random from those that stayed finite in the screen. Frozen chain: stays at the MAP, "
+        "exact. A ratio below 1 is of an arm that none of the finalists, or not the oracle's, was as good as.\n"
+        "A loss above the cap, a run that diverged, and a tuning run without an arm count as the cap, "
+        f"{usual:g}{f' ({caps})' if caps else ''}: “≥” marks what lies there; “(k/n)”: k of the n runs stayed "
+        "finite, and the cell is never "
         "marked; “diverged”: none did. Bold: best of a sampler, if every other is more than two standard errors "
         f"of the difference away; the same choices are marked together.{_doubts(found)}\nTwo biases of regret "
         "remain: the smallest of the finalists' noisy means is too small; and among arms that are nearly as "

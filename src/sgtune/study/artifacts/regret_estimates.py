@@ -10,12 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["CAPS", "Estimate", "best_of", "chosen_losses", "over_loss", "ratio"]
+from sgtune.study.catalogue import cap_of
 
-CAPS = {"brier": 2.0}
-"""What a replicate that diverged counts, by loss: the largest value; of losses that have none, `CAP`."""
-
-CAP = 10.0
+__all__ = ["Estimate", "best_of", "chosen_losses", "over_loss", "ratio"]
 
 
 class Estimate(NamedTuple):
@@ -29,7 +26,7 @@ def chosen_losses(
     losses: Float[np.ndarray, "r arms"], arms: Sequence[int | None], loss: str
 ) -> Float[np.ndarray, "r s"]:
     """The losses of the arms that tuning runs chose; one that found none counts as the cap of ``loss``."""
-    cap = np.full(len(losses), CAPS.get(loss, CAP))
+    cap = np.full(len(losses), cap_of(loss))
     return np.stack([cap if arm is None else losses[:, arm] for arm in arms], axis=1)
 
 

@@ -28,9 +28,9 @@ FINITE = (
     "of none."
 )
 BOLD = (
-    "Bold: best of a sampler and metric, if every other is more than two standard errors of the difference away (of "
-    "tuning runs, where these differ more than replicates do); tuners whose runs are the same are marked together, a "
-    "single run never."
+    "Bold: best of a sampler and metric, if every other that is finite in all replicates is more than two standard "
+    "errors of the difference away (of tuning runs, where these differ more than replicates do); tuners whose runs are "
+    "the same are marked together; fewer than three runs, and numbers that print alike, never are."
 )
 CALIBRATION = (
     "Log-loss and Brier score are proper, so they lead. ECE is not: a chain that drifts from too little to too much "
@@ -120,10 +120,11 @@ def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
     if floors:
         ends = dict.fromkeys(format_number(end) for end in (min(floors), max(floors)))
         said.append(f"as many exact draws have a KSD of {' to '.join(ends)}")
+    errors = [error for error in errors if error > 0]
     if errors:
         said.append(
-            "the choice of its points gives a KSD a standard error of "
-            f"{format_number(median(errors))} in the median and {format_number(max(errors))} at most"
+            "where a KSD is of a random part of the draws, their choice leaves it a standard error of "
+            f"{format_number(median(errors))} in the median (the long table has both, cell by cell)"
         )
     words = "; ".join(said)
     return f"\n{words[0].upper()}{words[1:]}." if words else ""

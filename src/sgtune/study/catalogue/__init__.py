@@ -6,7 +6,7 @@ lists the names for editors, and a test compares the two.
 
 from sgtune.study.catalogue.artifact import Artifact
 from sgtune.study.catalogue.figures import FIGURES
-from sgtune.study.catalogue.models import MODELS, PREDICTIVE_LOSSES, ModelEntry, Study, losses_of
+from sgtune.study.catalogue.models import MODELS, PREDICTIVE_LOSSES, ModelEntry, Study, cap_of, losses_of
 from sgtune.study.catalogue.samplers import SAMPLERS, SamplerEntry
 from sgtune.study.catalogue.tables import TABLES
 from sgtune.study.catalogue.tuners import TUNERS, TunerEntry, method_of, smaller_of
@@ -23,6 +23,7 @@ __all__ = [
     "SamplerEntry",
     "Study",
     "TunerEntry",
+    "cap_of",
     "losses_of",
     "method_of",
     "smaller_of",

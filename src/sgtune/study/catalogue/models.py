@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = ["MODELS", "PREDICTIVE_LOSSES", "ModelEntry", "Study", "losses_of"]
+__all__ = ["MODELS", "PREDICTIVE_LOSSES", "ModelEntry", "Study", "cap_of", "losses_of"]
 
 PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
 """Losses of arms that come from predictions; all others are errors against a reference."""
@@ -148,3 +148,8 @@ def losses_of(model: str, has_reference: bool) -> tuple[str, ...]:
     """What the arms that tuners choose for ``model`` are judged by, the main loss first."""
     entry = MODELS[model]
     return entry.losses if has_reference else entry.losses_without_reference
+
+
+def cap_of(loss: str) -> float:
+    """The most that a run counts, and what one counts that diverged: 10, of Brier scores their largest value, 2."""
+    return {"brier": 2.0}.get(loss, 10.0)

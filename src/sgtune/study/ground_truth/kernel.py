@@ -36,6 +36,7 @@ class Kernel(NamedTuple):
     functionals: Callable | None
     n_warmup: int
     dense: bool
+    adapt_mass_matrix: bool
     max_tree_depth: int
 
     def build(self):
@@ -47,6 +48,7 @@ class Kernel(NamedTuple):
 
         init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
         settings = {"dense_mass": self.dense, "max_tree_depth": self.max_tree_depth}
+        settings["adapt_mass_matrix"] = self.adapt_mass_matrix
         return partial(init, num_warmup=self.n_warmup, **settings), sample
 
 
