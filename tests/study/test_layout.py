@@ -32,7 +32,7 @@ def test_numbers_have_three_significant_digits(value, form, sd, text):
 
 def cells_of(metric, *values, **changes):
     return [
-        Cell("logistic", "sgld", str(i), metric, value, **{"se": 0.1} | changes)
+        Cell("logistic", "sgld", str(i), metric, value, **{"se": 0.1, "finite": 3, "replicates": 3} | changes)
         for i, value in enumerate(values)
     ]
 
@@ -47,6 +47,7 @@ def test_best_is_the_lowest_or_highest_if_the_runner_up_is_two_standard_errors_a
     assert not any(bold(cells_of("ksd", 3.0, None, 2.99 + apart, 4.0)))
     assert bold(cells_of("accuracy_percent", 93.0, 94.0)) == [False, True]
     assert not any(bold(cells_of("accuracy_percent", 93.91, 93.89)))
+    assert not any(bold(cells_of("accuracy_percent", 93.92, 93.94, se=0.001)))
     assert not any(bold(cells_of("n_samples", 1, 2)))
     assert not any(bold(cells_of("ksd", None, None)))
 
@@ -59,8 +60,9 @@ def test_cells_of_the_same_runs_are_best_together_unless_they_are_all_there_is()
     assert not any(bold([replace(cells[0], se=0.2), *cells[1:]]))
 
 
-def test_a_cell_of_one_run_is_never_best():
+def test_a_cell_of_one_or_two_runs_is_never_best():
     assert not any(bold(cells_of("ksd", 1.0, 2.0, se=None)))
+    assert not any(bold(cells_of("ksd", 1.0, 2.0, finite=2, replicates=2)))
     assert bold(cells_of("ksd", 1.0, se=None) + cells_of("ksd", 2.0, 3.0)) == [False, True, False]
 
 

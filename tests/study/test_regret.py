@@ -13,7 +13,7 @@ from sgtune.mode.find import map_position
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.parts import Parts
-from sgtune.study.regret import Losses, best_arms, capped, frozen_losses, oracle_arm, random_regret, run_arms
+from sgtune.study.regret import Losses, best_arms, capped, frozen_losses, oracle_arm, random_arms, run_arms
 from sgtune.study.screen import losses_of, rerun_finalists, screen_grid
 from sgtune.tuning import Grid, Halving
 
@@ -149,8 +149,10 @@ def test_the_best_and_a_random_arm():
     arms = [Arm(step, 10) for step in (1.0, 2.0, 3.0, 4.0)]
     means = dict(zip(arms, (2.0, 1.0, 10.0, 3.0), strict=True))
     assert best_arms(means, 2) == [arms[1], arms[0]]
-    assert random_regret(means, {arms[2]}) == pytest.approx(2.0)
-    assert random_regret(means, set(arms)) is None
+    drawn = [frozenset(random_arms(arms, 2, seed)) for seed in range(60)]
+    assert len(set(drawn)) == 6, "every pair comes"
+    assert random_arms(arms, 2, 0) == random_arms(arms, 2, 0)
+    assert random_arms(arms, 9, 0) == arms
 
 
 class Log(list):
@@ -223,6 +225,9 @@ def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
     oracles = [Arm(**arm) for arm in screen["oracles"]["xi_white"]]
     assert [arms[place] for place in found["oracles"]["xi_white"]] == oracles
     assert found["oracles"].keys() == {"xi_white"}
+    at_random = [arms[place] for place in found["random"]]
+    assert len(at_random) == len(set(at_random)) == 4, "all that stayed finite, of fewer than five"
+    assert 1e6 not in {arm.step_size for arm in at_random}
     assert [(run["arm"], run["seconds"]) for run in found["runs"]] == [
         (place, seconds) for place in range(len(arms)) for seconds in (0.05, 0.2)
     ]

@@ -109,7 +109,7 @@ def killed_run(workplace) -> dict:
     for rule, kept, target in (
         (
             "tune_sampler",
-            "tuning/logistic/sghmc-cv/mamba-ksd.json",
+            "tuning/logistic/sghmc-cv/mamba-ksd_0.json",
             results / "tuning/logistic/sghmc-cv.json",
         ),
         ("evaluate_sampler", "evaluation/logistic/sgld/*.json", results / "evaluation/logistic/sgld.json"),
@@ -138,7 +138,8 @@ def test_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(killed_run)
     assert "anew" not in (logs / "sample_nuts/logistic-1.log").read_text()
     assert {piece.parts[0] for piece in killed_run["pieces"]} == {"tuning", "evaluation"}
     assert (
-        "mamba-ksd: kept from an unfinished job" in (logs / "tune_sampler/logistic-sghmc-cv.log").read_text()
+        "mamba-ksd 0: kept from an unfinished job"
+        in (logs / "tune_sampler/logistic-sghmc-cv.log").read_text()
     )
     assert "kept from an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text()
 
@@ -181,9 +182,9 @@ def test_timed_jobs_run_alone(killed_run):
             start = datetime.fromisoformat(origin["created"])
             end = start + timedelta(seconds=origin["seconds"])
             kind = path.relative_to(results).parts[0]
-            intervals.append((start, end, kind in ("cost", "tuning", "evaluation"), path))
+            intervals.append((start, end, kind in ("cost", "tuning", "clocks"), path))
     timed = [interval for interval in intervals if interval[2]]
-    assert len(timed) == 1 + 2 + 2
+    assert len(timed) == 1 + 2 + 1
     for start, end, _, path in timed:
         beside = [other for s, e, _, other in intervals if other != path and s < end and e > start]
         assert not beside, f"{path} ran beside {beside}"

@@ -69,7 +69,7 @@ def network():
 @pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-ksd-scaled"])
 def test_points_and_scores_of_the_large_models_prune_as_all_would(make, tuner):
     """Small cases of the large models, judged as the paper run judges them (config/paper.yaml): the same arms in every
-    rung, but for ties, arms within 5% of the cut when they are judged on everything."""
+    rung, but for ties, arms within 10% of the cut when they are judged on everything."""
     model = make()
     section = model_settings(raw_config("paper"), model.name)["mamba"]
     costs = SMALL_COSTS[model.name].items()
@@ -96,4 +96,4 @@ def test_points_and_scores_of_the_large_models_prune_as_all_would(make, tuner):
         of_rung = full.rungs[full.rungs["rung"] == number].set_index(["step_size", "batch_size"])
         values = of_rung["discrepancy"]
         cut = max(values[arm] for arm in exact)
-        assert all(0.95 * cut < values.get(arm, np.inf) < 1.05 * cut for arm in exact ^ approximate)
+        assert all(0.9 * cut < values.get(arm, np.inf) < 1.1 * cut for arm in exact ^ approximate)

@@ -145,7 +145,8 @@ def alone(model, sampler, row):
     """The chain of the arm of a row of the rungs' table, run by itself and without a break."""
     n_leapfrog = int(row.n_leapfrog) if resolve_sampler(sampler)[0].has_leapfrog else None
     arm = {"step_size": row.step_size, "batch_size": row.batch_size, "n_leapfrog": n_leapfrog}
-    return sample(model, sampler, **arm, budget=Budget(steps=row.steps), seed=5)
+    # With the random streams of a race.
+    return sample(model, sampler, **arm, budget=Budget(steps=row.steps), seed=5, replicate="race 0")
 
 
 @pytest.mark.parametrize(("sampler", "fractions"), [("sghmc-cv", (0.05,)), ("sgnht", (0.05, 1.0))])

@@ -2,6 +2,7 @@
 
 import sys
 
+from sgtune.study.restore import exit_unless_restorable
 from sgtune.study.saved import SAVED
 
 
@@ -10,10 +11,16 @@ localrules:
     forecast,
 
 
+def data_to_restore_on(wildcards):
+    """The data of all models, if what is saved is of this configuration."""
+    exit_unless_restorable(config["run"], settings_of_saved(wildcards))
+    return [path for model in MODELS for path in RESULTS["data"][model]]
+
+
 rule restore:
     """Rebuild the run's folder up to the jobs that were finished when it was lost (results/saved)."""
     input:
-        [path for model in MODELS for path in RESULTS["data"][model]],
+        data_to_restore_on,
     log:
         f"{LOGS}/restore.log",
     conda:

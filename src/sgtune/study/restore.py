@@ -1,6 +1,7 @@
 """A run's folder rebuilt from what its finished jobs have saved (`sgtune.study.saved`)."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -11,7 +12,7 @@ from sgtune.study.config.messages import leaves
 from sgtune.study.config.sections import canonical
 from sgtune.study.saved import SAVED, Note, copy_whole, identity, read_notes, saved_as
 
-__all__ = ["Restored", "in_kilobytes", "restore"]
+__all__ = ["Restored", "check_settings", "exit_unless_restorable", "in_kilobytes", "restore"]
 
 
 @dataclass
@@ -70,6 +71,25 @@ def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
             ``results/{run}`` and is another one. Nothing is copied then.
     """
     notes = {note.name: note for note in read_notes(run)}
+    wanted = check_settings(run, settings)
+    done = Restored()
+    done.left_out = {name: "this configuration has no such job" for name in notes if name not in settings}
+    ready = _in_order(run, wanted, done)
+    for note in ready:
+        _check_there(run, note)
+    for note in ready:
+        _put_back(run, note, done)
+    _put_chains_back(run, done)
+    return done
+
+
+def check_settings(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
+    """The notes of the jobs that this configuration has, if all were done with its settings; as `restore`.
+
+    Raises:
+        DataError: nothing is saved, or a job was done with other settings.
+    """
+    notes = {note.name: note for note in read_notes(run)}
     if not notes:
         raise DataError(f"{SAVED / run}: no finished job is saved there")
     wanted = [note for name, note in notes.items() if name in settings]
@@ -81,15 +101,15 @@ def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
             f"({_difference(first.settings, settings[first.name])}); restore with that one, or delete "
             f"{SAVED / run / 'jobs' / first.name}.json to make it again"
         )
-    done = Restored()
-    done.left_out = {name: "this configuration has no such job" for name in notes if name not in settings}
-    ready = _in_order(run, wanted, done)
-    for note in ready:
-        _check_there(run, note)
-    for note in ready:
-        _put_back(run, note, done)
-    _put_chains_back(run, done)
-    return done
+    return wanted
+
+
+def exit_unless_restorable(run: str, settings: Mapping[str, dict | None]) -> None:
+    """`check_settings`, and the end of the process with one line if it finds something: before data are made again."""
+    try:
+        check_settings(run, settings)
+    except DataError as problem:
+        sys.exit(f"Error in restore: {problem}")
 
 
 def _file(run: str, note: Note) -> Path:

@@ -182,6 +182,9 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
         if not table["value"].notna().any():
             notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
             continue
+        if has_squares and not (table.groupby("checkpoint")["value"].mean() > 0).any():
+            notes.append(f"{style['label']}: no more than noise")
+            continue
         table["value"] *= factor**2 if has_squares else factor
         runs, tunings = table["replicate"].nunique(), record["arms"]
         finite_runs = table.loc[table["checkpoint"] == table["checkpoint"].max(), "value"].count()
@@ -200,7 +203,8 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
         return
     # Only now: on a log axis seaborn would average logarithms. A band that reaches zero goes on below the panel.
     axis.set(yscale="log", xlabel="", ylabel="")
-    axis.set_ylim(0.6 * min(min(line.get_ydata()) for line in axis.lines), 1.6 * axis.dataLim.y1)
+    lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
+    axis.set_ylim(0.6 * lowest, 1.6 * axis.dataLim.y1)
     log_ticks(axis.yaxis)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}

@@ -180,7 +180,8 @@ def mark_best(cells: Iterable[Cell]) -> list[Cell]:
             alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
             others = [cell for cell in eligible if cell not in alike]
             apart = all(abs(cell.value - first.value) > 2 * hypot(cell.se, first.se) for cell in others)
-            looks_alike = len({format_number(cell.value, METRICS[metric].form) for cell in eligible}) == 1
+            printed = {format_number(cell.value, METRICS[metric].form) for cell in eligible}
+            looks_alike = len(printed) == 1 < len(eligible)
             best.update(alike if apart and len(alike) < len(group) and not looks_alike else [])
     return [replace(cell, best=cell in best) for cell in cells]
 

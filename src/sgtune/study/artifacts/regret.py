@@ -13,7 +13,6 @@ from sgtune.study.artifacts.layout import (
     NOT_TRUSTED,
     Cell,
     Table,
-    format_number,
     lay_out,
     mark_best,
 )
@@ -66,11 +65,15 @@ def _shown(estimate: Estimate, counts: dict[str, int], arms: Sequence[int | None
     return {"value": estimate.value, "se": estimate.se, **counts}
 
 
-def _at_least(shown: dict, losses: np.ndarray, key: str) -> dict:
-    """``shown``, marked as a lower bound if some of the losses lie at the cap: they may be anything above it."""
-    if "value" not in shown or not (losses >= cap_of(key)).any():
-        return shown
-    return {**shown, "text": f"≥ {format_number(shown['value'])}"}
+def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -> Cell:
+    """``cell``, marked as a lower bound if a finite run of its arms lies at the cap: its loss may be anything above."""
+    at_cap = any(
+        loss >= cap_of(key) and not diverged
+        for arm in arms
+        if arm is not None
+        for loss, diverged in zip(fresh.runs[arm]["losses"][key], fresh.runs[arm]["diverged"], strict=True)
+    )
+    return replace(cell, text=f"≥ {cell.shown}") if at_cap and cell.value is not None else cell
 
 
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
@@ -89,18 +92,18 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     for chosen in record["chosen"]:
         own, arms = identity({**record, **chosen}) | common, chosen["arms"]
         for name, (smallest, _) in below.items():
-            chosen_ones = chosen_losses(losses, arms, key)
-            shown = _shown(ratio(chosen_ones, smallest), fresh.counts(arms), arms)
-            yield Cell(**own, metric=name, **_at_least(shown, chosen_ones, key))
+            estimate = ratio(chosen_losses(losses, arms, key), smallest)
+            cell = Cell(**own, metric=name, **_shown(estimate, fresh.counts(arms), arms))
+            yield _at_least(cell, fresh, arms, key)
     finalist = ratio(factor * losses[:, [best]], np.ones((len(losses), 1)))
     shown = _shown(finalist, fresh.counts([best]), [best])
     yield Cell(**common, tuner="finalist", metric=metric, **shown)
     for name, (smallest, _) in below.items():
         random = record["random"]
         if random:
-            chosen_ones = chosen_losses(losses, random, key)
-            shown = _shown(ratio(chosen_ones, smallest), fresh.counts(random), random)
-            yield Cell(**common, tuner="random", metric=name, **_at_least(shown, chosen_ones, key))
+            estimate = ratio(chosen_losses(losses, random, key), smallest)
+            shown = _shown(estimate, fresh.counts(random), random)
+            yield _at_least(Cell(**common, tuner="random", metric=name, **shown), fresh, random, key)
         if finite(record["frozen"].get(key)) is not None:
             frozen = over_loss(record["frozen"][key], smallest)
             yield Cell(**common, tuner="frozen", metric=name, value=frozen.value, se=frozen.se)
