@@ -8,6 +8,7 @@ from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import model_settings, settings_of, studied, tuning_settings
 from sgtune.study.job import prepare_jobs
+from sgtune.study.restore import exit_unless_restorable
 from sgtune.study.saved import read_notes
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
@@ -137,3 +138,9 @@ def settings_of_saved(wildcards):
             of_job = SimpleNamespace(**note.wildcards)
             settings[note.name] = made_with(of_job) if callable(made_with) else made_with
     return settings
+
+
+def data_to_restore_on(wildcards):
+    """The data of all models, if what is saved is of this configuration."""
+    exit_unless_restorable(config["run"], settings_of_saved(wildcards))
+    return [path for model in MODELS for path in RESULTS["data"][model]]

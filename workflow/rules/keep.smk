@@ -2,19 +2,12 @@
 
 import sys
 
-from sgtune.study.restore import exit_unless_restorable
 from sgtune.study.saved import SAVED
 
 
 localrules:
     restore,
     forecast,
-
-
-def data_to_restore_on(wildcards):
-    """The data of all models, if what is saved is of this configuration."""
-    exit_unless_restorable(config["run"], settings_of_saved(wildcards))
-    return [path for model in MODELS for path in RESULTS["data"][model]]
 
 
 rule restore:
