@@ -81,7 +81,11 @@ class Metric(NamedTuple):
 
 
 METRICS = {
-    "ksd": Metric("KSD", "kernel Stein discrepancy with the paper's kernel", best=min),
+    "ksd": Metric(
+        "KSD",
+        "kernel Stein discrepancy with the paper's kernel (root of the mean of unbiased squares)",
+        best=min,
+    ),
     "ksd_se": Metric(
         "KSD, s.e. of the estimate",
         "standard error of the KSD from the choice of the points that stand for all draws, mean over replicates",

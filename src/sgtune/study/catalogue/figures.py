@@ -8,9 +8,10 @@ __all__ = ["FIGURES"]
 
 AT_TEST_SET = "†: a tuner that judges arms by the test set."
 BAND = (
-    "mean over replicates, with a band of two standard deviations to either side, tuning included, which goes "
-    "on below the panel where it reaches zero. Where some replicates are not finite, the mean is of the others "
-    "and the panel says so; it also names tuners that found no arm, because all that they tried diverged."
+    "mean over replicates (of a KSD the root of the mean of its unbiased square, left out where that is not "
+    "positive), with a band of two standard deviations to either side, tuning included, which goes on below the panel "
+    "where it reaches zero. Where some replicates are not finite, the mean is of the others and the panel says so; it "
+    "also names tuners that found no arm, because all that they tried diverged."
 )
 
 FIGURES: dict[str, Artifact] = {
