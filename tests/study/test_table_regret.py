@@ -11,7 +11,7 @@ from artifact_records import MODELS, cells_by, choose, make_files, records_of
 from sgtune.study.artifacts import TABLES
 from sgtune.study.artifacts.labels import METRICS, READ_BY
 from sgtune.study.artifacts.layout import NO_ARM, NOT_TRUSTED
-from sgtune.study.artifacts.means import SOURCES, metric_of
+from sgtune.study.artifacts.means import metric_of
 from sgtune.study.artifacts.regret import losses_of, regret_cells
 from sgtune.study.artifacts.regret_estimates import best_of, chosen_losses, over_loss, ratio
 from sgtune.study.catalogue import MODELS as STUDIED
@@ -188,7 +188,7 @@ def table():
 @pytest.mark.parametrize("model", MODELS)
 def test_the_table_has_its_losses_headline_first_and_what_to_read_them_by(table, model):
     files, table = table
-    headline, other = STUDIED[model].study.regret
+    headline, other = map(metric_of, STUDIED[model].losses)
     assert losses_of(files["regret"][f"{model}/sgld"]) == [headline, other]
     cells = [row.cells[0] for row in table.rows if row.cells[0].model == model]
     metrics = [f"{headline}_over_oracle", f"{headline}_regret", f"{other}_regret"]
@@ -238,6 +238,5 @@ def test_bold_is_who_is_told_from_all_others_and_never_what_regret_is_read_by():
 
 def test_every_loss_of_the_study_has_a_name_in_the_table():
     for entry in STUDIED.values():
-        for metric in entry.study.regret:
-            assert metric_of(SOURCES[metric][0]) == metric
+        for metric in map(metric_of, (*entry.losses, *entry.losses_without_reference)):
             assert {metric, f"{metric}_regret", f"{metric}_over_oracle"} <= METRICS.keys()

@@ -134,10 +134,9 @@ def facts_of(records: Iterable[Mapping]) -> dict[str, dict]:
     first ``reason`` why it found no arm."""
     facts: dict[str, dict] = {}
     for record in records:
-        own = {name: record[name] for name in ("validation_fraction", "reason")}
-        facts[record["tuner"]] = (
-            own if not facts.get(record["tuner"], {}).get("reason") else facts[record["tuner"]]
-        )
+        known = facts.setdefault(record["tuner"], {"reason": ""})
+        known["validation_fraction"] = record["validation_fraction"]
+        known["reason"] = known["reason"] or record["reason"]
     return facts
 
 

@@ -66,7 +66,7 @@ def screen_grid(
     """
     regular = make_arms(model.n_data, sampler, **grid)
     arms = list(dict.fromkeys([*regular, *extra]))
-    one_by_one = _Kept(parts, {**depends_on, "grid": dict(grid)}, report)
+    one_by_one = _Kept(parts, {**depends_on, "grid": dict(grid)})
     runs = [
         one_by_one.get(
             f"screen {i}",
@@ -175,7 +175,7 @@ def rerun_finalists(
     wanted += [Arm(**record) for records in picked for record in records if record is not None]
     arms = list(dict.fromkeys(wanted))
     place = {arm: number for number, arm in enumerate(arms)}
-    one_by_one = _Kept(parts, {**depends_on, "arms": [arm.to_record() for arm in arms]}, report)
+    one_by_one = _Kept(parts, {**depends_on, "arms": [arm.to_record() for arm in arms]})
     runs = [
         one_by_one.get(
             f"finalists {i}",
@@ -237,8 +237,8 @@ def _width(grid: Mapping[str, Sequence], seconds: float) -> int | None:
 class _Kept:
     """Pieces of a job, each made once: after a kill those that were finished are taken over."""
 
-    def __init__(self, parts: Parts, depends_on: Mapping, report: Callable[[str], None]):
-        self.parts, self.report = parts, report
+    def __init__(self, parts: Parts, depends_on: Mapping):
+        self.parts = parts
         self.depends_on = {**depends_on, "code": code_digest()}
 
     def get(self, name: str, make: Callable[[], object]) -> object:

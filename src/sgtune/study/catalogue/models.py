@@ -17,15 +17,13 @@ class Study(NamedTuple):
     """One model's part of the study. Metrics are those of `labels.METRICS`.
 
     ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
-    ``choices``: the name of the table of chosen hyperparameters; ``regret``: the losses by which tuners are
-    judged, the headline first, where the reference allows it; ``paper``: our metric -> the paper's that it is
+    ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's that it is
     held against; ``speedup``: how many times as fast as grid search the paper says MAMBA-KSD tunes SGHMC.
     """
 
     short: tuple[str, tuple[str, ...]]
     long: tuple[str, tuple[str, ...]]
     choices: str
-    regret: tuple[str, ...]
     paper: dict[str, str]
     speedup: str
 
@@ -79,7 +77,6 @@ MODELS: dict[str, ModelEntry] = {
             short=("table1", ("ksd", XI)),
             long=("table6", (*XIS, *KSDS, "accuracy_percent", "n_samples")),
             choices="table5",
-            regret=("xi_white_x100", XI),
             paper={"ksd": "ksd", XI: XI},
             speedup="about 3",
         ),
@@ -99,7 +96,6 @@ MODELS: dict[str, ModelEntry] = {
                 (XI, "xi_rel_x100", "functional_error", *KSDS, "rmse", "rmse_as_published", "n_samples"),
             ),
             choices="table7",
-            regret=("functional_error", XI),
             paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
             speedup="about 2",
         ),
@@ -129,7 +125,6 @@ MODELS: dict[str, ModelEntry] = {
                 ),
             ),
             choices="table9",
-            regret=("log_loss", "brier"),
             paper={
                 "ece_percent": "ece_percent",
                 "ece_as_published_percent": "ece_percent",
