@@ -185,7 +185,7 @@ def regret(records: Records) -> Table:
     others = {METRICS[m].label: cap_of(SOURCES[m][0]) for m in losses if cap_of(SOURCES[m][0]) != usual}
     caps = "; ".join(f"{name}: {cap:g}" for name, cap in others.items())
     return lay_out(
-        _headline_first(regret_cells(found), of_models.values()),
+        _headline_first(_without_repeated_dashes(regret_cells(found)), of_models.values()),
         name="regret",
         title=artifact("regret").title,
         caption="Ratios of mean losses of arms, in fresh runs, in which nothing was chosen; ± one standard "
@@ -208,6 +208,16 @@ def regret(records: Records) -> Table:
         columns=("sampler",),
         stub={"detail": "Runs"},
     )
+
+
+def _without_repeated_dashes(cells: Sequence[Cell]) -> list[Cell]:
+    """Of a model whose reference is not trusted the headline of its tuners alone, which says so."""
+    tuners = {cell.tuner for cell in cells} - {"oracle", "finalist", "random", "frozen"}
+    return [
+        cell
+        for cell in cells
+        if cell.missing != NOT_TRUSTED or (cell.metric.endswith("_over_oracle") and cell.tuner in tuners)
+    ]
 
 
 def _headline_first(cells: Sequence[Cell], losses: Iterable[Sequence[str]]) -> list[Cell]:
