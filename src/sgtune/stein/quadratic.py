@@ -1,0 +1,122 @@
+"""What is common to discrepancies whose square is a mean over pairs of draws: bias, variance, and their forecast."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sgtune.errors import InputError, check_integer, check_number
+
+__all__ = [
+    "FEWEST_DRAWS",
+    "LEAST_SHARE",
+    "N_STRETCHES",
+    "Stretches",
+    "horizon_score",
+    "mean_square",
+    "squared_bias",
+    "stretch_of",
+]
+
+N_STRETCHES = 5
+"""A chain is cut into so many stretches of equal length. The first one is the way from the mode and tells no bias."""
+
+FEWEST_DRAWS = 10
+"""Fewer draws do not tell bias from variance."""
+
+LEAST_SHARE = 0.1
+"""The variance is not foreseen to fall below this share of today's: a forecast further ahead is a guess."""
+
+
+class Stretches(NamedTuple):
+    """Sums of k(x_i, x_j) over pairs of draws, by the stretches of the chain that they are from.
+
+    Attributes:
+        counts: the draws of each stretch.
+        sums: over i in stretch a and j in stretch b, the pairs i = j left out; symmetric.
+        own: k(x_i, x_i) over the draws of each stretch.
+    """
+
+    counts: Int[np.ndarray, " s"]
+    sums: Float[np.ndarray, "s s"]
+    own: Float[np.ndarray, " s"]
+
+
+def stretch_of(steps: Int[np.ndarray, " n"], n_steps: int) -> Int[np.ndarray, " n"]:
+    """The stretch, 0, ..., 4, of the draws made by the steps 1, ..., ``n_steps`` of a chain."""
+    return (np.asarray(steps, np.int64) - 1) * N_STRETCHES // n_steps
+
+
+def mean_square(stretches: Stretches, n_draws: int) -> float:
+    """V = U + (d - U) / N: the squared discrepancy of all N draws, of which the given ones are a random part.
+
+    d is the mean of k(x_i, x_i) and U the mean over other pairs. The estimate is unbiased for a uniformly random part
+    (`sgtune.stein.ksd_estimate`). It counts as no less than d / N, what independent draws have: no sampler of ours does
+    better, and a noisy U must not make an arm look perfect.
+    """
+    n = int(stretches.counts.sum())
+    n_draws = check_integer("n_draws", n_draws, at_least=n)
+    diagonal = stretches.own.sum() / n
+    elsewhere = stretches.sums.sum() / (n * (n - 1)) if n > 1 else diagonal
+    return float(max(elsewhere + (diagonal - elsewhere) / n_draws, diagonal / n_draws))
+
+
+def squared_bias(stretches: Stretches) -> tuple[float, float]:
+    """B^2, the squared discrepancy of the law that the chain samples from, and its jackknife standard error.
+
+    The mean of k over pairs of draws from two separate stretches: the first stretch is left out, and neighbours are not
+    paired. Unbiased as far as stretches that are not neighbours are independent, and it may be negative. (0, inf)
+    if too many stretches are empty.
+    """
+    later = [place for place in range(1, len(stretches.counts)) if stretches.counts[place]]
+    pairs = [(a, b) for a in later for b in later if b > a + 1]
+
+    def mean(without: int | None) -> float | None:
+        kept = [(a, b) for a, b in pairs if without not in (a, b)]
+        weight = sum(stretches.counts[a] * stretches.counts[b] for a, b in kept)
+        return sum(stretches.sums[a, b] for a, b in kept) / weight if weight else None
+
+    values = [mean(place) for place in later]
+    if len(later) < 3 or None in values:
+        return 0.0, float("inf")
+    values = np.array(values)
+    n = len(later)
+    return float(mean(None)), float(np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2)))
+
+
+def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
+    """The squared discrepancy that a chain is expected to have at the horizon, plus one standard error.
+
+    With B^2 and its standard error by `squared_bias`, V by `mean_square`, B+ = max(B^2, 0) and T the time that the
+    chain has run,
+
+        B+ + (V - B+) max(T / T_horizon, 1/10) + se(B^2),
+
+    the bias stays and the variance falls as one over the time, for a T well above the chain's autocorrelation time. A
+    chain slower than that is judged as biased. The standard error is there because the arm with the smallest of many
+    noisy values is a lucky one. Of fewer than ten draws the value is V. It is never negative.
+
+    Args:
+        share: T / T_horizon; more than 1 for a chain that has run beyond the horizon.
+    """
+    share = max(check_number("share", share, above=0), LEAST_SHARE)
+    square = mean_square(stretches, n_draws)
+    if stretches.counts.sum() < FEWEST_DRAWS:
+        return square
+    bias, error = squared_bias(stretches)
+    if not np.isfinite(error):
+        return square
+    bias = max(bias, 0.0)
+    diagonal = stretches.own.sum() / stretches.counts.sum()
+    return bias + max(square - bias, float(diagonal) / n_draws) * share + error
+
+
+def check_stretches(stretch: Int[np.ndarray, " n"], n: int) -> Int[np.ndarray, " n"]:
+    """``stretch`` if it gives one of the five stretches for each of n draws, or an `InputError`."""
+    stretch = np.asarray(stretch)
+    allowed = stretch.shape == (n,) and (n == 0 or (stretch.min() >= 0 and stretch.max() < N_STRETCHES))
+    if not allowed:
+        raise InputError(
+            f"stretch: shape {stretch.shape} is not allowed; it must be ({n},) of 0 to {N_STRETCHES - 1}"
+        )
+    return stretch
