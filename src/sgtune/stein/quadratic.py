@@ -51,14 +51,20 @@ def mean_square(stretches: Stretches, n_draws: int) -> float:
     """V = U + (d - U) / N: the squared discrepancy of all N draws, of which the given ones are a random part.
 
     d is the mean of k(x_i, x_i) and U the mean over other pairs. The estimate is unbiased for a uniformly random part
-    (`sgtune.stein.ksd_estimate`). It counts as no less than d / N, what independent draws have: no sampler of ours does
-    better, and a noisy U must not make an arm look perfect.
+    (`sgtune.stein.ksd_estimate`). Of a part it counts as no less than d / N, what independent draws have on average: no
+    sampler of ours does better, and a noisy U must not make an arm look perfect. Of all draws nothing is estimated, and
+    the value is the mean over all pairs. It is infinite if a sum is not finite.
     """
     n = int(stretches.counts.sum())
     n_draws = check_integer("n_draws", n_draws, at_least=n)
-    diagonal = stretches.own.sum() / n
-    elsewhere = stretches.sums.sum() / (n * (n - 1)) if n > 1 else diagonal
-    return float(max(elsewhere + (diagonal - elsewhere) / n_draws, diagonal / n_draws))
+    own, others = float(stretches.own.sum()), float(stretches.sums.sum())
+    if not np.isfinite(own + others):
+        return float("inf")
+    if n == n_draws:
+        return max((own + others) / n**2, 0.0)
+    diagonal = own / n
+    elsewhere = others / (n * (n - 1)) if n > 1 else diagonal
+    return max(elsewhere + (diagonal - elsewhere) / n_draws, diagonal / n_draws)
 
 
 def squared_bias(stretches: Stretches) -> tuple[float, float]:
@@ -66,22 +72,24 @@ def squared_bias(stretches: Stretches) -> tuple[float, float]:
 
     The mean of k over pairs of draws from two separate stretches: the first stretch is left out, and neighbours are not
     paired. Unbiased as far as stretches that are not neighbours are independent, and it may be negative. (0, inf)
-    if too many stretches are empty.
+    if too many stretches are empty, or a sum is not finite.
     """
     later = [place for place in range(1, len(stretches.counts)) if stretches.counts[place]]
     pairs = [(a, b) for a in later for b in later if b > a + 1]
-
-    def mean(without: int | None) -> float | None:
-        kept = [(a, b) for a, b in pairs if without not in (a, b)]
-        weight = sum(stretches.counts[a] * stretches.counts[b] for a, b in kept)
-        return sum(stretches.sums[a, b] for a, b in kept) / weight if weight else None
-
-    values = [mean(place) for place in later]
-    if len(later) < 3 or None in values:
+    values = [_mean_between(stretches, [pair for pair in pairs if place not in pair]) for place in later]
+    if len(later) < 3 or None in values or not np.isfinite(values).all():
         return 0.0, float("inf")
     values = np.array(values)
     n = len(later)
-    return float(mean(None)), float(np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2)))
+    return float(_mean_between(stretches, pairs)), float(
+        np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2))
+    )
+
+
+def _mean_between(stretches: Stretches, pairs: list[tuple[int, int]]) -> float | None:
+    """The mean of k over pairs of draws from these pairs of stretches; None if there are none."""
+    weight = sum(stretches.counts[a] * stretches.counts[b] for a, b in pairs)
+    return float(sum(stretches.sums[a, b] for a, b in pairs) / weight) if weight else None
 
 
 def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
@@ -114,9 +122,9 @@ def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
 def check_stretches(stretch: Int[np.ndarray, " n"], n: int) -> Int[np.ndarray, " n"]:
     """``stretch`` if it gives one of the five stretches for each of n draws, or an `InputError`."""
     stretch = np.asarray(stretch)
-    allowed = stretch.shape == (n,) and (n == 0 or (stretch.min() >= 0 and stretch.max() < N_STRETCHES))
+    allowed = stretch.shape == (n,) and np.isin(stretch, np.arange(N_STRETCHES)).all()
     if not allowed:
         raise InputError(
-            f"stretch: shape {stretch.shape} is not allowed; it must be ({n},) of 0 to {N_STRETCHES - 1}"
+            f"stretch: shape {stretch.shape} is not allowed; it must be ({n},) of integers 0 to {N_STRETCHES - 1}"
         )
     return stretch
