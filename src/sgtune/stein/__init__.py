@@ -4,6 +4,8 @@ from sgtune.stein.estimate import KsdEstimate, ksd_estimate, ksd_floor
 from sgtune.stein.fssd import fssd, fssd_at, optimise_locations
 from sgtune.stein.kernel import rescale
 from sgtune.stein.ksd import ksd
+from sgtune.stein.psd import psd, psd_stretches
+from sgtune.stein.stretches import ksd_stretches
 
 __all__ = [
     "DISCREPANCIES",
@@ -13,7 +15,10 @@ __all__ = [
     "ksd",
     "ksd_estimate",
     "ksd_floor",
+    "ksd_stretches",
     "optimise_locations",
+    "psd",
+    "psd_stretches",
     "rescale",
 ]
 
