@@ -14,6 +14,7 @@ from sgtune import stein
 from sgtune.mode.find import map_position
 from sgtune.posterior import scores
 from sgtune.sampling.arm import Arm
+from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.models import load_model
 
@@ -30,7 +31,7 @@ def model(logistic_data_dir):
 
 def chain_steps_per_second(model, width: int, batch_size: int, seconds: float = 1.0) -> float:
     ensemble = Lockstep.at_mode(model, "sgld", [Arm(STEP_SIZE, batch_size)] * width)
-    clock = ensemble.advance_for(seconds, most_kept=10**6)[2]
+    clock = advance_for(ensemble, seconds, most_kept=10**6)[2]
     return width * ensemble.steps_done / clock[-1][0]
 
 

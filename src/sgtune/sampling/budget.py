@@ -76,11 +76,11 @@ class Budget:
         return int(amount / (1 if self.steps is not None else gradients_per_step))
 
 
-def check_budget(budget: object) -> Budget:
-    """``budget`` if it is one, or an `InputError`."""
+def check_budget(budget: object, name: str = "budget") -> Budget:
+    """``budget`` if it is one, or an `InputError` that calls it ``name``."""
     if not isinstance(budget, Budget):
         raise InputError(
-            f"budget: {budget!r} is not allowed; it must be a Budget, such as Budget(seconds=1.0)"
+            f"{name}: {budget!r} is not allowed; it must be a Budget, such as Budget(seconds=1.0)"
         )
     return budget
 

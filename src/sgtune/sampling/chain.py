@@ -15,6 +15,7 @@ from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
+from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import thin_draws
 
@@ -150,7 +151,7 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
     gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
     clock: list[tuple[float, int]] = []
     if budget.seconds is not None:
-        draws, stride, clock = ensemble.advance_for(budget.seconds, most_kept)
+        draws, stride, clock = advance_for(ensemble, budget.seconds, most_kept)
         seconds = clock[-1][0]
     else:
         n_steps = max(

@@ -7,7 +7,7 @@ sampler.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from time import perf_counter
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import PyTree
+from jaxtyping import Bool, Int, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -174,9 +174,15 @@ class Lockstep:
         return {name: np.asarray(values) for name, values in self.sampler.statistics(self.states).items()}
 
     @property
+    def finite(self) -> Bool[np.ndarray, " w"]:
+        """Whether each chain's position is finite."""
+        leaves = jax.tree.leaves(self.states.position)
+        return np.all([np.isfinite(leaf).reshape(self.width, -1).all(axis=1) for leaf in leaves], axis=0)
+
+    @property
     def shape(self) -> tuple:
         """What decides whether two ensembles share a compiled program."""
-        leaves, structure = jax.tree.flatten(self._arguments(0, 1))
+        leaves, structure = jax.tree.flatten(self._arguments([]))
         return (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
 
     def compile(self) -> None:
@@ -184,24 +190,29 @@ class Lockstep:
         shape = self.shape
         if shape not in _compiled:
             start = perf_counter()
-            lowered = _jitted_advance.lower(self.program, *self._arguments(0, 1))
+            lowered = _jitted_advance.lower(self.program, *self._arguments([]))
             _compiled[shape] = lowered.compile(COMPILER_OPTIONS)
             _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 
-    def _arguments(self, n_draws: int, stride: int) -> tuple:
-        counts = (np.int32(self.steps_done), np.int32(n_draws), np.int32(stride))
+    def _arguments(self, gaps: Sequence[int]) -> tuple:
+        padded = np.zeros(self.program.length, np.int32)
+        padded[: len(gaps)] = gaps
+        counts = (np.int32(self.steps_done), np.int32(len(gaps)), padded)
         return (self.constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
+
+    def _call(self, gaps: Sequence[int]) -> np.ndarray:
+        """One call of the program: a draw after each of ``gaps``, in steps. Blocks until done."""
+        if self._run is None:
+            self.compile()
+        self.states, draws = self._run(*self._arguments(gaps))
+        self.steps_done += int(np.sum(gaps))
+        # A view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
+        return np.asarray(draws)[: len(gaps)].copy()
 
     def advance_chunk(self, n_draws: int, stride: int = 1) -> np.ndarray:
         """At most one program's length of draws: ``(n_draws, W, D)`` float32. Blocks until done."""
-        n_draws = min(n_draws, self.program.length)
-        if self._run is None:
-            self.compile()
-        self.states, draws = self._run(*self._arguments(n_draws, stride))
-        self.steps_done += n_draws * stride
-        # A view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
-        return np.asarray(draws)[:n_draws].copy()
+        return self._call([stride] * min(n_draws, self.program.length))
 
     def advance(self, n_steps: int, stride: int = 1) -> np.ndarray:
         """``n_steps`` steps of every chain; every ``stride``-th is kept: ``(n_steps // stride, W, D)``.
@@ -217,57 +228,15 @@ class Lockstep:
             self.advance_chunk(1, rest)
         return np.concatenate(chunks)
 
-    def advance_for(
-        self, seconds: float, most_kept: int, at_least: int = 1
-    ) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
-        """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws,
-        evenly spaced.
-
-        Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where
-        there are
-        too many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws
-        stays on the device. Memory: twice the kept draws, and twice ``CHUNK_BYTES``. Stops early when no chain is
-        finite any more; that end then stands as the last draw.
-
-        Returns:
-            draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps;
-            the clock: (seconds since the start, steps so far) at the end of each call.
-        """
-        self.advance_chunk(0)
-        chunks, clock, stride, n_kept = [], [], 1, 0
-        n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
-        began = perf_counter()
-        while (elapsed < seconds or done < at_least) and is_finite:
-            before, until_kept = elapsed, stride - done % stride
-            if until_kept == stride <= n_steps:
-                draws = self.advance_chunk(n_steps // stride, stride)
-                made = len(draws) * stride
-            else:
-                made = min(n_steps, until_kept)
-                draws = self.advance_chunk(1, made)
-            elapsed, done = perf_counter() - began, done + made
-            clock.append((elapsed, done))
-            if done % stride == 0:
-                chunks.append(draws)
-                n_kept += len(draws)
-            while n_kept > most_kept:
-                chunks, stride, n_kept = _every_second(chunks), 2 * stride, n_kept // 2
-            is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
-            # Aim at 20 ms a call: short against every budget, long against the cost of a call.
-            room = min(0.02, max(seconds - elapsed, 0.0))
-            n_steps = int(np.clip(room * made / (elapsed - before), 1, 4 * made))
-        if not is_finite:
-            chunks[-1][-1] = draws[-1]
-        return np.concatenate(chunks), stride, clock
-
-
-def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
-    """The second, fourth, ... of all draws, copied chunk by chunk, so that the others' memory is free at once."""
-    start = 0
-    for i, chunk in enumerate(chunks):
-        chunks[i] = chunk[(start + 1) % 2 :: 2].copy()
-        start += len(chunk)
-    return [chunk for chunk in chunks if len(chunk)]
+    def advance_to(self, n_steps: int, kept: Int[np.ndarray, " k"]) -> np.ndarray:
+        """On to the step number ``n_steps`` of the chains' whole run; of the draws on the way those made by the steps
+        ``kept``, ascending numbers, are kept: ``(k, W, D)``."""
+        gaps, length = np.diff(kept, prepend=self.steps_done), self.program.length
+        chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
+        chunks += [self._call(gaps[start : start + length]) for start in range(0, len(gaps), length)]
+        if n_steps > self.steps_done:
+            self._call([n_steps - self.steps_done])
+        return np.concatenate(chunks)
 
 
 def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:

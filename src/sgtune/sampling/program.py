@@ -59,10 +59,9 @@ def initial_states(program: Program, constants, keys, positions, hyperparameters
     return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters)
 
 
-def advance(
-    program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, stride
-):
-    """``n_draws * stride`` steps of every chain from step ``start``; keeps each ``stride``-th position, flat."""
+def advance(program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, gaps):
+    """Steps of every chain from step ``start`` on: ``gaps[i]`` of them before the i-th of ``n_draws`` kept positions,
+    which are flat. ``gaps`` is as long as the program's draws."""
     axes = (0, 0, _mapped_axes(hyperparameters))
 
     def one_step(t, states):
@@ -76,12 +75,11 @@ def advance(
         return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
 
     def one_draw(i, carry):
-        states, draws = carry
-        first = start + i * stride
-        states = jax.lax.fori_loop(first, first + stride, one_step, states)
+        states, draws, done = carry
+        states = jax.lax.fori_loop(done, done + gaps[i], one_step, states)
         flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
-        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0)
+        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0), done + gaps[i]
 
     flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
     draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
-    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws))
+    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws, start))[:2]

@@ -16,7 +16,7 @@ from sgtune.errors import InputError, check_choice, check_integer
 from sgtune.stein.kernel import Scale, check_scale, draw_matrices, rescale
 from sgtune.stein.quadratic import N_STRETCHES, Stretches, check_stretches, mean_square
 
-__all__ = ["PAIRS_UP_TO", "TARGETS", "psd", "psd_stretches"]
+__all__ = ["PAIRS_UP_TO", "TARGETS", "check_centre", "psd", "psd_stretches"]
 
 TARGETS = ("all directions", "marginals")
 
@@ -120,7 +120,7 @@ def psd_stretches(
     n, dimension = positions.shape
     in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
     scale = check_scale(scale, dimension)
-    centre, blocks = _check_centre(centre, dimension), _check_blocks(blocks, dimension)
+    centre, blocks = check_centre(centre, dimension), _check_blocks(blocks, dimension)
     counts = in_stretch.sum(axis=1)
     if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
         return Stretches(counts, np.full((N_STRETCHES, N_STRETCHES), np.inf), np.full(N_STRETCHES, np.inf))
@@ -231,7 +231,7 @@ def _leaf_sizes(positions: PyTree) -> list[int]:
     return [int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(positions)]
 
 
-def _check_centre(centre: ArrayLike | PyTree | None, dimension: int) -> Float[np.ndarray, " d"]:
+def check_centre(centre: ArrayLike | PyTree | None, dimension: int) -> Float[np.ndarray, " d"]:
     if centre is None:
         return np.zeros(dimension)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(centre)]

@@ -12,6 +12,8 @@ __all__ = [
     "LEAST_SHARE",
     "N_STRETCHES",
     "Stretches",
+    "check_stretches",
+    "foreseen",
     "horizon_score",
     "mean_square",
     "squared_bias",
@@ -93,30 +95,36 @@ def _mean_between(stretches: Stretches, pairs: list[tuple[int, int]]) -> float |
 
 
 def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
-    """The squared discrepancy that a chain is expected to have at the horizon, plus one standard error.
+    """The squared discrepancy that a chain is expected to have at the horizon, plus one standard error (`foreseen`).
 
-    With B^2 and its standard error by `squared_bias`, V by `mean_square`, B+ = max(B^2, 0) and T the time that the
-    chain has run,
-
-        B+ + (V - B+) max(T / T_horizon, 1/10) + se(B^2),
-
-    the bias stays and the variance falls as one over the time, for a T well above the chain's autocorrelation time. A
-    chain slower than that is judged as biased. The standard error is there because the arm with the smallest of many
-    noisy values is a lucky one. Of fewer than ten draws the value is V. It is never negative.
-
-    Args:
-        share: T / T_horizon; more than 1 for a chain that has run beyond the horizon.
+    With B^2 by `squared_bias` and V by `mean_square`; of fewer than ten draws, which do not tell bias from variance,
+    it is V. It is never negative.
     """
-    share = max(check_number("share", share, above=0), LEAST_SHARE)
     square = mean_square(stretches, n_draws)
     if stretches.counts.sum() < FEWEST_DRAWS:
         return square
-    bias, error = squared_bias(stretches)
+    diagonal = float(stretches.own.sum() / stretches.counts.sum())
+    return foreseen(square, *squared_bias(stretches), least=diagonal / n_draws, share=share)
+
+
+def foreseen(square: float, bias: float, error: float, *, least: float, share: float) -> float:
+    """B+ + max(V - B+, least) max(T / T_horizon, 1/10) + se(B^2), with B+ = max(B^2, 0).
+
+    The bias stays and the variance falls as one over the time, for a T well above the chain's autocorrelation time: a
+    chain slower than that is judged as biased. The standard error is there because the arm with the smallest of many
+    noisy values is a lucky one.
+
+    Args:
+        square: V, of the draws so far.
+        bias, error: B^2 and its standard error; V alone is the answer if that is not finite.
+        least: the variance of as many independent draws.
+        share: T / T_horizon; more than 1 for a chain that has run beyond the horizon.
+    """
+    share = max(check_number("share", share, above=0), LEAST_SHARE)
     if not np.isfinite(error):
         return square
     bias = max(bias, 0.0)
-    diagonal = stretches.own.sum() / stretches.counts.sum()
-    return bias + max(square - bias, float(diagonal) / n_draws) * share + error
+    return bias + max(square - bias, least) * share + error
 
 
 def check_stretches(stretch: Int[np.ndarray, " n"], n: int) -> Int[np.ndarray, " n"]:

@@ -1,48 +1,24 @@
 """Two studies of the discrepancies themselves: how they may be estimated, and what they can see."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.positions import from_matrix, to_matrix
-from sgtune.posterior import density_of, scores
-from sgtune.randomness import named_key
-from sgtune.samplers.gradients import minibatch
+from sgtune.positions import to_matrix
+from sgtune.posterior import scores
+from sgtune.samplers.stochastic_scores import stochastic_scores
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.stein import DISCREPANCIES
 
-__all__ = ["estimate_discrepancies", "measure_widths", "stochastic_scores"]
-
-
-def stochastic_scores(
-    model: Model, draws: Float[np.ndarray, "n d"], batch_size: int, seed: int = 0
-) -> Float[np.ndarray, "n d"]:
-    """Minibatch estimates of the score at each draw, every one from a fresh minibatch (Gorham et al. 2020)."""
-    key = named_key(seed, "stochastic scores", batch_size)
-    positions = from_matrix(model, np.asarray(draws))
-    return to_matrix(
-        _stochastic_scores(density_of(model), batch_size, minibatch.prepare(model, None), positions, key)
-    )
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _stochastic_scores(density, batch_size, constants, positions, key):
-    def one(i_and_position):
-        i, position = i_and_position
-        return minibatch.estimate(density, constants, jax.random.fold_in(key, i), position, batch_size, ())[0]
-
-    n = jax.tree.leaves(positions)[0].shape[0]
-    return jax.lax.map(one, (jnp.arange(n), positions))
+__all__ = ["estimate_discrepancies", "measure_widths"]
 
 
 def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:

@@ -23,7 +23,7 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced, random_subset
 from sgtune.study.catalogue import cap_of
 from sgtune.tuning import AllDivergedError, Halving, Judge, tune
-from sgtune.tuning.judges import Judgement
+from sgtune.tuning.judges import ArmDraws, Judgement
 
 __all__ = [
     "Losses",
@@ -77,16 +77,12 @@ class Losses(NamedTuple):
         """The judge of an oracle: the true loss ``name`` of an arm's own draws, all of those that a race keeps."""
         own = self._replace(names=(name,))
 
-        def metric(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
+        def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
             began = perf_counter()
-            usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in points]
-            values = [
-                own.of_draws(model, draws)[name] if use else np.inf
-                for draws, use in zip(points, usable, strict=True)
-            ]
+            values = [own.of_draws(model, arm.points)[name] if arm.usable else np.inf for arm in arms]
             return Judgement(values, 0.0, perf_counter() - began, 0)
 
-        return Judge(lambda seed: metric, points=10**9)
+        return Judge(lambda seed: metric, points=10**9, thin=1)
 
 
 def run_arms(

@@ -3,6 +3,7 @@
 from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import make_arms
 from sgtune.tuning.halving import halving_schedule
+from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, predictive, stein
 from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic
 from sgtune.tuning.race import AllDivergedError
@@ -20,6 +21,7 @@ __all__ = [
     "Judge",
     "Settings",
     "TuningResult",
+    "at_horizon",
     "calibrate_cost",
     "halving_schedule",
     "make_arms",

@@ -1,11 +1,12 @@
 """What arms are judged by: one value per arm from its points, lower is better, infinite if it is no use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from sgtune import metrics
 from sgtune.errors import check_choice, check_number
@@ -16,26 +17,59 @@ from sgtune.samplers.gradients import subset_scores
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
 
-__all__ = ["Judge", "Judgement", "Metric", "predictive", "predictive_metric", "stein", "stein_metric"]
+__all__ = [
+    "ArmDraws",
+    "Judge",
+    "Judgement",
+    "Metric",
+    "predictive",
+    "predictive_metric",
+    "running_seconds",
+    "stein",
+    "stein_metric",
+]
 
 
 GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
 """What the paper's grid search judges by, for each task."""
 
 
+class ArmDraws(NamedTuple):
+    """What a judge sees of an arm at the end of a rung.
+
+    Attributes:
+        points: ``(n, D)``, a uniformly random part of its draws; none of a chain that is not finite.
+        steps: the step that made each of them, ascending, from 1.
+        n_steps: that the arm has made so far.
+        n_draws: of how many draws the points are a part: of ``n_steps``, or of every tenth.
+        share: the budget that the arm has run for, as a share of the horizon.
+    """
+
+    points: Float[np.ndarray, "n d"]
+    steps: Int[np.ndarray, " n"]
+    n_steps: int
+    n_draws: int
+    share: float
+
+    @property
+    def usable(self) -> bool:
+        """Whether there are points, and all are finite."""
+        return len(self.points) > 0 and bool(np.isfinite(self.points).all())
+
+
 class Judgement(NamedTuple):
     """Values of all arms, and what they took: seconds in gradients and in the metric itself, without compilation, and
-    data terms."""
+    data terms. ``remarks``: why an arm has no value, where the judge knows it; empty if there is nothing to say."""
 
     values: list[float]
     gradient_seconds: float
     metric_seconds: float
     gradient_evaluations: int
+    remarks: Sequence[str] = ()
 
 
-Metric = Callable[[Model, list[np.ndarray], list[int]], Judgement]
-"""``(model, points, n_draws) -> Judgement``: an ``(n_i, D)`` array per arm, and the number of draws, n_i or more, that
-they are an evenly thinned part of."""
+Metric = Callable[[Model, list[ArmDraws]], Judgement]
+"""``(model, arms) -> Judgement``."""
 
 
 def stein_metric(
@@ -46,56 +80,48 @@ def stein_metric(
     Scores are of the whole data, or of ``score_fraction`` of them with a correction at the MAP (`subset_scores`).
     """
 
-    def judge(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
+    def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
         measure = DISCREPANCIES[discrepancy]
         scaling = laplace_scale(model) if scale == "laplace" else "identity"
-        finite = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in points]
-        scored = [draws for draws, use in zip(points, finite, strict=True) if use]
+        scored = [arm.points for arm in arms if arm.usable]
         stacked = np.concatenate(scored) if scored else np.empty((0, model.dimension), np.float32)
         gradients = subset_scores(model, stacked, score_fraction, map_position(model))
         gradients = iter(np.split(gradients, np.cumsum([len(draws) for draws in scored])[:-1]))
         between = perf_counter()
         values = [
-            measure(draws, next(gradients), scaling, seed, n_draws=_stand_for(len(draws), n, model.dimension))
-            if use
-            else np.inf
-            for draws, use, n in zip(points, finite, n_draws, strict=True)
+            measure(arm.points, next(gradients), scaling, seed, n_draws=arm.n_draws) if arm.usable else np.inf
+            for arm in arms
         ]
         return Judgement(
             [float(value) for value in values],
-            _running(began, between),
-            _running(between, perf_counter()),
+            running_seconds(began, between),
+            running_seconds(between, perf_counter()),
             len(stacked) * round(score_fraction * model.n_data),
         )
 
     return judge
 
 
-def _running(since: float, until: float) -> float:
+def running_seconds(since: float, until: float) -> float:
+    """Between two times of the performance counter, without compilation."""
     return until - since - compile_seconds(since, until)
-
-
-def _stand_for(n_points: int, n_draws: int, dimension: int) -> int:
-    """For how many draws points can stand in a KSD (`sgtune.stein.ksd`): the points' own error there, a share of about
-    n_draws / n_points / sqrt(D) of what falls with the number of draws, is to stay below a half."""
-    return max(n_points, min(n_draws, int(n_points * dimension**0.5 / 2)))
 
 
 def predictive_metric(name: str | dict[str, str]) -> Metric:
     """A metric of the averaged predictions on the test set (paper Sect. 3.3.3): a name in
     `sgtune.metrics.PREDICTIVE`, or one for each task that a model may have."""
 
-    def judge(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
+    def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
         loss = metrics.PREDICTIVE[name if isinstance(name, str) else name[model.task]].loss
         values = [
-            loss(metrics.mean_prediction(model, draws), model.test_data["targets"])
-            if len(draws) and np.isfinite(draws).all()
+            loss(metrics.mean_prediction(model, arm.points), model.test_data["targets"])
+            if arm.usable
             else np.inf
-            for draws in points
+            for arm in arms
         ]
-        return Judgement([float(value) for value in values], 0.0, _running(began, perf_counter()), 0)
+        return Judgement([float(value) for value in values], 0.0, running_seconds(began, perf_counter()), 0)
 
     return judge
 
@@ -108,11 +134,13 @@ class Judge:
         metric: ``seed -> Metric``.
         tasks: the tasks of models that it can judge, by predictions on their test data; None if it needs none.
         points: so many points of an arm it looks at, unless the tuner says otherwise.
+        thin: it looks at every thin-th draw, but thinned no further than to ten, unless the tuner says otherwise.
     """
 
     metric: Callable[[int], Metric]
     tasks: tuple[str, ...] | None = None
     points: int = 500
+    thin: int = 10
 
 
 def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:

@@ -53,14 +53,14 @@ def _settings(method: object) -> Settings:
 class Halving:
     """Successive halving (MAMBA, paper Algorithm 1): all arms run briefly, the best of them longer, and so on.
 
-    ``mamba-ksd`` is ``Halving()``, ``mamba-ksd-scaled`` is ``Halving(judge=stein("ksd", scale="laplace"))``. The budget
+    ``mamba-ksd`` is ``Halving()``, ``mamba-psd`` is ``Halving(judge=at_horizon("psd"))``. The budget
     of `sgtune.tune` is R, what the longest arm may spend.
 
     Attributes:
         judge: made by `stein` or `predictive`.
         pruning_rate: eta: in each rung one of so many arms survives.
         grid: of the arms.
-        thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
+        thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None: as the judge says.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one; None: as
             the judge says.
         validation_fraction: of the training rows, held out to judge by in place of the test set, if the judge is
@@ -71,7 +71,7 @@ class Halving:
     judge: Judge = field(default_factory=stein)
     pruning_rate: int = 3
     grid: Grid = Grid()
-    thin: int = 10
+    thin: int | None = None
     points: int | None = None
     validation_fraction: float = 0.0
     clock: str = "calibrated"
@@ -88,6 +88,7 @@ class Halving:
                 Budget(seconds=1.0),
                 tasks=self.judge.tasks,
                 points=self.judge.points,
+                thin=self.judge.thin,
                 remarks=left_out,
             ),
             _settings(self),
@@ -113,7 +114,7 @@ class GridSearch:
     grid: Grid = Grid()
     batch_fraction: float | None = 0.1
     start_noise: float = 0.2
-    thin: int = 10
+    thin: int | None = None
     points: int | None = None
     validation_fraction: float = 0.0
     clock: str = "calibrated"
@@ -132,6 +133,7 @@ class GridSearch:
                 lambda settings: settings.start_noise,
                 tasks=self.judge.tasks,
                 points=self.judge.points,
+                thin=self.judge.thin,
                 **({"remarks": left_out} if varied else {}),
             ),
             _settings(self),

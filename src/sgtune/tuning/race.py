@@ -13,9 +13,11 @@ from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.by_clock import draws_for
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
+from sgtune.sampling.reservoir import Reservoir
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.judges import Metric
 from sgtune.tuning.racer import Racer, describe, rank_arms, record_rung
@@ -23,8 +25,8 @@ from sgtune.tuning.racer import Racer, describe, rank_arms, record_rung
 __all__ = ["AllDivergedError", "Race"]
 
 KEPT_BYTES = 2**29
-"""All running arms together keep at most so many bytes of draws, or ten draws each; beyond it every second draw
-is dropped, again and again. Taking them apart and scoring them needs three times as much."""
+"""All running arms together keep at most so many bytes of draws, or ten draws each: a random part of them.
+Taking them apart and scoring them needs three times as much."""
 
 WORTH_COMPILING = 3.0
 """Seconds that pruned chains would run on, one after the other, from which on a narrower program is cheaper,
@@ -43,14 +45,17 @@ class AllDivergedError(InputError):
 class Race:
     """Run arms through the rungs of a schedule.
 
-    A survivor keeps its whole state (position, momentum, thermostat) and all its draws from rung to rung, and is
-    judged on all of them, or where they are more than the cap on an evenly spread part (`sgtune.stein.ksd`).
+    A survivor keeps its whole state (position, momentum, thermostat) from rung to rung, and is judged by all its draws
+    so far, or where they are more than the cap by a random part of them, the same steps of every arm of its shape
+    (`sgtune.sampling.reservoir`).
 
     Args:
         budget: its currency is the schedule's.
         clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in
             lockstep, and the outcome does not depend on the machine's mood. ``wall``: one arm after the
             other, by the clock, literally.
+        seed: of the parts that judge, together with ``replicate``.
+        horizon: the budget of the run that is planned, in the budget's currency.
         thin: every thin-th draw judges an arm, but thinned no further than to ten.
         points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
             1/eta of the arms are left: a rung's scores cost the same.
@@ -68,6 +73,9 @@ class Race:
     metric: Metric
     cost: CostTable | None
     clock: str
+    seed: int
+    replicate: int
+    horizon: float
     points: int
     thin: int
     growth: int
@@ -85,7 +93,7 @@ class Race:
             arm: data_terms(self.model, self.sampler, self.raced(arm)) for arm in self.arms
         }
         self.rung_seconds: list[dict] = []
-        self.groups: list[tuple[Lockstep, dict[int, Racer]]] = []
+        self.groups: list[tuple[Lockstep, dict[int, Racer], Reservoir]] = []
         self.programs: dict[tuple, float] = {}
         # (minus the rung, value, place): what stands if all that outlived them diverge.
         self.pruned_finite: list[tuple[int, float, int]] = []
@@ -102,15 +110,15 @@ class Race:
         for number, rung in enumerate(self.schedule.rungs):
             before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
-            for ensemble, members in self.groups:
-                self._advance(ensemble, members, rung.amount)
+            for group in self.groups:
+                self._advance(*group, rung.amount)
             cap = self.points * self.growth**number
-            points = [racer.points(self.thin, cap) for racer in running]
-            n_draws = [
-                max(len(draws), racer.n_thinned(self.thin))
-                for draws, racer in zip(points, running, strict=True)
-            ]
-            judgement = self.metric(self.model, points, n_draws)
+            reservoirs = {
+                racer.index: reservoir for _, members, reservoir in self.groups for racer in members.values()
+            }
+            judged = [racer.judged(reservoirs[racer.index], cap, self.horizon) for racer in running]
+            judgement = self.metric(self.model, judged)
+            remarks = judgement.remarks or [""] * len(running)
             values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
             self.seconds["gradients"] += judgement.gradient_seconds
             self.seconds["discrepancy"] += judgement.metric_seconds
@@ -124,13 +132,13 @@ class Race:
             survivors = [running[i] for i in order[: rung.n_survivors]]
             if number == 0:
                 n_short = sum(racer.ran > racer.spent for racer in running if racer.steps <= FEWEST_STEPS)
-            rows, warnings = record_rung(number, running, points, values, survivors)
+            rows, warnings = record_rung(number, running, judged, values, remarks, survivors)
             self.rows += rows
             self.warnings += warnings
             alive = {racer.index for racer in survivors}
             for racer in running:
                 if racer.index not in alive:
-                    racer.chunks = []
+                    racer.draws = racer.draws[:0]
                     if np.isfinite(values[racer.index]):
                         self.pruned_finite.append((-number - 1, values[racer.index], racer.index))
             self.report(
@@ -170,53 +178,55 @@ class Race:
         for members in shapes.values():
             for together in self.model.abreast(members):
                 ensemble = self.make([racer.arm for racer in together])
-                self.groups.append((ensemble, dict(enumerate(together))))
+                reservoir = Reservoir(self.seed, "race", self.replicate, thin=self.thin)
+                self.groups.append((ensemble, dict(enumerate(together)), reservoir))
 
     def _narrow_groups(self, running: list[Racer], amount: float) -> None:
         """Take the pruned racers out of their ensembles, and compile what the next rung needs."""
         alive = {racer.index for racer in running}
         groups = []
-        for ensemble, members in self.groups:
+        for ensemble, members, reservoir in self.groups:
             kept = {place: racer for place, racer in members.items() if racer.index in alive}
             # A narrower program is another program: in a short rung the pruned chains rather run on, unheeded.
             wasted = (ensemble.width - len(kept)) * amount if self.budget.seconds is not None else np.inf
             if kept and len(kept) < ensemble.width and wasted >= WORTH_COMPILING:
-                groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values()))))
+                groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values())), reservoir))
             elif kept:
-                groups.append((ensemble, kept))
+                groups.append((ensemble, kept, reservoir))
         self.groups = groups
-        self.programs |= compile_together(ensemble for ensemble, _ in groups)
+        self.programs |= compile_together(ensemble for ensemble, _, _ in groups)
 
-    def _advance(self, ensemble: Lockstep, members: dict[int, Racer], amount: float) -> None:
+    def _advance(
+        self, ensemble: Lockstep, members: dict[int, Racer], reservoir: Reservoir, amount: float
+    ) -> None:
         first = next(iter(members.values()))
+        most = self._most_kept()
         began = perf_counter()
         if self.clock == "wall":
-            left = first.spent + amount - first.ran
+            ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
-                draws, stride, log = ensemble.advance_for(
-                    left, self._most_kept(), at_least=max(1, FEWEST_STEPS - first.steps)
-                )
-                n_steps, ran = ensemble.steps_done - first.steps, log[-1][0]
-            else:
-                draws, stride = np.empty((0, ensemble.width, self.model.dimension), np.float32), first.stride
-                n_steps, ran = 0, 0.0
+                for draws, ran in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):  # noqa: B007
+                    before = reservoir.n_steps
+                    stay, new = reservoir.extend(len(draws), most)
+                    first.keep(stay, draws[new - before - 1, 0])
         else:
             # What an arm ran over its first rung's budget it has had of the later ones'.
             wanted = max(int((first.spent + amount) / self._price(first.arm)), FEWEST_STEPS)
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
-            stride = 1 << (-(-(first.steps + n_steps) // self._most_kept()) - 1).bit_length()
-            draws = ensemble.advance(n_steps, stride)
+            stay, new = reservoir.extend(n_steps, most)
+            draws = ensemble.advance_to(first.steps + n_steps, new)
+            for place, racer in members.items():
+                racer.keep(stay, draws[:, place])
         ended = perf_counter()
         self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
+        made = reservoir.n_steps - first.steps
         for place, racer in members.items():
-            racer.extend(draws[:, place].copy(), stride)  # a view would keep all of them
-            racer.steps += n_steps
+            racer.finite = bool(ensemble.finite[place])
+            racer.steps += made
             racer.spent += amount
             racer.ran += ran
-        self.gradient_evaluations += n_steps * sum(
-            self.terms_per_step[racer.arm] for racer in members.values()
-        )
+        self.gradient_evaluations += made * sum(self.terms_per_step[racer.arm] for racer in members.values())
 
     @property
     def overrun(self) -> float:
@@ -235,5 +245,5 @@ class Race:
 
     def _most_kept(self) -> int:
         """Draws that an arm may keep until the end of the rung."""
-        width = sum(ensemble.width for ensemble, _ in self.groups)
+        width = sum(ensemble.width for ensemble, _, _ in self.groups)
         return max(10, KEPT_BYTES // (4 * self.model.dimension * width))

@@ -6,49 +6,43 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.thinning import thin_draws, thinning
+from sgtune.sampling.reservoir import Reservoir
+from sgtune.tuning.judges import ArmDraws
 
 __all__ = ["Racer", "describe", "rank_arms", "record_rung"]
 
 
 @dataclass
 class Racer:
-    """One arm in the race, with its draws as long as it runs."""
+    """One arm in the race, with its kept draws as long as it runs.
+
+    Attributes:
+        index: its place in the grid.
+        draws: those that the reservoir of its ensemble keeps: ``(k, D)``.
+        steps: made so far.
+        spent: of the budget, by the schedule; ``ran``: what the steps really took of it.
+        finite: whether the chain is.
+    """
 
     index: int
     arm: Arm
-    chunks: list[np.ndarray] = field(default_factory=list)
+    draws: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
     steps: int = 0
     spent: float = 0.0
     ran: float = 0.0
-    stride: int = 1
+    finite: bool = True
 
-    @property
-    def draws(self) -> np.ndarray:
-        """``(n_kept, D)``."""
-        return np.concatenate(self.chunks) if self.chunks else np.empty((0, 0), np.float32)
+    def keep(self, stay: np.ndarray, new: np.ndarray) -> None:
+        """Of the draws so far those that ``stay``, and new ones."""
+        # A copy: a view of one chain would keep the draws of its whole ensemble alive.
+        self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
 
-    def points(self, thin: int, at_most: int) -> np.ndarray:
-        """The draws that judge it; the last one alone if that is not finite, however the others are."""
-        draws = self.draws
-        if len(draws) and not np.isfinite(draws[-1]).all():
-            return draws[-1:]
-        return thin_draws(draws, max(1, thin // self.stride), at_most)
-
-    def n_thinned(self, thin: int) -> int:
-        """How many points there would be without a cap, and were all draws kept."""
-        return self.steps // thinning(self.steps, thin)
-
-    def extend(self, draws: np.ndarray, stride: int) -> None:
-        """Add draws; where strides differ (all are powers of two), the denser ones are thinned."""
-        if stride < self.stride:
-            every = self.stride // stride
-            draws = draws[every - 1 :: every]
-        elif stride > self.stride and self.chunks:
-            every = stride // self.stride
-            self.chunks = [self.draws[every - 1 :: every]]
-        self.stride = max(stride, self.stride)
-        self.chunks.append(draws)
+    def judged(self, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
+        """What a judge sees of it: at most so many draws, a random part of those that count; none if it diverged."""
+        places, n_draws = reservoir.part(at_most)
+        if not self.finite:
+            places = places[:0]
+        return ArmDraws(self.draws[places], reservoir.steps[places], self.steps, n_draws, self.ran / horizon)
 
 
 def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
@@ -64,22 +58,26 @@ def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list
 def record_rung(
     number: int,
     running: Sequence[Racer],
-    points: Sequence[np.ndarray],
+    judged: Sequence[ArmDraws],
     values: Mapping[int, float],
+    remarks: Sequence[str],
     survivors: Sequence[Racer],
 ) -> tuple[list[dict], list[str]]:
     """A row for each arm of the rung ``number`` (from 0), and a warning for each that has no value.
 
     Args:
-        points: what judged each arm.
+        judged: what each arm was judged by.
         values: by the arms' indices.
+        remarks: of the judge, on each arm; why one has no value.
     """
     alive = {racer.index for racer in survivors}
     rows, warnings = [], []
-    for racer, used in zip(running, points, strict=True):
+    for racer, used, remark in zip(running, judged, remarks, strict=True):
         value = values[racer.index]
-        if not np.isfinite(racer.draws).all():
+        if not racer.finite:
             reason = "diverged"
+        elif remark:
+            reason = remark
         elif not np.isfinite(value):
             reason = "value not finite"
         elif racer.index not in alive:
@@ -94,7 +92,7 @@ def record_rung(
                 **racer.arm.to_record(),
                 "steps": racer.steps,
                 "samples": len(racer.draws),
-                "points": len(used),
+                "points": len(used.points),
                 "discrepancy": value if np.isfinite(value) else None,
                 "pruned": racer.index not in alive,
                 "reason": reason,

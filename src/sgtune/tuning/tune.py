@@ -54,7 +54,9 @@ def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Se
         raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
     if settings.points is not None:
         check_integer("points", settings.points, at_least=1)
-    check_integer("thin", settings.thin, at_least=1)
+    if settings.thin is not None:
+        check_integer("thin", settings.thin, at_least=1)
+    check_integer("score_rows", settings.score_rows, at_least=1)
     check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
     check_names(settings.hyperparameters)
@@ -70,6 +72,16 @@ def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Se
             )
 
 
+def check_horizon(horizon: object, budget: Budget) -> Budget:
+    """``horizon`` if it is a budget in the currency of ``budget``, or an `InputError`."""
+    check_budget(horizon, "horizon")
+    if horizon.given().keys() != budget.given().keys():
+        raise InputError(
+            f"horizon: {horizon.given()} is not allowed; it must be in {', '.join(budget.given())}, as the budget"
+        )
+    return horizon
+
+
 def tune(
     model: Model,
     sampler: str | Sampler,
@@ -77,6 +89,7 @@ def tune(
     gradient: GradientEstimator | None = None,
     tuner: "str | Method" = "mamba-ksd",
     budget: Budget | None = None,
+    horizon: Budget | None = None,
     seed: int = 0,
     replicate: int = 0,
     cost: CostTable | None = None,
@@ -89,6 +102,8 @@ def tune(
         sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch` or `Heuristic` of `sgtune.tuning`, or a name of `TUNERS`, short for one.
         budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
+        horizon: the budget of the run that is planned, in the currency of ``budget``: arms are chosen for what they
+            will be worth at its end, by judges that look ahead (`at_horizon`). R if it is None.
         seed: root seed of all random streams. Tuners with the same seed and replicate see the same chain of an arm, as
             far as each runs it: on purpose, so that a difference between two tuners is one between their judgements.
             `sgtune.sample` has other streams: a chain of the chosen arm is no replay of the draws that won.
@@ -110,6 +125,7 @@ def tune(
     check_integer("seed", seed, at_least=0)
     check_integer("replicate", replicate, at_least=0)
     budget = check_budget(method.default if budget is None else budget)
+    horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, tuner, method, budget, settings)
     racing = racing_model(model, method.tasks, settings.validation_fraction)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
@@ -144,8 +160,11 @@ def tune(
         metric=method.metric(named_seed(seed, "judge", replicate), settings),
         cost=cost,
         clock=settings.clock,
+        seed=seed,
+        replicate=replicate,
+        horizon=horizon.amount,
         points=method.points if settings.points is None else settings.points,
-        thin=settings.thin,
+        thin=method.thin if settings.thin is None else settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep.at_mode(
             racing,

@@ -19,6 +19,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, batch_size_of
 from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms, remarks_on_default
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
+from sgtune.tuning.horizon import SCORE_ROWS, horizon_metric
 from sgtune.tuning.judges import GRID_METRICS, Metric, predictive_metric, stein_metric
 
 __all__ = [
@@ -44,10 +45,12 @@ class Settings:
         hyperparameters: further axes of the grid by name, such as ``{"friction": (0.01, 0.1)}``; samplers that have no
             such hyperparameter pass it over.
         pruning_rate: eta of successive halving.
-        thin: every thin-th draw of an arm judges it, but thinned no further than to ten.
+        thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None for the tuner's own
+            default: 10 for the paper's, 1 for ours, which look ahead.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
             None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50.
         score_fraction: of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's full batch.
+        score_rows: of the data in a score of a judge that looks ahead, fresh for every draw.
         validation_fraction: of the training rows, held out for tuners that judge by predictions: these race on the
             posterior of the other rows, from its own mode, and never see the test set. 0: they judge by that. Costs are
             looked up, and arms recorded, under the model with all rows.
@@ -62,9 +65,10 @@ class Settings:
     n_leapfrogs: tuple[int, ...] = LEAPFROGS
     hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
     pruning_rate: int = 3
-    thin: int = 10
+    thin: int | None = None
     points: int | None = None
     score_fraction: float = 0.1
+    score_rows: int = SCORE_ROWS
     validation_fraction: float = 0.0
     clock: str = "calibrated"
     batch_fraction: float = 0.1
@@ -85,6 +89,7 @@ class Tuner:
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
     tasks: tuple[str, ...] | None = None
     points: int = 500
+    thin: int = 10
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
 
 
@@ -139,6 +144,11 @@ def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
     return lambda seed, settings: stein_metric(discrepancy, scale, seed, settings.score_fraction)
 
 
+def _ahead(discrepancy: str) -> Tuner:
+    """MAMBA by what a discrepancy is expected to be at the horizon."""
+    return _mamba(lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), thin=1)
+
+
 def _predictive(name: str | dict[str, str]) -> Callable[[int, Settings], Metric]:
     return lambda seed, settings: predictive_metric(name)
 
@@ -150,7 +160,9 @@ def _mamba_by_predictions(name: str) -> Tuner:
 TUNERS: dict[str, Tuner] = {
     "mamba-ksd": _mamba(_stein("ksd", "identity")),
     "mamba-fssd": _mamba(_stein("fssd", "identity")),
-    "mamba-ksd-scaled": _mamba(_stein("ksd", "laplace")),
+    "mamba": _ahead("virial"),
+    "mamba-psd": _ahead("psd"),
+    "mamba-ksd-scaled": _ahead("ksd"),
     "grid": Tuner(
         grid_at_one_batch_size,
         one_rung,

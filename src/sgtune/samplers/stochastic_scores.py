@@ -1,0 +1,76 @@
+"""Unbiased estimates of the score at draws, each from a minibatch of its own."""
+
+from functools import partial
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from sgtune.model import Model
+from sgtune.positions import from_matrix
+from sgtune.posterior import density_of, scores
+from sgtune.randomness import named_key
+from sgtune.samplers.gradients import GradientEstimator, minibatch
+
+__all__ = ["stochastic_scores"]
+
+CHUNK = 64
+"""Draws of a call of the program."""
+
+
+def stochastic_scores(
+    model: Model,
+    draws: Float[np.ndarray, "n d"],
+    batch_size: int,
+    seed: int = 0,
+    *,
+    gradient: GradientEstimator = minibatch,
+    constants: PyTree = None,
+) -> Float[np.ndarray, "n d"]:
+    """The estimate of the score at each draw, every one from a fresh minibatch (Gorham et al. 2020).
+
+    The noise of two draws is independent, so that products of scores of different draws are unbiased. Takes the
+    gradients of one draw at a time; exact, and many at a time, if ``batch_size`` is N.
+
+    Args:
+        gradient: the estimator; with `sgtune.gradients.control_variate` the noise is small near the mode.
+        constants: of the estimator (`sgtune.sampling.preparation.shared_constants`); None: they are prepared here.
+    """
+    if batch_size == model.n_data:
+        return scores(model, draws)
+    if constants is None:
+        constants = gradient.prepare(model, None)
+    key = named_key(seed, "stochastic scores", batch_size)
+    result = np.empty((len(draws), model.dimension), np.float32)
+    for start in range(0, len(draws), CHUNK):
+        rows = np.asarray(draws[start : start + CHUNK], np.float32)
+        padded = np.pad(rows, ((0, CHUNK - len(rows)), (0, 0)))
+        estimates = _estimates(
+            density_of(model),
+            gradient,
+            batch_size,
+            constants,
+            from_matrix(model, padded),
+            key,
+            start,
+            len(rows),
+        )
+        result[start : start + CHUNK] = np.asarray(estimates)[: len(rows)]
+    return result
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _estimates(density, gradient, batch_size, constants, positions, key, start, n):
+    """Flat rows; those beyond ``n`` are not computed."""
+    leaves = jax.tree.leaves(positions)
+    dimension = sum(leaf.size // CHUNK for leaf in leaves)
+
+    def one(i, rows):
+        position = jax.tree.map(lambda leaf: leaf[i], positions)
+        own_key = jax.random.fold_in(key, start + i)
+        estimate = gradient.estimate(density, constants, own_key, position, batch_size, ())[0]
+        return rows.at[i].set(jax.flatten_util.ravel_pytree(estimate)[0])
+
+    return jax.lax.fori_loop(0, n, one, jnp.zeros((CHUNK, dimension), jnp.float32))

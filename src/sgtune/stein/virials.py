@@ -1,0 +1,212 @@
+"""How far chains are from a posterior's spread, direction by direction, by the virial: E[-s_i (x_i - c_i)] = 1.
+
+With s the score and any fixed c the virial of each direction is 1 under the posterior (Stein's identity for linear
+functions, as in the second-order polynomial Stein discrepancy of Srinivasan, Sutton, Drovandi and South 2024,
+arXiv 2412.05135). For a posterior near a Gaussian the virial of draws is their variance over the posterior's,
+so that its root says by how much their sd is off: what `sgtune.metrics.xi_white` says, without a reference.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, PyTree, Shaped
+
+from sgtune.errors import check_choice, check_integer
+from sgtune.stein.kernel import Scale, check_scale, draw_matrices, rescale
+from sgtune.stein.psd import TARGETS, check_centre
+from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, check_stretches, foreseen
+
+__all__ = ["Virials", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
+
+TILE = 2**21
+"""Entries of float64 that are made of the draws at a time."""
+
+
+class Virials(NamedTuple):
+    """Sums over draws, by the stretches of the chain that they are from, in D directions.
+
+    Attributes:
+        counts: the draws of each stretch.
+        virials: of -s_i z_i; ``shifts``: of s_i.
+        virial_squares, shift_squares: of their squares, over all stretches.
+    """
+
+    counts: Int[np.ndarray, " s"]
+    virials: Float[np.ndarray, "s d"]
+    shifts: Float[np.ndarray, "s d"]
+    virial_squares: Float[np.ndarray, " d"]
+    shift_squares: Float[np.ndarray, " d"]
+
+
+def virial(
+    positions: PyTree,
+    scores: PyTree,
+    scale: Scale = "identity",
+    seed: int = 0,
+    *,
+    n_draws: int | None = None,
+    centre: PyTree | None = None,
+    target: str = "all directions",
+) -> float:
+    """The root of the mean over directions of (sqrt(v_i) - 1)^2 + m_i^2, v_i = max(E[-s_i z_i], 0) and m_i = E[s_i].
+
+    Means are over the draws, z = L^-1 (x - c) and s the score times L' for a (D, D) factor L of the posterior's
+    covariance, or z = (x - c) / sd. Of a Gaussian posterior and draws about its mean it is their 2-Wasserstein
+    distance, direction by direction, in posterior sds: a direction in which the chain is frozen costs 1 / D of the
+    square, as much as one with twice the sd. v_i does not depend on the scale, so that sds may be rough.
+
+    Time and memory are linear in n and D (n D^2 with a factor). What it cannot see: correlations between the
+    directions, and anything else that keeps all v_i and m_i; and where D is large, a single direction, which is one
+    in D.
+
+    Args:
+        positions: (n, D) array, or a pytree whose leaves share a leading axis n.
+        scores: gradients of the log posterior at the positions, or unbiased estimates of them from minibatches that are
+            fresh at every draw.
+        scale: as in `sgtune.stein.ksd`. Directions are the columns of a factor: those of one made of eigenvectors, each
+            times the root of its eigenvalue, are the directions of `sgtune.metrics.xi_white`.
+        seed: not used.
+        n_draws: N, at least n, of which the draws given are a uniformly random part.
+        centre: c, the MAP; None is the origin. Never the draws' mean.
+        target: ``all directions``, or ``marginals``: z_i = (x_i - c_i) / sd_i and (P s)_i / sd_i with P = L L', so
+            that v_i is the variance of a single parameter over the posterior's.
+
+    Returns:
+        The discrepancy, >= 0; infinity if a position or score is not finite.
+
+    Raises:
+        InputError: shapes that differ, no draws, one-dimensional input; another argument is not allowed.
+    """
+    n = len(draw_matrices(positions, scores)[0])
+    sums = virial_sums(positions, scores, np.zeros(n, np.int64), scale, centre=centre, target=target)
+    return float(np.sqrt(virial_error(sums, n if n_draws is None else n_draws)))
+
+
+def virial_sums(
+    positions: PyTree,
+    scores: PyTree,
+    stretch: Int[np.ndarray, " n"],
+    scale: Scale = "identity",
+    *,
+    centre: PyTree | None,
+    target: str = "all directions",
+) -> Virials:
+    """The sums that all else is made of; all infinite if a position or score is not finite.
+
+    Memory beside the inputs is ten (D,) vectors and tiles of 16 MB, or of one draw.
+
+    Args:
+        positions, scores, scale, centre, target: as in `virial`.
+        stretch: of each draw (`sgtune.stein.quadratic.stretch_of`).
+
+    Raises:
+        InputError: as `virial`, or for the stretches.
+    """
+    check_choice("target", target, TARGETS)
+    positions, scores = draw_matrices(positions, scores)
+    n, dimension = positions.shape
+    in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
+    scale, centre = check_scale(scale, dimension), check_centre(centre, dimension)
+    sums = Virials(in_stretch.sum(axis=1), *np.zeros((2, N_STRETCHES, dimension)), *np.zeros((2, dimension)))
+    if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
+        return sums._replace(**{name: np.full_like(getattr(sums, name), np.inf) for name in sums._fields[1:]})
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows, z, s in _tiles(positions, scores, scale, centre, target):
+            inside = in_stretch[:, rows].astype(np.float64)
+            products = -s * z
+            added = (
+                inside @ products,
+                inside @ s,
+                np.einsum("nd,nd->d", products, products),
+                np.einsum("nd,nd->d", s, s),
+            )
+            for total, part in zip(sums[1:], added, strict=True):
+                total += part
+    return sums
+
+
+def _tiles(
+    positions: Shaped[np.ndarray, "n d"],
+    scores: Shaped[np.ndarray, "n d"],
+    scale: str | Float[np.ndarray, "..."],
+    centre: Float[np.ndarray, " d"],
+    target: str,
+) -> Iterator[tuple[slice, Float[np.ndarray, "b d"], Float[np.ndarray, "b d"]]]:
+    """A range of draws, z and the scores there."""
+    n, dimension = positions.shape
+    is_factor = not isinstance(scale, str) and scale.ndim == 2
+    rows_at_once = max(1, TILE // dimension)
+    for start in range(0, n, rows_at_once):
+        rows = slice(start, min(start + rows_at_once, n))
+        x = positions[rows].astype(np.float64) - centre
+        s = scores[rows].astype(np.float64)
+        if is_factor and target == "marginals":
+            sds = np.linalg.norm(scale, axis=1)
+            yield rows, x / sds, s @ scale @ scale.T / sds
+        else:
+            yield rows, *rescale(x, s, scale)
+
+
+def _cost(virials: Float[np.ndarray, "*s d"], shifts: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
+    return np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2 + shifts**2, axis=-1)
+
+
+def virial_error(sums: Virials, n_draws: int) -> float:
+    """V, the square of `virial` of all N draws, of which the given ones are a uniformly random part.
+
+    The square of the part has the mean of V and, to first order, u (1/n - 1/N), u = mean over directions of
+    var(s_i z_i) / (4 v_i) + var(s_i): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no
+    less than u / N, what independent draws have. Infinite if a sum is not finite.
+    """
+    n = int(sums.counts.sum())
+    n_draws = check_integer("n_draws", n_draws, at_least=n)
+    virials, shifts = sums.virials.sum(axis=0) / n, sums.shifts.sum(axis=0) / n
+    square = float(_cost(virials, shifts))
+    if not np.isfinite(square):
+        return float("inf")
+    if n_draws == n:
+        return square
+    unit = _unit(sums)
+    return max(square - unit * (1 / n - 1 / n_draws), unit / n_draws)
+
+
+def _unit(sums: Virials) -> float:
+    """n times the variance that n independent draws like these have in the mean square."""
+    n = int(sums.counts.sum())
+    virials, shifts = sums.virials.sum(axis=0) / n, sums.shifts.sum(axis=0) / n
+    of_virials = np.maximum(sums.virial_squares / n - virials**2, 0.0)
+    of_shifts = np.maximum(sums.shift_squares / n - shifts**2, 0.0)
+    # Where a virial is lost in its noise the root has no slope to speak of.
+    known = np.maximum(virials, np.sqrt(of_virials / n))
+    of_roots = np.divide(of_virials, 4 * known, out=np.zeros_like(known), where=known > 0)
+    return float(np.mean(of_roots + of_shifts))
+
+
+def virial_bias(sums: Virials) -> tuple[float, float]:
+    """The square of `virial` of the law that the chain samples from, and its jackknife standard error.
+
+    The first stretch, the way from the mode, is left out; leaving out each of the others in turn takes off the bias
+    that falls as one over the time (Quenouille's jackknife), as far as stretches are independent. It may be negative.
+    (0, inf) if a stretch is empty or a sum is not finite.
+    """
+    counts, virials, shifts = sums.counts[1:], sums.virials[1:], sums.shifts[1:]
+    n, k = counts.sum(), len(counts)
+    if not counts.all() or not (np.isfinite(virials).all() and np.isfinite(shifts).all()):
+        return 0.0, float("inf")
+    left = (n - counts)[:, None]
+    without = _cost((virials.sum(axis=0) - virials) / left, (shifts.sum(axis=0) - shifts) / left)
+    of_all = float(_cost(virials.sum(axis=0) / n, shifts.sum(axis=0) / n))
+    error = np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2))
+    return float(k * of_all - (k - 1) * without.mean()), float(error)
+
+
+def virial_score(sums: Virials, n_draws: int, share: float) -> float:
+    """The square of `virial` that the chain is expected to have at the horizon, plus one standard error.
+
+    As `sgtune.stein.quadratic.horizon_score`, from `virial_error` and `virial_bias`.
+    """
+    square = virial_error(sums, n_draws)
+    if sums.counts.sum() < FEWEST_DRAWS:
+        return square
+    return foreseen(square, *virial_bias(sums), least=_unit(sums) / n_draws, share=share)

@@ -1,0 +1,169 @@
+"""Judges that look ahead: which arm will have the smallest discrepancy at the end of the run that is planned?"""
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sgtune.errors import check_choice, check_integer
+from sgtune.mode.curvature import laplace_scale, principal_scale
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.positions import flatten
+from sgtune.randomness import named_seed
+from sgtune.samplers import resolve_sampler
+from sgtune.samplers.stochastic_scores import stochastic_scores
+from sgtune.sampling.preparation import shared_constants
+from sgtune.stein.psd import TARGETS, psd_stretches
+from sgtune.stein.quadratic import horizon_score, stretch_of
+from sgtune.stein.stretches import ksd_stretches
+from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
+
+__all__ = ["ESCAPED", "at_horizon", "horizon_metric", "mean_virial"]
+
+SCORE_ROWS = 1_000
+"""Rows of the data in a score. Their noise is averaged out over draws and directions, so that for the same time more
+draws are worth more than more rows."""
+
+ESCAPED = 10.0
+"""An arm with a larger mean virial has left the posterior: its draws have ten times the variance that their scores
+allow."""
+
+
+def mean_virial(
+    points: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n d"], centre: Float[np.ndarray, " d"]
+) -> float:
+    """-mean(s'(x - c)) / D: 1 in expectation for the posterior, whatever c; about 0 for a chain that stays at c, and
+    large for one that has left. No scale is needed."""
+    centred = np.asarray(points, np.float64) - centre
+    return float(-np.einsum("nd,nd->", centred, np.asarray(scores, np.float64)) / centred.size)
+
+
+Foresight = Callable[[ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]], float]
+"""``(arm, scores, stretch) -> the squared discrepancy that the arm is expected to have at the horizon``."""
+
+
+def _virial(model: Model, target: str) -> Foresight:
+    scale, centre = principal_scale(laplace_scale(model)), flatten(map_position(model))
+
+    def foresee(arm, scores, stretch):
+        sums = virial_sums(arm.points, scores, stretch, scale, centre=centre, target=target)
+        return virial_score(sums, arm.n_draws, arm.share)
+
+    return foresee
+
+
+def _psd(model: Model, target: str) -> Foresight:
+    scale, centre = laplace_scale(model), flatten(map_position(model))
+    # Without common modes: the noise of a single mode's moment would drown the mean over many coordinates.
+    blocks = [1] * model.dimension
+
+    def foresee(arm, scores, stretch):
+        sums = psd_stretches(arm.points, scores, stretch, scale, centre=centre, target=target, blocks=blocks)
+        return horizon_score(sums, arm.n_draws, arm.share)
+
+    return foresee
+
+
+def _ksd(model: Model, target: str) -> Foresight:
+    scale = laplace_scale(model) * model.dimension**0.5
+
+    def foresee(arm, scores, stretch):
+        return horizon_score(ksd_stretches(arm.points, scores, stretch, scale), arm.n_draws, arm.share)
+
+    return foresee
+
+
+FORESIGHT = {"virial": _virial, "psd": _psd, "ksd": _ksd}
+"""By name: ``(model, target) -> Foresight``."""
+
+
+def horizon_metric(
+    discrepancy: str, seed: int, score_rows: int = SCORE_ROWS, target: str = "all directions"
+) -> Metric:
+    """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`), and the guard: an arm whose
+    virial over its last stretch is more than `ESCAPED` has no value.
+
+    Scores are of ``score_rows`` of the data with control variates at the MAP, fresh rows for every draw: products of
+    two draws' scores are then unbiased.
+    """
+
+    def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
+        began = perf_counter()
+        foresee = FORESIGHT[discrepancy](model, target)
+        batch_size = min(score_rows, model.n_data)
+        sampler, estimator = resolve_sampler("sgld-cv")
+        constants = shared_constants(model, sampler, estimator, None)
+        places = np.cumsum([0] + [len(arm.points) if arm.usable else 0 for arm in arms])
+        stacked = np.empty((places[-1], model.dimension), np.float32)
+        for arm, start, stop in zip(arms, places, places[1:], strict=False):
+            if stop > start:
+                stacked[start:stop] = arm.points
+        # Fresh rows in every rung.
+        own_seed = named_seed(seed, "scores", max((arm.n_steps for arm in arms), default=0), len(arms))
+        gradients = stochastic_scores(
+            model, stacked, batch_size, own_seed, gradient=estimator, constants=constants
+        )
+        between = perf_counter()
+        centre = flatten(map_position(model))
+        values, remarks = [], []
+        for arm, start, stop in zip(arms, places, places[1:], strict=False):
+            value, remark = _value(arm, gradients[start:stop], foresee, centre)
+            values.append(value)
+            remarks.append(remark)
+        evaluations = 1 if batch_size == model.n_data else estimator.evaluations
+        return Judgement(
+            values,
+            running_seconds(began, between),
+            running_seconds(between, perf_counter()),
+            len(stacked) * batch_size * evaluations,
+            remarks,
+        )
+
+    return judge
+
+
+def _value(
+    arm: ArmDraws,
+    scores: Float[np.ndarray, "n d"],
+    foresee: Foresight,
+    centre: Float[np.ndarray, " d"],
+) -> tuple[float, str]:
+    """An arm's value, and why it has none."""
+    if not arm.usable or not np.isfinite(scores).all():
+        return float("inf"), ""
+    stretch = stretch_of(arm.steps, arm.n_steps)
+    last = stretch == stretch.max()
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = mean_virial(arm.points[last], scores[last], centre)
+        if not spread <= ESCAPED:
+            return float("inf"), f"escaped: virial {spread:.3g}, more than {ESCAPED:g}"
+        square = foresee(arm, scores, stretch)
+    return (float(np.sqrt(square)) if np.isfinite(square) else float("inf")), ""
+
+
+def at_horizon(
+    discrepancy: str = "virial", *, target: str = "all directions", score_rows: int = SCORE_ROWS
+) -> Judge:
+    """By what the discrepancy is expected to be at the end of the run that is planned (`horizon` of `sgtune.tune`).
+
+    A chain is cut into stretches; products of separate ones tell its squared bias, which stays, from its variance,
+    which falls with time (`sgtune.stein.quadratic.horizon_score`). All draws count. An arm that has left the posterior
+    has no value (`ESCAPED`).
+
+    Args:
+        discrepancy: ``virial``, errors of sds by the virials of all directions (`sgtune.stein.virial`); ``psd``, the
+            polynomial Stein discrepancy (`sgtune.stein.psd`, without common modes); or ``ksd``, with a kernel whose
+            width is sqrt(D) posterior sds.
+        target: of virial and psd: ``all directions``, every direction counts alike, also those in which the posterior
+            is narrow; or ``marginals``, the sds of the parameters as they are.
+        score_rows: of the data in a score, fresh for every draw; scores are exact if the data are no more.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    check_choice("discrepancy", discrepancy, FORESIGHT)
+    check_choice("target", target, TARGETS)
+    check_integer("score_rows", score_rows, at_least=1)
+    return Judge(lambda seed: horizon_metric(discrepancy, seed, score_rows, target), thin=1)

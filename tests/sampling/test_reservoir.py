@@ -1,0 +1,80 @@
+"""Random parts of a growing chain's draws."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sgtune.sampling.reservoir import FEWEST_POINTS, Reservoir
+
+
+def grow(seed, parts, at_most, thin=1):
+    """A reservoir after parts of a chain whose draw number i is i, and the draws that a user of it has kept."""
+    reservoir, kept = Reservoir(seed, thin=thin), np.empty(0, int)
+    for n_steps in parts:
+        first = reservoir.n_steps + 1
+        stay, new = reservoir.extend(n_steps, at_most)
+        assert ((new >= first) & (new < first + n_steps)).all()
+        kept = np.concatenate([kept[stay], new])
+        np.testing.assert_array_equal(kept, reservoir.steps)
+    return reservoir
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.integers(0, 60), min_size=1, max_size=6),
+    at_most=st.integers(10, 50),
+    thin=st.sampled_from([1, 3, 10]),
+)
+def test_it_keeps_no_more_than_it_may_and_only_what_counts(parts, at_most, thin):
+    reservoir = grow(3, parts, at_most, thin)
+    assert len(reservoir.steps) <= at_most + (FEWEST_POINTS if thin > 1 else 0)
+    places, n_draws = reservoir.part(7)
+    n_steps = sum(parts)
+    expected = n_steps // thin if n_steps >= FEWEST_POINTS * thin else min(FEWEST_POINTS, n_steps)
+    assert n_draws == expected
+    assert len(places) == min(7, n_draws)
+    assert (np.diff(reservoir.steps[places]) > 0).all()
+    if n_steps >= FEWEST_POINTS * thin:
+        assert (reservoir.steps[places] % thin == 0).all()
+
+
+@pytest.mark.parametrize("parts", [(40,), (7, 13, 20)])
+def test_every_draw_is_as_likely_as_any_other(parts):
+    """Also where the chain outgrew the reservoir in between: 10 of 40, chi-squared over 2,000 seeds."""
+    counts = np.zeros(40)
+    n_seeds = 2_000
+    for seed in range(n_seeds):
+        reservoir = grow(seed, parts, at_most=12)
+        places, _ = reservoir.part(10)
+        counts[reservoir.steps[places] - 1] += 1
+    expected = n_seeds * 10 / 40
+    # Of draws without replacement each count has the variance n p (1 - p), and they add up to a constant.
+    statistic = ((counts - expected) ** 2).sum() / (expected * (1 - 10 / 40)) * 39 / 40
+    assert abs(statistic - 39) < 4 * np.sqrt(2 * 39)
+
+
+def test_the_part_does_not_depend_on_how_the_chain_came_to_its_length():
+    whole = grow(5, (100,), at_most=30)
+    pieces = grow(5, (11, 1, 50, 38), at_most=30)
+    np.testing.assert_array_equal(whole.steps[whole.part(20)[0]], pieces.steps[pieces.part(20)[0]])
+    other = grow(6, (100,), at_most=30)
+    assert not np.array_equal(whole.steps, other.steps)
+
+
+def test_larger_parts_contain_smaller_ones():
+    reservoir = grow(5, (100,), at_most=50)
+    small, large = (set(reservoir.part(n)[0]) for n in (10, 40))
+    assert small < large
+
+
+def test_the_number_of_points_never_falls_as_the_chain_grows():
+    """With every tenth draw 19 steps gave 19 points and 20 steps gave ten."""
+    reservoir, counts = Reservoir(0, thin=10), []
+    for _ in range(300):
+        reservoir.extend(1, 100)
+        counts.append(len(reservoir.part(100)[0]))
+    assert counts[:10] == list(range(1, 11))
+    assert counts[99] == 10
+    assert counts[-1] == 30
+    assert (np.diff(counts) >= 0).all()
