@@ -133,9 +133,9 @@ def spy(monkeypatch):
     """The tuner ``spy``: MAMBA-KSD that keeps the points that each rung has judged."""
     seen = []
 
-    def metric(model, points, n_draws):
-        seen.append([np.array(one) for one in points])
-        return stein_metric("ksd")(model, points, n_draws)
+    def metric(model, arms):
+        seen.append([np.array(arm.points) for arm in arms])
+        return stein_metric("ksd")(model, arms)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     return seen
@@ -165,8 +165,8 @@ def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
         rows = result.rungs[result.rungs["rung"] == number].itertuples()
         for row, draws in zip(rows, points, strict=True):
             assert row.samples == row.steps
-            # Of a chain that is not finite at its end, that end is judged.
-            assert len(draws) == row.points == (1 if row.reason == "diverged" else row.steps)
+            # A chain that is not finite at its end is judged by that.
+            assert len(draws) == row.points == (0 if row.reason == "diverged" else row.steps)
             if row.reason == "diverged":
                 continue
             made = alone(model, sampler, row).draws
@@ -178,8 +178,8 @@ def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
     assert [list(one) for one in steps] == [[15], [60]]
 
 
-def test_points_come_evenly_from_the_whole_chain(model, spy):
-    """20 points in the first rung, eta times as many in the next, the last sample among them."""
+def test_points_come_at_random_from_the_whole_chain(model, spy):
+    """20 points in the first rung, eta times as many in the next, those of the same steps for all arms."""
     settings = Settings(
         thin=1, log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
     )
@@ -187,64 +187,50 @@ def test_points_come_evenly_from_the_whole_chain(model, spy):
     assert [[len(one) for one in points] for points in spy] == [[20] * 4, [40] * 2]
     for number, points in enumerate(spy, 1):
         rows = result.rungs[result.rungs["rung"] == number].itertuples()
+        of_arms = []
         for row, draws in zip(rows, points, strict=True):
             made = alone(model, "sgld", row).draws
             places = [int(np.abs(made - draw).sum(1).argmin()) for draw in draws]
             np.testing.assert_allclose(draws, made[places], rtol=1e-4, atol=1e-5)
-            assert places[-1] == row.steps - 1
-            assert np.abs(np.diff(places) - row.steps / row.points).max() <= 1
+            assert (np.diff(places) > 0).all()
+            # Of even spaces all would be alike; of random ones one is several times the mean, or next to nothing.
+            assert np.diff(places).max() > 2 * row.steps / row.points
+            of_arms.append(places)
+        assert all(places == of_arms[0] for places in of_arms)
 
 
-def test_kept_draws_are_bounded_and_evenly_spaced_in_every_rung(narrow, monkeypatch):
-    """With more steps than are kept, too: thinned evenly over the whole chain, to a stride that is a power of 2."""
+def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
+    """With more steps than are kept, too."""
     most = 200 * 4 * narrow.dimension * 9
     monkeypatch.setattr(race, "KEPT_BYTES", most)
     settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
     result = tune(narrow, "sgld", budget=Budget(steps=4_000), settings=settings)
     for _, rung in result.rungs.groupby("rung"):
         assert 4 * narrow.dimension * rung["samples"].sum() <= most
-        strides = (rung["steps"] / rung["samples"]).to_numpy()
-        assert (strides > 2).all()
-        assert np.log2(strides) == pytest.approx(np.round(np.log2(strides)), abs=0.02)
+        assert (rung["steps"] > 2 * rung["samples"]).all()
+        assert (rung["samples"] >= rung["points"]).all()
 
 
-@pytest.mark.parametrize(("kept", "stride"), [(10**9, 1), (200, 16)])
-def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, stride):
-    """KSD is judged as that of steps // 10 points, whatever the cap, and whatever memory left of them."""
+@pytest.mark.parametrize("thin", [1, 10])
+@pytest.mark.parametrize("kept", [10**9, 100])
+def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, thin):
+    """KSD is judged as that of steps // thin points, whatever the cap, and whatever memory left of them."""
     told = []
 
-    def metric(model, points, n_draws):
-        told.append((n_draws, [len(one) for one in points]))
-        return stein_metric("ksd")(model, points, n_draws)
+    def metric(model, arms):
+        told.append(arms)
+        return stein_metric("ksd")(model, arms)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     monkeypatch.setattr(race, "KEPT_BYTES", kept * 4 * model.dimension * 3)
-    settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20)
+    settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20, thin=thin)
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
     last = result.rungs[result.rungs["rung"] == result.rungs["rung"].max()]
-    assert (last["steps"] // last["samples"]).unique() == [stride]
-    n_draws, n_points = told[-1]
-    assert n_draws == list(last["steps"] // 10)
-    assert n_points == list(last["points"])
-    assert max(n_points) < min(n_draws)
-
-
-@pytest.mark.parametrize(
-    ("steps", "thin", "expected"), [(1_000, 10, 100), (25, 10, 12), (7, 10, 7), (0, 10, 0)]
-)
-def test_thinning_stops_at_ten_points(steps, thin, expected):
-    assert racer.Racer(0, sgtune.Arm(1e-3, 10), steps=steps).n_thinned(thin) == expected
-
-
-@pytest.mark.parametrize("strides", [(1, 4, 2), (4, 1), (2, 8, 8), (1, 1)])
-def test_draws_of_unequal_strides_end_at_the_widest(strides):
-    """The wall clock may ask for another stride in each rung; what stays is evenly spaced all the same."""
-    one, step = racer.Racer(0, sgtune.Arm(1e-3, 10)), 0
-    for stride in strides:
-        steps = np.arange(step + stride, step + 64 + 1, stride)
-        one.extend(steps[:, None].astype(np.float32), stride)
-        step += 64
-    np.testing.assert_array_equal(one.draws[:, 0], np.arange(one.stride, step + 1, max(strides)))
+    for arm, row in zip(told[-1], last.itertuples(), strict=True):
+        assert arm.n_draws == row.steps // thin
+        assert arm.n_steps == row.steps
+        assert len(arm.points) == len(arm.steps) == row.points < arm.n_draws
+        assert (arm.steps % thin == 0).all()
 
 
 def test_a_models_width_of_lockstep_changes_no_decision(model):
@@ -275,9 +261,9 @@ def test_where_all_that_are_left_diverge_the_best_of_those_pruned_last_stands(mo
     """Arms that were stable for a rung and are not for the next one do not leave a tuner without an arm."""
     rungs = []
 
-    def metric(model, points, n_draws):
-        rungs.append(len(points))
-        values = [float(i + 1) for i in range(len(points))] if len(rungs) == 1 else [np.inf] * len(points)
+    def metric(model, arms):
+        rungs.append(len(arms))
+        values = [float(i + 1) for i in range(len(arms))] if len(rungs) == 1 else [np.inf] * len(arms)
         return Judgement(values, 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))

@@ -11,7 +11,7 @@ from sgtune.model import Model
 from sgtune.positions import flatten
 from sgtune.posterior import LARGE_DIMENSION, negative_hessian
 
-__all__ = ["hessian_trace", "laplace_scale", "laplace_sd", "principal_scale"]
+__all__ = ["hessian_trace", "laplace_scale", "laplace_sd"]
 
 
 def laplace_scale(
@@ -53,15 +53,6 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
         raise InputError(
             f"position: the log posterior of model {model.name!r} is not concave there; a mode is needed"
         ) from None
-
-
-def principal_scale(scale: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """A ``(D, D)`` factor L as another one of the same L L': its eigenvectors, each times the root of its eigenvalue. A
-    ``(D,)`` scale as it is."""
-    if scale.ndim == 1:
-        return scale
-    eigenvalues, directions = np.linalg.eigh(scale @ scale.T)
-    return directions * np.sqrt(eigenvalues)
 
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:

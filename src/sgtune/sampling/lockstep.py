@@ -195,13 +195,13 @@ class Lockstep:
             _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 
-    def _arguments(self, gaps: Sequence[int]) -> tuple:
+    def _arguments(self, gaps: Sequence[int] | Int[np.ndarray, " k"]) -> tuple:
         padded = np.zeros(self.program.length, np.int32)
         padded[: len(gaps)] = gaps
         counts = (np.int32(self.steps_done), np.int32(len(gaps)), padded)
         return (self.constants, self.states, self.hyperparameters, self.keys, self.minibatch_key, *counts)
 
-    def _call(self, gaps: Sequence[int]) -> np.ndarray:
+    def _call(self, gaps: Sequence[int] | Int[np.ndarray, " k"]) -> np.ndarray:
         """One call of the program: a draw after each of ``gaps``, in steps. Blocks until done."""
         if self._run is None:
             self.compile()

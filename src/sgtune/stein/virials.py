@@ -6,7 +6,7 @@ arXiv 2412.05135). For a posterior near a Gaussian the virial of draws is their 
 so that its root says by how much their sd is off: what `sgtune.metrics.xi_white` says, without a reference.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,10 +51,11 @@ def virial(
 ) -> float:
     """The root of the mean over directions of (sqrt(v_i) - 1)^2 + m_i^2, v_i = max(E[-s_i z_i], 0) and m_i = E[s_i].
 
-    Means are over the draws, z = L^-1 (x - c) and s the score times L' for a (D, D) factor L of the posterior's
-    covariance, or z = (x - c) / sd. Of a Gaussian posterior and draws about its mean it is their 2-Wasserstein
-    distance, direction by direction, in posterior sds: a direction in which the chain is frozen costs 1 / D of the
-    square, as much as one with twice the sd. v_i does not depend on the scale, so that sds may be rough.
+    Means are over the draws; z = (x - c) / sd and s the score times sd, or for a (D, D) factor L of the posterior's
+    covariance the same along the eigenvectors of L L', the directions of `sgtune.metrics.xi_white`. Of a Gaussian
+    posterior and draws about its mean it is their 2-Wasserstein distance, direction by direction, in posterior sds: a
+    direction in which the chain is frozen costs 1 / D of the square, as much as one with twice the sd. v_i does not
+    depend on the scale, so that sds may be rough.
 
     Time and memory are linear in n and D (n D^2 with a factor). What it cannot see: correlations between the
     directions, and anything else that keeps all v_i and m_i; and where D is large, a single direction, which is one
@@ -64,8 +65,7 @@ def virial(
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
         scores: gradients of the log posterior at the positions, or unbiased estimates of them from minibatches that are
             fresh at every draw.
-        scale: as in `sgtune.stein.ksd`. Directions are the columns of a factor: those of one made of eigenvectors, each
-            times the root of its eigenvalue, are the directions of `sgtune.metrics.xi_white`.
+        scale: as in `sgtune.stein.ksd`.
         seed: not used.
         n_draws: N, at least n, of which the draws given are a uniformly random part.
         centre: c, the MAP; None is the origin. Never the draws' mean.
@@ -135,17 +135,26 @@ def _tiles(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "b d"], Float[np.ndarray, "b d"]]]:
     """A range of draws, z and the scores there."""
     n, dimension = positions.shape
-    is_factor = not isinstance(scale, str) and scale.ndim == 2
+    into = _into(scale, target)
     rows_at_once = max(1, TILE // dimension)
     for start in range(0, n, rows_at_once):
         rows = slice(start, min(start + rows_at_once, n))
         x = positions[rows].astype(np.float64) - centre
         s = scores[rows].astype(np.float64)
-        if is_factor and target == "marginals":
-            sds = np.linalg.norm(scale, axis=1)
-            yield rows, x / sds, s @ scale @ scale.T / sds
-        else:
-            yield rows, *rescale(x, s, scale)
+        yield rows, *into(x, s)
+
+
+def _into(scale: str | Float[np.ndarray, "..."], target: str) -> Callable:
+    """``(x, score) -> (z, s)``, rows of draws."""
+    if isinstance(scale, str) or scale.ndim == 1:
+        return lambda x, s: rescale(x, s, scale)
+    covariance = scale @ scale.T
+    if target == "marginals":
+        sds = np.sqrt(np.diagonal(covariance))
+        return lambda x, s: (x / sds, s @ covariance / sds)
+    eigenvalues, directions = np.linalg.eigh(covariance)
+    sds = np.sqrt(eigenvalues)
+    return lambda x, s: (x @ directions / sds, s @ directions * sds)
 
 
 def _cost(virials: Float[np.ndarray, "*s d"], shifts: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sgtune.errors import check_choice, check_integer
-from sgtune.mode.curvature import laplace_scale, principal_scale
+from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import flatten
@@ -18,6 +18,7 @@ from sgtune.sampling.preparation import shared_constants
 from sgtune.stein.psd import TARGETS, psd_stretches
 from sgtune.stein.quadratic import horizon_score, stretch_of
 from sgtune.stein.stretches import ksd_stretches
+from sgtune.stein.virials import virial_score, virial_sums
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
 
 __all__ = ["ESCAPED", "at_horizon", "horizon_metric", "mean_virial"]
@@ -45,7 +46,7 @@ Foresight = Callable[[ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]
 
 
 def _virial(model: Model, target: str) -> Foresight:
-    scale, centre = principal_scale(laplace_scale(model)), flatten(map_position(model))
+    scale, centre = laplace_scale(model), flatten(map_position(model))
 
     def foresee(arm, scores, stretch):
         sums = virial_sums(arm.points, scores, stretch, scale, centre=centre, target=target)
@@ -82,8 +83,9 @@ FORESIGHT = {"virial": _virial, "psd": _psd, "ksd": _ksd}
 def horizon_metric(
     discrepancy: str, seed: int, score_rows: int = SCORE_ROWS, target: str = "all directions"
 ) -> Metric:
-    """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`), and the guard: an arm whose
-    virial over its last stretch is more than `ESCAPED` has no value.
+    """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`).
+
+    And the guard: an arm whose mean virial over its last stretch is more than `ESCAPED` has no value.
 
     Scores are of ``score_rows`` of the data with control variates at the MAP, fresh rows for every draw: products of
     two draws' scores are then unbiased.
