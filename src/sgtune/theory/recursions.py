@@ -40,21 +40,24 @@ Vector = Float[np.ndarray, " d"]
 class Recursion(NamedTuple):
     """x <- phi x + noise, of stationary variance ``offset + gain * q`` where the gradient has noise of variance q.
 
-    Both are infinite where the recursion is unstable.
+    Both are infinite where the recursion is unstable. ``approach`` is the phi of an AR(1) process that comes to its
+    spread from the mode as the chain does, and whose draws' mean varies as much. It is phi itself but for SGNHT: there
+    it is 1 - h lambda / alpha, for in a run lambda mean(x^2) = mean(v^2) / h - alpha x_n^2 / (2 h n) (the virial).
+    Where that is below 0 a chain oscillates: it has its spread at once, though it keeps its energy for 1 / alpha steps.
     """
 
     phi: Vector
     offset: Vector
     gain: Vector
+    approach: Vector
 
 
 def _ar1(phi: Vector, offset: Vector, gain: Vector) -> Recursion:
     """From the variance of the noise itself."""
     left = (1 - phi) * (1 + phi)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Recursion(
-            phi, np.where(left > 0, offset / left, np.inf), np.where(left > 0, gain / left, np.inf)
-        )
+        offset, gain = (np.where(left > 0, part / left, np.inf) for part in (offset, gain))
+    return Recursion(phi, offset, gain, phi)
 
 
 def _sgld(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
@@ -148,13 +151,13 @@ def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> R
     pull = h * curvature
     unstable = np.full_like(curvature, np.inf)
     if not 0 < alpha < 2 or not np.isfinite(alpha):
-        return Recursion(np.ones_like(curvature), unstable, unstable)
+        return Recursion(unstable, unstable, unstable, unstable)
     of_x = (2 - alpha) / (2 * pull * alpha * (2 - alpha - pull / 2))
     injected = 2 * friction * h
     squares = _sum_of_squares(1 - pull, 1 - alpha, pull, pull / (2 - alpha))
     # (1 + phi^2) / (1 - phi^2) is the sum over all lags of an AR(1) process.
     phi = np.sqrt(np.maximum((squares - 1) / (squares + 1), 0.0))
-    return Recursion(phi, injected * of_x, h**2 * of_x)
+    return Recursion(phi, injected * of_x, h**2 * of_x, np.maximum(1 - pull / alpha, 0.0))
 
 
 def _sum_of_squares(xx: Vector, kept: float, pull: Vector, cross: Vector) -> Vector:

@@ -94,8 +94,8 @@ def tune(
         sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name of `TUNERS`, short for
             one.
-        budget: R, what the longest arm may spend (for grids: each arm; for theory: the chain to come). Seconds are turned
-            into steps by ``cost``.
+        budget: R, what the longest arm may spend (for grids: each arm; for theory: the chain to come). Seconds are
+            turned into steps by ``cost``.
         seed: root seed of all random streams. Tuners with the same seed and replicate see the same chain of an arm, as
             far as each runs it: on purpose, so that a difference between two tuners is one between their judgements.
             `sgtune.sample` has other streams: a chain of the chosen arm is no replay of the draws that won.

@@ -183,6 +183,6 @@ TUNERS: dict[str, Tuner] = {
         remarks=left_out,
     ),
     "heuristic": Tuner(heuristic_arm, one_rung, None, Budget(steps=1)),
-    "theory": theory,
     **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
+    "theory": theory,
 }
