@@ -5,7 +5,7 @@ import pytest
 
 from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
-from sgtune.theory.averages import sd_error, variance_of_run
+from sgtune.theory.averages import oscillation_of_run, sd_error, variance_of_run
 from sgtune.theory.linear import Directions, expected_errors, expected_run, stationary_variances
 from sgtune.theory.recursions import run_warmth, settled_friction
 
@@ -150,6 +150,13 @@ def test_moments_of_a_runs_variance_are_those_of_the_quadratic_form():
     assert sd_error(np.zeros(1), np.zeros(1), np.zeros(1)) == 1
 
 
+def test_an_oscillators_run_is_that_of_a_sine():
+    t = np.arange(1, 2_001)
+    for frequency in (1e-4, 1e-3, 3e-3, 0.02):
+        (found,) = oscillation_of_run(np.array([frequency]), 2_000)
+        assert found == pytest.approx(2 * np.var(np.sin(frequency * t)), abs=2e-3)
+
+
 def measured_error(draws, curvature):
     """xi^2 of each chain (n, W, d), its mean and standard error."""
     each = np.mean((draws.std(axis=0) * np.sqrt(curvature) - 1) ** 2, axis=1)
@@ -201,7 +208,7 @@ def test_errors_of_sghmc_are_those_of_simulated_chains():
     assert abs(exact**2 - mean) > 20 * error
 
 
-@pytest.mark.parametrize(("n_steps", "tolerance"), [(400, 0.15), (4_000, 0.1)])
+@pytest.mark.parametrize(("n_steps", "tolerance"), [(40, 0.25), (400, 0.15), (4_000, 0.1)])
 def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
     """While the thermostat settles, and after that; of many directions, so that it has little noise of its own."""
     rng = np.random.default_rng(4)
@@ -217,10 +224,10 @@ def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
         draws[t] = x
     directions, arm = Directions(curvature, noise, N_DATA), Arm(h, BATCH)
     settled = settled_friction(arm, curvature, FACTOR * noise)
-    # What the thermostat took up in the run says how warm it was.
-    assert run_warmth(h, 0.01, settled, n_steps) == pytest.approx(
-        1 + (alpha.mean() - 0.01) / (n_steps * h), rel=0.15
-    )
+    # What the thermostat took up in the run says how warm it was; kinetic energy follows it after a few 1 / alpha steps.
+    if n_steps > 100:
+        warmth = 1 + (alpha.mean() - 0.01) / (n_steps * h)
+        assert run_warmth(h, 0.01, settled, n_steps) == pytest.approx(warmth, rel=0.15)
     mean, error = measured_error(draws, curvature)
     (found,) = expected_errors("sgnht", [arm], directions, [n_steps])
     assert found == pytest.approx(np.sqrt(mean), rel=tolerance, abs=4 * error / np.sqrt(mean))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, k0e
 
-__all__ = ["sd_error", "variance_of_run"]
+__all__ = ["oscillation_of_run", "sd_error", "variance_of_run"]
 
 FROZEN = 0.03
 """Where n (1 - phi^2) is less, float64 loses the sums to rounding; the run is a random walk, to such a share."""
@@ -50,6 +50,16 @@ def variance_of_run(
     mean = np.where(is_frozen, walk, mean)
     variance = np.where(is_frozen, walk**2 * np.where(phi > 0, 4 / 5, 4 / 3), variance)
     return np.maximum(mean, 0.0), np.maximum(variance, 0.0)
+
+
+def oscillation_of_run(frequency: Float[np.ndarray, " d"], n: int) -> Float[np.ndarray, " d"]:
+    """Variance of sin(w t) about its mean over a run of n steps, over the 1/2 of a long run.
+
+    What an oscillator that starts at its mean has of its spread, before friction matters:
+    1 - sin(2 u) / (2 u) - 2 ((1 - cos u) / u)^2 with u = w n.
+    """
+    u = np.maximum(frequency * n, 1e-3)
+    return np.maximum(1 - np.sin(2 * u) / (2 * u) - 2 * ((1 - np.cos(u)) / u) ** 2, 0.0)
 
 
 def sd_error(

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from sgtune.errors import InputError, check_integer
 from sgtune.sampling.arm import Arm
-from sgtune.theory.averages import sd_error, variance_of_run
+from sgtune.theory.averages import sd_error
 from sgtune.theory.recursions import (
     Recursion,
     check_known,
@@ -98,7 +98,7 @@ def _spread(
     for _ in range(ROUNDS if directions.noise_slopes is not None and factor > 0 else 0):
         if not np.isfinite(recursion.offset).all():
             break
-        share = 1.0 if n_steps is None else variance_of_run(recursion.approach, n_steps)[0]
+        share = 1.0 if n_steps is None else recursion.run(n_steps)[0]
         before, noise = noise, _settled_noise(recursion, at_mode, factor, share, directions)
         if not np.isfinite(noise).all():
             return recursion, noise, noise
@@ -179,12 +179,8 @@ def _run(
     if not np.isfinite(_stationary(sampler, arm, directions)).all():
         return infinite, infinite, infinite
     recursion, _, spread = _spread(sampler, arm, directions, n_steps)
-    mean, variance = variance_of_run(recursion.phi, n_steps)
+    mean, variance = recursion.run(n_steps)
     ratio = spread * directions.curvature
-    if recursion.approach is not recursion.phi:
-        relative = np.divide(variance, mean**2, out=np.zeros_like(mean), where=mean > 0)
-        mean = variance_of_run(recursion.approach, n_steps)[0]
-        variance = relative * mean**2
     return ratio * mean, ratio**2 * variance, recursion.phi
 
 
@@ -197,7 +193,8 @@ def expected_errors(
     posterior is Gaussian. It is 1 for a chain that does not move, or makes no step, and infinite for one that is
     unstable. E and Var of sd_hat^2 are exact for SGLD and SGHMC with noise that does not grow with the spread
     (`sgtune.theory.averages`). SGNHT's thermostat settles in alpha / h steps, and keeps the energy of all directions
-    together near its target: errors of SGNHT were seen to be within a fifth of those foreseen.
+    together near its target: its errors were seen within a fifth of those foreseen, and within a quarter in runs of
+    less than a few 1 / alpha steps.
 
     Raises:
         InputError: the sampler is none whose recursion is known, the numbers of steps are not one integer >= 0 for

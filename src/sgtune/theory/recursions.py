@@ -24,6 +24,7 @@ from sgtune.errors import InputError
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.samplers.gradients import control_variate
 from sgtune.sampling.arm import Arm
+from sgtune.theory.averages import oscillation_of_run, variance_of_run
 
 __all__ = [
     "Recursion",
@@ -40,16 +41,32 @@ Vector = Float[np.ndarray, " d"]
 class Recursion(NamedTuple):
     """x <- phi x + noise, of stationary variance ``offset + gain * q`` where the gradient has noise of variance q.
 
-    Both are infinite where the recursion is unstable. ``approach`` is the phi of an AR(1) process that comes to its
-    spread from the mode as the chain does, and whose draws' mean varies as much. It is phi itself but for SGNHT: there
-    it is 1 - h lambda / alpha, for in a run lambda mean(x^2) = mean(v^2) / h - alpha x_n^2 / (2 h n) (the virial).
-    Where that is below 0 a chain oscillates: it has its spread at once, though it keeps its energy for 1 / alpha steps.
+    Both are infinite where the recursion is unstable.
+
+    Attributes:
+        approach: phi of an AR(1) process that comes to its spread from the mode as the chain does, and whose draws'
+            mean varies as much; phi itself but for SGNHT. There it is 1 - h lambda / alpha, for in a run (the virial)
+            lambda mean(x^2) = mean(v^2) / h - alpha x_n^2 / (2 h n) - x_n v_n / (h n).
+            Where that is below 0 a chain oscillates: it soon has its spread, though it keeps its energy for 1 / alpha
+            steps.
+        frequency: of the oscillation of SGNHT, sqrt(h lambda); of others 0.
     """
 
     phi: Vector
     offset: Vector
     gain: Vector
     approach: Vector
+    frequency: Vector
+
+    def run(self, n_steps: int) -> tuple[Vector, Vector]:
+        """E and Var of the variance of so many draws from the mode on, in units of the stationary one."""
+        mean, variance = variance_of_run(self.phi, n_steps)
+        if not self.frequency.any():
+            return mean, variance
+        relative = np.divide(variance, mean**2, out=np.zeros_like(mean), where=mean > 0)
+        reached = variance_of_run(self.approach, n_steps)[0]
+        reached = np.minimum(reached, oscillation_of_run(self.frequency, n_steps))
+        return reached, relative * reached**2
 
 
 def _ar1(phi: Vector, offset: Vector, gain: Vector) -> Recursion:
@@ -57,7 +74,7 @@ def _ar1(phi: Vector, offset: Vector, gain: Vector) -> Recursion:
     left = (1 - phi) * (1 + phi)
     with np.errstate(divide="ignore", invalid="ignore"):
         offset, gain = (np.where(left > 0, part / left, np.inf) for part in (offset, gain))
-    return Recursion(phi, offset, gain, phi)
+    return Recursion(phi, offset, gain, phi, np.zeros_like(phi))
 
 
 def _sgld(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
@@ -140,7 +157,8 @@ def run_warmth(h: float, start: float, settled: float, n_steps: int) -> float:
         share = (low + high) / 2
         late = -gap * share - settled * np.log1p(-share) > h * n_steps
         low, high = (low, share) if late else (share, high)
-    return 1 + gap * low / (n_steps * h)
+    # Noise brings kinetic energy no faster than 2 h gap a step, half of which is potential energy soon.
+    return 1 + gap * min(low / (n_steps * h), n_steps / 2)
 
 
 def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
@@ -151,13 +169,14 @@ def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> R
     pull = h * curvature
     unstable = np.full_like(curvature, np.inf)
     if not 0 < alpha < 2 or not np.isfinite(alpha):
-        return Recursion(unstable, unstable, unstable, unstable)
+        return Recursion(unstable, unstable, unstable, unstable, unstable)
     of_x = (2 - alpha) / (2 * pull * alpha * (2 - alpha - pull / 2))
     injected = 2 * friction * h
     squares = _sum_of_squares(1 - pull, 1 - alpha, pull, pull / (2 - alpha))
     # (1 + phi^2) / (1 - phi^2) is the sum over all lags of an AR(1) process.
     phi = np.sqrt(np.maximum((squares - 1) / (squares + 1), 0.0))
-    return Recursion(phi, injected * of_x, h**2 * of_x, np.maximum(1 - pull / alpha, 0.0))
+    approach = np.maximum(1 - pull / alpha, 0.0)
+    return Recursion(phi, injected * of_x, h**2 * of_x, approach, np.sqrt(pull))
 
 
 def _sum_of_squares(xx: Vector, kept: float, pull: Vector, cross: Vector) -> Vector:
