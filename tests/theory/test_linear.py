@@ -224,7 +224,7 @@ def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
         draws[t] = x
     directions, arm = Directions(curvature, noise, N_DATA), Arm(h, BATCH)
     settled = settled_friction(arm, curvature, FACTOR * noise)
-    # What the thermostat took up in the run says how warm it was; kinetic energy follows it after a few 1 / alpha steps.
+    # What the thermostat took up in the run says how warm it was, after a few 1 / alpha steps.
     if n_steps > 100:
         warmth = 1 + (alpha.mean() - 0.01) / (n_steps * h)
         assert run_warmth(h, 0.01, settled, n_steps) == pytest.approx(warmth, rel=0.15)
