@@ -69,7 +69,7 @@ def test_no_module_stands_on_one_that_stands_on_it():
     assert set(order) == set(MODULES)
 
 
-FLOORS = ("stein", "metrics", "samplers", "mode", "sampling", "tuning", "study")
+FLOORS = ("stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning", "study")
 
 
 @pytest.mark.parametrize("package", FLOORS)

@@ -16,6 +16,7 @@ from sgtune.tuning import (
     Heuristic,
     Judge,
     Settings,
+    Theory,
     predictive,
     stein,
 )
@@ -31,6 +32,7 @@ SHORT_FOR = {
     "grid": GridSearch(grid=GRID),
     "grid-ksd": GridSearch(judge=stein("ksd"), grid=GRID, batch_fraction=None, start_noise=0.0, points=2_000),
     "heuristic": Heuristic(),
+    "theory": Theory(grid=GRID),
     **{
         f"mamba-{name}": Halving(judge=predictive(name), grid=GRID)
         for name in ("log-loss", "accuracy", "ece", "mce")
@@ -59,7 +61,7 @@ def test_a_tuner_as_an_object_decides_as_its_name(model, name):
     assert as_object.best == by_name.best
     assert as_object.rows == by_name.rows
     assert as_object.warnings == by_name.warnings
-    assert as_object.tuner in ("halving", "grid search", "heuristic")
+    assert as_object.tuner in ("halving", "grid search", "heuristic", "theory")
 
 
 def test_numbers_of_a_method_reach_the_race(model):

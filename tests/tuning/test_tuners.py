@@ -44,6 +44,10 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     assert result.best.step_size in (1e-3, 1e-4, 1e-5)
     assert result.best.n_leapfrog == (2 if leapfrogs else None)
     check_rungs(result)
+    if tuner == "theory":
+        assert (list(result.rungs["steps"]), result.gradient_evaluations) == ([0] * 3, 0)
+        check_seconds(result.seconds)
+        return
     assert list(result.rungs["steps"]) == [40] * 3
     assert result.warnings == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
@@ -64,7 +68,7 @@ def check_seconds(seconds):
 def test_the_papers_budgets_and_grids():
     """App. B.1: R = 1 s, grids of 14 step sizes, 4 batch sizes and 2 leapfrog numbers; grid search of 5,000 steps."""
     by_time = {name for name, tuner in TUNERS.items() if tuner.default == Budget(seconds=1.0)}
-    assert by_time == {name for name in TUNERS if name.startswith("mamba-")} | {"grid-ksd"}
+    assert by_time == {name for name in TUNERS if name.startswith("mamba-")} | {"grid-ksd", "theory"}
     assert TUNERS["grid"].default == Budget(steps=5_000)
     arms = make_arms(800_000, "sghmc-cv")
     assert len(arms) == len(set(arms)) == 112

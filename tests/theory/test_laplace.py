@@ -1,0 +1,171 @@
+"""What is read off a model, against naive sums; and predictions against chains of the package's own samplers."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference_models import gaussian_model
+
+from sgtune.errors import InputError
+from sgtune.mode.find import map_position
+from sgtune.model import define_model
+from sgtune.positions import flatten
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.theory.comparison import against_draws, spread_ratios
+from sgtune.theory.laplace import directions_of, laplace_of
+from sgtune.theory.linear import expected_errors, stationary_variances
+
+N_ROWS = 100
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    model, _, _ = gaussian_model(n_rows=N_ROWS)
+    return model, laplace_of(model)
+
+
+def test_small_models_are_taken_along_the_eigenvectors(gaussian):
+    model, laplace = gaussian
+    rows = np.column_stack([np.ones(N_ROWS), model.data["inputs"]]).astype(np.float64)
+    curvature, basis = np.linalg.eigh(rows.T @ rows + np.eye(3))
+    np.testing.assert_allclose(laplace.directions.curvature, curvature, rtol=1e-4)
+    np.testing.assert_allclose(np.abs(np.sum(basis * laplace.basis, axis=0)), 1, rtol=1e-4)
+    np.testing.assert_allclose(laplace.mode, flatten(map_position(model)), rtol=1e-5)
+    along = rows @ laplace.basis
+    gradients = along * (np.asarray(model.data["targets"]) - rows @ laplace.mode)[:, None]
+    np.testing.assert_allclose(laplace.directions.noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
+    hessians = along[:, :, None] * along[:, None, :]
+    np.testing.assert_allclose(laplace.directions.noise_slopes, np.var(hessians, axis=0, ddof=1), rtol=1e-3)
+    assert laplace.directions.n_data == N_ROWS
+    assert (directions_of(model).noise == laplace.directions.noise).all()
+
+
+def test_a_part_of_many_rows_stands_for_all(gaussian, monkeypatch):
+    model, laplace = gaussian
+    monkeypatch.setattr("sgtune.theory.laplace.MOST_ROWS", 60)
+    monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 16)
+    several = np.array([laplace_of(model, seed=seed).directions.noise for seed in range(20)])
+    error = several.std(axis=0, ddof=1) / np.sqrt(20)
+    assert (error > 0).all()
+    assert (np.abs(several.mean(axis=0) - laplace.directions.noise) < 4 * error).all()
+    assert (error < 0.1 * laplace.directions.noise).all()
+
+
+def test_large_models_are_taken_along_their_coordinates():
+    rng = np.random.default_rng(3)
+    inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
+    targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
+    model = define_model(
+        "large",
+        log_prior=lambda position: -0.5 * position @ position,
+        log_likelihood=lambda position, batch: -0.5 * (batch["targets"] - batch["inputs"] @ position) ** 2,
+        data={"inputs": inputs, "targets": targets},
+        init=lambda key: jnp.zeros(210),
+        shuffle_seed=None,
+    )
+    laplace = laplace_of(model)
+    assert laplace.basis is None
+    noise, slopes = laplace.directions.noise, laplace.directions.noise_slopes
+    inputs = inputs.astype(np.float64)
+    gradients = inputs * (targets - inputs @ laplace.mode)[:, None]
+    np.testing.assert_allclose(noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
+    # Of the differences H_j x, x ~ N(0, 1 / curvature), by four draws of x.
+    hessians = inputs[:, :, None] * inputs[:, None, :]
+    exact = np.var(hessians, axis=0, ddof=1) @ (1 / laplace.directions.curvature)
+    assert np.mean(slopes / exact) == pytest.approx(1, abs=0.1)
+    np.testing.assert_allclose(slopes, exact, rtol=0.4)
+    draws = np.zeros((2, 210)) + laplace.mode
+    assert (laplace.along(draws) == 0).all()
+
+
+def draws_of(model, laplace, name, arm, *, n_steps, burn_in=0, seed=0, width=4):
+    """(n, W, d) along the directions, of chains that start at the mode."""
+    step_size = float(np.float32(arm.step_size))
+    arms = [Arm(**{**arm, "step_size": step_size * (1 + 1e-12 * k)}) for k in range(width)]
+    chains = Lockstep.at_mode(model, name, arms, seed=seed)
+    if burn_in:
+        chains.advance(burn_in, burn_in)
+    draws = chains.advance(n_steps, 1)
+    return np.stack([laplace.along(draws[:, place]) for place in range(width)], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "burn_in"),
+    [
+        ("sgld", Arm(1e-3, 10), 500),
+        ("sgld-cv", Arm(2e-3, 10), 500),
+        ("sghmc", Arm(2e-4, 10, 5), 200),
+        ("sghmc-cv", Arm(5e-4, 10, 5), 200),
+        ("sgnht", Arm(5e-5, 10), 5_000),
+        ("sgnht-cv", Arm(5e-5, 10), 5_000),
+    ],
+)
+def test_sds_of_long_chains_are_as_foreseen(gaussian, name, arm, burn_in):
+    """Of arms that are foreseen within twice the Laplace sd: within a tenth, and three standard errors.
+
+    The chains of an ensemble have their minibatches in common, so errors are those of three ensembles.
+    """
+    model, laplace = gaussian
+    foreseen = np.sqrt(stationary_variances(name, arm, laplace.directions))
+    ratios = spread_ratios(laplace, name, arm)
+    assert ((ratios > 0.5) & (ratios < 2)).all()
+    n_steps = 4_000 if arm.n_leapfrog else 15_000
+    sds = np.array(
+        [
+            np.sqrt(
+                np.mean(
+                    draws_of(model, laplace, name, arm, n_steps=n_steps, burn_in=burn_in, seed=seed) ** 2,
+                    axis=(0, 1),
+                )
+            )
+            for seed in range(3)
+        ]
+    )
+    error = sds.std(axis=0, ddof=1) / np.sqrt(3)
+    assert (error < 0.1 * foreseen).all()
+    assert (np.abs(sds.mean(axis=0) - foreseen) < 0.1 * foreseen + 3 * error).all()
+    # Sds of the posterior itself would not pass for noisy arms.
+    if name in ("sgld", "sghmc", "sgnht"):
+        of_posterior = 1 / np.sqrt(laplace.directions.curvature)
+        assert (np.abs(sds.mean(axis=0) - of_posterior) > 0.1 * of_posterior + 3 * error).any()
+
+
+@pytest.mark.parametrize("step_size", [1e-5, 3e-4])
+def test_errors_of_runs_from_the_mode_are_as_foreseen(gaussian, step_size):
+    """Of slow arms: with all data in every step, so that chains are independent."""
+    model, laplace = gaussian
+    arm = Arm(step_size, N_ROWS)
+    draws = draws_of(model, laplace, "sgld", arm, n_steps=400, width=100)
+    squares = np.mean((draws.std(axis=0) * np.sqrt(laplace.directions.curvature) - 1) ** 2, axis=1)
+    (found,) = expected_errors("sgld", [arm], laplace.directions, [400])
+    error = squares.std(ddof=1) / 10
+    assert abs(found**2 - squares.mean()) < 4 * error + 0.02 * found**2
+    assert error < 0.2 * found**2
+
+
+def test_draws_say_where_the_assumption_fails(gaussian):
+    model, laplace = gaussian
+    arm = Arm(1e-3, 10)
+    chain = Lockstep.at_mode(model, "sgld-cv", [arm], seed=5)
+    draws = chain.advance(4_000, 1)[:, 0]
+    comparison = against_draws(laplace, "sgld-cv", arm, draws)
+    assert (np.abs(comparison.measured - comparison.predicted) < 4 * comparison.error).all()
+    wide = flatten(map_position(model)) + 3 * (draws - flatten(map_position(model)))
+    comparison = against_draws(laplace, "sgld-cv", arm, wide)
+    assert (comparison.measured - comparison.predicted > 4 * comparison.error).all()
+    with pytest.raises(InputError, match="draws: 1 are too few"):
+        against_draws(laplace, "sgld-cv", arm, draws[:1])
+    with pytest.raises(InputError, match="unstable by the theory"):
+        against_draws(laplace, "sgld-cv", Arm(1.0, 10), draws)
+
+
+def test_a_model_without_a_proper_mode_is_refused():
+    model = define_model(
+        "saddle",
+        log_prior=lambda position: 0.0 * position[0],
+        log_likelihood=lambda position, batch: -((position[0] - batch) ** 2) + 0.0 * position[1],
+        data=np.array([0.0, 1.0], np.float32),
+        init=lambda key: jnp.zeros(2),
+    )
+    with pytest.raises(InputError, match="needs a proper mode"):
+        laplace_of(model)

@@ -1,0 +1,270 @@
+"""The scalar recursions against naive matrix equations and simulated chains, in float64."""
+
+import numpy as np
+import pytest
+
+from sgtune.errors import InputError
+from sgtune.sampling.arm import Arm
+from sgtune.theory.averages import oscillation_of_run, sd_error, variance_of_run
+from sgtune.theory.linear import Directions, expected_errors, expected_run, stationary_variances
+from sgtune.theory.recursions import run_warmth, settled_friction
+
+N_DATA, BATCH = 100, 10
+FACTOR = N_DATA * (N_DATA - BATCH) / BATCH
+FRICTION = 0.1
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    """A Hessian and a covariance of gradients that do not commute, and the directions made of them."""
+    rng = np.random.default_rng(0)
+    hessian, noise = (part @ part.T / 4 + 0.2 * np.eye(4) for part in rng.standard_normal((2, 4, 4)))
+    curvature, basis = np.linalg.eigh(hessian)
+    return hessian, noise / 100, basis, Directions(curvature, np.diag(basis.T @ noise @ basis) / 100, N_DATA)
+
+
+def iterated(transition, noise):
+    """S <- A S A' + Q from 0, by squaring: 2^40 rounds."""
+    covariance = noise
+    for _ in range(40):
+        covariance = covariance + transition @ covariance @ transition.T
+        transition = transition @ transition
+    return covariance
+
+
+def leapfrogs(order, hessian, h, n_leapfrog, noise):
+    """One sample of SGHMC as matrices of (x, v), v drawn anew: what it does to x, and the covariance it adds."""
+    eye, zero = np.eye(len(hessian)), np.zeros_like(hessian)
+    drift = np.block([[eye, eye], [zero, eye]])
+    whole, added = np.eye(2 * len(eye)), np.block([[zero, zero], [zero, h * eye]])
+    for i in range(n_leapfrog):
+        length = 0.5 if order == "leapfrog" and i == 0 else 1.0
+        kick = np.block([[eye, zero], [-length * h * hessian, (1 - length * FRICTION) * eye]])
+        fresh = np.block([[zero, zero], [zero, length * 2 * FRICTION * h * eye + (length * h) ** 2 * noise]])
+        if order == "leapfrog":
+            step, fresh = drift @ kick, drift @ fresh @ drift.T
+        elif order == "chen":
+            step = kick @ drift
+        else:
+            step = kick + drift - np.eye(2 * len(eye))
+        whole, added = step @ whole, step @ added @ step.T + fresh
+    d = len(eye)
+    return whole[:d, :d], added[:d, :d]
+
+
+@pytest.mark.parametrize("control_variates", [False, True])
+def test_sgld_solves_its_matrix_equation(posterior, control_variates):
+    hessian, noise, basis, directions = posterior
+    h = 0.05
+    covariance = iterated(
+        np.eye(4) - h * hessian,
+        2 * h * np.eye(4) + (0 if control_variates else 1) * h**2 * FACTOR * noise,
+    )
+    found = stationary_variances("sgld-cv" if control_variates else "sgld", Arm(h, BATCH), directions)
+    np.testing.assert_allclose(found, np.diag(basis.T @ covariance @ basis), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sghmc", "sghmc-chen", "sghmc-as-published"])
+def test_sghmc_solves_its_matrix_equation(posterior, name):
+    hessian, noise, basis, directions = posterior
+    h, order = 0.02, {"sghmc": "leapfrog", "sghmc-chen": "chen"}.get(name, "published")
+    covariance = iterated(*leapfrogs(order, hessian, h, 3, FACTOR * noise))
+    found = stationary_variances(name, Arm(h, BATCH, 3, friction=FRICTION), directions)
+    np.testing.assert_allclose(found, np.diag(basis.T @ covariance @ basis), rtol=1e-10)
+
+
+def test_sgnht_solves_its_matrix_equation_with_the_kinetic_energy_on_target(posterior):
+    hessian, noise, basis, directions = posterior
+    h, eye, zero = 0.01, np.eye(4), np.zeros((4, 4))
+    arm = Arm(h, BATCH, friction=FRICTION)
+    alpha = settled_friction(arm, directions.curvature, FACTOR * directions.noise)
+    drift = np.block([[eye, eye], [zero, eye]])
+    kick = np.block([[eye, zero], [-h * hessian, (1 - alpha) * eye]])
+    fresh = np.block([[zero, zero], [zero, 2 * FRICTION * h * eye + h**2 * FACTOR * noise]])
+    covariance = iterated(drift @ kick, drift @ fresh @ drift.T)
+    assert np.trace(covariance[4:, 4:]) / 4 == pytest.approx(h, rel=1e-9)
+    assert alpha > FRICTION
+    found = stationary_variances("sgnht", arm, directions)
+    np.testing.assert_allclose(found, np.diag(basis.T @ covariance[:4, :4] @ basis), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sgld", "sgld-cv"])
+def test_noise_that_grows_with_the_spread_is_iterated(name):
+    rng = np.random.default_rng(1)
+    curvature, noise, slopes = rng.uniform(0.5, 2, 3), rng.uniform(0, 0.01, 3), rng.uniform(0, 0.02, (3, 3))
+    arm, h = Arm(0.03, BATCH), 0.03
+    naive = np.zeros(3)
+    for _ in range(5_000):
+        gradient = FACTOR * ((name == "sgld") * noise + slopes @ naive)
+        naive = (1 - h * curvature) ** 2 * naive + 2 * h + h**2 * gradient
+    found = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes))
+    np.testing.assert_allclose(found, naive, rtol=1e-9)
+    # The form for large D is the same where slopes are alike for all directions, in units of the posterior's spread.
+    of_scaled = np.outer(slopes[0], curvature) / 3
+    one = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes[0]))
+    other = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, of_scaled))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert (one > stationary_variances(name, arm, Directions(curvature, noise, N_DATA))).all()
+
+
+def test_what_does_not_settle_is_infinite():
+    curvature = np.array([1.0, 100.0])
+    directions = Directions(curvature, np.full(2, 1e-3), N_DATA)
+    for name, arm in [
+        ("sgld", Arm(0.021, BATCH)),
+        ("sghmc", Arm(0.05, BATCH, 5)),
+        ("sgnht", Arm(0.05, BATCH)),
+    ]:
+        assert np.isinf(stationary_variances(name, arm, directions)).all()
+        assert np.isinf(expected_errors(name, [arm], directions, [100])).all()
+        calm = arm.step_size / 20
+        assert np.isfinite(stationary_variances(name, Arm(**{**arm, "step_size": calm}), directions)).all()
+    # Noise of the Hessians alone: E x^2 grows by (1 - h)^2 + h^2 F T a step.
+    h, slope = 0.5, 1.0 / FACTOR
+    for times, settles in ((2.9, True), (3.1, False)):
+        for slopes in (np.array([[times * slope]]), np.array([times * slope])):
+            found = stationary_variances(
+                "sgld-cv", Arm(h, BATCH), Directions(np.ones(1), np.zeros(1), N_DATA, slopes)
+            )
+            assert np.isfinite(found).all() == settles
+            assert not settles or found == pytest.approx(1 / (1 - 0.25 - 0.25 * times))
+
+
+def test_moments_of_a_runs_variance_are_those_of_the_quadratic_form():
+    for n in (2, 3, 60):
+        t = np.arange(1, n + 1)
+        centred = (np.eye(n) - 1 / n) / n
+        for phi in (-0.97, -0.4, 0.0, 0.3, 0.9, 0.99):
+            form = centred @ (phi ** np.abs(t[:, None] - t) - float(phi) ** (t[:, None] + t))
+            mean, variance = variance_of_run(np.array([phi]), n)
+            if n * (1 - phi**2) > 0.03:
+                exact, tolerance = (np.trace(form), 2 * np.trace(form @ form)), 1e-5
+                np.testing.assert_allclose((mean[0], variance[0]), exact, rtol=tolerance)
+    # A random walk, where the sums would cancel.
+    n, phi = 60, 1 - 1e-5
+    t = np.arange(1, n + 1)
+    form = (np.eye(n) - 1 / n) / n @ (phi ** np.abs(t[:, None] - t) - phi ** (t[:, None] + t))
+    mean, variance = variance_of_run(np.array([phi]), n)
+    np.testing.assert_allclose((mean[0], variance[0]), (np.trace(form), 2 * np.trace(form @ form)), rtol=0.01)
+    assert all(part == 0 for part in variance_of_run(np.array([0.5]), 1))
+    assert sd_error(np.zeros(1), np.zeros(1), np.zeros(1)) == 1
+
+
+def test_an_oscillators_run_is_that_of_a_sine():
+    t = np.arange(1, 2_001)
+    for frequency in (1e-4, 1e-3, 3e-3, 0.02):
+        (found,) = oscillation_of_run(np.array([frequency]), 2_000)
+        assert found == pytest.approx(2 * np.var(np.sin(frequency * t)), abs=2e-3)
+
+
+def measured_error(draws, curvature):
+    """xi^2 of each chain (n, W, d), its mean and standard error."""
+    each = np.mean((draws.std(axis=0) * np.sqrt(curvature) - 1) ** 2, axis=1)
+    return each.mean(), each.std(ddof=1) / np.sqrt(len(each))
+
+
+def test_errors_of_sgld_are_those_of_simulated_chains():
+    """Of a direction that is biased, a fast, a slow and a frozen one; each alone, so that none hides another."""
+    rng = np.random.default_rng(2)
+    h, n_steps, n_chains = 1e-3, 800, 3_000
+    curvature, noise = np.array([1.2e3, 200.0, 4.0, 1e-3]), np.array([40.0, 5.0, 1.0, 0.0])
+    x, draws = np.zeros((n_chains, 4)), np.empty((n_steps, n_chains, 4), np.float32)
+    for t in range(n_steps):
+        spread = np.sqrt(2 * h + h**2 * FACTOR * noise)
+        x = (1 - h * curvature) * x + spread * rng.standard_normal(x.shape)
+        draws[t] = x
+    for i in range(4):
+        mean, error = measured_error(draws[:, :, [i]], curvature[[i]])
+        (found,) = expected_errors(
+            "sgld", [Arm(h, BATCH)], Directions(curvature[[i]], noise[[i]], N_DATA), [n_steps]
+        )
+        # Two percent for what is not exact, the mean of the root.
+        assert abs(found**2 - mean) < 4 * error + 0.02 * mean
+    mean, error = measured_error(draws, curvature)
+    (found,) = expected_errors("sgld", [Arm(h, BATCH)], Directions(curvature, noise, N_DATA), [n_steps])
+    assert abs(found**2 - mean) < 4 * error + 0.02 * mean
+
+
+def test_errors_of_sghmc_are_those_of_simulated_chains():
+    rng = np.random.default_rng(3)
+    h, n_steps, n_chains, n_leapfrog = 1e-3, 150, 1_000, 5
+    curvature, noise = np.array([400.0, 20.0, 1.0]), np.array([2.0, 0.2, 0.1])
+    x, draws = np.zeros((n_chains, 3)), np.empty((n_steps, n_chains, 3))
+    for t in range(n_steps):
+        v = np.sqrt(h) * rng.standard_normal(x.shape)
+        for i in range(n_leapfrog):
+            length = 0.5 if i == 0 else 1.0
+            gradient = -curvature * x + np.sqrt(FACTOR * noise) * rng.standard_normal(x.shape)
+            injected = np.sqrt(length * 2 * FRICTION * h) * rng.standard_normal(x.shape)
+            v = v + length * (h * gradient - FRICTION * v) + injected
+            x = x + v
+        draws[t] = x
+    arm, directions = Arm(h, BATCH, n_leapfrog, friction=FRICTION), Directions(curvature, noise, N_DATA)
+    mean, error = measured_error(draws, curvature)
+    (found,) = expected_errors("sghmc", [arm], directions, [n_steps])
+    assert abs(found**2 - mean) < 4 * error + 0.03 * mean
+    # The test tells this from an arm without the gradient's noise.
+    (exact,) = expected_errors("sghmc-cv", [arm], directions, [n_steps])
+    assert abs(exact**2 - mean) > 20 * error
+
+
+@pytest.mark.parametrize(("n_steps", "tolerance"), [(40, 0.25), (400, 0.15), (4_000, 0.1)])
+def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
+    """While the thermostat settles, and after that; of many directions, so that it has little noise of its own."""
+    rng = np.random.default_rng(4)
+    h, n_chains, d = 1e-4, 40, 60
+    curvature, noise = np.geomspace(10.0, 500.0, d), np.full(d, 1.0)
+    x, v = np.zeros((n_chains, d)), np.sqrt(h) * rng.standard_normal((n_chains, d))
+    alpha, draws = np.full((n_chains, 1), 0.01), np.empty((n_steps, n_chains, d), np.float32)
+    for t in range(n_steps):
+        gradient = -curvature * x + np.sqrt(FACTOR * noise) * rng.standard_normal(x.shape)
+        v = v + h * gradient - alpha * v + np.sqrt(2 * 0.01 * h) * rng.standard_normal(x.shape)
+        x = x + v
+        alpha = alpha + (v**2).mean(axis=1, keepdims=True) - h
+        draws[t] = x
+    directions, arm = Directions(curvature, noise, N_DATA), Arm(h, BATCH)
+    settled = settled_friction(arm, curvature, FACTOR * noise)
+    # What the thermostat took up in the run says how warm it was, after a few 1 / alpha steps.
+    if n_steps > 100:
+        warmth = 1 + (alpha.mean() - 0.01) / (n_steps * h)
+        assert run_warmth(h, 0.01, settled, n_steps) == pytest.approx(warmth, rel=0.15)
+    mean, error = measured_error(draws, curvature)
+    (found,) = expected_errors("sgnht", [arm], directions, [n_steps])
+    assert found == pytest.approx(np.sqrt(mean), rel=tolerance, abs=4 * error / np.sqrt(mean))
+
+
+def test_a_run_of_no_steps_is_as_wrong_as_its_start():
+    directions = Directions(np.ones(2), np.ones(2), N_DATA)
+    for name in ("sgld", "sgld-cv", "sgnht"):
+        assert list(expected_errors(name, [Arm(1e-3, BATCH)] * 2, directions, [0, 1])) == [1, 1]
+    mean, variance = expected_run("sgld-cv", Arm(0.1, BATCH), directions, 10**6)
+    np.testing.assert_allclose(mean, 1 / 0.95, rtol=1e-3)
+    assert (variance < 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"curvature": np.array([1.0, 0.0])}, "curvature: 0 "),
+        ({"curvature": np.array([1.0, np.nan])}, "curvature"),
+        ({"noise": np.array([1.0, -1.0])}, "noise: -1 "),
+        ({"noise": np.ones(3)}, "noise: shape"),
+        ({"noise_slopes": np.ones((2, 3))}, "noise_slopes: shape"),
+        ({"n_data": 0}, "n_data"),
+    ],
+)
+def test_bad_directions_are_named(change, named):
+    directions = Directions(np.ones(2), np.ones(2), N_DATA)._replace(**change)
+    with pytest.raises(InputError, match=named):
+        stationary_variances("sgld", Arm(1e-3, BATCH), directions)
+
+
+def test_other_bad_input_is_named():
+    directions = Directions(np.ones(2), np.ones(2), N_DATA)
+    for name in ("mala", "sgld-vr", "ula"):
+        with pytest.raises(InputError, match=f"sampler: '{name}' is not known to the theory"):
+            expected_errors(name, [], directions, [])
+    with pytest.raises(InputError, match="n_steps: 2 given for 1 arms"):
+        expected_errors("sgld", [Arm(1e-3, BATCH)], directions, [1, 2])
+    with pytest.raises(InputError, match="n_steps: -1"):
+        expected_errors("sgld", [Arm(1e-3, BATCH)], directions, [-1])

@@ -1,0 +1,108 @@
+"""The tuner without chains: it takes the arm of least expected error, which is the one that chains find best."""
+
+import numpy as np
+import pytest
+from reference_models import gaussian_model
+from small_models import check_rungs
+
+from sgtune import Arm, Budget, CostTable, tune
+from sgtune.errors import InputError
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.theory.laplace import directions_of, laplace_of
+from sgtune.theory.linear import expected_errors
+from sgtune.tuning import AllDivergedError, Grid, Settings, Theory
+
+GRID = Grid(
+    log10_step_sizes=(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0), batch_fractions=(1.0, 0.1), n_leapfrogs=(3,)
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return gaussian_model()[0]
+
+
+def test_it_takes_the_arm_of_least_expected_error(model):
+    lines = []
+    result = tune(model, "sgld", tuner=Theory(GRID), budget=Budget(steps=1_000), report=lines.append)
+    check_rungs(result)
+    table = result.rungs
+    assert (len(table), result.steps, result.tuner) == (12, 0, "theory")
+    arms = [Arm(row.step_size, row.batch_size) for row in table.itertuples()]
+    foreseen = expected_errors("sgld", arms, directions_of(model), [1_000] * 12)
+    np.testing.assert_allclose(table["discrepancy"].astype(float).fillna(np.inf), foreseen)
+    assert result.best == arms[np.argmin(foreseen)]
+    assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
+    assert (table["reason"] == "").sum() == 1
+    assert lines[-1].startswith("12 arms foreseen, 8 of them stable")
+
+
+def test_the_chosen_arm_is_the_best_of_measured_ones(model):
+    """Errors of 50 runs of each arm of all data, all as long as the horizon."""
+    laplace, steps = laplace_of(model), 1_000
+    grid = Grid(log10_step_sizes=(-2.1, -3.0, -4.0, -5.0), batch_fractions=(1.0,))
+    result = tune(model, "sgld", tuner=Theory(grid), budget=Budget(steps=steps))
+    arms = [Arm(row.step_size, row.batch_size) for row in result.rungs.itertuples()]
+    noisy = [
+        Arm(**{**arm, "step_size": float(np.float32(arm.step_size)) * (1 + 1e-12 * k)})
+        for arm in arms
+        for k in range(50)
+    ]
+    draws = Lockstep.at_mode(model, "sgld", noisy).advance(steps, 1)
+    sds = np.stack([laplace.along(draws[:, place]).std(axis=0) for place in range(len(noisy))])
+    squares = np.mean((sds * np.sqrt(laplace.directions.curvature) - 1) ** 2, axis=1).reshape(len(arms), 50)
+    mean, error = squares.mean(axis=1), squares.std(axis=1, ddof=1) / np.sqrt(50)
+    best = arms.index(result.best)
+    assert 0 < best < len(arms) - 1
+    assert (mean[best] + 3 * np.hypot(error, error[best]) < mean)[np.arange(len(arms)) != best].all()
+    foreseen = result.rungs["discrepancy"].astype(float).to_numpy() ** 2
+    assert (np.abs(foreseen - mean) < 4 * error + 0.03 * mean).all()
+
+
+def test_the_horizon_is_what_the_budget_buys(model):
+    """Of costs that make minibatches cheap, and of each currency; a short horizon asks for longer steps."""
+    cost = CostTable({("sgld-cv", 100, None): 1e-2, ("sgld-cv", 10, None): 1e-3})
+    options = {"tuner": Theory(GRID), "cost": cost}
+    long = tune(model, "sgld-cv", budget=Budget(seconds=100.0), **options)
+    short = tune(model, "sgld-cv", budget=Budget(seconds=0.1), **options)
+    assert short.best.batch_size == 10
+    assert short.best.step_size > long.best.step_size
+    by_steps = {100: 10, 10: 100}
+    arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
+    foreseen = expected_errors(
+        "sgld-cv", arms, directions_of(model), [by_steps[arm.batch_size] for arm in arms]
+    )
+    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
+    # Two gradients of 10 data, or of 100, a step (one of all data).
+    in_gradients = tune(model, "sgld-cv", tuner=Theory(GRID), budget=Budget(gradients=2_000))
+    assert in_gradients.best.batch_size == 10
+
+
+def test_it_says_where_the_theory_does_not_hold(model):
+    wide = tune(
+        model,
+        "sgld",
+        tuner="theory",
+        budget=Budget(steps=100),
+        settings=Settings(log10_step_sizes=(-2.2,), batch_fractions=(0.1,)),
+    )
+    assert any("times the Laplace sd in the worst of 3 directions" in line for line in wide.warnings)
+    calm = tune(model, "sgld", tuner=Theory(GRID), budget=Budget(steps=1_000))
+    assert not any(line.startswith("theory") for line in calm.warnings)
+
+
+def test_no_stable_arm_is_an_error_with_a_table(model):
+    settings = Settings(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,))
+    with pytest.raises(AllDivergedError, match="all 2 arms of sgnht are unstable by the theory") as raised:
+        tune(model, "sgnht", tuner="theory", budget=Budget(steps=10), settings=settings)
+    assert raised.value.result.best is None
+    assert list(raised.value.result.rungs["reason"]) == ["unstable"] * 2
+
+
+def test_bad_input_gets_one_line(model):
+    with pytest.raises(InputError, match=r"^sampler: 'mala' is not known to the theory"):
+        tune(model, "mala", tuner="theory")
+    with pytest.raises(InputError, match=r"^clock: 'wall' is not allowed; 'theory' runs no arms"):
+        tune(model, "sgld", tuner="theory", budget=Budget(seconds=1.0), settings=Settings(clock="wall"))
+    with pytest.raises(InputError, match=r"^cost: the table has no entry"):
+        tune(model, "sgld", tuner="theory", budget=Budget(seconds=1.0), cost=CostTable())
