@@ -1,0 +1,1 @@
+"""What theory says of an arm before it runs, for posteriors close to Gaussian."""

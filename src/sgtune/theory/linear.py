@@ -1,0 +1,180 @@
+"""What an arm does to a posterior that is close to Gaussian: the spread it settles at, and its error after n steps.
+
+Along the eigenvectors of the Hessian H of -log pi at the mode the samplers are scalar linear recursions
+(`sgtune.theory.recursions`), and the noise of a minibatch of n of N data has along direction i the variance
+
+    q_i = N (N - n) / n (C_i + sum over k of T_ik S_k)
+
+with C_i the variance over the data of one datum's gradient at the mode, and S the spread of the chain: away from the
+mode the data's Hessians H_j differ, T_ik = Var over j of (u_i' H_j u_k). With control variates C = 0. Noise that is
+correlated between directions changes no variance along one of them, but in the last sum, where it is neglected.
+
+Limit theory: arXiv 2606.00293.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.errors import InputError, check_integer
+from sgtune.sampling.arm import Arm
+from sgtune.theory.averages import sd_error, variance_of_run
+from sgtune.theory.recursions import (
+    Recursion,
+    check_known,
+    depends_on_noise,
+    has_control_variate,
+    recursion_of,
+)
+
+__all__ = ["Directions", "check_directions", "expected_errors", "gradient_noise", "stationary_variances"]
+
+ROUNDS = 50
+"""The noise that a spread makes and a thermostat's friction at that noise are found in turns, at most so many."""
+
+
+class Directions(NamedTuple):
+    """A posterior close to Gaussian, along the eigenvectors of its Hessian, or its coordinates where only the diagonal
+    is known.
+
+    Attributes:
+        curvature: eigenvalues of H, > 0; the posterior's variances are one over them.
+        noise: C_i >= 0.
+        n_data: N.
+        noise_slopes: T, ``(d, d)``; or ``(d,)`` where d is large: the variance over the data of what one datum's
+            gradient differs by from its own at the mode, at points with the posterior's own spread. The mean of
+            S_k / (1 / lambda_k) over all directions then stands for S. None: no such noise, so that gradients with
+            control variates are exact.
+    """
+
+    curvature: Float[np.ndarray, " d"]
+    noise: Float[np.ndarray, " d"]
+    n_data: int
+    noise_slopes: Float[np.ndarray, "d d"] | Float[np.ndarray, " d"] | None = None
+
+
+def check_directions(directions: Directions) -> Directions:
+    """``directions`` in float64.
+
+    Raises:
+        InputError: numbers that are not finite, shapes that do not agree, a curvature that is not > 0, noise < 0.
+    """
+    curvature, noise = (np.asarray(values, np.float64) for values in directions[:2])
+    slopes = directions.noise_slopes
+    slopes = None if slopes is None else np.asarray(slopes, np.float64)
+    d = curvature.size
+    given = [("curvature", curvature, [(d,)]), ("noise", noise, [(d,)])]
+    given += [("noise_slopes", slopes, [(d,), (d, d)])] if slopes is not None else []
+    for name, values, shapes in given:
+        if values.shape not in shapes or d == 0:
+            raise InputError(f"{name}: shape {values.shape} is not allowed; it must be {shapes[-1]}, d >= 1")
+        if not (np.isfinite(values).all() and (values >= 0).all()) or (
+            name == "curvature" and not values.all()
+        ):
+            least = "> 0" if name == "curvature" else ">= 0"
+            raise InputError(f"{name}: {values.min():g} is not allowed; all must be finite and {least}")
+    check_integer("n_data", directions.n_data, at_least=1)
+    return Directions(curvature, noise, directions.n_data, slopes)
+
+
+def _spread(
+    sampler: str, arm: Arm, directions: Directions, n_steps: int | None
+) -> tuple[Recursion, Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """The recursion of an arm, q, and S; n_steps: the spread that makes noise is that of so many steps' draws."""
+    n = arm.batch_size
+    factor = directions.n_data * (directions.n_data - n) / n
+    at_mode = factor * directions.noise * (0.0 if has_control_variate(sampler) else 1.0)
+    noise = at_mode
+    recursion = recursion_of(sampler, arm, directions.curvature, noise)
+    for _ in range(ROUNDS if directions.noise_slopes is not None and factor > 0 else 0):
+        if not np.isfinite(recursion.offset).all():
+            break
+        share = 1.0 if n_steps is None else variance_of_run(recursion.phi, n_steps)[0]
+        before, noise = noise, _settled_noise(recursion, at_mode, factor, share, directions)
+        if not np.isfinite(noise).all():
+            return recursion, noise, noise
+        # Where no thermostat answers to the noise, one round is all.
+        if not depends_on_noise(sampler) or np.allclose(noise, before, rtol=1e-4, atol=0):
+            break
+        recursion = recursion_of(sampler, arm, directions.curvature, noise)
+    if not np.isfinite(recursion.offset).all():
+        return recursion, noise, recursion.offset
+    return recursion, noise, recursion.offset + recursion.gain * noise
+
+
+def _settled_noise(
+    recursion: Recursion,
+    at_mode: np.ndarray,
+    factor: float,
+    share: np.ndarray | float,
+    directions: Directions,
+) -> Float[np.ndarray, " d"]:
+    """q = at_mode + factor T (share S), S = offset + gain q: linear. Infinite where noise feeds itself.
+
+    With T >= 0 that is so unless the solution S is positive.
+    """
+    offset, gain = share * recursion.offset, share * recursion.gain
+    slopes = directions.noise_slopes
+    if slopes.ndim == 1:
+        weights = directions.curvature / len(slopes)
+        feedback = factor * weights @ (gain * slopes)
+        mean = weights @ (offset + gain * at_mode) / (1 - feedback) if feedback < 1 else np.inf
+        return at_mode + factor * slopes * mean if np.isfinite(mean) else np.full_like(at_mode, np.inf)
+    try:
+        spread = np.linalg.solve(np.eye(len(gain)) - factor * gain[:, None] * slopes, offset + gain * at_mode)
+    except np.linalg.LinAlgError:
+        return np.full_like(at_mode, np.inf)
+    if not (spread > 0).all():
+        return np.full_like(at_mode, np.inf)
+    return at_mode + factor * slopes @ spread
+
+
+def gradient_noise(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
+    """q: the variance of the arm's gradients along each direction, at the spread it settles at; see the module."""
+    return _spread(check_known(sampler), arm, check_directions(directions), None)[1]
+
+
+def stationary_variances(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
+    """The variances along the directions of the law that the arm samples from; all infinite where it is unstable.
+
+    Raises:
+        InputError: the sampler is none whose recursion is known, or `check_directions`.
+    """
+    return _stationary(check_known(sampler), arm, check_directions(directions))
+
+
+def _stationary(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
+    variances = _spread(sampler, arm, directions, None)[2]
+    return variances if np.isfinite(variances).all() else np.full_like(variances, np.inf)
+
+
+def expected_errors(
+    sampler: str, arms: Sequence[Arm], directions: Directions, n_steps: Sequence[int]
+) -> Float[np.ndarray, " n_arms"]:
+    """sqrt(mean over directions of E[(sd_hat / sd - 1)^2]) of ``n_steps[i]`` draws of each arm, started at the mode.
+
+    sd_hat is the sd of the draws about their mean and sd = curvature^-1/2, so that this foresees `xi_white` where the
+    posterior is Gaussian. It is 1 for a chain that does not move, or makes no step, and infinite for one that is
+    unstable. E and Var of sd_hat^2 are exact (`sgtune.theory.averages`) but for SGNHT's autocorrelation.
+
+    Raises:
+        InputError: the sampler is none whose recursion is known, the numbers of steps are not one integer >= 0 for
+            each arm, or `check_directions`.
+    """
+    check_known(sampler)
+    directions = check_directions(directions)
+    if len(n_steps) != len(arms):
+        raise InputError(f"n_steps: {len(n_steps)} given for {len(arms)} arms; it must be one for each")
+    errors = np.empty(len(arms))
+    for place, (arm, n) in enumerate(zip(arms, n_steps, strict=True)):
+        n = check_integer("n_steps", n, at_least=0)
+        if not np.isfinite(_stationary(sampler, arm, directions)).all():
+            errors[place] = np.inf
+            continue
+        recursion, _, spread = _spread(sampler, arm, directions, n)
+        mean, variance = variance_of_run(recursion.phi, n)
+        ratio = spread * directions.curvature
+        errors[place] = np.sqrt(np.mean(sd_error(ratio * mean, ratio**2 * variance, recursion.phi)))
+    return errors

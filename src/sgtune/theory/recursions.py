@@ -1,0 +1,199 @@
+"""The samplers on a Gaussian, along one eigenvector of its Hessian: scalar linear recursions.
+
+The gradient at x is -lambda x, lambda the curvature, with minibatch noise of variance q. What each sampler then does
+from sample to sample is exactly (SGLD, SGHMC, whose momentum is drawn anew) or nearly (SGNHT) an AR(1) process,
+
+    x <- phi x + noise,    stationary variance S = offset + gain q.
+
+SGLD        phi = 1 - h lambda, noise of variance 2 h + h^2 q.
+SGHMC       L leapfrogs, each linear in (x, v) with fresh noise, composed; v ~ N(0, h) is noise, too.
+SGNHT       with the thermostat alpha held where it settles (`settled_friction`), linear in (x, v):
+            Var v = (2 a h + h^2 q) / (alpha (2 - alpha - h lambda / 2)),  S = Var v (2 - alpha) / (2 h lambda).
+            phi >= 0 is that of the AR(1) process with as great a sum of squared autocorrelations.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.axes import FRICTION, NOISE_ESTIMATE
+from sgtune.errors import InputError
+from sgtune.samplers import resolve_sampler, sampler_names
+from sgtune.samplers.gradients import control_variate
+from sgtune.sampling.arm import Arm
+
+__all__ = [
+    "Recursion",
+    "check_known",
+    "depends_on_noise",
+    "has_control_variate",
+    "recursion_of",
+    "settled_friction",
+]
+
+Vector = Float[np.ndarray, " d"]
+
+
+class Recursion(NamedTuple):
+    """x <- phi x + noise, of stationary variance ``offset + gain * q`` where the gradient has noise of variance q.
+
+    Both are infinite where the recursion is unstable.
+    """
+
+    phi: Vector
+    offset: Vector
+    gain: Vector
+
+
+def _ar1(phi: Vector, offset: Vector, gain: Vector) -> Recursion:
+    """From the variance of the noise itself."""
+    left = (1 - phi) * (1 + phi)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Recursion(
+            phi, np.where(left > 0, offset / left, np.inf), np.where(left > 0, gain / left, np.inf)
+        )
+
+
+def _sgld(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+    h = arm.step_size
+    return _ar1(1 - h * curvature, np.full_like(curvature, 2 * h), np.full_like(curvature, h**2))
+
+
+def _sghmc(order: str) -> Callable:
+    """Of one order of drift and kick (`sgtune.samplers.sghmc`)."""
+
+    def recursion(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+        h = arm.step_size
+        friction = arm.get(FRICTION.name, FRICTION.default)
+        injected = 2 * (friction - arm.get(NOISE_ESTIMATE.name, NOISE_ESTIMATE.default)) * h
+        zero, one = np.zeros_like(curvature), np.ones_like(curvature)
+        # The coefficients of the first x in (x, v); variances of x, of (x, v) and of v, without gradient noise and
+        # for gradient noise of variance one.
+        x, v = one, zero
+        moments = [(zero, zero, h * one), (zero, zero, zero)]
+        for i in range(arm.n_leapfrog):
+            length = 0.5 if order == "leapfrog" and i == 0 else 1.0
+            pull, kept = length * h * curvature, 1 - length * friction
+            # (x, v) <- (xx x + xv v, vx x + vv v) + noise * (nx, 1)
+            if order == "leapfrog":
+                xx, xv, vx, vv, nx = 1 - pull, kept, -pull, kept, 1.0
+            elif order == "chen":
+                xx, xv, vx, vv, nx = 1.0, 1.0, -pull, kept - pull, 0.0
+            else:
+                xx, xv, vx, vv, nx = 1.0, 1.0, -pull, kept, 0.0
+            x, v = xx * x + xv * v, vx * x + vv * v
+            moments = [
+                (
+                    xx**2 * s + 2 * xx * xv * c + xv**2 * p + nx * nx * fresh,
+                    xx * vx * s + (xx * vv + xv * vx) * c + xv * vv * p + nx * fresh,
+                    vx**2 * s + 2 * vx * vv * c + vv**2 * p + fresh,
+                )
+                for (s, c, p), fresh in zip(moments, (length * injected, (length * h) ** 2), strict=True)
+            ]
+        return _ar1(x, moments[0][0], moments[1][0])
+
+    return recursion
+
+
+def settled_friction(arm: Arm, curvature: Vector, noise: Vector) -> float:
+    """alpha at which the mean over directions of Var v is h, where SGNHT's thermostat stays; infinite if it does not.
+
+    It is the least root of F(alpha) = mean[(2 a + h q) / (2 - alpha - h lambda / 2)] - alpha, which is convex: Newton's
+    method from below, where F > 0, does not step over it.
+    """
+    h = arm.step_size
+    heat = 2 * arm.get(FRICTION.name, FRICTION.default) + h * noise
+    alpha, highest = float(np.mean(heat)) / 2, float(2 - h * curvature.max() / 2)
+    for _ in range(100):
+        if alpha >= highest:
+            return np.inf
+        room = 2 - alpha - h * curvature / 2
+        excess, slope = float(np.mean(heat / room)) - alpha, float(np.mean(heat / room**2)) - 1
+        if excess <= 1e-12 * alpha:
+            return alpha
+        if slope >= 0:
+            return np.inf
+        alpha -= excess / slope
+    return alpha
+
+
+def _sgnht(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+    h = arm.step_size
+    alpha = settled_friction(arm, curvature, noise)
+    pull = h * curvature
+    unstable = np.full_like(curvature, np.inf)
+    if not 0 < alpha < 2 or not np.isfinite(alpha):
+        return Recursion(np.ones_like(curvature), unstable, unstable)
+    of_x = (2 - alpha) / (2 * pull * alpha * (2 - alpha - pull / 2))
+    injected = 2 * arm.get(FRICTION.name, FRICTION.default) * h
+    squares = _sum_of_squares(1 - pull, 1 - alpha, pull, pull / (2 - alpha))
+    # (1 + phi^2) / (1 - phi^2) is the sum over all lags of an AR(1) process.
+    phi = np.sqrt(np.maximum((squares - 1) / (squares + 1), 0.0))
+    return Recursion(phi, injected * of_x, h**2 * of_x)
+
+
+def _sum_of_squares(xx: Vector, kept: float, pull: Vector, cross: Vector) -> Vector:
+    """Sum over all lags of rho_k^2, where rho_k is x's share of M^k (1, c): x <- xx x + kept v, v <- kept v - pull x.
+
+    c = Cov(x, v) / S = Var v / (2 S). The moments (x^2, x v, v^2) go over into each other linearly by K, and their sum
+    over k >= 0 is (I - K)^-1 (1, c, c^2).
+    """
+    # I - K, row by row, and Cramer's rule for the first unknown.
+    a, b, c = 1 - xx**2, -2 * kept * xx, -(kept**2)
+    d, e, f = pull * xx, 1 - kept * (xx - pull), -(kept**2)
+    g, h, i = -(pull**2), 2 * kept * pull, 1 - kept**2
+    y, z = cross, cross**2
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    first = (e * i - f * h) - b * (y * i - f * z) + c * (y * h - e * z)
+    return 2 * first / determinant - 1
+
+
+KNOWN: dict[str, Callable[[Arm, Vector, Vector], Recursion]] = {
+    "sgld": _sgld,
+    "sghmc": _sghmc("leapfrog"),
+    "sghmc-chen": _sghmc("chen"),
+    "sghmc-as-published": _sghmc("as published"),
+    "sgnht": _sgnht,
+}
+"""``(arm, curvature, noise) -> Recursion`` by the name of the sampler in `SAMPLERS`; of the gradient's noise only where
+a thermostat settles depends."""
+
+
+def _base(sampler: str) -> str:
+    return sampler.removesuffix("-cv")
+
+
+def check_known(sampler: str) -> str:
+    """``sampler`` if its recursion is known, or an `InputError`."""
+    if _base(sampler) not in KNOWN or sampler not in sampler_names():
+        known = [name for name in sampler_names() if _base(name) in KNOWN]
+        raise InputError(
+            f"sampler: {sampler!r} is not known to the theory of linear recursions; it must be one of: "
+            f"{', '.join(known)}"
+        )
+    return sampler
+
+
+def depends_on_noise(sampler: str) -> bool:
+    """Whether a sampler's recursion does: where its thermostat settles."""
+    return _base(sampler) == "sgnht"
+
+
+def has_control_variate(sampler: str) -> bool:
+    """Whether its gradients have control variates, which leave no noise at the mode."""
+    return resolve_sampler(sampler)[1] is control_variate
+
+
+def recursion_of(sampler: str, arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+    """The recursion of ``arm`` along each direction.
+
+    Args:
+        curvature: lambda > 0.
+        noise: q, the variance of a gradient.
+
+    Raises:
+        InputError: the sampler is none whose recursion is known.
+    """
+    return KNOWN[_base(check_known(sampler))](arm, curvature, noise)
