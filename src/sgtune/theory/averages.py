@@ -63,8 +63,8 @@ def sd_error(
         exp(k) sqrt(2 k / pi) K_0(k)              for an inverse Gaussian one, which v is close to if phi is near 1.
 
     Their third cumulants are 2 and 3 times Var(v)^2 / E v. That of a long run of an AR(1) process is
-    2 (1 + 4 r + r^2) / (1 + r)^2 times it, r = phi^2, by the integral of its spectral density's third power. The two are
-    mixed here so as to have that.
+    2 (1 + 4 r + r^2) / (1 + r)^2 times it, r = phi^2, by the integral of its spectral density's third power. The two
+    are mixed here so as to have that.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shape = mean**2 / variance

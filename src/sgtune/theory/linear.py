@@ -29,7 +29,14 @@ from sgtune.theory.recursions import (
     recursion_of,
 )
 
-__all__ = ["Directions", "check_directions", "expected_errors", "gradient_noise", "stationary_variances"]
+__all__ = [
+    "Directions",
+    "check_directions",
+    "expected_errors",
+    "expected_run",
+    "gradient_noise",
+    "stationary_variances",
+]
 
 ROUNDS = 50
 """The noise that a spread makes and a thermostat's friction at that noise are found in turns, at most so many."""
@@ -87,7 +94,7 @@ def _spread(
     factor = directions.n_data * (directions.n_data - n) / n
     at_mode = factor * directions.noise * (0.0 if has_control_variate(sampler) else 1.0)
     noise = at_mode
-    recursion = recursion_of(sampler, arm, directions.curvature, noise)
+    recursion = recursion_of(sampler, arm, directions.curvature, noise, n_steps)
     for _ in range(ROUNDS if directions.noise_slopes is not None and factor > 0 else 0):
         if not np.isfinite(recursion.offset).all():
             break
@@ -98,7 +105,7 @@ def _spread(
         # Where no thermostat answers to the noise, one round is all.
         if not depends_on_noise(sampler) or np.allclose(noise, before, rtol=1e-4, atol=0):
             break
-        recursion = recursion_of(sampler, arm, directions.curvature, noise)
+        recursion = recursion_of(sampler, arm, directions.curvature, noise, n_steps)
     if not np.isfinite(recursion.offset).all():
         return recursion, noise, recursion.offset
     return recursion, noise, recursion.offset + recursion.gain * noise
@@ -150,6 +157,33 @@ def _stationary(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndar
     return variances if np.isfinite(variances).all() else np.full_like(variances, np.inf)
 
 
+def expected_run(
+    sampler: str, arm: Arm, directions: Directions, n_steps: int
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """E and Var of sd_hat^2 / sd^2 along each direction, for ``n_steps`` draws from the mode on; infinite if unstable.
+
+    Raises:
+        InputError: as `expected_errors`.
+    """
+    run = _run(
+        check_known(sampler), arm, check_directions(directions), check_integer("n_steps", n_steps, at_least=0)
+    )
+    return run[:2]
+
+
+def _run(
+    sampler: str, arm: Arm, directions: Directions, n_steps: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E and Var of sd_hat^2 / sd^2, and the phi of the recursion."""
+    infinite = np.full_like(directions.curvature, np.inf)
+    if not np.isfinite(_stationary(sampler, arm, directions)).all():
+        return infinite, infinite, infinite
+    recursion, _, spread = _spread(sampler, arm, directions, n_steps)
+    mean, variance = variance_of_run(recursion.phi, n_steps)
+    ratio = spread * directions.curvature
+    return ratio * mean, ratio**2 * variance, recursion.phi
+
+
 def expected_errors(
     sampler: str, arms: Sequence[Arm], directions: Directions, n_steps: Sequence[int]
 ) -> Float[np.ndarray, " n_arms"]:
@@ -169,12 +203,6 @@ def expected_errors(
         raise InputError(f"n_steps: {len(n_steps)} given for {len(arms)} arms; it must be one for each")
     errors = np.empty(len(arms))
     for place, (arm, n) in enumerate(zip(arms, n_steps, strict=True)):
-        n = check_integer("n_steps", n, at_least=0)
-        if not np.isfinite(_stationary(sampler, arm, directions)).all():
-            errors[place] = np.inf
-            continue
-        recursion, _, spread = _spread(sampler, arm, directions, n)
-        mean, variance = variance_of_run(recursion.phi, n)
-        ratio = spread * directions.curvature
-        errors[place] = np.sqrt(np.mean(sd_error(ratio * mean, ratio**2 * variance, recursion.phi)))
+        mean, variance, phi = _run(sampler, arm, directions, check_integer("n_steps", n, at_least=0))
+        errors[place] = np.sqrt(np.mean(sd_error(mean, variance, phi))) if np.isfinite(mean).all() else np.inf
     return errors

@@ -7,7 +7,8 @@ from sample to sample is exactly (SGLD, SGHMC, whose momentum is drawn anew) or 
 
 SGLD        phi = 1 - h lambda, noise of variance 2 h + h^2 q.
 SGHMC       L leapfrogs, each linear in (x, v) with fresh noise, composed; v ~ N(0, h) is noise, too.
-SGNHT       with the thermostat alpha held where it settles (`settled_friction`), linear in (x, v):
+SGNHT       with the thermostat alpha held where it settles (`settled_friction`; or where a run is on average, for it
+            takes alpha / h steps, `run_warmth`), linear in (x, v):
             Var v = (2 a h + h^2 q) / (alpha (2 - alpha - h lambda / 2)),  S = Var v (2 - alpha) / (2 h lambda).
             phi >= 0 is that of the AR(1) process with as great a sum of squared autocorrelations.
 """
@@ -56,7 +57,7 @@ def _ar1(phi: Vector, offset: Vector, gain: Vector) -> Recursion:
         )
 
 
-def _sgld(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+def _sgld(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
     h = arm.step_size
     return _ar1(1 - h * curvature, np.full_like(curvature, 2 * h), np.full_like(curvature, h**2))
 
@@ -64,7 +65,7 @@ def _sgld(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
 def _sghmc(order: str) -> Callable:
     """Of one order of drift and kick (`sgtune.samplers.sghmc`)."""
 
-    def recursion(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+    def recursion(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
         h = arm.step_size
         friction = arm.get(FRICTION.name, FRICTION.default)
         injected = 2 * (friction - arm.get(NOISE_ESTIMATE.name, NOISE_ESTIMATE.default)) * h
@@ -97,14 +98,15 @@ def _sghmc(order: str) -> Callable:
     return recursion
 
 
-def settled_friction(arm: Arm, curvature: Vector, noise: Vector) -> float:
-    """alpha at which the mean over directions of Var v is h, where SGNHT's thermostat stays; infinite if it does not.
+def settled_friction(arm: Arm, curvature: Vector, noise: Vector, warmth: float = 1.0) -> float:
+    """alpha at which the mean over directions of Var v is ``warmth`` * h; infinite if there is none.
 
-    It is the least root of F(alpha) = mean[(2 a + h q) / (2 - alpha - h lambda / 2)] - alpha, which is convex: Newton's
-    method from below, where F > 0, does not step over it.
+    At a warmth of 1 SGNHT's thermostat stays there. It is the least root of
+    F(alpha) = mean[(2 a + h q) / (2 - alpha - h lambda / 2)] / warmth - alpha, which is convex: Newton's method from
+    below, where F > 0, does not step over it.
     """
     h = arm.step_size
-    heat = 2 * arm.get(FRICTION.name, FRICTION.default) + h * noise
+    heat = (2 * arm.get(FRICTION.name, FRICTION.default) + h * noise) / warmth
     alpha, highest = float(np.mean(heat)) / 2, float(2 - h * curvature.max() / 2)
     for _ in range(100):
         if alpha >= highest:
@@ -119,15 +121,36 @@ def settled_friction(arm: Arm, curvature: Vector, noise: Vector) -> float:
     return alpha
 
 
-def _sgnht(arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
-    h = arm.step_size
+def run_warmth(h: float, start: float, settled: float, n_steps: int) -> float:
+    """Mean over a run of |v|^2 / (D h): 1 + (alpha_n - alpha_0) / (n h), by what the thermostat does.
+
+    While it settles the chain is too hot (or too cold). Kinetic energy follows the thermostat, |v|^2 / D is about
+    h settled / alpha, so that d alpha / dt = h (settled / alpha - 1), which makes
+    h t = start - alpha_t + settled log((settled - start) / (settled - alpha_t)).
+    """
+    gap = settled - start
+    if n_steps < 1 or abs(gap) < 1e-6 * settled:
+        return 1.0
+    low, high = 0.0, 1 - 1e-12
+    for _ in range(60):
+        # The share of the gap that is closed.
+        share = (low + high) / 2
+        late = -gap * share - settled * np.log1p(-share) > h * n_steps
+        low, high = (low, share) if late else (share, high)
+    return 1 + gap * low / (n_steps * h)
+
+
+def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
+    h, friction = arm.step_size, arm.get(FRICTION.name, FRICTION.default)
     alpha = settled_friction(arm, curvature, noise)
+    if n_steps is not None and np.isfinite(alpha):
+        alpha = settled_friction(arm, curvature, noise, max(run_warmth(h, friction, alpha, n_steps), 0.1))
     pull = h * curvature
     unstable = np.full_like(curvature, np.inf)
     if not 0 < alpha < 2 or not np.isfinite(alpha):
         return Recursion(np.ones_like(curvature), unstable, unstable)
     of_x = (2 - alpha) / (2 * pull * alpha * (2 - alpha - pull / 2))
-    injected = 2 * arm.get(FRICTION.name, FRICTION.default) * h
+    injected = 2 * friction * h
     squares = _sum_of_squares(1 - pull, 1 - alpha, pull, pull / (2 - alpha))
     # (1 + phi^2) / (1 - phi^2) is the sum over all lags of an AR(1) process.
     phi = np.sqrt(np.maximum((squares - 1) / (squares + 1), 0.0))
@@ -150,15 +173,15 @@ def _sum_of_squares(xx: Vector, kept: float, pull: Vector, cross: Vector) -> Vec
     return 2 * first / determinant - 1
 
 
-KNOWN: dict[str, Callable[[Arm, Vector, Vector], Recursion]] = {
+KNOWN: dict[str, Callable[[Arm, Vector, Vector, int | None], Recursion]] = {
     "sgld": _sgld,
     "sghmc": _sghmc("leapfrog"),
     "sghmc-chen": _sghmc("chen"),
     "sghmc-as-published": _sghmc("as published"),
     "sgnht": _sgnht,
 }
-"""``(arm, curvature, noise) -> Recursion`` by the name of the sampler in `SAMPLERS`; of the gradient's noise only where
-a thermostat settles depends."""
+"""``(arm, curvature, noise, n_steps) -> Recursion`` by the name of the sampler in `SAMPLERS`; of the gradient's
+noise and the steps only where a thermostat settles depends."""
 
 
 def _base(sampler: str) -> str:
@@ -186,14 +209,18 @@ def has_control_variate(sampler: str) -> bool:
     return resolve_sampler(sampler)[1] is control_variate
 
 
-def recursion_of(sampler: str, arm: Arm, curvature: Vector, noise: Vector) -> Recursion:
+def recursion_of(
+    sampler: str, arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None = None
+) -> Recursion:
     """The recursion of ``arm`` along each direction.
 
     Args:
         curvature: lambda > 0.
         noise: q, the variance of a gradient.
+        n_steps: of a run that starts with SGNHT's thermostat at the arm's friction, and is as warm all the way as it is
+            on average; None for a thermostat that has settled.
 
     Raises:
         InputError: the sampler is none whose recursion is known.
     """
-    return KNOWN[_base(check_known(sampler))](arm, curvature, noise)
+    return KNOWN[_base(check_known(sampler))](arm, curvature, noise, n_steps)

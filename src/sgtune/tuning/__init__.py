@@ -4,7 +4,7 @@ from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import make_arms
 from sgtune.tuning.halving import halving_schedule
 from sgtune.tuning.judges import Judge, predictive, stein
-from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic
+from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic, Theory
 from sgtune.tuning.race import AllDivergedError
 from sgtune.tuning.result import TuningResult
 from sgtune.tuning.tune import tune
@@ -19,6 +19,7 @@ __all__ = [
     "Heuristic",
     "Judge",
     "Settings",
+    "Theory",
     "TuningResult",
     "calibrate_cost",
     "halving_schedule",

@@ -15,9 +15,10 @@ from sgtune.tuning.tuners import (
     heuristic_arm,
     left_out,
     one_rung,
+    theory,
 )
 
-__all__ = ["Grid", "GridSearch", "Halving", "Heuristic"]
+__all__ = ["Grid", "GridSearch", "Halving", "Heuristic", "Theory"]
 
 
 @dataclass(frozen=True)
@@ -154,3 +155,24 @@ class Heuristic:
     def as_tuner(self) -> tuple[Tuner, Settings]:
         """How `sgtune.tune` runs it."""
         return Tuner(heuristic_arm, one_rung, None, Budget(steps=1)), _settings(self)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """The arm of least expected error at the horizon, for posteriors close to Gaussian: runs nothing.
+
+    The budget of `sgtune.tune` is the horizon: what a chain of the chosen arm will be given. `sgtune.theory` has what it
+    knows, of SGLD, SGHMC and SGNHT. The result warns where the chosen arm is foreseen to leave the neighbourhood in
+    which that holds. ``theory`` is ``Theory()``.
+
+    Attributes:
+        grid: of the arms.
+    """
+
+    grid: Grid = Grid()
+
+    name = "theory"
+
+    def as_tuner(self) -> tuple[Tuner, Settings]:
+        """How `sgtune.tune` runs it."""
+        return theory, _settings(self)

@@ -18,6 +18,7 @@ from sgtune.tuning.grid import check_names
 from sgtune.tuning.race import AllDivergedError, Race
 from sgtune.tuning.result import TuningResult
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner
+from sgtune.tuning.unraced import chosen
 from sgtune.tuning.validation import on_fewer_rows, racing_model
 
 __all__ = ["Method", "tune"]
@@ -39,7 +40,7 @@ def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner,
         return tuner, TUNERS[tuner], settings or Settings()
     if not hasattr(tuner, "as_tuner"):
         raise InputError(
-            f"tuner: {tuner!r} is not allowed; it must be a Halving, GridSearch or Heuristic, or one of: "
+            f"tuner: {tuner!r} is not allowed; it must be a Halving, GridSearch, Heuristic or Theory, or one of: "
             f"{', '.join(TUNERS)}"
         )
     if settings is not None:
@@ -52,6 +53,10 @@ def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Se
     check_choice("clock", settings.clock, ("calibrated", "wall"))
     if settings.clock == "wall" and budget.seconds is None:
         raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
+    if settings.clock == "wall" and method.choose is not None:
+        raise InputError(
+            f"clock: 'wall' is not allowed; {tuner!r} runs no arms and needs costs: 'calibrated'"
+        )
     if settings.points is not None:
         check_integer("points", settings.points, at_least=1)
     check_integer("thin", settings.thin, at_least=1)
@@ -87,8 +92,10 @@ def tune(
 
     Args:
         sampler, gradient: as for `sgtune.sample`.
-        tuner: a `Halving`, `GridSearch` or `Heuristic` of `sgtune.tuning`, or a name of `TUNERS`, short for one.
-        budget: R, what the longest arm may spend (for grids: each arm). Seconds are turned into steps by ``cost``.
+        tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name of `TUNERS`, short for
+            one.
+        budget: R, what the longest arm may spend (for grids: each arm; for theory: the chain to come). Seconds are turned
+            into steps by ``cost``.
         seed: root seed of all random streams. Tuners with the same seed and replicate see the same chain of an arm, as
             far as each runs it: on purpose, so that a difference between two tuners is one between their judgements.
             `sgtune.sample` has other streams: a chain of the chosen arm is no replay of the draws that won.
@@ -113,7 +120,7 @@ def tune(
     _check(model, tuner, method, budget, settings)
     racing = racing_model(model, method.tasks, settings.validation_fraction)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
-    if method.metric is None:
+    if method.metric is None and method.choose is None:
         spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
         total = perf_counter() - began
         seconds = {
@@ -131,6 +138,9 @@ def tune(
     if budget.seconds is not None and settings.clock == "calibrated":
         for arm in arms:
             cost.lookup(*shape_of(sampler, arm))
+    if method.choose is not None:
+        remarks = method.remarks(model.n_data, settings)
+        return chosen(model, sampler, tuner, method, arms, budget, cost, remarks, began, report)
 
     def raced(arm: Arm) -> Arm:
         return arm if racing is model else on_fewer_rows(arm, model.n_data, racing.n_data)

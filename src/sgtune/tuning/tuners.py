@@ -7,6 +7,7 @@ mamba-*        successive halving      ksd, fssd, ...       Algorithm 1, Sects. 
 grid-ksd       one rung, by seconds    ksd                  Sect. 4.1, App. B.1
 grid           one rung, by steps      log-loss, RMSE       Sect. 3.4.1, Apps. B.1.2, B.2.2, B.3.2
 heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse et al. 2018)
+theory         none                    expected error       none: `sgtune.theory`, arXiv 2606.00293
 ============== ======================= ==================== ==========================================
 """
 
@@ -17,6 +18,8 @@ from sgtune.metrics import PREDICTIVE
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, batch_size_of
+from sgtune.theory.recursions import check_known
+from sgtune.tuning.foresight import Choice, foresee
 from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms, remarks_on_default
 from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
 from sgtune.tuning.judges import GRID_METRICS, Metric, predictive_metric, stein_metric
@@ -31,6 +34,7 @@ __all__ = [
     "heuristic_arm",
     "left_out",
     "one_rung",
+    "theory",
 ]
 
 
@@ -76,7 +80,8 @@ class Settings:
 class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
     those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none;
-    ``remarks`` are on the arms that it makes."""
+    ``remarks`` are on the arms that it makes. A tuner with ``choose``, ``(model, sampler, arms, n_steps, report) ->
+    Choice``, runs none: it is told how many steps the budget buys of each."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -86,6 +91,7 @@ class Tuner:
     tasks: tuple[str, ...] | None = None
     points: int = 500
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
+    choose: Callable[..., Choice] | None = None
 
 
 def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -123,6 +129,11 @@ def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
     ]
 
 
+def _foreseeable_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    check_known(sampler)
+    return full_grid(n_data, sampler, settings)
+
+
 def halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
     return halving_schedule(n_arms, settings.pruning_rate, amount)
 
@@ -133,6 +144,9 @@ def one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
 
 def _mamba(metric: Callable[[int, Settings], Metric], **options) -> Tuner:
     return Tuner(full_grid, halving, metric, Budget(seconds=1.0), remarks=left_out, **options)
+
+
+theory = Tuner(_foreseeable_grid, one_rung, None, Budget(seconds=1.0), remarks=left_out, choose=foresee)
 
 
 def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
@@ -169,5 +183,6 @@ TUNERS: dict[str, Tuner] = {
         remarks=left_out,
     ),
     "heuristic": Tuner(heuristic_arm, one_rung, None, Budget(steps=1)),
+    "theory": theory,
     **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
 }

@@ -1,0 +1,93 @@
+"""A tuner that runs nothing: theory says what error each arm will have at the horizon, and the least one is taken."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.theory.comparison import spread_ratios
+from sgtune.theory.laplace import laplace_of
+from sgtune.theory.linear import expected_errors
+from sgtune.tuning.racer import describe, rank_arms
+
+__all__ = ["Choice", "foresee"]
+
+FAR = 2.0
+"""The theory holds as long as sds are within this factor of the Laplace approximation's."""
+
+
+class Choice(NamedTuple):
+    """What a tuner without a race decides.
+
+    Attributes:
+        best: the place of the chosen arm; None if none is any use.
+        rows: as of `sgtune.tuning.result.TuningResult`.
+        warnings: likewise.
+    """
+
+    best: int | None
+    rows: list[dict]
+    warnings: list[str]
+
+
+def foresee(
+    model: Model,
+    sampler: str,
+    arms: Sequence[Arm],
+    n_steps: Sequence[int],
+    report: Callable[[str], None] = lambda line: None,
+) -> Choice:
+    """Of all arms the one of least expected error after its ``n_steps``, by `sgtune.theory.linear.expected_errors`.
+
+    A row for each arm has that error in place of a discrepancy. Of equal errors the smaller step size is taken.
+
+    Raises:
+        InputError: the theory does not know the sampler, or the model has no proper mode.
+    """
+    laplace = laplace_of(model)
+    errors = expected_errors(sampler, arms, laplace.directions, n_steps)
+    order = rank_arms(list(errors), [(arm.step_size,) for arm in arms])
+    best = order[0] if np.isfinite(errors[order[0]]) else None
+    rows, warnings = [], []
+    for place, (arm, error) in enumerate(zip(arms, errors, strict=True)):
+        stable = bool(np.isfinite(error))
+        reason = "unstable" if not stable else "" if place == best else "higher value than the survivors"
+        if not stable:
+            warnings.append(f"rung 1: {describe(arm)}: unstable")
+        rows.append(
+            {
+                "rung": 1,
+                **arm.to_record(),
+                "steps": 0,
+                "samples": 0,
+                "points": 0,
+                "discrepancy": float(error) if stable else None,
+                "pruned": place != best,
+                "reason": reason,
+            }
+        )
+    if best is not None:
+        warnings += _remarks(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))
+        report(
+            f"{len(arms)} arms foreseen, {sum(np.isfinite(errors))} of them stable, best {errors[best]:.4g} at "
+            f"{arms[best]}"
+        )
+    return Choice(best, rows, warnings)
+
+
+def _remarks(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:
+    """What speaks against the prediction of the chosen arm."""
+    far = (ratios > FAR) | (ratios < 1 / FAR)
+    remarks = []
+    if far.any():
+        worst = ratios[np.argmax(np.abs(np.log(ratios)))]
+        remarks.append(
+            f"theory: {describe(arm)} is foreseen to settle at {worst:.3g} times the Laplace sd in the worst of "
+            f"{len(ratios)} directions, and beyond {FAR:g} times in {far.sum()} of them: the posterior is known near "
+            "its mode only, and the error foreseen may be wrong"
+        )
+    if n_steps < 1:
+        remarks.append(f"theory: the budget buys no step of {describe(arm)}")
+    return remarks
