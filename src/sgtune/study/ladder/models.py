@@ -1,9 +1,9 @@
 """Gaussian posteriors of any dimension with known mode, curvature and gradient noise, and no D x D matrix anywhere.
 
-N rows y_j with the log-likelihood -(theta - y_j)' A (theta - y_j) / 2 and the prior N(0, I / p). A = Q diag(a) Q' with Q
-orthogonal: the posterior has its mode at 0 and the precision N a_i + p along the i-th column of Q. Rows are
-y_j = Q diag(a)^(-1/2) z_j with z standardised over the rows, so the gradients A (y_j - theta) of the data have a mean of 0
-at the mode and exactly the variance a_i along direction i, whatever theta is: C ~ A, as in a model that is right.
+N rows y_j with the log-likelihood -(theta - y_j)' A (theta - y_j) / 2 and the prior N(0, I / p); A = Q diag(a) Q' with
+an orthogonal Q. The posterior has its mode at 0, and the precision N a_i + p along the i-th column of Q. Rows are
+y_j = Q diag(a)^(-1/2) z_j with z standardised over the rows, so the gradients A (y_j - theta) of the data have a mean
+of 0 at the mode and exactly the variance a_i along direction i, whatever theta is: C ~ A, as in a model that is right.
 
 ============== ================================================== =================================
 kind           Q                                                  a
@@ -164,8 +164,8 @@ def gaussian(kind: str, dimension: int, n_data: int, seed: int = 0) -> Gaussian:
 def ladder_model(kind: str, dimension: int, n_data: int = 1_000, seed: int = 0) -> Model:
     """A posterior of the ladder as a model; `gaussian` with the same arguments is what is known of it.
 
-    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood leaves out the part that has no theta in it.
-    Its mode is given and not looked for.
+    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood leaves out what has no theta in it. Its
+    mode is given and not looked for.
 
     Raises:
         InputError: as `gaussian`.

@@ -1,6 +1,7 @@
 """The tuners on the ladder of Gaussians: what each chooses, and the error that linear theory expects of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import isfinite
 from time import perf_counter
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from sgtune.metrics.reference import xi_rel
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
+from sgtune.study.config.sections import fingerprint
 from sgtune.study.ladder.models import Gaussian, gaussian, ladder_model
+from sgtune.study.parts import Parts, code_digest
 from sgtune.study.regret import oracle_arm
 from sgtune.theory.linear import Directions, expected_errors, expected_run
 from sgtune.tuning import AllDivergedError, Grid, Halving, Judge, Settings, make_arms, tune
@@ -26,6 +29,7 @@ __all__ = [
     "directions_judge",
     "directions_of",
     "expected_of",
+    "gaussian_ladder",
     "ladder_runs",
     "seconds_per_step",
     "xi_along",
@@ -105,9 +109,7 @@ def directions_of(known: Gaussian) -> Directions:
 def expected_of(known: Gaussian, sampler: str, arms: Sequence[Arm], seconds: float) -> dict[Arm, Expected]:
     """What theory expects of each arm after the steps that ``seconds`` of the ladder's clock buy, without a run."""
     directions = directions_of(known)
-    steps = [
-        int(seconds / seconds_per_step(sampler, arm.batch_size, arm.get("n_leapfrog"))) for arm in arms
-    ]
+    steps = [int(seconds / seconds_per_step(sampler, arm.batch_size, arm.get("n_leapfrog"))) for arm in arms]
     errors = expected_errors(sampler, arms, directions, steps)
     ratios = np.stack(
         [expected_run(sampler, arm, directions, n)[0] for arm, n in zip(arms, steps, strict=True)], axis=1
@@ -169,10 +171,11 @@ def ladder_runs(
     The oracle runs the race of MAMBA and is told the true error of an arm's own draws (`directions_judge`).
 
     Returns:
-        ``kind``, ``dimension``, ``sampler``, ``arms`` (of the grid and those chosen beside it: hyperparameters, steps,
-        ``error``, ``marginal``, ``spread``, ``is_extra``), ``smallest`` (error of the grid), and ``runs``: of each tuner
-        and replicate the ``arm`` (its place, None if every arm diverged), ``error`` and ``marginal`` (at most `ESCAPED`),
-        those of the oracle's arm of that replicate, ``escaped``, and ``frozen``: while the grid has an arm that is not.
+        ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the
+        fields of `Expected`, and ``is_extra``; ``smallest``, error of the grid; and ``runs``, of each tuner and
+        replicate: the place of its ``arm`` (None if every arm diverged), its ``error`` and ``marginal``, and those of
+        the oracle's arm of that replicate, at most `ESCAPED`; ``escaped``; and ``frozen``, while the grid has an arm
+        that is not.
     """
     known, model = gaussian(kind, dimension, N_DATA, seed), ladder_model(kind, dimension, N_DATA, seed)
     grid = Grid(LOG10_STEP_SIZES, BATCH_FRACTIONS, N_LEAPFROGS)
@@ -215,6 +218,33 @@ def ladder_runs(
             for i, arm in enumerate(own)
         ],
     }
+
+
+def gaussian_ladder(
+    dimension: int,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
+
+    Args:
+        settings: `sgtune.study.config.sections.ladder_settings`.
+        parts: keeps each of them while the others are not done.
+    """
+    section, found = settings["ladder"], []
+    numbers = {name: section[name] for name in ("tuners", "seconds", "replicates")}
+    for kind, sampler in product(section["kinds"], section["samplers"]):
+        own = {"kind": kind, "dimension": dimension, "sampler": sampler, **numbers, "seed": seed}
+        name, depends_on = f"{kind} {sampler}", fingerprint({**own, "code": code_digest()})
+        record = parts.get(name, depends_on)
+        if record is None:
+            record = ladder_runs(kind, dimension, sampler, **numbers, seed=seed, report=report)
+            parts.keep(name, depends_on, record)
+        found.append(record)
+    return {"dimension": dimension, "n_data": N_DATA, "seconds": section["seconds"], "gaussians": found}
 
 
 GRID_AXES = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
