@@ -30,6 +30,7 @@ __all__ = [
     "directions_of",
     "expected_of",
     "gaussian_ladder",
+    "grid_of",
     "ladder_runs",
     "seconds_per_step",
     "xi_along",
@@ -46,9 +47,6 @@ N_LEAPFROGS = (5,)
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
 """What a gradient costs whatever its batch, and what each of its rows adds: not measured, so that steps, and with them
 all that is chosen, are the same on every machine; about what two cores take where D = 10."""
-
-POINTS = 100
-"""At most so many points judge an arm in the first rung (`sgtune.tuning.Settings`)."""
 
 ESCAPED = 10.0
 """An arm of a greater expected error has left the posterior; what is printed of it is this."""
@@ -83,6 +81,15 @@ class Expected(NamedTuple):
     def frozen(self) -> bool:
         """Whether its chain has hardly moved (`FROZEN`)."""
         return self.error > FROZEN and self.spread < 1
+
+
+def grid_of() -> dict[str, tuple]:
+    """The axes of the grid, as `sgtune.tuning.Grid` and `sgtune.tuning.make_arms` take them."""
+    return {
+        "log10_step_sizes": LOG10_STEP_SIZES,
+        "batch_fractions": BATCH_FRACTIONS,
+        "n_leapfrogs": N_LEAPFROGS,
+    }
 
 
 def seconds_per_step(sampler: str, batch_size: int, n_leapfrog: int | None) -> float:
@@ -161,6 +168,7 @@ def ladder_runs(
     *,
     tuners: Sequence[str],
     seconds: float,
+    points: int,
     replicates: int,
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
@@ -168,7 +176,8 @@ def ladder_runs(
     """What the oracle and each of ``tuners`` choose for ``sampler`` on one Gaussian, in ``replicates`` races of R =
     ``seconds`` of the ladder's clock each, and what theory expects of it after as many seconds.
 
-    The oracle runs the race of MAMBA and is told the true error of an arm's own draws (`directions_judge`).
+    At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
+    MAMBA and is told the true error of an arm's own draws (`directions_judge`).
 
     Returns:
         ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the
@@ -178,12 +187,11 @@ def ladder_runs(
         that is not.
     """
     known, model = gaussian(kind, dimension, N_DATA, seed), ladder_model(kind, dimension, N_DATA, seed)
-    grid = Grid(LOG10_STEP_SIZES, BATCH_FRACTIONS, N_LEAPFROGS)
-    arms = make_arms(N_DATA, sampler, **{name: getattr(grid, name) for name in GRID_AXES})
+    arms = make_arms(N_DATA, sampler, **grid_of())
     cost = costs_of(sampler, arms)
     common = {"budget": Budget(seconds=seconds), "cost": cost, "seed": seed}
-    settings = Settings(**{name: getattr(grid, name) for name in GRID_AXES}, points=POINTS)
-    oracle = Halving(judge=directions_judge(known), grid=grid, thin=1)
+    settings = Settings(**grid_of(), points=points)
+    oracle = Halving(judge=directions_judge(known), grid=Grid(**grid_of()), thin=1)
     chosen: dict[str, list[Arm | None]] = {"oracle": []}
     for i in range(replicates):
         chosen["oracle"].append(oracle_arm(model, sampler, tuner=oracle, replicate=i, **common))
@@ -235,7 +243,7 @@ def gaussian_ladder(
         parts: keeps each of them while the others are not done.
     """
     section, found = settings["ladder"], []
-    numbers = {name: section[name] for name in ("tuners", "seconds", "replicates")}
+    numbers = {name: section[name] for name in ("tuners", "seconds", "points", "replicates")}
     for kind, sampler in product(section["kinds"], section["samplers"]):
         own = {"kind": kind, "dimension": dimension, "sampler": sampler, **numbers, "seed": seed}
         name, depends_on = f"{kind} {sampler}", fingerprint({**own, "code": code_digest()})
@@ -245,9 +253,6 @@ def gaussian_ladder(
             parts.keep(name, depends_on, record)
         found.append(record)
     return {"dimension": dimension, "n_data": N_DATA, "seconds": section["seconds"], "gaussians": found}
-
-
-GRID_AXES = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
 
 
 def _run(arm: Arm | None, of_oracle: Arm | None, expected: Mapping[Arm, Expected], has_better: bool) -> dict:
