@@ -79,14 +79,14 @@ class Gaussian:
         """Of the posterior along each direction."""
         return 1 / np.sqrt(self.precision)
 
-    def along(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+    def along(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
         """Q' of each row, in float64: positions in the coordinates of the directions."""
         rows = np.asarray(rows, np.float64)
         if self.kind == "rotated":
             return scipy.fft.dct(self.signs * rows, norm="ortho")
         return _reflected(rows, np) if self.kind == "equicorrelated" else rows
 
-    def across(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+    def across(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
         """Q of each row: back from `along`."""
         rows = np.asarray(rows, np.float64)
         if self.kind == "rotated":
