@@ -217,7 +217,6 @@ METRICS = {
         "races whose arm is too narrow by an error above 0.9, where the grid has one that is not",
         form="count",
     ),
-    "ladder_runs": Metric("Races", form="count"),
 }
 
 for _metric, _label in {

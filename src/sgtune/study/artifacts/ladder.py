@@ -25,7 +25,7 @@ ESCAPED = 10.0
 
 COLUMNS = (
     *("ladder_error", "ladder_over_oracle", "ladder_worst", "ladder_over_smallest", "ladder_marginal"),
-    *("ladder_escaped", "ladder_frozen", "ladder_runs"),
+    *("ladder_escaped", "ladder_frozen"),
 )
 
 
@@ -81,14 +81,13 @@ def _cells(choices: Choices) -> tuple[Cell, ...]:
         "ladder_marginal": mean_of([run["marginal"] for run in choices.runs]),
         "ladder_escaped": (choices.count("escaped"), None),
         "ladder_frozen": (choices.count("frozen"), None),
-        "ladder_runs": (len(choices.runs), None),
     }
     detail = f"{choices.kind}, D = {choices.dimension:,}"
     cells = [
         Cell("", "", choices.tuner, name, value=numbers[name][0], se=numbers[name][1], detail=detail)
         for name in COLUMNS
     ]
-    counts = ("ladder_escaped", "ladder_frozen", "ladder_runs")
+    counts = ("ladder_escaped", "ladder_frozen")
     return tuple(
         replace(cell, text=f"≥ {cell.shown}")
         if choices.is_cut_off and cell.value is not None and cell.metric not in counts

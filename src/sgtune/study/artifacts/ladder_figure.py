@@ -25,6 +25,8 @@ WORST = {
     "zorder": 2,
 }
 
+MARKS = {"o": "Worst race", "x": "Worst race, escaped", "_": "Worst race, frozen"}
+
 STEP = 1.13
 """Dots of one dimension stand side by side: this factor apart."""
 
@@ -84,9 +86,11 @@ def gaussian_ladder_dots(records: Records) -> Figure:
         Line2D([], [], label="Oracle", **ORACLE),
         Line2D([], [], label=f"{BOUND:g} times", **LIMIT),
     ]
+    shown = {_mark(one) for one in choices}
     handles += [
         Line2D([], [], marker=mark, markeredgecolor=INK, label=words, **WORST)
-        for mark, words in (("o", "worst race"), ("x", "worst: escaped"), ("_", "worst: frozen"))
+        for mark, words in MARKS.items()
+        if mark in shown
     ]
     title = f"mean ± 2 s.e.; {runs_said(found)}"
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4, title=title)

@@ -12,10 +12,10 @@ __all__ = ["ladder_seconds"]
 START, PROGRAMS = 5.0, 8.0
 """Seconds of a job until it begins, and of compilation for each kind and sampler; as seen on two cores."""
 
-GRADIENT, GRADIENT_OF_PARAMETERS = 3e-6, 3e-8
+GRADIENT, GRADIENT_OF_PARAMETERS = 3e-6, 6e-8
 """Seconds of one gradient of a chain in lockstep: at least, and for each parameter."""
 
-PAIR, PAIR_OF_PARAMETERS = 1e-7, 1e-10
+PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
 """Seconds of one pair of points in a discrepancy: at least, and for each parameter."""
 
 PRUNING_RATE = 3
