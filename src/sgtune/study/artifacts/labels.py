@@ -59,7 +59,6 @@ DETAILS = {
     "find_map": "find MAP",
     "sample_nuts": "sample NUTS",
     "combine_nuts": "combine NUTS",
-    "gaussian_ladder": "Gaussian ladder",
 }
 
 OOD_SETS = {"fashion-mnist": "Fashion-MNIST", "notmnist": "notMNIST"}
