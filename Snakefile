@@ -13,6 +13,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/reference.smk"
 include: "workflow/rules/tune.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/ladder.smk"
 include: "workflow/rules/artifacts.smk"
 include: "workflow/rules/keep.smk"
 

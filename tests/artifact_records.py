@@ -253,6 +253,31 @@ def width_record(model):
     return {"model": model, "rows": rows} | provenance_of("measure_widths")
 
 
+LADDER_TUNERS = ("oracle", "mamba-ksd", "mamba-ksd-scaled")
+
+
+def ladder_record(dimension):
+    """Two races of SGLD on two kinds: MAMBA-KSD has 1 and 2 times the oracle's error of 0.2; the other, where D is
+    large, escapes in the first race and is frozen in the second, and where it is small chooses as the oracle does."""
+    errors = {"oracle": (0.2, 0.2), "mamba-ksd": (0.2, 0.4), "mamba-ksd-scaled": (0.2, 0.2)}
+    if dimension > 10:
+        errors["mamba-ksd-scaled"] = (10.0, 0.95)
+    runs = [
+        {
+            **{"tuner": tuner, "replicate": i, "arm": 0, "error": error, "marginal": 0.5 * error},
+            **{"oracle_error": 0.2, "oracle_marginal": 0.1, "escaped": error > 9, "frozen": 0.9 < error < 1},
+        }
+        for tuner, own in errors.items()
+        for i, error in enumerate(own)
+    ]
+    gaussians = [
+        {"kind": kind, "dimension": dimension, "sampler": "sgld", "arms": [], "smallest": 0.16, "runs": runs}
+        for kind in ("axis", "rotated")
+    ]
+    record = {"dimension": dimension, "n_data": 1_000, "seconds": 0.1, "gaussians": gaussians}
+    return record | provenance_of("gaussian_ladder")
+
+
 def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
@@ -295,9 +320,11 @@ def reference_records(model):
 def make_files(replicates=3, models=MODELS, tunings=2):
     """What a run has written: kind -> name of the file -> what it holds."""
     kinds = ("cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates", "widths", "reference")
+    kinds = (*kinds, "ladder")
     files = {kind: {} for kind in kinds}
     config = CONFIG | {"models": list(models)}
     files[""] = {"settings": {"run": "quick", "configuration": config} | provenance_of("record_settings")}
+    files["ladder"] = {str(dimension): ladder_record(dimension) for dimension in (10, 100)}
     for model in models:
         rng = np.random.default_rng(MODELS.index(model))
         for sampler in SAMPLERS:

@@ -10,6 +10,7 @@ from sgtune.study import catalogue
 from sgtune.study.config.sections import (
     SECTIONS,
     fingerprint,
+    ladder_settings,
     settings_of,
     studied,
     tuners_of,
@@ -96,6 +97,15 @@ def test_a_tuners_settings_are_its_own():
     assert list(before) == valid()["tuners"]
     assert {tuner for tuner in before if before[tuner] != after[tuner]} == {"grid-ksd"}
     assert set(tuning_settings(valid(), "bnn", "sgnht")) >= {"mamba-ksd-smaller", "grid-smaller"}
+
+
+def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
+    before = valid()
+    for changes in ({"ladder__dimensions": [10, 30]}, {"mamba__seconds": 3}, {"per_model__pmf__widths": {}}):
+        assert ladder_settings(valid(**changes), 10) == ladder_settings(before, 10)
+    for changes in ({"ladder__seconds": 1}, {"ladder__kinds": ["axis"]}, {"seed": 3}):
+        assert ladder_settings(valid(**changes), 10) != ladder_settings(before, 10)
+    assert ladder_settings(before, 10) != ladder_settings(before, 100)
 
 
 def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):

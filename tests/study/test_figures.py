@@ -58,6 +58,8 @@ LABELS = {
     "widths": {"PMF", "exact draws", "coordinates scaled by the posterior", "lowest value"},
     "regret_dots": {"SGLD", "SGNHT-CV", "diverged", "MAMBA-FSSD", "Grid †", "Log-loss, over the oracle's"}
     | {"Oracle", "Random arm", "Frozen chain", "mean ± 2 s.e.; 2 tuning runs, 4 fresh replicates"},
+    "gaussian_ladder_dots": {"Along the axes", "Rotated", "dimension D", "MAMBA-KSD", "1.25 times"}
+    | {"Worst race", "Worst race, escaped", "mean ± 2 s.e.; SGLD; 2 races of R = 0.1 s by a given clock"},
     "ood_entropy": {
         "Density on the test set (1/nat)",
         "Density on Fashion-MNIST (1/nat)",

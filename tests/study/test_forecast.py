@@ -123,6 +123,19 @@ def test_nuts_takes_its_iterations_leapfrogs_and_their_seconds():
     assert seconds_of("sample_nuts", shallow, **facts) == pytest.approx([200 * 3 * 0.5] * 2)
 
 
+def test_the_ladder_has_a_job_for_each_dimension_and_races_add_up():
+    config = config_of(ladder__dimensions=[10, 1000])
+    small, large = seconds_of("gaussian_ladder", config)
+    assert 0 < small < large
+    once, twice, three = (
+        seconds_of("gaussian_ladder", changed(config, ladder__replicates=n))[1] for n in (1, 2, 3)
+    )
+    assert twice - once == pytest.approx(three - twice)
+    # Tuners that run nothing take nothing.
+    more = changed(config, ladder__replicates=2, ladder__tuners=[*config["ladder"]["tuners"], "heuristic"])
+    assert seconds_of("gaussian_ladder", more)[1] == pytest.approx(twice)
+
+
 def test_what_is_not_known_is_said():
     config = config_of(
         reference={"nuts": True, "chains": 1, "n_warmup": 50, "n_draws": 300, "max_tree_depth": 10}

@@ -10,6 +10,7 @@ from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.describe import describe_keys, resolved
+from sgtune.study.ladder.models import KINDS
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
 
@@ -53,6 +54,7 @@ def test_names_are_those_of_the_library():
     own = {name for name, entry in catalogue.TUNERS.items() if entry.method is None}
     assert own == set(TUNERS)
     assert {method_of(name) for name in catalogue.TUNERS} == set(TUNERS)
+    assert properties["ladder"]["properties"]["kinds"]["items"]["enum"] == list(KINDS)
     for section in {entry.section for entry in catalogue.TUNERS.values()}:
         assert section in properties
     for name, entry in catalogue.SAMPLERS.items():

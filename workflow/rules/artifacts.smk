@@ -55,6 +55,9 @@ RESULTS["data"] = {
     + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
     for model in MODELS
 }
+RESULTS["ladder"] = {
+    "": collect(rules.gaussian_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
+}
 RESULTS["settings"] = {"": rules.record_settings.output}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 

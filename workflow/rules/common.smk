@@ -6,7 +6,13 @@ from types import SimpleNamespace
 from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
-from sgtune.study.config.sections import model_settings, settings_of, studied, tuning_settings
+from sgtune.study.config.sections import (
+    ladder_settings,
+    model_settings,
+    settings_of,
+    studied,
+    tuning_settings,
+)
 from sgtune.study.job import prepare_jobs
 from sgtune.study.restore import exit_unless_restorable
 from sgtune.study.saved import read_notes
@@ -39,6 +45,7 @@ wildcard_constraints:
     model="|".join(MODELS),
     sampler="|".join(config["samplers"]),
     chain=r"\d+",
+    dimension=r"\d+",
 
 
 def settings(kind, model=None):
@@ -53,6 +60,11 @@ def settings(kind, model=None):
 def settings_of_tuning(wildcards):
     """The configuration that each tuner of a sampler depends on."""
     return tuning_settings(config, wildcards.model, wildcards.sampler)
+
+
+def settings_of_ladder(wildcards):
+    """The configuration that the Gaussians of one dimension depend on."""
+    return ladder_settings(config, int(wildcards.dimension))
 
 
 def has_table(model):
@@ -131,7 +143,11 @@ def settings_of_saved(wildcards):
     none. Jobs that this configuration does not have are not among them."""
     settings = {}
     for note in read_notes(config["run"]):
-        studied_here = {"model": MODELS, "sampler": config["samplers"]}
+        studied_here = {
+            "model": MODELS,
+            "sampler": config["samplers"],
+            "dimension": [str(dimension) for dimension in config["ladder"]["dimensions"]],
+        }
         is_ours = all(note.wildcards.get(name, known[0]) in known for name, known in studied_here.items())
         if is_ours and workflow.is_rule(note.rule):
             made_with = dict(getattr(rules, note.rule).params.items()).get("settings")

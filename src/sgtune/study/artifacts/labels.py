@@ -199,6 +199,23 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
+    "ladder_error": Metric(
+        "Expected error",
+        "root of the mean over the eigen-directions of the expected (sd of the draws / the posterior's − 1)², mean "
+        "over races; 1 for a chain that never moves",
+    ),
+    "ladder_over_oracle": Metric("Over the oracle's"),
+    "ladder_worst": Metric(
+        "Worst race", "the largest ratio of one race's error to the oracle's in the same race"
+    ),
+    "ladder_over_smallest": Metric("Over the grid's least"),
+    "ladder_marginal": Metric("Marginals", "the same error of the expected sds of single parameters"),
+    "ladder_escaped": Metric("Escaped", "races whose arm has an expected error above 10", form="count"),
+    "ladder_frozen": Metric(
+        "Frozen",
+        "races whose arm is too narrow by an error above 0.9, where the grid has one that is not",
+        form="count",
+    ),
 }
 
 for _metric, _label in {

@@ -34,6 +34,7 @@ KINDS = (
         "clocks",
         "estimates",
         "widths",
+        "ladder",
     ),
     *("settings", "published"),
 )

@@ -65,6 +65,18 @@ FIGURES: dict[str, Artifact] = {
             f"that they tried diverged. {AT_TEST_SET}"
         ),
     ),
+    "gaussian_ladder_dots": Artifact(
+        "ladder_figure:gaussian_ladder_dots",
+        ("ladder",),
+        title="Tuners on Gaussians, by dimension",
+        caption=(
+            "Expected error of the arms that each tuner chose on Gaussian posteriors over that of the oracle's "
+            "arms, by the dimension, a panel per kind of curvatures: mean over races with bars of two standard "
+            "errors to either side, and the worst race as a small hollow mark (× if its arm has left the "
+            "posterior, – if it hardly moves). Dashed: the oracle; dotted: 1.25 times its error, the bound that a "
+            "good tuner keeps."
+        ),
+    ),
     "ood_entropy": Artifact(
         "entropy_figure:ood_entropy",
         ("evaluation",),

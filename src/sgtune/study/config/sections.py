@@ -17,6 +17,7 @@ __all__ = [
     "canonical",
     "fingerprint",
     "has_axis",
+    "ladder_settings",
     "merge",
     "model_settings",
     "settings_of",
@@ -112,6 +113,11 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
 def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
     """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
     return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
+
+
+def ladder_settings(config: Mapping, dimension: int) -> dict:
+    """What the runs on Gaussians of one dimension depend on, whatever other dimensions there are."""
+    return {"ladder": {**config["ladder"], "dimensions": [dimension]}, "seed": config["seed"]}
 
 
 def has_axis(sampler: str, axis: str) -> bool:

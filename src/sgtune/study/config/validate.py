@@ -113,6 +113,12 @@ def check_config(config: Mapping) -> None:
             f"it must be < data.logistic.n_rows = {logistic['n_rows']}, to leave rows for the test set"
         )
 
+    for i, tuner in enumerate(config["ladder"]["tuners"]):
+        if TUNERS[tuner].needs_classes or TUNERS[tuner].looks_at_test_set:
+            raise InputError(
+                f"ladder.tuners[{i}]: {tuner!r} is not allowed; it must judge without predictions: Gaussians have none"
+            )
+
     for model in config["models"]:
         check_model(config, model)
 

@@ -6,6 +6,7 @@ from sgtune.study.artifacts import form_of, requested
 from sgtune.study.config.sections import model_settings, studied
 from sgtune.study.forecast.costs import StepCosts
 from sgtune.study.forecast.jobs import PLAIN, StudyOfModel
+from sgtune.study.forecast.ladder import ladder_seconds
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Forecast, Row
 
@@ -28,6 +29,7 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         rows += [Row("data", model, data or [PLAIN["data"]]), *study.rows()]
         sources += _sources(study)
         unknown += study.unknown
+    rows.append(Row("gaussian_ladder", "", ladder_seconds(config["ladder"])))
     referenced = [model for model in config["models"] if model_settings(config, model)["reference"]["nuts"]]
     for form, rule in (("table", "make_table"), ("figure", "make_figure")):
         names = [name for name in requested(studied(config), referenced) if form_of(name) == form]
