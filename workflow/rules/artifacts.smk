@@ -55,6 +55,7 @@ RESULTS["data"] = {
     + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
     for model in MODELS
 }
+RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
 RESULTS["settings"] = {"": rules.record_settings.output}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 

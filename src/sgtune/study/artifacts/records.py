@@ -34,6 +34,7 @@ KINDS = (
         "clocks",
         "estimates",
         "widths",
+        "sensitivity",
     ),
     *("settings", "published"),
 )
