@@ -230,7 +230,7 @@ def measure_sensitivity(
             for name, perturbation in PERTURBATIONS.items():
                 for size in (perturbation.exact, *perturbation.sizes):
                     positions, scores = perturbation.draw(normals, size)
-                    for judge, n, reading in _read(positions, scores, counts, of_replicate):
+                    for judge, n, reading in read(positions, scores, counts, of_replicate):
                         readings.setdefault((name, judge, n, size), []).append(reading)
         rows += _rows(dimension, readings)
         report(f"D = {dimension:,}: {replicates} replicates of {max(counts)} draws")
@@ -243,9 +243,10 @@ def _normals(seed: int, n: int, dimension: int) -> Normals:
     return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))
 
 
-def _read(
+def read(
     positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
 ) -> Iterator[tuple[str, int, Reading]]:
+    """(judge, n, its reading of the first n draws) for every judge and each n of ``points``; ``seed``: of the FSSD."""
     yield from _read_ksd(positions, scores, points)
     yield from _read_fssd(positions, scores, points, seed)
     yield from _read_psd(positions, scores, points)
@@ -262,13 +263,13 @@ def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
                 statistic: float(own.mean()),
                 f"{statistic}_se": float(own.std(ddof=1) / np.sqrt(len(own))),
             }
-            signal, error = (0.0, 0.0) if found is exact else _signal(own, theirs)
+            signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
             row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
         rows.append(row)
     return rows
 
 
-def _signal(own: Float[np.ndarray, " r"], exact: Float[np.ndarray, " r"]) -> tuple[float, float]:
+def signal_over_noise(own: Float[np.ndarray, " r"], exact: Float[np.ndarray, " r"]) -> tuple[float, float]:
     """The standardised difference of two means (Cohen's d), and its standard error (Hedges and Olkin 1985)."""
     n = len(own)
     signal = float((own.mean() - exact.mean()) / np.sqrt((own.var(ddof=1) + exact.var(ddof=1)) / 2))
