@@ -86,17 +86,22 @@ def test_a_table_has_signals_of_both_widths_by_dimension_and_points(rows):
     )
     assert len(table.rows) == 2 * 2 * len(JUDGES)
     shown = {row.labels: [cell.shown for cell in row.cells] for row in table.rows}
-    assert shown["0.5", "Law of the draws", "PSD"] == ["7.5 ± 0.3", "250 ± 0.3", "7.5 ± 0.3", "50.0 ± 0.3"]
-    assert shown["0.5", "Value of the draws", "KSD, kernel width 1"] == [
+    assert shown["Width 0.5", "Law of the draws", "PSD"] == [
+        "7.5 ± 0.3",
+        "250 ± 0",
+        "7.5 ± 0.3",
+        "50.0 ± 0.3",
+    ]
+    assert shown["Width 0.5", "Value of the draws", "KSD, kernel width 1"] == [
         *("0.8 ± 0.3", "25.0 ± 0.3", "−0.8 ± 0.3", "−5.0 ± 0.3")
     ]
-    assert shown["1.5", "Value of the draws", "KSD, kernel width √D"][3] == "2.5 ± 0.3"
-    assert shown["1.5", "Law of the draws", "FSSD"] == ["0.0 ± 0.3"] * 4
+    assert shown["Width 1.5", "Value of the draws", "KSD, kernel width √D"][3] == "2.5 ± 0.3"
+    assert shown["Width 1.5", "Law of the draws", "FSSD"] == ["0.0 ± 0.3"] * 4
 
 
 def test_what_was_not_measured_is_a_dash(rows):
     kept = [row for row in rows if (row["judge"], row["points"]) != ("psd", 100)]
     table = TABLES["signal_of_width"]({"sensitivity": [{"rows": kept}]})
     shown = {row.labels: row.cells[-1].shown for row in table.rows}
-    assert shown["1.5", "Law of the draws", "PSD"] == "–"
-    assert shown["1.5", "Law of the draws", "KSD, kernel width 1"] == "5.0 ± 0.3"
+    assert shown["Width 1.5", "Law of the draws", "PSD"] == "–"
+    assert shown["Width 1.5", "Law of the draws", "KSD, kernel width 1"] == "5.0 ± 0.3"

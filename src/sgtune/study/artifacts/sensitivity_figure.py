@@ -1,5 +1,7 @@
 """The figures of what the discrepancies can see: draws disturbed in one way at a time, by dimension."""
 
+from itertools import zip_longest
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,6 +22,8 @@ MOST = 1000.0
 """What is further away is drawn at the edge: nothing is learnt from how many thousand sds it is."""
 
 TICKS = (-1000, -100, -10, -2, 0, 2, 10, 100, 1000)
+
+EXACT, UNSEEN, PREFERRED = "exact draws", "not told from exact draws", "preferred to exact draws"
 
 HEADINGS = {
     "width": ("All widths", "width of all\ncoordinates (sds)"),
@@ -63,17 +67,27 @@ def sensitivity(records: Records, *, name: str, statistic: str) -> Figure:
     for axis, disturbance in zip(axes[-1], columns, strict=True):
         axis.set_xlabel(HEADINGS.get(disturbance, ("", disturbance))[1])
     _scale(axes)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, handlelength=3.2)
+    _legend(figure, axes[0, 0], len({row["judge"] for row in rows}))
     return figure
 
 
+def _legend(figure: Figure, axis: Axes, n_judges: int) -> None:
+    """The judges in one line, and below them what lines and areas of no judge are."""
+    entries = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    others = [name for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
+    judges = [name for name in entries if name not in others]
+    # A legend is filled column by column.
+    order = [name for pair in zip_longest(judges, others) for name in pair if name is not None]
+    place = {"loc": "outside lower center", "ncols": n_judges, "handlelength": 3.2, "columnspacing": 1.5}
+    figure.legend([entries[name] for name in order], order, **place)
+
+
 def _panel(axis: Axes, rows: list[dict], statistic: str) -> None:
-    axis.axhspan(-SEEN, SEEN, color="#ececec", linewidth=0, label="not told from exact draws", zorder=0)
+    axis.axhspan(-SEEN, SEEN, color="#ececec", linewidth=0, label=UNSEEN, zorder=0)
     axis.axhline(0, color=INK, linewidth=0.6, zorder=1)
     exact = [row["size"] for row in rows if row[f"{statistic}_signal_se"] == 0]
     for at in sorted(set(exact)):
-        axis.axvline(at, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), label="exact draws", zorder=1)
+        axis.axvline(at, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), label=EXACT, zorder=1)
     for judge in in_order({row["judge"] for row in rows}, JUDGES):
         own = sorted((row for row in rows if row["judge"] == judge), key=lambda row: row["size"])
         sizes = [row["size"] for row in own]
@@ -103,9 +117,7 @@ def _scale(axes: np.ndarray) -> None:
         axis.yaxis.set_minor_locator(NullLocator())
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(float(value))))
         if is_misled:
-            axis.axhspan(
-                -MOST, -SEEN, color="#f8e3d6", linewidth=0, label="preferred to exact draws", zorder=0
-            )
+            axis.axhspan(-MOST, -SEEN, color="#fae7dc", linewidth=0, label=PREFERRED, zorder=0)
 
 
 def _tick(value: float) -> str:

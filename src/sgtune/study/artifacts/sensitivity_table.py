@@ -37,7 +37,7 @@ def signal_of_width(records: Records) -> Table:
                     _cell(found.get((width, judge, *column)), statistic, width, judge, *column)
                     for column in columns
                 )
-                body.append(Row((f"{width:g}", of_what, JUDGES.get(judge, judge.upper())), cells))
+                body.append(Row((f"Width {width:g}", of_what, JUDGES.get(judge, judge.upper())), cells))
     return Table(
         name="signal_of_width",
         title=artifact("signal_of_width").title,
@@ -66,10 +66,9 @@ def _cell(row: dict | None, statistic: str, width: float, judge: str, dimension:
     if row is None:
         return Cell(**whose)
     signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
-    text = f"{_short(signal)} ± {_short(error)}".replace("-", "\N{MINUS SIGN}")
+    # One decimal where that says something: a signal of hundreds has a standard error of tens.
+    decimals = 0 if abs(signal) >= 100 else 1
+    text = f"{round(signal, decimals) + 0.0:,.{decimals}f} ± {error:,.{decimals}f}".replace(
+        "-", "\N{MINUS SIGN}"
+    )
     return Cell(**whose, value=signal, se=error, text=text)
-
-
-def _short(number: float) -> str:
-    """One decimal where that says something: a signal of hundreds has a standard error of tens."""
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{round(number, 1) + 0.0:.1f}"
