@@ -11,6 +11,7 @@ from sgtune.study.catalogue import losses_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.forecast import Forecast, LastRun, Row, forecast, read_costs_of, read_last_run
 from sgtune.study.forecast.jobs import OVERHEAD, PREDICTION, SCORE, StudyOfModel
+from sgtune.study.forecast.run import START_UP
 from sgtune.tuning.halving import halving_schedule, single_rung
 
 
@@ -121,6 +122,20 @@ def test_nuts_takes_its_iterations_leapfrogs_and_their_seconds():
     # No trajectory is longer than is allowed.
     shallow = changed(config, reference__max_tree_depth=2)
     assert seconds_of("sample_nuts", shallow, **facts) == pytest.approx([200 * 3 * 0.5] * 2)
+
+
+def test_the_study_of_disturbed_draws_is_counted_once_and_by_its_replicates():
+    def seconds(**section) -> float:
+        return seconds_of("measure_sensitivity", config_of(sensitivity=plain | section))[0]
+
+    plain = {"dimensions": [1000], "points": [100], "replicates": 10}
+    # Its replicates and dimensions add up, over a start that is there once.
+    ten, twenty, two = seconds(), seconds(replicates=20), seconds(dimensions=[1000, 1001])
+    assert twenty - ten == pytest.approx(ten - START_UP)
+    assert two - ten == pytest.approx(ten - START_UP, rel=0.01)
+    assert seconds(dimensions=[50_000]) > 20 * ten
+    # No more draws are read than fit.
+    assert seconds(dimensions=[50_000], points=[500]) == seconds(dimensions=[50_000])
 
 
 def test_what_is_not_known_is_said():
