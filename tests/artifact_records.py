@@ -278,6 +278,27 @@ def ladder_record(dimension):
     return record | provenance_of("gaussian_ladder")
 
 
+def sensitivity_record():
+    """Two dimensions; the PSD sees widths in both, a KSD by its value prefers narrow draws in the larger one."""
+    sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
+    sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
+    rows = []
+    for dimension, counts in ((10, (15, 500)), (1_000, (15, 100))):
+        for n in counts:
+            for disturbance, (exact, *others) in sizes.items():
+                for judge, seen in (("ksd", 0.1), ("ksd_wide", 0.05), ("fssd", 0.0), ("psd", 1.0)):
+                    for size in (exact, *others):
+                        signal = seen * n * abs(size - exact)
+                        against = -1 if judge.startswith("ksd") and dimension > 100 and size < exact else 1
+                        row = {"perturbation": disturbance, "size": size, "dimension": dimension}
+                        row |= {"points": n, "judge": judge, "value": 1.0, "value_se": 0.1}
+                        row |= {"square": 1.0, "square_se": 0.1}
+                        error = 0.0 if size == exact else 0.3
+                        row |= {"value_signal": against * signal, "value_signal_se": error}
+                        rows.append(row | {"square_signal": signal, "square_signal_se": error})
+    return {"rows": rows} | provenance_of("measure_sensitivity")
+
+
 def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
@@ -325,6 +346,7 @@ def make_files(replicates=3, models=MODELS, tunings=2):
     config = CONFIG | {"models": list(models)}
     files[""] = {"settings": {"run": "quick", "configuration": config} | provenance_of("record_settings")}
     files["ladder"] = {str(dimension): ladder_record(dimension) for dimension in (10, 100)}
+    files[""]["sensitivity"] = sensitivity_record()
     for model in models:
         rng = np.random.default_rng(MODELS.index(model))
         for sampler in SAMPLERS:

@@ -11,6 +11,7 @@ from sgtune.study.catalogue import losses_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.forecast import Forecast, LastRun, Row, forecast, read_costs_of, read_last_run
 from sgtune.study.forecast.jobs import OVERHEAD, PREDICTION, SCORE, StudyOfModel
+from sgtune.study.forecast.run import START_UP
 from sgtune.tuning.halving import halving_schedule, single_rung
 
 
@@ -134,6 +135,20 @@ def test_the_ladder_has_a_job_for_each_dimension_and_races_add_up():
     # Tuners that run nothing take nothing.
     more = changed(config, ladder__replicates=2, ladder__tuners=[*config["ladder"]["tuners"], "heuristic"])
     assert seconds_of("gaussian_ladder", more)[1] == pytest.approx(twice)
+
+
+def test_the_study_of_disturbed_draws_is_counted_once_and_by_its_replicates():
+    def seconds(**section) -> float:
+        return seconds_of("measure_sensitivity", config_of(sensitivity=plain | section))[0]
+
+    plain = {"dimensions": [1000], "points": [100], "replicates": 10}
+    # Its replicates and dimensions add up, over a start that is there once.
+    ten, twenty, two = seconds(), seconds(replicates=20), seconds(dimensions=[1000, 1001])
+    assert twenty - ten == pytest.approx(ten - START_UP)
+    assert two - ten == pytest.approx(ten - START_UP, rel=0.01)
+    assert seconds(dimensions=[50_000]) > 10 * ten
+    # No more draws are read than fit.
+    assert seconds(dimensions=[50_000], points=[500]) == seconds(dimensions=[50_000])
 
 
 def test_what_is_not_known_is_said():

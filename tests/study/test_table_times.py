@@ -88,6 +88,7 @@ RULES = {
     "estimate_discrepancies": 3,
     "measure_widths": 2,
     "gaussian_ladder": 2,
+    "measure_sensitivity": 1,
 }
 
 

@@ -58,6 +58,7 @@ RESULTS["data"] = {
 RESULTS["ladder"] = {
     "": collect(rules.gaussian_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
 }
+RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
 RESULTS["settings"] = {"": rules.record_settings.output}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
 

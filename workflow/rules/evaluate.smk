@@ -157,3 +157,19 @@ rule measure_widths:
         settings=settings("widths"),
     script:
         "../scripts/measure_widths.py"
+
+
+rule measure_sensitivity:
+    """What each discrepancy sees of exact draws of known targets, disturbed in one way at a time: no model, no chain."""
+    output:
+        sensitivity=f"{RUN}/sensitivity.json",
+    log:
+        f"{LOGS}/measure_sensitivity.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings={name: config[name] for name in ("seed", "sensitivity")},
+    script:
+        "../scripts/measure_sensitivity.py"

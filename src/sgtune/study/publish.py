@@ -12,7 +12,7 @@ RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts
 RESULTS_END = "<!-- end of results -->"
 SHOWN = (
     *("table1", "table2", "table3", "figure3", "figure4", "figure5"),
-    *("regret", "widths", "ood", "tuning_time"),
+    *("regret", "widths", "sensitivity", "signal_of_width", "ood", "tuning_time"),
 )
 """What README shows; the rest is a link away."""
 

@@ -35,6 +35,7 @@ KINDS = (
         "estimates",
         "widths",
         "ladder",
+        "sensitivity",
     ),
     *("settings", "published"),
 )

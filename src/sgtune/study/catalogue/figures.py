@@ -13,6 +13,14 @@ BAND = (
     "where it reaches zero. Where some replicates are not finite, the mean is of the others and the panel says so; it "
     "also names tuners that found no arm, because all that they tried diverged."
 )
+DISTURBED = (
+    "independent draws of known targets, disturbed in one way at a time, a column per way, a row per "
+    "dimension D with as many draws n as the study's judges have there, and a line per judge: by how much "
+    "its reading exceeds that of exact draws, in standard deviations of one reading, with a band of two "
+    "standard errors. Within the grey band one reading does not tell them from exact draws. All widths, "
+    "location, one coordinate: N(0, I). Common mode: every two coordinates correlated by 0.9. Mixture "
+    "weights: two Gaussians eight sds apart, of equal weight."
+)
 
 FIGURES: dict[str, Artifact] = {
     "figure1": Artifact(
@@ -50,6 +58,36 @@ FIGURES: dict[str, Artifact] = {
             "than 1 it scores better than exact draws in raw coordinates with the paper's kernel; in "
             "coordinates scaled by the posterior the lowest value belongs at width 1. Rings mark the lowest "
             "value of each line."
+        ),
+    ),
+    "sensitivity": Artifact(
+        "sensitivity_figure:sensitivity",
+        ("sensitivity",),
+        title="What each discrepancy sees of the law that draws are from",
+        options={"name": "sensitivity", "statistic": "square"},
+        caption=(
+            f"What each discrepancy sees of the law that draws are from (not in the paper): {DISTURBED} A "
+            "judge is read by the mean of its terms over pairs of two different draws, which has no bias "
+            "for its square: so the bias of a long chain is told. In many dimensions KSD with a kernel of "
+            "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, for no "
+            "two of them are near each other, and with a kernel of width √D it does not see them either, "
+            "for its noise grows with the kernel; neither sees one coordinate among many, or a common mode "
+            "that is frozen. FSSD sees shifts and little else. PSD sees widths, shifts and the common mode, "
+            "but not one coordinate among many. None sees the weights of modes that are far apart: the "
+            "scores are the same."
+        ),
+    ),
+    "sensitivity_values": Artifact(
+        "sensitivity_figure:sensitivity",
+        ("sensitivity",),
+        title="What each discrepancy says of a few draws",
+        options={"name": "sensitivity_values", "statistic": "value"},
+        caption=(
+            f"What each discrepancy says of a few draws (not in the paper): {DISTURBED} A judge is read by "
+            "its value of these draws, which has the terms of each draw with itself, too. In a KSD of few "
+            "draws in many dimensions these are nearly all, and they grow with the width of the draws "
+            "whatever that of the target is: in the red area the judge prefers draws that are too narrow to "
+            "exact ones."
         ),
     ),
     "regret_dots": Artifact(

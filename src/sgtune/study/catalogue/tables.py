@@ -107,6 +107,17 @@ TABLES: dict[str, Artifact] = {
             'RMSE, ECE and MCE are by definitions of their own; the rows "as published" use the same.'
         ),
     ),
+    "signal_of_width": Artifact(
+        "sensitivity_table:signal_of_width",
+        ("sensitivity",),
+        title="What the discrepancies see of a wrong width",
+        caption=(
+            "What the discrepancies see of a wrong width (not in the paper): by how much a reading of draws "
+            "half or one and a half times as wide as the target exceeds that of exact draws, in standard "
+            "deviations of one reading, by dimension D and number n of draws. Above 2 one reading tells "
+            "them from exact draws; below 0 the judge prefers them."
+        ),
+    ),
     "xi_by_block": Artifact(
         "tables:xi_by_block",
         ("evaluation", "reference"),
@@ -170,7 +181,7 @@ TABLES: dict[str, Artifact] = {
         "timings:timings",
         (
             *("data", "reference", "cost", "tuning", "evaluation", "screen", "regret", "clocks"),
-            *("estimates", "widths", "ladder"),
+            *("estimates", "widths", "ladder", "sensitivity"),
         ),
         title="What the run takes",
         caption=(

@@ -9,8 +9,16 @@ from sgtune.study.forecast.jobs import PLAIN, StudyOfModel
 from sgtune.study.forecast.ladder import ladder_seconds
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Forecast, Row
+from sgtune.study.sensitivity import PERTURBATIONS, numbers_of_points
 
 __all__ = ["forecast"]
+
+READING, OF_NUMBER, OF_PAIR = 3e-3, 1.5e-7, 1.5e-7
+"""Seconds of all judges for one set of draws, as seen on one core: at least, for each of its n D numbers, and for each
+pair of the largest set."""
+
+START_UP = 8.0
+"""Of the job that reads them, compilation included."""
 
 
 def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str, LastRun]) -> Forecast:
@@ -30,6 +38,7 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         sources += _sources(study)
         unknown += study.unknown
     rows.append(Row("gaussian_ladder", "", ladder_seconds(config["ladder"])))
+    rows.append(Row("measure_sensitivity", "", [_sensitivity(config["sensitivity"])]))
     referenced = [model for model in config["models"] if model_settings(config, model)["reference"]["nuts"]]
     for form, rule in (("table", "make_table"), ("figure", "make_figure")):
         names = [name for name in requested(studied(config), referenced) if form_of(name) == form]
@@ -40,6 +49,16 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         "how much jobs that run beside each other slow each other down",
     ]
     return Forecast(config["run"], rows, sources, unknown)
+
+
+def _sensitivity(section: Mapping) -> float:
+    """Seconds of the study of disturbed draws."""
+    n_sets = sum(1 + len(disturbed.sizes) for disturbed in PERTURBATIONS.values())
+    each = 0.0
+    for dimension in section["dimensions"]:
+        counts = numbers_of_points(dimension, section["points"])
+        each += sum(READING + OF_NUMBER * n * dimension for n in counts) + OF_PAIR * max(counts) ** 2
+    return START_UP + section["replicates"] * n_sets * each
 
 
 def _sources(study: StudyOfModel) -> list[str]:

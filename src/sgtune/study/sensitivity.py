@@ -1,0 +1,276 @@
+"""What each discrepancy can see: exact draws of known targets, disturbed in one way at a time.
+
+No model and no chain is behind this. The draws are independent, the targets have unit sds about their modes and scores
+in closed form, so that what a discrepancy does not see here it cannot see of a chain either.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.randomness import named_seed
+from sgtune.stein.fssd import fssd_at, optimise_locations
+from sgtune.stein.kernel import Draws, imq, squared_distances
+from sgtune.stein.ksd import pair_blocks, stein_values
+from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
+
+__all__ = [
+    "JUDGES",
+    "MOST_NUMBERS",
+    "PERTURBATIONS",
+    "Perturbation",
+    "measure_sensitivity",
+    "numbers_of_points",
+]
+
+CORRELATION = 0.9
+"""Between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all others 1 - c."""
+
+HALF_DISTANCE = 4.0
+"""The modes of the mixture lie so many sds to either side of zero, in the first coordinate."""
+
+MOST_NUMBERS = 5_000_000
+"""Of one set of draws, n D: no more draws are read. A set is 20 MB of float32, and its scores are as much."""
+
+COLUMNS = 2048
+
+Matrix = Float[np.ndarray, "n d"]
+
+
+class Normals(NamedTuple):
+    """What exact and disturbed draws of one replicate have in common: they differ by what was done to them alone."""
+
+    noise: Matrix
+    common: Float[np.ndarray, " n"]
+    uniform: Float[np.ndarray, " n"]
+
+
+class Perturbation(NamedTuple):
+    """What is done to exact draws.
+
+    Attributes:
+        draw: (normals, size) -> positions and scores.
+        exact: the size at which nothing is done.
+        sizes: all others.
+    """
+
+    draw: Callable[[Normals, float], tuple[Matrix, Matrix]]
+    exact: float
+    sizes: tuple[float, ...]
+
+
+def _width(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(0, I), every coordinate drawn in or out: x = size z, score -x."""
+    positions = np.float32(size) * normals.noise
+    return positions, -positions
+
+
+def _shift(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(0, I), every coordinate moved: x = z + size, score -x."""
+    positions = normals.noise + np.float32(size)
+    return positions, -positions
+
+
+def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(0, I), the first coordinate alone drawn in or out."""
+    positions = normals.noise.copy()
+    positions[:, 0] *= np.float32(size)
+    return positions, -positions
+
+
+def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(0, (1 - c) I + c 1 1'), the mean m of a draw's coordinates times ``size``: at 0 the common mode is frozen.
+
+    The score is -(x - m) / (1 - c) - m / (1 - c + c D). In as many dimensions as the study's judges know the whole
+    covariance, they see draws in its coordinates (by its symmetric root, which has the same eigenvectors): there the
+    target is N(0, I). In more they see them in units of the marginal sds.
+    """
+    if normals.noise.shape[1] <= PAIRS_UP_TO:
+        mean = normals.noise.mean(axis=1, dtype=np.float64)[:, None]
+        positions = normals.noise + ((size - 1.0) * mean).astype(np.float32)
+        return positions, -positions
+    rest = 1.0 - CORRELATION
+    positions = np.sqrt(rest, dtype=np.float32) * normals.noise
+    positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
+    mean = positions.mean(axis=1, dtype=np.float64)[:, None]
+    positions += ((size - 1.0) * mean).astype(np.float32)
+    across = -1.0 / rest
+    along = -1.0 / (rest + CORRELATION * positions.shape[1])
+    return positions, np.float32(across) * positions + ((along - across) * size * mean).astype(np.float32)
+
+
+def _weights(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(-a e, I) and N(a e, I) in equal parts, e the first axis; a draw is from the second with probability ``size``.
+
+    The score is -x + a tanh(a x_1) e.
+    """
+    positions = normals.noise.copy()
+    positions[:, 0] += np.where(normals.uniform < size, HALF_DISTANCE, -HALF_DISTANCE)
+    scores = -positions
+    scores[:, 0] += HALF_DISTANCE * np.tanh(HALF_DISTANCE * positions[:, 0])
+    return positions, scores
+
+
+WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
+
+PERTURBATIONS = {
+    "width": Perturbation(_width, 1.0, WIDTHS),
+    "shift": Perturbation(_shift, 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
+    "coordinate": Perturbation(_coordinate, 1.0, WIDTHS),
+    "direction": Perturbation(_direction, 1.0, (0.0, 0.25, 0.5, 0.75)),
+    "weights": Perturbation(_weights, 0.5, (0.6, 0.7, 0.8, 0.9, 1.0)),
+}
+
+
+class Reading(NamedTuple):
+    """What a judge says of some draws.
+
+    ``value``: the discrepancy, of these draws. ``square``: what it tells of their law alone, the mean of its terms over
+    pairs of two different draws, with no bias for the squared discrepancy of that law; it may be negative.
+    """
+
+    value: float
+    square: float
+
+
+def _of_mean(mean: float, own: float, n: int) -> Reading:
+    """The reading of n draws from the mean over all pairs and that over a draw with itself."""
+    return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
+
+
+def _read_ksd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
+    """KSDs with kernels of the widths 1 and sqrt(D), of the first n draws for each n of ``points``.
+
+    Coordinates divided by l are scores times l: the same products of draws serve for both.
+    """
+    draws = Draws.read(positions, scores, "identity")
+    pairs = next(pair_blocks(draws, len(positions), COLUMNS))
+    for judge, square in (("ksd", 1.0), ("ksd_wide", float(pairs.dimension))):
+        values = stein_values(pairs._replace(ss=square * pairs.ss, squares=pairs.squares / square))
+        for n in points:
+            part = values[:n, :n]
+            yield judge, n, _of_mean(part.mean(), np.trace(part) / n, n)
+
+
+def _read_fssd(
+    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
+) -> Iterator[tuple[str, int, Reading]]:
+    """`sgtune.stein.fssd` of the first n draws, and its square without the terms of a draw with itself."""
+    for n in points:
+        locations = optimise_locations(positions[:n:2], scores[:n:2], seed)
+        odd = positions[1:n:2].astype(np.float64), scores[1:n:2].astype(np.float64)
+        mean = fssd_at(*odd, locations) ** 2
+        yield "fssd", n, _of_mean(mean, _own_fssd(*odd, locations), len(odd[0]))
+
+
+def _own_fssd(positions: Matrix, scores: Matrix, locations: Float[np.ndarray, "j d"]) -> float:
+    """The mean over the draws of FSSD^2 of a draw alone: |k s - k^3 (x - v)|^2 / D, k = (1 + |x - v|^2)^(-1/2)."""
+    squares = squared_distances(
+        np.einsum("nd,nd->n", positions, positions),
+        np.einsum("jd,jd->j", locations, locations),
+        positions @ locations.T,
+    )
+    k1, k3, _ = imq(squares)
+    slopes = np.einsum("nd,nd->n", scores, positions)[:, None] - scores @ locations.T
+    own = np.einsum("nd,nd->n", scores, scores)[:, None] * k1**2 - 2 * k1 * k3 * slopes + k3**2 * squares
+    return float(own.mean() / positions.shape[1])
+
+
+def _read_psd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
+    """`sgtune.stein.psd` of the first n draws, about the origin."""
+    for n in points:
+        sums = psd_stretches(positions[:n], scores[:n], np.zeros(n, np.int64), centre=None)
+        own, others = sums.own.sum(), sums.sums.sum()
+        yield "psd", n, _of_mean((own + others) / n**2, own / n, n)
+
+
+JUDGES = ("ksd", "ksd_wide", "fssd", "psd")
+"""KSD with a kernel of width 1 in posterior sds and with one of width sqrt(D), FSSD and PSD."""
+
+
+def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
+    """The numbers of draws that are read in so many dimensions, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
+    return sorted({min(n, MOST_NUMBERS // dimension) for n in points})
+
+
+def measure_sensitivity(
+    *,
+    dimensions: Sequence[int],
+    points: Sequence[int],
+    replicates: int,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """What every judge says of draws disturbed in every way, beside what it says of exact ones.
+
+    A row has one perturbation, size, D, n and judge: the means of its value and of its square without bias over the
+    replicates (`Reading`), their standard errors, and for both the signal over the noise of one reading,
+
+        (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
+
+    with its standard error, as of independent samples: exact and disturbed draws of a replicate come from the same
+    normals, so it is no less than the true one. By a negative signal the judge prefers these draws to exact ones.
+
+    Memory: three sets of draws, each of at most `MOST_NUMBERS` float32, and what the discrepancies need.
+
+    Args:
+        dimensions: D.
+        points: n, at least 4; fewer where these are too many for a D (`numbers_of_points`).
+        replicates: at least 2.
+    """
+    rows = []
+    for dimension in dimensions:
+        counts = numbers_of_points(dimension, points)
+        readings: dict[tuple, list[Reading]] = {}
+        for replicate in range(replicates):
+            of_replicate = named_seed(seed, "sensitivity", dimension, replicate)
+            normals = _normals(of_replicate, max(counts), dimension)
+            for name, perturbation in PERTURBATIONS.items():
+                for size in (perturbation.exact, *perturbation.sizes):
+                    positions, scores = perturbation.draw(normals, size)
+                    for judge, n, reading in read(positions, scores, counts, of_replicate):
+                        readings.setdefault((name, judge, n, size), []).append(reading)
+        rows += _rows(dimension, readings)
+        report(f"D = {dimension:,}: {replicates} replicates of {max(counts)} draws")
+    return rows
+
+
+def _normals(seed: int, n: int, dimension: int) -> Normals:
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((n, dimension), dtype=np.float32)
+    return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))
+
+
+def read(
+    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
+) -> Iterator[tuple[str, int, Reading]]:
+    """(judge, n, its reading of the first n draws) for every judge and each n of ``points``; ``seed``: of the FSSD."""
+    yield from _read_ksd(positions, scores, points)
+    yield from _read_fssd(positions, scores, points, seed)
+    yield from _read_psd(positions, scores, points)
+
+
+def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
+    rows = []
+    for (name, judge, n, size), found in readings.items():
+        exact = readings[name, judge, n, PERTURBATIONS[name].exact]
+        row = {"perturbation": name, "size": size, "dimension": dimension, "points": n, "judge": judge}
+        for place, statistic in enumerate(Reading._fields):
+            own, theirs = (np.array([reading[place] for reading in some]) for some in (found, exact))
+            row |= {
+                statistic: float(own.mean()),
+                f"{statistic}_se": float(own.std(ddof=1) / np.sqrt(len(own))),
+            }
+            signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
+            row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
+        rows.append(row)
+    return rows
+
+
+def signal_over_noise(own: Float[np.ndarray, " r"], exact: Float[np.ndarray, " r"]) -> tuple[float, float]:
+    """The standardised difference of two means (Cohen's d), and its standard error (Hedges and Olkin 1985)."""
+    n = len(own)
+    signal = float((own.mean() - exact.mean()) / np.sqrt((own.var(ddof=1) + exact.var(ddof=1)) / 2))
+    return signal, float(np.sqrt(2 / n + signal**2 / (4 * n)))

@@ -1,0 +1,11 @@
+"""Measure what each discrepancy sees of exact draws, disturbed in one way at a time."""
+
+from sgtune.study.job import job
+
+with job(snakemake) as this:
+    from sgtune.sampling.compilation import watch_compilation
+    from sgtune.study.sensitivity import measure_sensitivity
+
+    watch_compilation()
+    rows = measure_sensitivity(**this.settings["sensitivity"], seed=this.seed, report=this.report)
+    this.write(snakemake.output.sensitivity, {"rows": rows})
