@@ -37,13 +37,15 @@ def test_config_yaml_sets_every_key(run):
 
 
 def test_quick_and_paper_run_study_the_same():
-    """The same models, samplers and tuners; the grids of quick are parts of the paper's, without whole batches, with
-    which ten steps of every arm would take longer than the run may."""
+    """The same models, samplers and tuners, but for the network those of the paper itself; the grids of quick are parts
+    of the paper's, without whole batches, with which ten steps of every arm would take longer than the run may."""
     quick, paper = raw_config("quick"), raw_config("paper")
     for key in ("seed", "models", "samplers", "tuners", "data"):
         assert quick[key] == paper[key]
     for model in quick["models"]:
-        assert model_settings(quick, model)["tuners"] == model_settings(paper, model)["tuners"]
+        left_out = ["mamba-ksd-scaled"] if model == "bnn" else []
+        tuners = [name for name in model_settings(quick, model)["tuners"] if name not in left_out]
+        assert tuners == model_settings(paper, model)["tuners"]
         ours, theirs = quick["grids"][model], paper["grids"][model]
         assert set(ours["log10_step_sizes"]) <= set(theirs["log10_step_sizes"])
         assert set(ours["batch_fractions"]) < set(theirs["batch_fractions"]) | {0.001}

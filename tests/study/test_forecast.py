@@ -10,8 +10,10 @@ from workflow_runs import snakemake
 from sgtune.study.catalogue import losses_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.forecast import Forecast, LastRun, Row, forecast, read_costs_of, read_last_run
-from sgtune.study.forecast.jobs import OVERHEAD, PREDICTION, SCORE, StudyOfModel
+from sgtune.study.forecast.jobs import StudyOfModel
 from sgtune.study.forecast.run import START_UP
+from sgtune.study.forecast.seen import DISTINCT, OVERHEAD, PREDICTION, SCORES
+from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning.halving import halving_schedule, single_rung
 
 
@@ -67,7 +69,7 @@ def test_tuning_is_the_races_of_all_replicates():
 
 def test_tuning_scores_its_points_by_all_data():
     seconds = seconds_of("tune_sampler", config_of(), step=STEP)[0]
-    assert seconds == pytest.approx(6.0 + 6 * 10 * SCORE * 10 * STEP, rel=1e-3)
+    assert seconds == pytest.approx(6.0 + 6 * 10 * SCORES["logistic"] * 10 * STEP, rel=1e-3)
     told = seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 1000))[0]
     assert told == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
     # Scores of a hundredth of the data tell nothing of those of all.
@@ -88,20 +90,26 @@ def test_a_held_out_set_needs_a_mode_of_its_own_once():
 
 def test_evaluation_runs_each_tuners_replicates_and_its_shorter_curves():
     # Two tuners, three runs of 10 s, two more of 4 s for the curves.
-    assert seconds_of("evaluate_sampler", config_of()) == pytest.approx([2 * (3 * 10 + 2 * 4)], rel=1e-3)
+    distinct = 2 * DISTINCT["evaluation"]
+    assert seconds_of("evaluate_sampler", config_of()) == pytest.approx(
+        [distinct * (3 * 10 + 2 * 4)], rel=1e-3
+    )
     assert seconds_of("compare_clocks", config_of()) == pytest.approx([3 * 10], rel=1e-3)
     judged = config_of(evaluation__ksd_points=20, evaluation__curves__prediction_draws=30)
     # A table of 20 points for 3 replicates, two rows of a curve for 5; a gradient of all rows takes ten steps.
-    more = 3 * 20 * SCORE * 10 * STEP + 5 * 2 * 30 * PREDICTION * 10 * STEP
-    assert seconds_of("evaluate_sampler", judged, step=STEP) == pytest.approx([2 * (38 + more)], rel=1e-3)
+    more = 3 * 20 * SCORES["logistic"] * 10 * STEP + 5 * 2 * 30 * PREDICTION * 10 * STEP
+    assert seconds_of("evaluate_sampler", judged, step=STEP) == pytest.approx(
+        [distinct * (38 + more)], rel=1e-3
+    )
 
 
-def test_regret_is_a_screen_of_all_arms_an_oracle_per_loss_and_fresh_runs():
+def test_regret_is_a_screen_of_all_arms_an_oracle_and_fresh_runs():
     n_losses = len(losses_of("logistic", True))
-    # Six arms, three replicates of 2 s; a race of T = 6 for each loss.
-    assert seconds_of("screen_grid", config_of()) == pytest.approx([3 * 6 * 2 + n_losses * 6], rel=1e-3)
-    # Four finalists and an oracle's arm for each loss, an arm of each tuner; seven replicates of 5 s.
-    assert seconds_of("rerun_finalists", config_of()) == pytest.approx([7 * 5 * (n_losses * 5 + 2)], rel=1e-3)
+    # Six arms, three replicates of 2 s; a race of T = 6 for the main loss.
+    assert seconds_of("screen_grid", config_of()) == pytest.approx([3 * 6 * 2 + 6], rel=1e-3)
+    # Four finalists of each loss, an oracle's arm, those at random, an arm of each tuner; seven replicates of 5 s.
+    n_arms = DISTINCT["regret"] * (n_losses * 4 + 1 + RANDOM_ARMS + 2)
+    assert seconds_of("rerun_finalists", config_of()) == pytest.approx([7 * 5 * n_arms], rel=1e-3)
 
 
 def test_by_a_given_table_a_slow_machine_takes_longer_for_the_same_steps():
@@ -197,6 +205,10 @@ def test_timed_jobs_run_one_at_a_time_and_the_others_as_many_as_there_are_cores(
     rows = [Row("a", "m", [3600.0, 1800.0], timed=True), Row("b", "m", [3600.0] * 4), Row("c", "", [7200.0])]
     assert Forecast("mine", rows).hours(1) == pytest.approx(1.5 + 6)
     assert Forecast("mine", rows).hours(2) == pytest.approx(1.5 + 3)
+    # Two that keep both cores busy each take as long as one after the other.
+    crowded = [Row("b", "m", [3600.0] * 4, beside=2.0)]
+    assert [Forecast("mine", crowded).hours(n) for n in (1, 2, 4)] == pytest.approx([4, 4, 4])
+    assert Forecast("mine", [Row("b", "m", [3600.0] * 4, beside=1.5)]).hours(2) == pytest.approx(3)
     # No number of cores makes one job shorter.
     assert Forecast("mine", rows).hours(100) == pytest.approx(1.5 + 2)
 

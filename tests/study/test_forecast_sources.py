@@ -31,6 +31,25 @@ def test_a_step_that_is_not_in_the_table_is_told_from_its_neighbours():
     assert len(costs.guessed) == 4
 
 
+def test_beyond_the_batches_of_a_sampler_its_steps_grow_as_those_of_sgld():
+    table = CostTable(
+        {
+            ("sgld", 100, None): 1.0,
+            ("sgld", 1000, None): 6.0,
+            ("sgld", 8000, None): 20.0,
+            ("sghmc-cv", 100, 5): 15.0,
+        }
+    )
+    costs = StepCosts(table, 3, n_data=8000)
+    # 3 s a leapfrog at 100 rows, six times that at 1,000.
+    assert costs.step("sghmc-cv", 1000, 10) == pytest.approx(180)
+    # Of all data there is nothing to gather and nothing to correct.
+    assert costs.step("sghmc-cv", 8000, 10) == pytest.approx(200)
+    assert costs.step("sgnht", 8000, None) == 20.0
+    unknown = StepCosts(table, 3)
+    assert unknown.step("sghmc-cv", 8000, 10) == pytest.approx(10 * 3 * 20)
+
+
 def test_costs_are_the_runs_own_else_of_the_table_it_was_given_else_those_that_come_with_the_study(
     tmp_path, monkeypatch
 ):

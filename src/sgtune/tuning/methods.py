@@ -163,9 +163,9 @@ class Heuristic:
 class Theory:
     """The arm of least expected error at the horizon, for posteriors close to Gaussian: runs nothing.
 
-    The horizon of `sgtune.tune`, its budget if there is none, is what a chain of the chosen arm will be given. `sgtune.theory` has what
-    it knows, of SGLD, SGHMC and SGNHT. The result warns where the chosen arm is foreseen to leave the neighbourhood
-    in which that holds. ``theory`` is ``Theory()``.
+    The horizon of `sgtune.tune`, its budget if there is none, is what a chain of the chosen arm will be given.
+    `sgtune.theory` has what it knows, of SGLD, SGHMC and SGNHT. The result warns where the chosen arm is foreseen to
+    leave the neighbourhood in which that holds. ``theory`` is ``Theory()``.
 
     Attributes:
         grid: of the arms.

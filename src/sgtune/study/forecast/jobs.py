@@ -11,40 +11,30 @@ from sgtune.study.config.sections import model_settings, settings_of, shapes_of,
 from sgtune.study.forecast.costs import StepCosts
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Row
+from sgtune.study.forecast.seen import (
+    BESIDE,
+    COMPARABLE,
+    DISTINCT,
+    LEAPFROGS,
+    OVERHEAD,
+    PAIR,
+    PAIR_OF_PARAMETERS,
+    PLAIN,
+    PREDICTION,
+    SCORES,
+)
 from sgtune.study.per_sampler import tuning_arguments
+from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.halving import Schedule, halving_schedule
 
-__all__ = ["PLAIN", "StudyOfModel"]
-
-OVERHEAD = {
-    **{"find_map": 8.0, "sample_nuts": 6.0, "combine_nuts": 1.0, "calibrate_cost": 12.0, "tune_sampler": 4.0},
-    **{"evaluate_sampler": 2.0, "compare_clocks": 2.0, "screen_grid": 5.0, "rerun_finalists": 5.0},
-    **{"estimate_discrepancies": 11.0, "measure_widths": 2.0},
-}
-"""Start-up and compilation of a job in seconds, as seen on two cores; of another one 1."""
-
-PLAIN = {"data": 3.0, "combine_nuts": 5.0, "table": 1.5, "figure": 4.0}
-"""Seconds of jobs that no budget of the configuration decides, as seen on two cores."""
-
-PREDICTION = 0.1
-"""What predictions of the test set cost, in gradients of all training data."""
-
-SCORE, COMPARABLE = 0.5, 3.0
-"""What a score costs, in SGLD's gradients of as many data terms: many at a time are cheaper. An earlier run tells
-better, if its scores were of as many terms, within a factor."""
-
-PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
-"""Seconds of one pair of points in a KSD: at least, and for each parameter."""
+__all__ = ["StudyOfModel"]
 
 LBFGS_STEPS, PASSES = 2_000, 1.5
 """Of L-BFGS where no earlier run tells: steps of a large model, and passes over the data in a step."""
 
 ADAM_BATCH = 1_000
 """As `sgtune.mode.adam`."""
-
-LEAPFROGS = {"logistic": 7.0, "pmf": 127.0}
-"""Of a draw of NUTS, as `results/published` has them; 63 of another model."""
 
 SMALL_DIMENSION = 200
 """Up to which the mode takes no time (`sgtune.posterior.LARGE_DIMENSION`)."""
@@ -85,7 +75,13 @@ class StudyOfModel:
             *(["evaluate_sampler"] if by_the_clock else []),
         }
         rows = [
-            Row(rule, self.model, [self.overhead(rule) + seconds for seconds in of_rule], rule in timed)
+            Row(
+                rule,
+                self.model,
+                [self.overhead(rule) + seconds for seconds in of_rule],
+                rule in timed,
+                1.0 if rule == "sample_nuts" else BESIDE.get(self.model, 2.0),
+            )
             for rule, of_rule in jobs.items()
         ]
         summary = [self.last.seconds.get("combine_nuts", PLAIN["combine_nuts"])] if self.referenced else []
@@ -106,9 +102,9 @@ class StudyOfModel:
     def scores(self, n: float, n_rows: float | None = None) -> float:
         """Seconds of ``n`` scores of ``n_rows`` data terms, all by default, on this machine."""
         n_rows = self.n_data if n_rows is None else n_rows
-        share, seen = self.last.scores or (SCORE, n_rows)
+        share, seen = self.last.scores or (0.0, 0.0)
         near = seen / COMPARABLE <= n_rows <= seen * COMPARABLE
-        return (share if near else SCORE) * self.gradients(n, n_rows)
+        return (share if near else SCORES.get(self.model, 0.5)) * self.gradients(n, n_rows)
 
     def ksd(self, n_points: float) -> float:
         return n_points**2 * (PAIR + PAIR_OF_PARAMETERS * self.costs.dimension)
@@ -235,7 +231,8 @@ class StudyOfModel:
 
     def evaluation(self, sampler: str) -> float:
         section = self.settings["evaluation"]
-        return len(self.n_chosen(sampler)) * self.runs(section["replicates"], section["curves"]["replicates"])
+        runs = self.runs(section["replicates"], section["curves"]["replicates"])
+        return len(self.n_chosen(sampler)) * DISTINCT["evaluation"] * runs
 
     def clocks(self) -> float:
         return self.runs(self.settings["evaluation"]["replicates"], 0)
@@ -255,15 +252,16 @@ class StudyOfModel:
             screen["replicates"] * len(costs) * PREDICTION * self.gradients(section["prediction_draws"])
         )
         schedule = halving_schedule(len(costs), mamba["pruning_rate"], mamba["seconds"])
-        n_races = len(losses_of(self.model, self.referenced)) * self.settings["tuning"]["replicates"]
+        # Of the main loss.
+        n_races = self.settings["tuning"]["replicates"]
         return seconds + (n_races * self.race(schedule, costs)[0] if own else 0.0)
 
     def finalists(self, sampler: str) -> float:
         section = self.settings["regret"]
         n_losses = len(losses_of(self.model, self.referenced))
-        n_arms = n_losses * (section["finalists"] + self.settings["tuning"]["replicates"]) + sum(
-            self.n_chosen(sampler)
-        )
+        n_oracles = self.settings["tuning"]["replicates"]
+        n_arms = n_losses * section["finalists"] + n_oracles + RANDOM_ARMS + sum(self.n_chosen(sampler))
+        n_arms *= DISTINCT["regret"]
         seconds = n_arms * section["seconds"][-1] * self.stretch * self.last.lockstep["race"]
         predicted = (
             n_arms * len(section["seconds"]) * PREDICTION * self.gradients(section["prediction_draws"])

@@ -8,18 +8,25 @@ __all__ = ["Forecast", "Row"]
 
 @dataclass(frozen=True)
 class Row:
-    """The jobs of one rule and model (empty: of none), and the seconds of each. ``timed`` jobs have the machine to
-    themselves."""
+    """The jobs of one rule and model (empty: of none), and the seconds of each alone. ``timed`` jobs have the machine
+    to themselves. Two of the others on two cores each take ``beside`` times as long: 1 if they do not disturb each
+    other, 2 if one alone keeps all cores busy."""
 
     rule: str
     model: str
     jobs: list[float]
     timed: bool = False
+    beside: float = 1.0
 
     @property
     def seconds(self) -> float:
         """Of all jobs, one after the other."""
         return sum(self.jobs)
+
+    def in_company(self, n_cores: int) -> float:
+        """Of all jobs where as many run as there are cores: of each 1 + (beside - 1) (cores - 1) times its seconds, so
+        that jobs that keep all cores busy gain nothing."""
+        return self.seconds * (1 + (self.beside - 1) * (n_cores - 1))
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Forecast:
     def _others(self, n_cores: int) -> float:
         others = [row for row in self.rows if not row.timed and row.jobs]
         longest = max((max(row.jobs) for row in others), default=0.0)
-        return max(sum(row.seconds for row in others) / n_cores, longest)
+        return max(sum(row.in_company(n_cores) for row in others) / n_cores, longest)
 
     def lines(self, n_cores: int) -> Iterator[str]:
         """The table, the total, and what it rests on."""

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from sgtune.study.artifacts import form_of, requested
 from sgtune.study.config.sections import model_settings, studied
 from sgtune.study.forecast.costs import StepCosts
-from sgtune.study.forecast.jobs import PLAIN, StudyOfModel
+from sgtune.study.forecast.jobs import StudyOfModel
 from sgtune.study.forecast.ladder import ladder_seconds
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Forecast, Row
+from sgtune.study.forecast.seen import PLAIN
 from sgtune.study.sensitivity import PERTURBATIONS, numbers_of_points
 
 __all__ = ["forecast"]
@@ -24,7 +25,8 @@ START_UP = 8.0
 def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str, LastRun]) -> Forecast:
     """What the run of a valid configuration is expected to take.
 
-    Tuners are taken to choose an arm each and none twice, so evaluation and regret may take less.
+    Of the runs of evaluation and regret some are wanted twice, as when two tuners choose one arm: shares seen elsewhere
+    are counted.
 
     Args:
         costs, last: by model; costs of a step, and what an earlier run took.
@@ -45,8 +47,8 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         rows.append(Row(rule, "", [PLAIN[form]] * len(names)))
     unknown += [
         "how long downloads take",
-        "which arms several tuners choose, which are run once, and which diverge: both take less than is counted",
-        "how much jobs that run beside each other slow each other down",
+        "which arms several tuners choose, which are run once, and which diverge and take less than is counted",
+        "how much jobs that run beside each other slow each other down: two are counted to take about twice as long",
     ]
     return Forecast(config["run"], rows, sources, unknown)
 
