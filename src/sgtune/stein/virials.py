@@ -28,15 +28,13 @@ class Virials(NamedTuple):
 
     Attributes:
         counts: the draws of each stretch.
-        virials: of -s_i z_i; ``shifts``: of s_i.
-        virial_squares, shift_squares: of their squares, over all stretches.
+        virials: of -s_i z_i.
+        squares: of (s_i z_i)^2, over all stretches.
     """
 
     counts: Int[np.ndarray, " s"]
     virials: Float[np.ndarray, "s d"]
-    shifts: Float[np.ndarray, "s d"]
-    virial_squares: Float[np.ndarray, " d"]
-    shift_squares: Float[np.ndarray, " d"]
+    squares: Float[np.ndarray, " d"]
 
 
 def virial(
@@ -49,17 +47,16 @@ def virial(
     centre: PyTree | None = None,
     target: str = "all directions",
 ) -> float:
-    """The root of the mean over directions of (sqrt(v_i) - 1)^2 + m_i^2, v_i = max(E[-s_i z_i], 0) and m_i = E[s_i].
+    """The root of the mean over directions of (sqrt(v_i) - 1)^2, v_i = max(E[-s_i z_i], 0).
 
     Means are over the draws; z = (x - c) / sd and s the score times sd, or for a (D, D) factor L of the posterior's
-    covariance the same along the eigenvectors of L L', the directions of `sgtune.metrics.xi_white`. Of a Gaussian
-    posterior and draws about its mean it is their 2-Wasserstein distance, direction by direction, in posterior sds: a
-    direction in which the chain is frozen costs 1 / D of the square, as much as one with twice the sd. v_i does not
-    depend on the scale, so that sds may be rough.
+    covariance the same along the eigenvectors of L L', the directions of `sgtune.metrics.xi_white`. For a Gaussian
+    posterior with mean c, v_i is the mean square of the draws in posterior sds, so that this is xi_white about c. A
+    direction in which the chain is frozen costs 1 / D of the square, as much as one with twice the sd; a mean that is
+    off by a sds costs (sqrt(1 + a^2) - 1)^2 / D. v_i does not depend on sd, so that sds may be rough.
 
-    Time and memory are linear in n and D (n D^2 with a factor). What it cannot see: correlations between the
-    directions, and anything else that keeps all v_i and m_i; and where D is large, a single direction, which is one
-    in D.
+    Time and memory are linear in n and D (n D^2 with a factor). It does not see correlations between the directions, or
+    anything else that keeps all v_i; and where D is large, a single direction, which is one in D.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
@@ -94,7 +91,7 @@ def virial_sums(
 ) -> Virials:
     """The sums that all else is made of; all infinite if a position or score is not finite.
 
-    Memory beside the inputs is ten (D,) vectors and tiles of 16 MB, or of one draw.
+    Memory beside the inputs is six (D,) vectors and tiles of 16 MB, or of one draw.
 
     Args:
         positions, scores, scale, centre, target: as in `virial`.
@@ -108,21 +105,15 @@ def virial_sums(
     n, dimension = positions.shape
     in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
     scale, centre = check_scale(scale, dimension), check_centre(centre, dimension)
-    sums = Virials(in_stretch.sum(axis=1), *np.zeros((2, N_STRETCHES, dimension)), *np.zeros((2, dimension)))
+    sums = Virials(in_stretch.sum(axis=1), np.zeros((N_STRETCHES, dimension)), np.zeros(dimension))
     if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
         return sums._replace(**{name: np.full_like(getattr(sums, name), np.inf) for name in sums._fields[1:]})
     with np.errstate(over="ignore", invalid="ignore"):
         for rows, z, s in _tiles(positions, scores, scale, centre, target):
             inside = in_stretch[:, rows].astype(np.float64)
-            products = -s * z
-            added = (
-                inside @ products,
-                inside @ s,
-                np.einsum("nd,nd->d", products, products),
-                np.einsum("nd,nd->d", s, s),
-            )
-            for total, part in zip(sums[1:], added, strict=True):
-                total += part
+            virials = -s * z
+            np.add(sums.virials, inside @ virials, out=sums.virials)
+            np.add(sums.squares, np.einsum("nd,nd->d", virials, virials), out=sums.squares)
     return sums
 
 
@@ -157,21 +148,20 @@ def _into(scale: str | Float[np.ndarray, "..."], target: str) -> Callable:
     return lambda x, s: (x @ directions / sds, s @ directions * sds)
 
 
-def _cost(virials: Float[np.ndarray, "*s d"], shifts: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
-    return np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2 + shifts**2, axis=-1)
+def _cost(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
+    return np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2, axis=-1)
 
 
 def virial_error(sums: Virials, n_draws: int) -> float:
     """V, the square of `virial` of all N draws, of which the given ones are a uniformly random part.
 
-    The square of the part has the mean of V and, to first order, u (1/n - 1/N), u = mean over directions of
-    var(s_i z_i) / (4 v_i) + var(s_i): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no
-    less than u / N, what independent draws have. Infinite if a sum is not finite.
+    The square of the part has the mean of V and, to first order, u (1/n - 1/N), u the mean over directions of
+    var(s_i z_i) / (4 v_i): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no less than
+    u / N, what independent draws have. Infinite if a sum is not finite.
     """
     n = int(sums.counts.sum())
     n_draws = check_integer("n_draws", n_draws, at_least=n)
-    virials, shifts = sums.virials.sum(axis=0) / n, sums.shifts.sum(axis=0) / n
-    square = float(_cost(virials, shifts))
+    square = float(_cost(sums.virials.sum(axis=0) / n))
     if not np.isfinite(square):
         return float("inf")
     if n_draws == n:
@@ -183,13 +173,11 @@ def virial_error(sums: Virials, n_draws: int) -> float:
 def _unit(sums: Virials) -> float:
     """n times the variance that n independent draws like these have in the mean square."""
     n = int(sums.counts.sum())
-    virials, shifts = sums.virials.sum(axis=0) / n, sums.shifts.sum(axis=0) / n
-    of_virials = np.maximum(sums.virial_squares / n - virials**2, 0.0)
-    of_shifts = np.maximum(sums.shift_squares / n - shifts**2, 0.0)
+    virials = sums.virials.sum(axis=0) / n
+    variances = np.maximum(sums.squares / n - virials**2, 0.0)
     # Where a virial is lost in its noise the root has no slope to speak of.
-    known = np.maximum(virials, np.sqrt(of_virials / n))
-    of_roots = np.divide(of_virials, 4 * known, out=np.zeros_like(known), where=known > 0)
-    return float(np.mean(of_roots + of_shifts))
+    known = np.maximum(virials, np.sqrt(variances / n))
+    return float(np.mean(np.divide(variances, 4 * known, out=np.zeros_like(known), where=known > 0)))
 
 
 def virial_bias(sums: Virials) -> tuple[float, float]:
@@ -199,13 +187,12 @@ def virial_bias(sums: Virials) -> tuple[float, float]:
     that falls as one over the time (Quenouille's jackknife), as far as stretches are independent. It may be negative.
     (0, inf) if a stretch is empty or a sum is not finite.
     """
-    counts, virials, shifts = sums.counts[1:], sums.virials[1:], sums.shifts[1:]
+    counts, virials = sums.counts[1:], sums.virials[1:]
     n, k = counts.sum(), len(counts)
-    if not counts.all() or not (np.isfinite(virials).all() and np.isfinite(shifts).all()):
+    if not counts.all() or not np.isfinite(virials).all():
         return 0.0, float("inf")
-    left = (n - counts)[:, None]
-    without = _cost((virials.sum(axis=0) - virials) / left, (shifts.sum(axis=0) - shifts) / left)
-    of_all = float(_cost(virials.sum(axis=0) / n, shifts.sum(axis=0) / n))
+    without = _cost((virials.sum(axis=0) - virials) / (n - counts)[:, None])
+    of_all = float(_cost(virials.sum(axis=0) / n))
     error = np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2))
     return float(k * of_all - (k - 1) * without.mean()), float(error)
 
