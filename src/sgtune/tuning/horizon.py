@@ -21,7 +21,7 @@ from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial_score, virial_sums
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
 
-__all__ = ["ESCAPED", "at_horizon", "horizon_metric", "mean_virial"]
+__all__ = ["ESCAPED", "at_horizon", "enough_points", "horizon_metric", "mean_virial"]
 
 SCORE_ROWS = 1_000
 """Rows of the data in a score. Their noise is averaged out over draws and directions, so that for the same time more
@@ -30,6 +30,11 @@ draws are worth more than more rows."""
 ESCAPED = 10.0
 """An arm with a larger mean virial has left the posterior: its draws have ten times the variance that their scores
 allow."""
+
+
+def enough_points(dimension: int) -> int:
+    """Points that judge an arm in the first rung: 500; fewer above D = 4,000, where each tells more: 25 at 80,000."""
+    return max(20, min(500, 2_000_000 // dimension))
 
 
 def mean_virial(
@@ -168,4 +173,4 @@ def at_horizon(
     check_choice("discrepancy", discrepancy, FORESIGHT)
     check_choice("target", target, TARGETS)
     check_integer("score_rows", score_rows, at_least=1)
-    return Judge(lambda seed: horizon_metric(discrepancy, seed, score_rows, target), thin=1)
+    return Judge(lambda seed: horizon_metric(discrepancy, seed, score_rows, target), points=None, thin=1)

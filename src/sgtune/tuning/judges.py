@@ -133,13 +133,14 @@ class Judge:
     Attributes:
         metric: ``seed -> Metric``.
         tasks: the tasks of models that it can judge, by predictions on their test data; None if it needs none.
-        points: so many points of an arm it looks at, unless the tuner says otherwise.
+        points: so many points of an arm it looks at, unless the tuner says otherwise; None for a number that depends
+            on D (`sgtune.tuning.horizon.enough_points`).
         thin: it looks at every thin-th draw, but thinned no further than to ten, unless the tuner says otherwise.
     """
 
     metric: Callable[[int], Metric]
     tasks: tuple[str, ...] | None = None
-    points: int = 500
+    points: int | None = 500
     thin: int = 10
 
 

@@ -205,7 +205,8 @@ class Race:
         if self.clock == "wall":
             ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
-                for draws, ran in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):  # noqa: B007
+                for draws, elapsed in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):
+                    ran = elapsed
                     before = reservoir.n_steps
                     stay, new = reservoir.extend(len(draws), most)
                     first.keep(stay, draws[new - before - 1, 0])

@@ -15,6 +15,7 @@ from sgtune.sampling.compilation import compile_seconds, watch_compilation
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import check_names
+from sgtune.tuning.horizon import enough_points
 from sgtune.tuning.race import AllDivergedError, Race
 from sgtune.tuning.result import TuningResult
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner
@@ -173,7 +174,7 @@ def tune(
         seed=seed,
         replicate=replicate,
         horizon=horizon.amount,
-        points=method.points if settings.points is None else settings.points,
+        points=settings.points or method.points or enough_points(model.dimension),
         thin=method.thin if settings.thin is None else settings.thin,
         growth=settings.pruning_rate,
         make=lambda group: Lockstep.at_mode(

@@ -52,7 +52,8 @@ class Settings:
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None for the tuner's own
             default: 10 for the paper's, 1 for ours, which look ahead.
         points: at most so many points judge an arm in the first rung, eta times as many in each later one;
-            None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50.
+            None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50; those that look ahead
+            500, and fewer in many dimensions (`sgtune.tuning.horizon.enough_points`).
         score_fraction: of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's full batch.
         score_rows: of the data in a score of a judge that looks ahead, fresh for every draw.
         validation_fraction: of the training rows, held out for tuners that judge by predictions: these race on the
@@ -93,7 +94,7 @@ class Tuner:
     default: Budget
     start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
     tasks: tuple[str, ...] | None = None
-    points: int = 500
+    points: int | None = 500
     thin: int = 10
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
     choose: Callable[..., Choice] | None = None
@@ -160,7 +161,9 @@ def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
 
 def _ahead(discrepancy: str) -> Tuner:
     """MAMBA by what a discrepancy is expected to be at the horizon."""
-    return _mamba(lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), thin=1)
+    return _mamba(
+        lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), points=None, thin=1
+    )
 
 
 def _predictive(name: str | dict[str, str]) -> Callable[[int, Settings], Metric]:
