@@ -54,18 +54,18 @@ def advance_for(
 def draws_for(
     ensemble: Lockstep, seconds: float, at_least: int = 1
 ) -> Iterator[tuple[Float[np.ndarray, "n w d"], float]]:
-    """All draws, a call's at a time, and the seconds since the start: by the wall clock, as `advance_for` goes by it.
-    Nothing is kept here."""
+    """All draws, a call's at a time, and the seconds of sampling so far: as `advance_for` goes by the wall clock. What
+    is done with the draws between calls does not count, and nothing is kept here."""
     ensemble.advance_chunk(0)
     n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
-    began = perf_counter()
     while (elapsed < seconds or done < at_least) and is_finite:
-        before = elapsed
+        began = perf_counter()
         draws = ensemble.advance_chunk(n_steps)
-        elapsed, done = perf_counter() - began, done + len(draws)
+        took = perf_counter() - began
+        elapsed, done = elapsed + took, done + len(draws)
         yield draws, elapsed
         is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
-        n_steps = _next_call(len(draws), elapsed - before, seconds - elapsed)
+        n_steps = _next_call(len(draws), took, seconds - elapsed)
 
 
 def _next_call(made: int, took: float, left: float) -> int:
