@@ -15,6 +15,7 @@ from sgtune.stein.virials import squared_error, virial
 __all__ = ["JUDGES", "Matrix", "Reading", "read"]
 
 COLUMNS = 2048
+BLOCK = 2**16
 
 Matrix = Float[np.ndarray, "n d"]
 
@@ -92,8 +93,9 @@ def _read_virial(
         value = virial(positions[:n], scores[:n])
         own = -positions[:n].astype(np.float64) * scores[:n]
         total = own.sum(axis=0)
-        # One draw at a time: all together would be another set of draws in float64.
-        without = np.mean([squared_error((total - row) / (n - 1)) for row in own])
+        # A few draws at a time: all together would be another set of draws in float64.
+        blocks = np.array_split(own, min(n, 1 + own.size // BLOCK))
+        without = np.concatenate([squared_error((total - rows) / (n - 1)) for rows in blocks]).mean()
         yield "virial", n, Reading(value, float(n * value**2 - (n - 1) * without))
 
 
