@@ -279,14 +279,20 @@ def ladder_record(dimension):
 
 
 def sensitivity_record():
-    """Two dimensions; the PSD sees widths in both, a KSD by its value prefers narrow draws in the larger one."""
+    """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one."""
     sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
     sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
     rows = []
     for dimension, counts in ((10, (15, 500)), (1_000, (15, 100))):
         for n in counts:
             for disturbance, (exact, *others) in sizes.items():
-                for judge, seen in (("ksd", 0.1), ("ksd_wide", 0.05), ("fssd", 0.0), ("psd", 1.0)):
+                for judge, seen in (
+                    ("ksd", 0.1),
+                    ("ksd_wide", 0.05),
+                    ("fssd", 0.0),
+                    ("psd", 1.0),
+                    ("virial", 0.5),
+                ):
                     for size in (exact, *others):
                         signal = seen * n * abs(size - exact)
                         against = -1 if judge.startswith("ksd") and dimension > 100 and size < exact else 1

@@ -48,7 +48,7 @@ def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(
                 assert x.tolist() == [size for size, _ in points]
                 assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
                 clipped += max(signal for _, signal in points) > MOST
-            # The last line is the PSD's, and the last band.
+            # The last line is the virial's, and the last band.
             band = axis.collections[-1].get_paths()[0].vertices
             for row in own:
                 ends = band[band[:, 0] == row["size"], 1]

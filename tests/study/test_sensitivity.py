@@ -7,16 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgtune.stein import fssd, fssd_at, ksd, optimise_locations, psd
+from sgtune.stein import fssd, fssd_at, ksd, optimise_locations, psd, virial
+from sgtune.study.readings import JUDGES, read
 from sgtune.study.sensitivity import (
     CORRELATION,
     HALF_DISTANCE,
-    JUDGES,
     PERTURBATIONS,
     Normals,
     measure_sensitivity,
     numbers_of_points,
-    read,
     signal_over_noise,
 )
 
@@ -86,7 +85,8 @@ def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
 
 
 @pytest.mark.parametrize("dimension", [4, 203])
-def test_readings_are_those_of_the_library_and_squares_leave_each_draw_with_itself_out(dimension):
+def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension):
+    """Which leaves each draw with itself out, where a square is a mean over pairs."""
     positions, scores = PERTURBATIONS["coordinate"].draw(normals(14, dimension), 2.0)
     found = {(judge, n): reading for judge, n, reading in read(positions, scores, (9, 14), seed=3)}
     assert {judge for judge, _ in found} == set(JUDGES)
@@ -99,19 +99,28 @@ def test_readings_are_those_of_the_library_and_squares_leave_each_draw_with_itse
             "ksd_wide": (partial(ksd, scale=wide), x, s),
             "fssd": (partial(fssd_at, locations=locations), x[1::2], s[1::2]),
             "psd": (psd, x, s),
+            "virial": (virial, x, s),
         }
         for judge, (measure, x_read, s_read) in measures.items():
             value, m = measure(x_read, s_read), len(x_read)
             own = np.mean([measure(x_read[[i]], s_read[[i]]) ** 2 for i in range(m)])
+            without = np.mean(
+                [measure(np.delete(x_read, i, 0), np.delete(s_read, i, 0)) ** 2 for i in range(m)]
+            )
             reading = found[judge, n]
             assert reading.value == pytest.approx(value, rel=1e-5)
             error = 1e-5 * own  # of the difference of two numbers of this size
-            assert reading.square == pytest.approx((m * value**2 - own) / (m - 1), rel=1e-5, abs=error)
+            jackknife = m * value**2 - (m - 1) * without
+            assert reading.square == pytest.approx(jackknife, rel=1e-4, abs=m * error)
+            if judge != "virial":
+                pairs = (m * value**2 - own) / (m - 1)
+                assert reading.square == pytest.approx(pairs, rel=1e-5, abs=error)
         assert found["fssd", n].value == pytest.approx(fssd(positions[:n], scores[:n], seed=3), rel=1e-5)
 
 
 def test_squares_have_no_bias():
-    """Of exact draws their mean is 0, of shifted ones the PSD's is known: |a|^2 of each m_i, a^4 of each pair."""
+    """Of exact draws their mean is 0, of shifted ones the PSD's is known: |a|^2 of each m_i, a^4 of each pair; and the
+    virial's, (sqrt(1 + a^2) - 1)^2."""
     dimension, shift = 3, 0.5
     squares = {"exact": {}, "shift": {}}
     for seed in range(60):
@@ -126,6 +135,8 @@ def test_squares_have_no_bias():
     square = shift**2 + dimension * shift**4
     assert abs(np.mean(psds) - square) < SIGMAS * np.std(psds) / np.sqrt(60)
     assert square > 2 * SIGMAS * np.std(squares["exact"]["psd"]) / np.sqrt(60)
+    virials = squares["shift"]["virial"]
+    assert abs(np.mean(virials) - (np.sqrt(1 + shift**2) - 1) ** 2) < SIGMAS * np.std(virials) / np.sqrt(60)
 
 
 def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
@@ -168,9 +179,10 @@ def is_unseen(row) -> bool:
     return abs(row["square_signal"]) < 2
 
 
-def test_no_ksd_sees_widths_in_many_dimensions_and_the_psd_does(found):
+def test_no_ksd_sees_widths_in_many_dimensions_and_the_psd_and_the_virial_do(found):
     for width in (0.5, 1.5):
         assert is_seen(found["width", width, "psd"])
+        assert is_seen(found["width", width, "virial"])
         assert is_unseen(found["width", width, "ksd_wide"])
     assert is_unseen(found["width", 1.5, "ksd"])
 
@@ -179,7 +191,8 @@ def test_by_its_value_a_ksd_of_few_draws_prefers_narrow_ones(found):
     for judge in ("ksd", "ksd_wide"):
         narrow, exact, wide = (found["width", width, judge] for width in (0.5, 1.0, 1.5))
         assert narrow["value_signal"] < -10 < 0 == exact["value_signal"] < 10 < wide["value_signal"]
-    assert found["width", 0.5, "psd"]["value_signal"] > 0
+    for judge in ("psd", "virial"):
+        assert found["width", 0.5, judge]["value_signal"] > 0
 
 
 def test_all_see_a_shift_and_none_the_weights_of_modes(found):
@@ -190,8 +203,17 @@ def test_all_see_a_shift_and_none_the_weights_of_modes(found):
 
 def test_one_coordinate_among_many_is_not_seen_and_a_frozen_common_mode_by_the_psd_alone(found):
     for judge in JUDGES:
-        assert is_unseen(found["coordinate", 0.0, judge])
+        assert is_unseen(found["coordinate", 1.5, judge])
         assert (is_seen if judge == "psd" else is_unseen)(found["direction", 0.0, judge])
+    for judge in set(JUDGES) - {"virial"}:
+        assert is_unseen(found["coordinate", 0.0, judge])
+
+
+def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dimensions(found):
+    """1 / D, over the noise of n draws: the sd of the mean over D of (root - 1)^2, chi-squared of 1 over 2 n."""
+    row = found["coordinate", 0.0, "virial"]
+    assert row["square"] == pytest.approx(1 / 300, abs=SIGMAS * row["square_se"])
+    assert row["square_signal"] == pytest.approx(25 * np.sqrt(2 / 300), abs=SIGMAS * row["square_signal_se"])
 
 
 def test_exact_draws_are_their_own_measure(found):

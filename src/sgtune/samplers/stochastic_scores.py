@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
+from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.positions import from_matrix
 from sgtune.posterior import density_of, scores
@@ -36,8 +37,14 @@ def stochastic_scores(
 
     Args:
         gradient: the estimator; with `sgtune.gradients.control_variate` the noise is small near the mode.
-        constants: of the estimator (`sgtune.sampling.preparation.shared_constants`); None: they are prepared here.
+        constants: of the estimator (`sgtune.sampling.preparation.shared_constants`), with its centre if it has one;
+            None: they are prepared here.
+
+    Raises:
+        InputError: the estimator has a centre, and ``constants`` is None.
     """
+    if constants is None and gradient.needs_centre:
+        raise InputError(f"constants: None is not allowed; {gradient.name!r} needs those of its centre")
     if batch_size == model.n_data:
         return scores(model, draws)
     if constants is None:

@@ -6,6 +6,7 @@ from sgtune.stein.kernel import rescale
 from sgtune.stein.ksd import ksd
 from sgtune.stein.psd import psd, psd_stretches
 from sgtune.stein.stretches import ksd_stretches
+from sgtune.stein.virials import virial
 
 __all__ = [
     "DISCREPANCIES",
@@ -20,6 +21,7 @@ __all__ = [
     "psd",
     "psd_stretches",
     "rescale",
+    "virial",
 ]
 
 DISCREPANCIES = {"ksd": ksd, "fssd": fssd}

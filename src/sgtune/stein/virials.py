@@ -17,7 +17,7 @@ from sgtune.stein.kernel import Scale, check_scale, draw_matrices, rescale
 from sgtune.stein.psd import TARGETS, check_centre
 from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, check_stretches, foreseen
 
-__all__ = ["Virials", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
+__all__ = ["Virials", "squared_error", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
 
 TILE = 2**21
 """Entries of float64 that are made of the draws at a time."""
@@ -148,20 +148,21 @@ def _into(scale: str | Float[np.ndarray, "..."], target: str) -> Callable:
     return lambda x, s: (x @ directions / sds, s @ directions * sds)
 
 
-def _cost(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
-    return np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2, axis=-1)
+def squared_error(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
+    """The mean over directions of (sqrt(v_i) - 1)^2, a virial below 0 counting as 0."""
+    return np.asarray(np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2, axis=-1))
 
 
 def virial_error(sums: Virials, n_draws: int) -> float:
     """V, the square of `virial` of all N draws, of which the given ones are a uniformly random part.
 
     The square of the part has the mean of V and, to first order, u (1/n - 1/N), u the mean over directions of
-    var(s_i z_i) / (4 v_i): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no less than
-    u / N, what independent draws have. Infinite if a sum is not finite.
+    var(s_i z_i) / (4 v_i^(3/2)): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no less
+    than u / N, what independent draws have. Infinite if a sum is not finite.
     """
     n = int(sums.counts.sum())
     n_draws = check_integer("n_draws", n_draws, at_least=n)
-    square = float(_cost(sums.virials.sum(axis=0) / n))
+    square = float(squared_error(sums.virials.sum(axis=0) / n))
     if not np.isfinite(square):
         return float("inf")
     if n_draws == n:
@@ -171,13 +172,13 @@ def virial_error(sums: Virials, n_draws: int) -> float:
 
 
 def _unit(sums: Virials) -> float:
-    """n times the variance that n independent draws like these have in the mean square."""
+    """u: n times what n independent draws like these add to the square, by E[sqrt(v)] < sqrt(E[v])."""
     n = int(sums.counts.sum())
     virials = sums.virials.sum(axis=0) / n
     variances = np.maximum(sums.squares / n - virials**2, 0.0)
     # Where a virial is lost in its noise the root has no slope to speak of.
     known = np.maximum(virials, np.sqrt(variances / n))
-    return float(np.mean(np.divide(variances, 4 * known, out=np.zeros_like(known), where=known > 0)))
+    return float(np.mean(np.divide(variances, 4 * known**1.5, out=np.zeros_like(known), where=known > 0)))
 
 
 def virial_bias(sums: Virials) -> tuple[float, float]:
@@ -191,8 +192,8 @@ def virial_bias(sums: Virials) -> tuple[float, float]:
     n, k = counts.sum(), len(counts)
     if not counts.all() or not np.isfinite(virials).all():
         return 0.0, float("inf")
-    without = _cost((virials.sum(axis=0) - virials) / (n - counts)[:, None])
-    of_all = float(_cost(virials.sum(axis=0) / n))
+    without = squared_error((virials.sum(axis=0) - virials) / (n - counts)[:, None])
+    of_all = float(squared_error(virials.sum(axis=0) / n))
     error = np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2))
     return float(k * of_all - (k - 1) * without.mean()), float(error)
 
@@ -203,6 +204,6 @@ def virial_score(sums: Virials, n_draws: int, share: float) -> float:
     As `sgtune.stein.quadratic.horizon_score`, from `virial_error` and `virial_bias`.
     """
     square = virial_error(sums, n_draws)
-    if sums.counts.sum() < FEWEST_DRAWS:
+    if sums.counts.sum() < FEWEST_DRAWS or not np.isfinite(square):
         return square
     return foreseen(square, *virial_bias(sums), least=_unit(sums) / n_draws, share=share)

@@ -4,20 +4,17 @@ No model and no chain is behind this. The draws are independent, the targets hav
 in closed form, so that what a discrepancy does not see here it cannot see of a chain either.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from sgtune.randomness import named_seed
-from sgtune.stein.fssd import fssd_at, optimise_locations
-from sgtune.stein.kernel import Draws, imq, squared_distances
-from sgtune.stein.ksd import pair_blocks, stein_values
-from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
+from sgtune.stein.psd import PAIRS_UP_TO
+from sgtune.study.readings import Matrix, Reading, read
 
 __all__ = [
-    "JUDGES",
     "MOST_NUMBERS",
     "PERTURBATIONS",
     "Perturbation",
@@ -33,10 +30,6 @@ HALF_DISTANCE = 4.0
 
 MOST_NUMBERS = 5_000_000
 """Of one set of draws, n D: no more draws are read. A set is 20 MB of float32, and its scores are as much."""
-
-COLUMNS = 2048
-
-Matrix = Float[np.ndarray, "n d"]
 
 
 class Normals(NamedTuple):
@@ -84,13 +77,11 @@ def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     """N(0, (1 - c) I + c 1 1'), the mean m of a draw's coordinates times ``size``: at 0 the common mode is frozen.
 
     The score is -(x - m) / (1 - c) - m / (1 - c + c D). In as many dimensions as the study's judges know the whole
-    covariance, they see draws in its coordinates (by its symmetric root, which has the same eigenvectors): there the
-    target is N(0, I). In more they see them in units of the marginal sds.
+    covariance, they see draws along its eigenvectors, in sds: there the target is N(0, I), and the common mode its
+    first coordinate. In more they see them in units of the marginal sds.
     """
     if normals.noise.shape[1] <= PAIRS_UP_TO:
-        mean = normals.noise.mean(axis=1, dtype=np.float64)[:, None]
-        positions = normals.noise + ((size - 1.0) * mean).astype(np.float32)
-        return positions, -positions
+        return _coordinate(normals, size)
     rest = 1.0 - CORRELATION
     positions = np.sqrt(rest, dtype=np.float32) * normals.noise
     positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
@@ -124,72 +115,6 @@ PERTURBATIONS = {
 }
 
 
-class Reading(NamedTuple):
-    """What a judge says of some draws.
-
-    ``value``: the discrepancy, of these draws. ``square``: what it tells of their law alone, the mean of its terms over
-    pairs of two different draws, with no bias for the squared discrepancy of that law; it may be negative.
-    """
-
-    value: float
-    square: float
-
-
-def _of_mean(mean: float, own: float, n: int) -> Reading:
-    """The reading of n draws from the mean over all pairs and that over a draw with itself."""
-    return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
-
-
-def _read_ksd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
-    """KSDs with kernels of the widths 1 and sqrt(D), of the first n draws for each n of ``points``.
-
-    Coordinates divided by l are scores times l: the same products of draws serve for both.
-    """
-    draws = Draws.read(positions, scores, "identity")
-    pairs = next(pair_blocks(draws, len(positions), COLUMNS))
-    for judge, square in (("ksd", 1.0), ("ksd_wide", float(pairs.dimension))):
-        values = stein_values(pairs._replace(ss=square * pairs.ss, squares=pairs.squares / square))
-        for n in points:
-            part = values[:n, :n]
-            yield judge, n, _of_mean(part.mean(), np.trace(part) / n, n)
-
-
-def _read_fssd(
-    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
-) -> Iterator[tuple[str, int, Reading]]:
-    """`sgtune.stein.fssd` of the first n draws, and its square without the terms of a draw with itself."""
-    for n in points:
-        locations = optimise_locations(positions[:n:2], scores[:n:2], seed)
-        odd = positions[1:n:2].astype(np.float64), scores[1:n:2].astype(np.float64)
-        mean = fssd_at(*odd, locations) ** 2
-        yield "fssd", n, _of_mean(mean, _own_fssd(*odd, locations), len(odd[0]))
-
-
-def _own_fssd(positions: Matrix, scores: Matrix, locations: Float[np.ndarray, "j d"]) -> float:
-    """The mean over the draws of FSSD^2 of a draw alone: |k s - k^3 (x - v)|^2 / D, k = (1 + |x - v|^2)^(-1/2)."""
-    squares = squared_distances(
-        np.einsum("nd,nd->n", positions, positions),
-        np.einsum("jd,jd->j", locations, locations),
-        positions @ locations.T,
-    )
-    k1, k3, _ = imq(squares)
-    slopes = np.einsum("nd,nd->n", scores, positions)[:, None] - scores @ locations.T
-    own = np.einsum("nd,nd->n", scores, scores)[:, None] * k1**2 - 2 * k1 * k3 * slopes + k3**2 * squares
-    return float(own.mean() / positions.shape[1])
-
-
-def _read_psd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
-    """`sgtune.stein.psd` of the first n draws, about the origin."""
-    for n in points:
-        sums = psd_stretches(positions[:n], scores[:n], np.zeros(n, np.int64), centre=None)
-        own, others = sums.own.sum(), sums.sums.sum()
-        yield "psd", n, _of_mean((own + others) / n**2, own / n, n)
-
-
-JUDGES = ("ksd", "ksd_wide", "fssd", "psd")
-"""KSD with a kernel of width 1 in posterior sds and with one of width sqrt(D), FSSD and PSD."""
-
-
 def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
     """The numbers of draws that are read in so many dimensions, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
     return sorted({min(n, MOST_NUMBERS // dimension) for n in points})
@@ -205,8 +130,9 @@ def measure_sensitivity(
 ) -> list[dict]:
     """What every judge says of draws disturbed in every way, beside what it says of exact ones.
 
-    A row has one perturbation, size, D, n and judge: the means of its value and of its square without bias over the
-    replicates (`Reading`), their standard errors, and for both the signal over the noise of one reading,
+    A row has one perturbation, size, D, n and judge: the means of its value and of its square by their law over the
+    replicates (`sgtune.study.readings.Reading`), their standard errors, and for both the signal over the noise of one
+    reading,
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
 
@@ -241,15 +167,6 @@ def _normals(seed: int, n: int, dimension: int) -> Normals:
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((n, dimension), dtype=np.float32)
     return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))
-
-
-def read(
-    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
-) -> Iterator[tuple[str, int, Reading]]:
-    """(judge, n, its reading of the first n draws) for every judge and each n of ``points``; ``seed``: of the FSSD."""
-    yield from _read_ksd(positions, scores, points)
-    yield from _read_fssd(positions, scores, points, seed)
-    yield from _read_psd(positions, scores, points)
 
 
 def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:

@@ -11,7 +11,7 @@ from sgtune.study.artifacts.labels import in_order
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.sensitivity_table import JUDGES
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, styled
-from sgtune.study.catalogue.tuners import GREEN
+from sgtune.study.catalogue.tuners import GREEN, PURPLE
 
 __all__ = ["SEEN", "sensitivity", "shown_points"]
 
@@ -38,6 +38,7 @@ LINES = {
     "ksd_wide": {"color": GREEN, "marker": "D", "linestyle": (0, (5, 1.5))},
     "fssd": {"color": ORANGE, "marker": "s", "linestyle": (0, (1.5, 1))},
     "psd": {"color": VERMILION, "marker": "^", "linestyle": "-"},
+    "virial": {"color": PURPLE, "marker": "v", "linestyle": (0, (7, 1.5, 1.5, 1.5))},
 }
 
 

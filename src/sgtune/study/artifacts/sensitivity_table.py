@@ -14,6 +14,7 @@ JUDGES = {
     "ksd_wide": "KSD, kernel width √D",
     "fssd": "FSSD",
     "psd": "PSD",
+    "virial": "Virial",
 }
 STATISTICS = {"square": "Law of the draws", "value": "Value of the draws"}
 WIDTHS = (0.5, 1.5)
@@ -46,7 +47,8 @@ def signal_of_width(records: Records) -> Table:
         "standard error. The target is N(0, I) in D dimensions, and the n draws are independent. Above 2 "
         "one reading tells them from exact draws; below 0 the judge prefers them.\n"
         "“Law of the draws”: by the mean over pairs of two different draws, which has no bias for the "
-        "squared discrepancy of the law that they are from, and by which the bias of a long chain is told. "
+        "squared discrepancy of the law that they are from, and by which the bias of a long chain is told; of the "
+        "virial, which is no such mean, by the jackknife, which for all others is the same. "
         "“Value of the draws”: by the discrepancy of these n draws themselves, which has the terms of each "
         "draw with itself, too. In a KSD of few draws in many dimensions these are nearly all, and they "
         "grow with the width of the draws whatever that of the target is: a narrow chain looks good.",

@@ -1,0 +1,61 @@
+"""What a discrepancy will be at the horizon, from its bias and its variance today."""
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from sgtune.errors import InputError
+from sgtune.stein.quadratic import LEAST_SHARE, foreseen, stretch_of
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        # All variance, to a tenth of the time; half bias; the error on top.
+        ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 0.25}, 1.0),
+        ({"square": 4.0, "bias": 2.0, "error": 0.0, "share": 0.25}, 2.5),
+        ({"square": 4.0, "bias": 2.0, "error": 0.5, "share": 0.25}, 3.0),
+        # A negative bias counts as none, and today's variance is no less than that of independent draws.
+        ({"square": 4.0, "bias": -3.0, "error": 0.0, "share": 0.25}, 1.0),
+        ({"square": 4.0, "bias": 5.0, "error": 0.0, "share": 0.5, "least": 0.2}, 5.1),
+        # No further ahead than tenfold, and back from beyond the horizon.
+        ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 1e-6}, 4.0 * LEAST_SHARE),
+        ({"square": 4.0, "bias": 1.0, "error": 0.0, "share": 2.0}, 7.0),
+        # Where bias is not told from variance nothing is foreseen.
+        ({"square": 4.0, "bias": 0.0, "error": np.inf, "share": 0.25}, 4.0),
+        ({"square": np.inf, "bias": 0.0, "error": np.inf, "share": 0.25}, np.inf),
+    ],
+)
+def test_bias_stays_and_variance_falls(arguments, expected):
+    assert foreseen(**({"least": 0.0} | arguments)) == pytest.approx(expected)
+
+
+def test_it_is_what_longer_chains_have():
+    """Of 2,000 AR(1) chains with a wrong mean: the square of the mean of 400 draws, from that of the first 100.
+
+    Their variance falls as one over the time but for the correlation at the ends, 5% of it.
+    """
+    rng, correlation, bias = np.random.default_rng(0), 0.8, 0.3
+    noise = rng.standard_normal((2_000, 400))
+    noise[:, 1:] *= np.sqrt(1 - correlation**2)
+    chains = bias + lfilter([1], [1, -correlation], noise, axis=1)
+    early, late = (chains[:, :n].mean(axis=1) ** 2 for n in (100, 400))
+    forecast = foreseen(early.mean(), bias**2, 0.0, least=0.01, share=0.25)
+    error = np.hypot(early.std() / 4, late.std()) / np.sqrt(2_000)
+    assert abs(forecast - late.mean()) < 4 * error + 0.05 * (late.mean() - bias**2)
+    assert early.mean() - late.mean() > 8 * error
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, np.nan, np.inf])
+def test_a_bad_share_gets_one_line(share):
+    with pytest.raises(InputError, match=r"^share: .* is not allowed; it must be .*> 0") as raised:
+        foreseen(1.0, 0.0, 0.0, least=0.0, share=share)
+    assert "\n" not in str(raised.value)
+
+
+def test_stretches_are_fifths_of_the_steps():
+    stretches = stretch_of(np.arange(1, 101), 100)
+    assert np.bincount(stretches).tolist() == [20] * 5
+    assert (np.diff(stretches) >= 0).all()
+    # A random part of a chain whose length is no multiple of five.
+    assert stretch_of(np.array([1, 3, 5, 7, 12]), 12).tolist() == [0, 0, 1, 2, 4]

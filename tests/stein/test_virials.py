@@ -1,0 +1,284 @@
+"""The virials: of naive loops, of exact draws and of wrong ones, of parts of slow chains, and what their law is told
+to be."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+from scipy.special import gammaln
+from stein_forms import a_factor, sizes, some_draws, varied
+
+from sgtune.errors import InputError
+from sgtune.stein import virial
+from sgtune.stein.quadratic import N_STRETCHES
+from sgtune.stein.virials import squared_error, virial_bias, virial_error, virial_score, virial_sums
+
+SIGMAS = 4.0
+
+
+def sums_of(positions, scores, *, scale="identity", **options):
+    """With the draws in stretches of equal length, about the origin."""
+    stretch = np.arange(len(positions)) * N_STRETCHES // len(positions)
+    return virial_sums(positions, scores, stretch, scale, **({"centre": None} | options))
+
+
+def mean_root(n):
+    """E[sqrt(chi^2_n / n)]."""
+    return np.exp(gammaln((n + 1) / 2) - gammaln(n / 2)) * np.sqrt(2 / n)
+
+
+def is_mean_of(found, expected) -> bool:
+    """Within `SIGMAS` standard errors."""
+    return bool(abs(np.mean(found) - expected) < SIGMAS * np.std(found, ddof=1) / np.sqrt(len(found)))
+
+
+def ar1(time, n, dimension, rng):
+    """Chains with marginals N(0, 1), of integrated autocorrelation time ``time``."""
+    correlation = (time - 1) / (time + 1)
+    noise = rng.standard_normal((n, dimension))
+    noise[1:] *= np.sqrt(1 - correlation**2)
+    return lfilter([1], [1, -correlation], noise, axis=0)
+
+
+# --- the sums ---
+
+
+@varied
+@given(**sizes, form=st.sampled_from(["identity", "sds", "factor"]), marginals=st.booleans())
+def test_they_are_those_of_naive_loops(n, dimension, seed, form, marginals):
+    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=2.0)
+    rng = np.random.default_rng(seed)
+    centre, stretch = rng.standard_normal(dimension), rng.integers(0, N_STRETCHES, n)
+    factor = {"identity": np.eye(dimension), "sds": np.diag(rng.uniform(0.3, 3.0, dimension))}.get(
+        form, a_factor(seed, dimension)
+    )
+    scale = {"identity": "identity", "sds": np.diagonal(factor)}.get(form, factor)
+    covariance = factor @ factor.T
+    _, directions = np.linalg.eigh(covariance)
+    sums, squares = np.zeros((N_STRETCHES, dimension)), np.zeros(dimension)
+    for x, s, a in zip(positions.astype(float) - centre, scores.astype(float), stretch, strict=True):
+        for i in range(dimension):
+            if form != "factor":
+                own = -s[i] * x[i]
+            elif marginals:
+                own = -(covariance[i] @ s) * x[i] / covariance[i, i]
+            else:
+                own = -(directions[:, i] @ s) * (directions[:, i] @ x)
+            sums[a, i] += own
+            squares[i] += own**2
+    target = "marginals" if marginals else "all directions"
+    found = virial_sums(positions, scores, stretch, scale, centre=centre, target=target)
+    np.testing.assert_array_equal(found.counts, np.bincount(stretch, minlength=N_STRETCHES))
+    np.testing.assert_allclose(found.virials, sums, rtol=1e-9, atol=1e-9 * np.abs(sums).max())
+    np.testing.assert_allclose(found.squares, squares, rtol=1e-9)
+    cost = np.mean([(np.sqrt(max(v, 0.0)) - 1) ** 2 for v in sums.sum(axis=0) / n])
+    value = virial(positions, scores, scale, centre=centre, target=target)
+    assert value == pytest.approx(np.sqrt(cost), rel=1e-9)
+    assert np.isclose(virial_error(found, n), cost, rtol=1e-9)
+
+
+def test_tiles_make_no_difference(monkeypatch):
+    draws, factor = some_draws(0, 23, 5), a_factor(0, 5)
+    whole = sums_of(*draws, scale=factor)
+    monkeypatch.setattr("sgtune.stein.virials.TILE", 20)
+    for found, expected in zip(sums_of(*draws, scale=factor), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_size_of_the_scale_makes_no_difference():
+    """Directions are all that a scale is needed for: of sds, none."""
+    draws, factor = some_draws(1, 30, 5), a_factor(1, 5)
+    assert virial(*draws, 7 * factor) == pytest.approx(virial(*draws, factor))
+    assert virial(*draws, np.geomspace(0.01, 100, 5)) == pytest.approx(virial(*draws))
+    assert virial(*draws, factor) != pytest.approx(virial(*draws), rel=0.01)
+
+
+# --- exact draws, and wrong ones ---
+
+
+@pytest.mark.parametrize("noise", [0.0, 2.0])
+@pytest.mark.parametrize("width", [0.5, 1.0, 2.0])
+def test_draws_of_a_gaussian_have_the_expected_square(width, noise):
+    """E[(width sqrt(chi^2_n / n) - 1)^2] of n draws in any direction, 400 replicates; noise of scores adds to it."""
+    n, dimension, rng = 20, 6, np.random.default_rng(0)
+    mean, factor = rng.normal(0, 3, dimension), a_factor(4, dimension)
+    inverse = np.linalg.inv(factor)
+    found, means = [], []
+    for _ in range(400):
+        z = rng.standard_normal((n, dimension))
+        scores = (noise * rng.standard_normal(z.shape) - width * z) @ inverse
+        sums = sums_of(mean + width * z @ factor.T, scores, scale=factor, centre=mean)
+        found.append(virial_error(sums, n))
+        means.append(sums.virials.sum() / n / dimension)
+    assert is_mean_of(means, width**2)
+    expected = width**2 - 2 * width * mean_root(n) + 1
+    if noise == 0:
+        assert is_mean_of(found, expected)
+        assert np.std(found) / 20 < 0.05 * expected
+    elif width == 1:
+        assert np.mean(found) > expected + SIGMAS * np.std(found) / 20
+
+
+def test_a_frozen_direction_and_one_of_twice_the_sd_cost_the_same():
+    n, dimension = 50_000, 5
+    rng, factor = np.random.default_rng(2), a_factor(3, 5)
+    _, directions = np.linalg.eigh(factor @ factor.T)
+    precision = np.linalg.inv(factor @ factor.T)
+    exact = rng.standard_normal((n, dimension)) @ factor.T
+    along = exact @ directions
+
+    def square(widths):
+        draws = along * widths @ directions.T
+        return virial(draws, -draws @ precision, factor) ** 2
+
+    assert square(np.zeros(dimension)) == 1
+    # A root is off by 1 / sqrt(2 n).
+    error = SIGMAS / np.sqrt(2 * n)
+    assert square(np.ones(dimension)) < error**2
+    assert square(np.full(dimension, 2.0)) == pytest.approx(1, abs=4 * error)
+    for size in (0.0, 2.0):
+        one = np.where(np.arange(dimension) == 3, size, 1.0)
+        assert square(one) == pytest.approx(1 / dimension, abs=4 * error / dimension + error**2)
+    # A mean that is off by a sds is a virial of 1 + a^2.
+    narrow = directions[:, 0] / np.sqrt(directions[:, 0] @ precision @ directions[:, 0])
+    shifted = exact + 1.5 * narrow
+    expected = (np.sqrt(1 + 1.5**2) - 1) ** 2 / dimension
+    assert virial(shifted, -shifted @ precision, factor) ** 2 == pytest.approx(expected, abs=4 * error)
+
+
+def test_marginals_do_not_see_a_correlation_and_all_directions_do():
+    """Draws with the posterior's sds, but independent; and the other way around, one narrow direction too wide."""
+    n, correlation = 40_000, 0.9
+    rng = np.random.default_rng(5)
+    covariance = np.array([[1.0, correlation], [correlation, 1.0]])
+    factor, precision = np.linalg.cholesky(covariance), np.linalg.inv(covariance)
+    independent = rng.standard_normal((n, 2))
+    options = {"scale": factor, "target": "marginals"}
+    error = SIGMAS / np.sqrt(n)
+    assert virial(independent, -independent @ precision, **options) < error
+    # Along (1, 1) and (1, -1) the variances of the posterior are 1 + c and 1 - c.
+    roots = np.sqrt(1 / np.array([1 + correlation, 1 - correlation]))
+    seen = virial(independent, -independent @ precision, factor)
+    assert seen == pytest.approx(np.sqrt(np.mean((roots - 1) ** 2)), abs=4 * error)
+    assert seen > 1
+    # 1.2 times the sd along (1, -1), a twentieth of the variance of each coordinate.
+    exact = rng.standard_normal((n, 2)) @ factor.T
+    wide = exact + 0.2 * (exact - exact[:, ::-1]) / 2
+    assert virial(wide, -wide @ precision, factor) == pytest.approx(0.2 / np.sqrt(2), abs=error)
+    marginal = np.sqrt(0.95 + 0.05 * 1.44) - 1
+    assert virial(wide, -wide @ precision, **options) == pytest.approx(marginal, abs=error)
+
+
+# --- parts of chains ---
+
+
+@pytest.mark.parametrize(("time", "width"), [(1, 1.2), (1, 0.6), (30, 1.0), (300, 1.0)])
+def test_a_random_part_has_the_square_of_all_draws(time, width):
+    """100 parts of 150 of 3,000 draws; as a part of itself it would have more, by tens of standard errors."""
+    rng, n_draws, n = np.random.default_rng(time), 3_000, 150
+    draws = width * ar1(time, n_draws, 300, rng)
+    of_all = virial(draws, -draws) ** 2
+    found, uncorrected = [], []
+    for _ in range(100):
+        part = draws[np.sort(rng.choice(n_draws, n, replace=False))]
+        sums = sums_of(part, -part)
+        found.append(virial_error(sums, n_draws))
+        uncorrected.append(virial_error(sums, n))
+    assert is_mean_of(found, of_all)
+    assert np.mean(uncorrected) > of_all + 10 * np.std(uncorrected) / 10
+    assert np.std(found) / 10 < 0.02 * of_all
+
+
+def test_a_part_never_looks_better_than_independent_draws():
+    rng = np.random.default_rng(0)
+    floor = 0.5 / 10_000
+    found = []
+    for _ in range(50):
+        draws = rng.standard_normal((100, 10))
+        found.append(virial_error(sums_of(draws, -draws), 10_000))
+    assert min(found) > 0.5 * floor
+    # Half of them would be negative.
+    assert np.mean(np.array(found) < 2 * floor) > 0.3
+
+
+# --- the law ---
+
+
+@pytest.mark.parametrize(("time", "width"), [(1, 1.0), (10, 1.0), (10, 0.7), (30, 1.3)])
+def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, width):
+    """100 chains of 4,000 draws in 20 directions, each from the mode: the way from there is left out."""
+    rng, n = np.random.default_rng(time), 4_000
+    found = []
+    for _ in range(100):
+        draws = width * ar1(time, n, 20, rng)
+        draws[: n // N_STRETCHES] *= np.linspace(0, 1, n // N_STRETCHES)[:, None]
+        sums = sums_of(draws, -draws)
+        found.append([*virial_bias(sums), virial_error(sums, n)])
+    squares, errors, of_draws = np.transpose(found)
+    assert is_mean_of(squares, (width - 1) ** 2)
+    assert not is_mean_of(of_draws, (width - 1) ** 2)
+    # The variance of 100 squares is known to a seventh, the jackknife's within a third. At its least, where the
+    # square has no slope, the jackknife's is up to twice the variance.
+    ratio = np.mean(errors**2) / squares.var(ddof=1)
+    assert 0.6 < ratio < (1.6 if width != 1 else 3.2)
+
+
+def test_scores_at_the_horizon_add_a_standard_error_and_let_variance_fall():
+    rng = np.random.default_rng(3)
+    draws = 0.8 * ar1(20, 2_000, 5, rng)
+    sums = sums_of(draws, -draws)
+    square, (bias, error) = virial_error(sums, 2_000), virial_bias(sums)
+    assert 0 < bias < square
+    for share in (1.0, 0.3, 0.1, 0.01):
+        expected = bias + (square - bias) * max(share, 0.1) + error
+        assert virial_score(sums, 2_000, share) == pytest.approx(expected)
+    few = sums_of(draws[:9], -draws[:9])
+    assert virial_score(few, 9, 0.1) == virial_error(few, 9)
+
+
+def test_empty_stretches_tell_no_bias():
+    draws = some_draws(0, 20, 3)
+    sums = virial_sums(*draws, np.zeros(20, int), centre=None)
+    assert virial_bias(sums) == (0.0, np.inf)
+    assert virial_score(sums, 20, 0.1) == virial_error(sums, 20)
+
+
+# --- bad input ---
+
+
+def test_draws_that_are_not_finite_are_infinitely_far():
+    positions, scores = some_draws(0, 10, 2)
+    positions[3, 1] = np.nan
+    huge = np.full((10, 2), 1e200)
+    for lost in ((positions, scores), (scores, positions), (huge, -huge)):
+        assert virial(*lost) == np.inf
+        sums = sums_of(*lost)
+        assert virial_error(sums, 30) == np.inf
+        assert virial_score(sums, 30, 0.1) == np.inf
+
+
+def test_a_virial_below_zero_counts_as_zero():
+    assert squared_error(np.array([[-3.0, 1.0], [4.0, 0.0]])).tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"target": "some"}, r"^target: 'some' is not known"),
+        ({"centre": np.zeros(4)}, r"^centre: leaves of shapes \(4,\) are not allowed"),
+        ({"scale": np.zeros(3)}, r"^scale: "),
+        ({"n_draws": 4}, r"^n_draws: 4 is not allowed"),
+        ({"scores": np.zeros((5, 2))}, r"^scores: "),
+    ],
+)
+def test_bad_arguments_get_one_line(arguments, line):
+    positions, scores = some_draws(0, 5, 3)
+    with pytest.raises(InputError, match=line) as raised:
+        virial(**({"positions": positions, "scores": scores} | arguments))
+    assert "\n" not in str(raised.value)
+
+
+def test_stretches_are_checked():
+    with pytest.raises(InputError, match=r"^stretch: shape \(4,\) is not allowed; it must be \(5,\)"):
+        virial_sums(*some_draws(0, 5, 3), np.zeros(4, int), centre=None)

@@ -1,0 +1,192 @@
+"""Races that look ahead, on a Gaussian where theory knows every arm: what they choose, and what they never choose."""
+
+import numpy as np
+import pytest
+from reference_models import gaussian_model
+from small_models import check_rungs
+
+from sgtune import Arm, Budget, tune
+from sgtune.errors import InputError
+from sgtune.mode.find import map_position
+from sgtune.positions import flatten
+from sgtune.posterior import scores
+from sgtune.sampling.lockstep import compiled_programs
+from sgtune.theory.laplace import directions_of
+from sgtune.theory.linear import expected_errors, stationary_variances
+from sgtune.tuning import Grid, Halving
+from sgtune.tuning.horizon import ESCAPED, at_horizon, horizon_metric, mean_virial
+from sgtune.tuning.judges import ArmDraws
+
+# Frozen, slow, good, biased and escaping ones.
+GRID = Grid(log10_step_sizes=(-1.0, -2.0, -2.5, -3.0, -3.5, -4.0, -5.0, -7.0), batch_fractions=(1.0, 0.3))
+STEPS = 3_000
+JUDGES = ("virial", "psd", "ksd")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return gaussian_model()[0]
+
+
+def race(model, discrepancy="virial", *, steps=STEPS, **options):
+    return tune(
+        model,
+        "sgld",
+        tuner=Halving(at_horizon(discrepancy), grid=GRID),
+        budget=Budget(steps=steps),
+        **options,
+    )
+
+
+def errors_of(model, result, n_steps):
+    """By the theory, of all arms; and of the chosen one."""
+    first = result.rungs[result.rungs["rung"] == 1]
+    arms = [Arm(row.step_size, row.batch_size) for row in first.itertuples()]
+    errors = expected_errors("sgld", arms, directions_of(model), [n_steps] * len(arms))
+    return errors, errors[arms.index(result.best)]
+
+
+def bias_of(model, arm):
+    """Of the law that the arm samples from: what xi_white says of it."""
+    directions = directions_of(model)
+    ratios = np.sqrt(stationary_variances("sgld", arm, directions) * directions.curvature)
+    return np.sqrt(np.mean((ratios - 1) ** 2))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("discrepancy", JUDGES)
+def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, seed):
+    result = race(model, discrepancy, seed=seed)
+    check_rungs(result)
+    errors, chosen = errors_of(model, result, STEPS)
+    assert chosen < 1.5 * errors.min()
+    # Most arms are no such arms: half of them are frozen, unstable or worse than twice the best.
+    assert np.mean(errors > 2 * errors.min()) >= 0.5
+    assert errors.max() == np.inf
+    assert errors[np.isfinite(errors)].max() > 0.9
+
+
+@pytest.mark.parametrize("discrepancy", JUDGES)
+def test_an_escaped_arm_is_called_so_and_never_chosen(model, discrepancy):
+    """Its draws are finite: tenfold further away at every step."""
+    result = race(model, discrepancy, steps=300)
+    table = result.rungs
+    escaped = table[table["reason"].str.startswith("escaped: virial ")]
+    assert 0.1 in set(escaped["step_size"].round(6))
+    assert escaped["discrepancy"].isna().all()
+    assert escaped["pruned"].all()
+    assert any("escaped: virial" in line for line in result.warnings)
+    assert result.best.step_size < 0.01
+    assert np.isfinite(errors_of(model, result, 300)[1])
+
+
+def test_the_guard_is_of_the_last_stretch_alone(model):
+    """A chain that came back is judged, and one that has just left is not; the mean virial is 1 of exact draws."""
+    mode = flatten(map_position(model)).astype(np.float64)
+    covariance = gaussian_model()[2]
+    draws = np.random.default_rng(0).multivariate_normal(np.zeros(3), covariance, 500)
+    steps = np.arange(1, 501)
+
+    def judged(widths):
+        points = (mode + widths[:, None] * draws).astype(np.float32)
+        arm = ArmDraws(points, steps, 500, 500, 1.0)
+        return horizon_metric("virial", 0)(model, [arm])
+
+    exact = judged(np.ones(500))
+    points = (mode + draws).astype(np.float32)
+    # Of 1,500 squares of normals.
+    assert mean_virial(points, scores(model, points), mode) == pytest.approx(1, abs=4 * np.sqrt(2 / 1_500))
+    left, back = judged(np.where(steps > 400, 5.0, 1.0)), judged(np.where(steps <= 100, 5.0, 1.0))
+    assert exact.remarks == back.remarks == [""]
+    assert exact.values[0] < back.values[0] < np.inf
+    assert left.values == [np.inf]
+    assert left.remarks[0].startswith("escaped: virial ")
+    assert float(left.remarks[0].split()[2].rstrip(",")) == pytest.approx(25, rel=0.3)
+    # Just below it an arm has a value.
+    assert np.isfinite(judged(np.where(steps > 400, 0.8 * np.sqrt(ESCAPED), 1.0)).values[0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_longer_horizon_prefers_a_less_biased_arm(model, seed):
+    """For a short run theory asks for long steps, and for one a hundred times as long for small ones; so does the
+    race, from draws of the short run."""
+    short, long = (
+        race(model, steps=300, seed=seed, horizon=Budget(steps=steps)).best for steps in (300, 30_000)
+    )
+    assert bias_of(model, long) <= bias_of(model, short)
+    directions = directions_of(model)
+    arms = [Arm(10.0**power, batch_size) for power in GRID.log10_step_sizes[1:-1] for batch_size in (100, 30)]
+    best = [
+        arms[np.argmin(expected_errors("sgld", arms, directions, [n] * len(arms)))] for n in (300, 30_000)
+    ]
+    assert bias_of(model, best[1]) < bias_of(model, best[0])
+
+
+def test_a_second_race_compiles_nothing(model):
+    result = race(model, steps=300)
+    there = compiled_programs()
+    again = race(model, steps=300, seed=4, horizon=Budget(steps=3_000))
+    assert compiled_programs() == there
+    assert again.seconds["compilation"] < 0.1 * again.seconds["total"]
+    assert again.seconds["shared_compilation"] > 0
+    assert len(again.rungs) == len(result.rungs)
+
+
+def test_draws_that_are_no_use_have_no_value(model):
+    """An arm without points, one that is not finite, and one beside them that is judged as if alone."""
+    mode = flatten(map_position(model))
+    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 3))).astype(np.float32)
+    good = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
+    lost = good._replace(points=np.full_like(points, np.nan))
+    empty = good._replace(points=points[:0], steps=good.steps[:0])
+    for discrepancy in JUDGES:
+        metric = horizon_metric(discrepancy, 0)
+        together = metric(model, [empty, good, lost])
+        assert together.values == [np.inf, metric(model, [good]).values[0], np.inf]
+        assert np.isfinite(together.values[1])
+        # All 100 rows of 50 draws.
+        assert together.gradient_evaluations == 50 * 100
+    assert horizon_metric("virial", 0)(model, [empty]).values == [np.inf]
+
+
+def test_minibatch_scores_have_fresh_rows_in_every_rung_and_count_twice(model):
+    mode = flatten(map_position(model))
+    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 3))).astype(np.float32)
+    arm = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
+    few, all_rows = horizon_metric("virial", 0, score_rows=10), horizon_metric("virial", 0)
+    judgement = few(model, [arm])
+    assert judgement.gradient_evaluations == 50 * 10 * 2
+    assert few(model, [arm]).values == judgement.values
+    later = few(model, [arm._replace(n_steps=51)])
+    assert later.values != judgement.values
+    # Noise of 10 of 100 rows with control variates moves it, but not far.
+    assert judgement.values[0] == pytest.approx(all_rows(model, [arm]).values[0], rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"horizon": 100}, r"^horizon: 100 is not allowed"),
+        (
+            {"horizon": Budget(seconds=1.0)},
+            r"^horizon: \{'seconds': 1.0\} is not allowed; it must be in steps",
+        ),
+    ],
+)
+def test_a_bad_horizon_gets_one_line(model, arguments, line):
+    with pytest.raises(InputError, match=line) as raised:
+        race(model, **arguments)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"discrepancy": "fssd"}, r"^discrepancy: 'fssd' is not known; allowed: virial, psd, ksd"),
+        ({"target": "some"}, r"^target: 'some' is not known"),
+        ({"score_rows": 0}, r"^score_rows: 0 is not allowed"),
+    ],
+)
+def test_a_bad_judge_gets_one_line(arguments, line):
+    with pytest.raises(InputError, match=line):
+        at_horizon(**arguments)
