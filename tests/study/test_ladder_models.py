@@ -60,6 +60,9 @@ def test_curvatures_are_what_the_kinds_say():
     axis = gaussian("axis", 100, N_DATA).eigenvalues
     assert axis.max() / axis.min() == pytest.approx(1000)
     np.testing.assert_array_equal(axis, gaussian("rotated", 100, N_DATA).eigenvalues)
+    np.testing.assert_allclose(
+        gaussian("axis-narrow", 100, N_DATA).precision, 1_000 * gaussian("axis", 100, N_DATA).precision
+    )
     known, q, _ = dense("equicorrelated", 13)
     covariance = np.linalg.inv(q * known.eigenvalues @ q.T)
     sd = np.sqrt(np.diag(covariance))

@@ -52,6 +52,18 @@ def test_steps_are_what_the_clock_buys_and_the_extremes_are_named():
     assert not small.frozen
 
 
+@pytest.mark.parametrize("sampler", ["sgld", "sghmc"])
+def test_the_narrow_kind_is_the_same_posterior_in_other_units(sampler):
+    """Its grid has an arm for each of the other's, of the same expected error."""
+    errors = []
+    for kind in ("axis", "axis-narrow"):
+        known = gaussian(kind, DIMENSION, N_DATA)
+        arms = make_arms(N_DATA, sampler, **runs.grid_of(known.eigenvalues.max()))
+        errors.append([one.error for one in expected_of(known, sampler, arms, 0.01).values()])
+    np.testing.assert_allclose(*errors, rtol=1e-6)
+    assert min(errors[0]) < 0.7
+
+
 @pytest.fixture(scope="module")
 def record():
     return ladder_runs(

@@ -14,7 +14,12 @@ from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["BOUND", "KINDS", "Choices", "choices_of", "gaussian_ladder", "mean_of", "runs_said"]
 
-KINDS = {"axis": "Along the axes", "rotated": "Rotated", "equicorrelated": "Equicorrelated"}
+KINDS = {
+    "axis": "Along the axes",
+    "axis-narrow": "Along the axes, narrow",
+    "rotated": "Rotated",
+    "equicorrelated": "Equicorrelated",
+}
 """What the kinds of Gaussians are called, in the order of print."""
 
 BOUND = 1.25
@@ -129,7 +134,8 @@ def gaussian_ladder(records: Records) -> Table:
         caption=f"{runs_said(found)}; N = {found[0]['n_data']:,}. Errors are those that linear theory expects of an "
         "arm after R, exact and without a run; ± one standard error over races and samplers. "
         f"{_above(choices)}\nThe oracle runs the race of MAMBA and is told the true error of its own draws. "
-        "Curvatures: over three decades along the axes; the same rotated, so that all marginal sds are nearly alike; "
+        "Curvatures: over three decades along the axes; a thousand times as much, "
+        "which is the same in other units; the first rotated, so that all marginal sds are nearly alike; "
         f"and all parameters correlated by 0.9.\n{meanings(COLUMNS)}.\n“≥”: some error is above {ESCAPED:g}, or a "
         "race ended without an arm; it counts as that.",
         stub=("Dimension", "Curvatures", "Tuner"),

@@ -8,14 +8,16 @@ of 0 at the mode and exactly the variance a_i along direction i, whatever theta 
 ============== ================================================== =================================
 kind           Q                                                  a
 ============== ================================================== =================================
-axis           the identity                                       three decades, evenly on a log scale
+axis           the identity                                       three decades, evenly on a log scale, up to 1
+axis-narrow    the identity                                       a thousand times as much: sds of 0.001 to 0.03
 rotated        random signs, then an orthonormal cosine transform the same
 equicorrelated the Householder reflection of e_1 onto 1/sqrt(D)   of correlations of 0.9: 1, and one
                                                                   of 0.1 / (1 + 0.9 (D - 1))
 ============== ================================================== =================================
 
 Of a rotated Gaussian every parameter has a part of every direction, so that its marginal sds are nearly the same; a
-product of a few reflections would leave axes of a large D almost where they are.
+product of a few reflections would leave axes of a large D almost where they are. What is narrow is the same posterior
+in other units, with step sizes in units to match: a judge in units of its own chooses otherwise.
 """
 
 from collections.abc import Callable
@@ -37,6 +39,9 @@ __all__ = ["KINDS", "Gaussian", "gaussian", "ladder_model"]
 
 DECADES = 3.0
 """Between the largest and the smallest curvature."""
+
+NARROWER = 1_000.0
+"""The curvatures of the kind ``axis-narrow`` over those of ``axis``."""
 
 CORRELATION = 0.9
 """Of any two parameters of the kind ``equicorrelated``."""
@@ -98,7 +103,7 @@ class Gaussian:
 
         Time D^2 (log D + k); memory of 500 rows of Q.
         """
-        if self.kind == "axis":
+        if self.kind.startswith("axis"):
             return np.asarray(variances, np.float64)
         found = np.empty(np.shape(variances))
         for start in range(0, self.dimension, CHUNK):
@@ -135,6 +140,7 @@ def _equicorrelated(dimension: int) -> Float[np.ndarray, " d"]:
 
 KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "axis": _axis,
+    "axis-narrow": lambda dimension: NARROWER * _axis(dimension),
     "rotated": _axis,
     "equicorrelated": _equicorrelated,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from math import isfinite
+from math import isfinite, log10
 from time import perf_counter
 from typing import NamedTuple
 
@@ -42,7 +42,8 @@ N_DATA = 1_000
 LOG10_STEP_SIZES = tuple(-2.0 - 0.5 * i for i in range(11))
 BATCH_FRACTIONS = (0.1, 0.01)
 N_LEAPFROGS = (5,)
-"""The grid of arms: from step sizes that no chain survives to those at which none moves."""
+"""The grid of arms where the largest curvature is 1: from step sizes that no chain survives to those at which none
+moves."""
 
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
 """What a gradient costs whatever its batch, and what each of its rows adds: not measured, so that steps, and with them
@@ -83,10 +84,14 @@ class Expected(NamedTuple):
         return self.error > FROZEN and self.spread < 1
 
 
-def grid_of() -> dict[str, tuple]:
-    """The axes of the grid, as `sgtune.tuning.Grid` and `sgtune.tuning.make_arms` take them."""
+def grid_of(largest: float = 1.0) -> dict[str, tuple]:
+    """The axes of the grid, as `sgtune.tuning.Grid` and `sgtune.tuning.make_arms` take them.
+
+    Args:
+        largest: curvature, of which step sizes are multiples of the inverse.
+    """
     return {
-        "log10_step_sizes": LOG10_STEP_SIZES,
+        "log10_step_sizes": tuple(power - log10(largest) for power in LOG10_STEP_SIZES),
         "batch_fractions": BATCH_FRACTIONS,
         "n_leapfrogs": N_LEAPFROGS,
     }
@@ -187,11 +192,12 @@ def ladder_runs(
         that is not.
     """
     known, model = gaussian(kind, dimension, N_DATA, seed), ladder_model(kind, dimension, N_DATA, seed)
-    arms = make_arms(N_DATA, sampler, **grid_of())
+    grid = grid_of(known.eigenvalues.max())
+    arms = make_arms(N_DATA, sampler, **grid)
     cost = costs_of(sampler, arms)
     common = {"budget": Budget(seconds=seconds), "cost": cost, "seed": seed}
-    settings = Settings(**grid_of(), points=points)
-    oracle = Halving(judge=directions_judge(known), grid=Grid(**grid_of()), thin=1)
+    settings = Settings(**grid, points=points)
+    oracle = Halving(judge=directions_judge(known), grid=Grid(**grid))
     chosen: dict[str, list[Arm | None]] = {"oracle": []}
     for i in range(replicates):
         chosen["oracle"].append(oracle_arm(model, sampler, tuner=oracle, replicate=i, **common))
