@@ -26,6 +26,8 @@ class Still(Lockstep):
     def __init__(self, arms):
         self.arms = list(arms)
 
+    finite = property(lambda self: np.ones(self.width, bool))
+
     def narrow(self, kept):
         return Still([self.arms[i] for i in kept])
 
