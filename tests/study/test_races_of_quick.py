@@ -26,11 +26,13 @@ class Still(Lockstep):
     def __init__(self, arms):
         self.arms = list(arms)
 
+    finite = property(lambda self: np.ones(self.width, bool))
+
     def narrow(self, kept):
         return Still([self.arms[i] for i in kept])
 
-    def advance(self, n_steps, stride=1):
-        return np.zeros((n_steps // stride, self.width, DIMENSION), np.float32)
+    def advance_to(self, n_steps, kept):
+        return np.zeros((len(kept), self.width, DIMENSION), np.float32)
 
 
 def still_model(name, n_data):
@@ -39,9 +41,9 @@ def still_model(name, n_data):
     return Model(name, len, len, data, lambda key: jnp.zeros(DIMENSION))
 
 
-def judge(model, points, n_draws):
+def judge(model, arms):
     """The first arm is the best. An arm that is judged on nothing has no value."""
-    values = [float(place) if len(draws) else np.inf for place, draws in enumerate(points)]
+    values = [float(place) if len(arm.points) else np.inf for place, arm in enumerate(arms)]
     return Judgement(values, 0.0, 0.0, 0)
 
 
@@ -81,8 +83,11 @@ def run(model, sampler, table, own, slower):
         metric=judge,
         cost=cost,
         clock=settings.clock,
-        points=settings.points,
-        thin=settings.thin,
+        seed=0,
+        replicate=0,
+        horizon=budget.amount,
+        points=method.points if settings.points is None else settings.points,
+        thin=method.thin if settings.thin is None else settings.thin,
         growth=settings.pruning_rate,
         make=Still,
     )

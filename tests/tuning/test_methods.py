@@ -17,6 +17,7 @@ from sgtune.tuning import (
     Judge,
     Settings,
     Theory,
+    at_horizon,
     predictive,
     stein,
 )
@@ -28,7 +29,9 @@ COST = CostTable({("sgld-cv", 1_000, None): 1e-4, ("sgld-cv", 100, None): 1e-5})
 SHORT_FOR = {
     "mamba-ksd": Halving(grid=GRID),
     "mamba-fssd": Halving(judge=stein("fssd"), grid=GRID),
-    "mamba-ksd-scaled": Halving(judge=stein("ksd", scale="laplace"), grid=GRID),
+    "mamba": Halving(judge=at_horizon(), grid=GRID),
+    "mamba-psd": Halving(judge=at_horizon("psd"), grid=GRID),
+    "mamba-ksd-scaled": Halving(judge=at_horizon("ksd"), grid=GRID),
     "grid": GridSearch(grid=GRID),
     "grid-ksd": GridSearch(judge=stein("ksd"), grid=GRID, batch_fraction=None, start_noise=0.0, points=2_000),
     "heuristic": Heuristic(),
@@ -75,8 +78,8 @@ def test_a_judge_of_ones_own():
     """The arm of the largest batch, whatever its draws."""
     gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
 
-    def last(model, points, n_draws):
-        return Judgement([float(-i) for i in range(len(points))], 0.0, 0.0, 0)
+    def last(model, arms):
+        return Judgement([float(-i) for i in range(len(arms))], 0.0, 0.0, 0)
 
     own = Halving(judge=Judge(lambda seed: last), grid=GRID)
     assert tune(gaussian, "sgld", tuner=own, budget=Budget(steps=30)).best == {

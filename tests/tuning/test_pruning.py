@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from config_files import raw_config
+from small_models import small_logistic_model
 
 import sgtune
 from sgtune.sampling.budget import CostTable
 from sgtune.study.config.sections import model_settings
 from sgtune.study.data import mnist, movielens
 from sgtune.study.models import bnn, pmf
-from sgtune.tuning import Settings
+from sgtune.tuning import Grid, Halving, Settings, stein
 
 # Seconds a step, as measured on two cores: with a fixed table the outcome does not depend on this machine.
 COST = CostTable({("sgld-cv", 800_000, None): 4e-3, ("sgld-cv", 80_000, None): 1e-3, ("sgld-cv", 8_000, None): 1e-4,
@@ -97,3 +98,37 @@ def test_points_and_scores_of_the_large_models_prune_as_all_would(make, tuner):
         values = of_rung["discrepancy"]
         cut = max(values[arm] for arm in exact)
         assert all(0.9 * cut < values.get(arm, np.inf) < 1.1 * cut for arm in exact ^ approximate)
+
+
+SMALL_COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4), (20, 2e-5))})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sampler", "budget"),
+    [("sgld", sgtune.Budget(steps=1_000)), ("sgld-cv", sgtune.Budget(seconds=0.05))],
+)
+def test_the_cap_on_points_prunes_as_all_points_do(sampler, budget):
+    """The same winner, and arms pruned otherwise are ties: within 20% of the cut when judged on every point."""
+
+    model = small_logistic_model()
+
+    def run(points):
+        judge, grid = stein("ksd", "laplace", 1.0), Grid(batch_fractions=(1.0, 0.01))
+        tuner = Halving(judge, grid=grid, points=points, thin=1)
+        return sgtune.tune(model, sampler, tuner=tuner, budget=budget, cost=SMALL_COST)
+
+    capped, full = run(50), run(10**6)
+    assert capped.rungs["points"].max() == 450
+    assert (full.rungs["points"] == full.rungs["steps"]).all()
+    assert capped.best == full.best
+    for number in full.rungs["rung"].unique():
+        few, every = (
+            result.rungs[result.rungs["rung"] == number].set_index(["step_size", "batch_size"])
+            for result in (capped, full)
+        )
+        cut = every["discrepancy"][~every["pruned"]].max()
+        others = set(few.index[~few["pruned"]]) - set(every.index[~every["pruned"]])
+        # With as many steps for every arm not even ties are decided otherwise.
+        assert not others or budget.seconds
+        assert all(every["discrepancy"].get(arm, np.inf) < 1.2 * cut for arm in others)

@@ -21,9 +21,9 @@ def draws_seen(model, *, prefer, **options) -> tuple[dict, list[np.ndarray]]:
     """What a race chose that prefers the arm at the place ``prefer``, and all the draws that its judge saw."""
     seen = []
 
-    def metric(model, points, n_draws):
-        seen.append([np.array(draws) for draws in points])
-        return Judgement([float(place != prefer) for place in range(len(points))], 0.0, 0.0, 0)
+    def metric(model, arms):
+        seen.append([np.array(arm.points) for arm in arms])
+        return Judgement([float(place != prefer) for place in range(len(arms))], 0.0, 0.0, 0)
 
     tuner = Halving(judge=Judge(lambda seed: metric), grid=GRID, thin=1, points=1_000)
     result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=STEPS), **options)

@@ -13,6 +13,7 @@ from sgtune.mode.find import map_position
 from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
 from sgtune.tuning.judges import Judgement
 
+AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")
 SENSIBLE = (-2.0, -3.0, -4.0)
 PUBLISHED = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
 SMALL = Settings(
@@ -51,7 +52,9 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     assert list(result.rungs["steps"]) == [40] * 3
     assert result.warnings == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
-    scoring = 0 if TUNERS[tuner].tasks else result.rungs["points"].sum() * round(SMALL.score_fraction * 2_000)
+    # Of judges that look ahead 1,000 rows, each at the draw and at the centre; of the paper's a tenth of the data.
+    terms = 2 * SMALL.score_rows if tuner in AHEAD else round(SMALL.score_fraction * 2_000)
+    scoring = 0 if TUNERS[tuner].tasks else result.rungs["points"].sum() * terms
     assert result.gradient_evaluations == sampling + scoring
     check_seconds(result.seconds)
 
@@ -68,7 +71,7 @@ def check_seconds(seconds):
 def test_the_papers_budgets_and_grids():
     """App. B.1: R = 1 s, grids of 14 step sizes, 4 batch sizes and 2 leapfrog numbers; grid search of 5,000 steps."""
     by_time = {name for name, tuner in TUNERS.items() if tuner.default == Budget(seconds=1.0)}
-    assert by_time == {name for name in TUNERS if name.startswith("mamba-")} | {"grid-ksd", "theory"}
+    assert by_time == {name for name in TUNERS if name.startswith("mamba")} | {"grid-ksd", "theory"}
     assert TUNERS["grid"].default == Budget(steps=5_000)
     arms = make_arms(800_000, "sghmc-cv")
     assert len(arms) == len(set(arms)) == 112
@@ -94,9 +97,9 @@ def starts(model, monkeypatch, tuner, settings):
     """Where each arm stood after the fewest steps, of no length, and the arms' batch sizes."""
     seen = []
 
-    def metric(model, points, n_draws):
-        seen.append(np.stack([draws[-1] for draws in points]))
-        return Judgement([1.0] * len(points), 0.0, 0.0, 0)
+    def metric(model, arms):
+        seen.append(np.stack([arm.points[-1] for arm in arms]))
+        return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed, settings: metric))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10), settings=settings)
@@ -149,7 +152,10 @@ def test_arms_that_are_finite_but_beyond_any_use_do_not_win(gaussian, tuner):
     assert result.best.step_size <= 1e-2
     first = result.rungs[(result.rungs["rung"] == 1) & (result.rungs["step_size"] > 1)]
     assert list(first["steps"]) == [10] * 6
-    assert first["discrepancy"].notna().all()
+    if tuner == "mamba-fssd":
+        assert first["discrepancy"].notna().all()
+    else:
+        assert first["reason"].str.startswith("escaped: virial").all()
 
 
 def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatch):
@@ -157,8 +163,8 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
     exponents = np.linspace(-2, -3, 9)
     values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
 
-    def metric(model, points, n_draws):
-        return Judgement(values[len(points) == 3], 0.0, 0.0, 0)
+    def metric(model, arms):
+        return Judgement(values[len(arms) == 3], 0.0, 0.0, 0)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
     settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(1.0,))
@@ -240,7 +246,7 @@ def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypat
 
     def spy(seed, settings):
         judge = metric(seed, settings)
-        return lambda model, points, n_draws: seen.append(points) or judge(model, points, n_draws)
+        return lambda model, arms: seen.append([arm.points for arm in arms]) or judge(model, arms)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=spy))
     cost = CostTable({("sgld", 8, None): 5e-3, ("sgld", 4, None): 2.5e-3})
@@ -258,37 +264,6 @@ def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypat
     assert len(draws) == result.rungs["rung"].max()
     for one, other in zip(draws, free_draws, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4), (20, 2e-5))})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sampler", "budget"),
-    [("sgld", Budget(steps=1_000)), ("sgld-cv", Budget(seconds=0.05))],
-)
-def test_the_cap_on_points_prunes_as_all_points_do(model, sampler, budget):
-    """The same winner, and arms pruned otherwise are ties: within 20% of the cut when judged on every point."""
-
-    def run(points):
-        settings = Settings(batch_fractions=(1.0, 0.01), points=points, thin=1, score_fraction=1.0)
-        return tune(model, sampler, tuner="mamba-ksd-scaled", budget=budget, cost=COST, settings=settings)
-
-    capped, full = run(50), run(10**6)
-    assert capped.rungs["points"].max() == 450
-    assert (full.rungs["points"] == full.rungs["steps"]).all()
-    assert capped.best == full.best
-    for number in full.rungs["rung"].unique():
-        few, every = (
-            result.rungs[result.rungs["rung"] == number].set_index(["step_size", "batch_size"])
-            for result in (capped, full)
-        )
-        cut = every["discrepancy"][~every["pruned"]].max()
-        others = set(few.index[~few["pruned"]]) - set(every.index[~every["pruned"]])
-        # With as many steps for every arm not even ties are decided otherwise.
-        assert not others or budget.seconds
-        assert all(every["discrepancy"].get(arm, np.inf) < 1.2 * cut for arm in others)
 
 
 def test_a_tuner_that_needs_test_data_says_so(gaussian):
