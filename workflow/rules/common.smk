@@ -108,6 +108,11 @@ def has_reference(model):
     return model_settings(config, model)["reference"]["nuts"]
 
 
+def has_horizons(model):
+    """Whether `model` is tuned for runs of several lengths."""
+    return bool(model_settings(config, model)["horizons"]["seconds"])
+
+
 def reference_of(wildcards):
     """The reference's summary, for models that have a reference."""
     referenced = [wildcards.model] if has_reference(wildcards.model) else []

@@ -163,7 +163,9 @@ def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
 def _ahead(discrepancy: str) -> Tuner:
     """MAMBA by what a discrepancy is expected to be at the horizon."""
     return _mamba(
-        lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), thin=1, looks_ahead=True
+        lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows),
+        thin=1,
+        looks_ahead=True,
     )
 
 

@@ -43,6 +43,7 @@ SECTIONS = {
     "regret": (*JUDGED, "grids"),
     "estimates": ("data", "map", "seed", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
+    "horizons": ("data", "map", "seed", "reference", "calibration", "grids", "mamba", "tuning", "horizons"),
 }
 """Sections that each kind of result depends on."""
 
