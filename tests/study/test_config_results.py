@@ -172,7 +172,7 @@ def test_tuners_that_look_ahead_are_told_the_horizon_and_theory_no_clock():
     # Theory runs no arm, and would refuse to run one by the clock.
     assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
     assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
-    assert reruns("logistic", mamba__horizon=20) == {"tuning"}
+    assert reruns("logistic", mamba__horizon=20) == {"tuning", "horizons"}
 
 
 def test_studied_is_every_tuner_of_a_model_with_every_sampler():

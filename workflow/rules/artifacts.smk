@@ -48,7 +48,7 @@ RESULTS = {
 RESULTS["horizons"] = {
     model: collect(rules.compare_horizons.output.horizons, model=model)
     for model in MODELS
-    if has_horizons(model)
+    if has_horizons(config, model)
 }
 RESULTS["reference"] = {
     model: collect(rules.find_map.output.facts, model=model)
@@ -69,7 +69,11 @@ RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]
 
 ARTIFACTS = [
     f"{RUN}/tables/{name}.html" if form_of(name) == "table" else f"{RUN}/figures/{name}.svg"
-    for name in requested(STUDIED, list(filter(has_reference, MODELS)), list(filter(has_horizons, MODELS)))
+    for name in requested(
+        STUDIED,
+        list(filter(has_reference, MODELS)),
+        [model for model in MODELS if has_horizons(config, model)],
+    )
 ]
 
 

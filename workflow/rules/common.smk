@@ -7,6 +7,7 @@ from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import (
+    has_horizons,
     ladder_settings,
     model_settings,
     settings_of,
@@ -106,11 +107,6 @@ def threads_of_evaluation(wildcards):
 def has_reference(model):
     """Whether NUTS samples `model`; without, nothing may wait for its draws."""
     return model_settings(config, model)["reference"]["nuts"]
-
-
-def has_horizons(model):
-    """Whether `model` is tuned for runs of several lengths."""
-    return bool(model_settings(config, model)["horizons"]["seconds"])
 
 
 def reference_of(wildcards):

@@ -148,7 +148,7 @@ def _into(scale: str | Float[np.ndarray, "..."], target: str) -> Callable:
     return lambda x, s: (x @ directions / sds, s @ directions * sds)
 
 
-def _cost(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
+def _cost(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"] | float:
     return np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2, axis=-1)
 
 

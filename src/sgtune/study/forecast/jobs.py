@@ -7,7 +7,7 @@ from sgtune.sampling.arm import shape_of
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.thinning import thinning
 from sgtune.study.catalogue import MODELS, losses_of, method_of
-from sgtune.study.config.sections import model_settings, settings_of, shapes_of, tuning_settings
+from sgtune.study.config.sections import has_horizons, model_settings, settings_of, shapes_of, tuning_settings
 from sgtune.study.forecast.costs import StepCosts
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Row
@@ -68,7 +68,7 @@ class StudyOfModel:
             "compare_clocks": [self.clocks()],
             "screen_grid": [self.screen(sampler) for sampler in self.config["samplers"]],
             "rerun_finalists": [self.finalists(sampler) for sampler in self.config["samplers"]],
-            "compare_horizons": [self.horizons()] if self.settings["horizons"]["seconds"] else [],
+            "compare_horizons": [self.horizons()] if has_horizons(self.config, self.model) else [],
             "estimate_discrepancies": [self.estimates()],
             "measure_widths": [self.widths()] if self.referenced else [],
         }
@@ -281,10 +281,14 @@ class StudyOfModel:
 
     def horizons(self) -> float:
         """Races of R, and fresh runs of all arms for the longest horizon."""
-        section, mamba = self.settings["horizons"], self.settings["mamba"]
+        settings = settings_of(self.config, "horizons", self.model)
+        section, mamba, own = (
+            settings["horizons"],
+            settings["mamba"],
+            tuning_arguments(settings, "mamba")["settings"],
+        )
         n, seconds = len(section["seconds"]), 0.0
         for sampler in section["samplers"]:
-            own = tuning_arguments(settings_of(self.config, "horizons", self.model), "mamba")["settings"]
             arms = TUNERS["mamba"].arms(self.n_data, sampler, own)
             schedule = halving_schedule(len(arms), mamba["pruning_rate"], mamba["seconds"])
             seconds += n * self.race(schedule, self.arm_costs(sampler, arms))[0]
