@@ -26,6 +26,10 @@ class Still(Lockstep):
     def __init__(self, arms):
         self.arms = list(arms)
 
+    @property
+    def finite(self):
+        return np.ones(self.width, bool)
+
     def narrow(self, kept):
         return Still([self.arms[i] for i in kept])
 

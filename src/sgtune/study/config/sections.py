@@ -106,6 +106,8 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     # Of the samplers that are named, those of the run.
     named = settings["horizons"]["samplers"]
     settings["horizons"] = settings["horizons"] | {"samplers": [s for s in config["samplers"] if s in named]}
+    if kind == "horizons":
+        settings["tuning"] = {"validation_fraction": settings["tuning"]["validation_fraction"]}
     if kind == "screen":
         settings["regret"] = {name: settings["regret"][name] for name in ("screen", "prediction_draws")}
         settings["mamba"] = {name: settings["mamba"][name] for name in ("seconds", "pruning_rate")}
