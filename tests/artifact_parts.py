@@ -9,7 +9,7 @@ WORKFLOW = Path(__file__).parents[1] / "workflow"
 PUBLISHED = WORKFLOW / "resources" / "published.csv"
 SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
 TUNERS = {
-    "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd"),
+    "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd", "theory"),
     "pmf": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
     "bnn": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
 }
@@ -61,7 +61,7 @@ CONFIG = {
         }
         for model in MODELS
     },
-    "mamba": {"seconds": 1, "pruning_rate": 3, "clock": "calibrated", "thin": 10}
+    "mamba": {"seconds": 1, "horizon": None, "pruning_rate": 3, "clock": "calibrated", "thin": 10}
     | {"points": 100, "score_fraction": 0.1},
     "grid": {"n_steps": 5000, "batch_fraction": 0.1, "start_noise": 0.2, "points": 50},
     "grid_ksd": {"seconds": 1, "clock": "calibrated", "thin": 10, "points": 500, "score_fraction": 0.1},
@@ -154,7 +154,7 @@ def lost(row):
 
 def tuning_seconds(rng, tuner):
     """What tuning took. The budget of a grid search is in steps, so it has no nominal seconds."""
-    if tuner == "heuristic":
+    if tuner in ("heuristic", "theory"):
         names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
         fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)
         return fixed | {"total": 1e-4, "warm": 1e-4, "startup": 1.5, "cold": 1.5001}

@@ -39,13 +39,14 @@ def studied(models=MODELS):
 
 
 def tuning_record(model, sampler, rng, tunings):
-    """One sampler by all its tuners, each so many times, but for the heuristic, in which nothing is random."""
+    """One sampler by all its tuners, each so many times, but for the heuristic and theory, in which nothing is random,
+    and which choose the same arm."""
     n_data = N_DATA[model]
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
     tuners = []
     for tuner in tuners_of(model, sampler):
-        fixed = tuner == "heuristic"
+        fixed = tuner in ("heuristic", "theory")
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
         tuners += [
             {
@@ -56,7 +57,7 @@ def tuning_record(model, sampler, rng, tunings):
                 "n_data": n_data,
                 "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
                 "reason": "",
-                "rungs": [] if fixed else [{"rung": 1} | arm for arm in compared],
+                "rungs": rungs_of(tuner, compared, heuristic),
                 "seconds": tuning_seconds(rng, tuner),
                 "gradient_evaluations": 0 if fixed else int(rng.integers(10**8, 10**11)),
             }
@@ -64,6 +65,16 @@ def tuning_record(model, sampler, rng, tunings):
         ]
     common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
     return common | provenance_of("tune_sampler")
+
+
+def rungs_of(tuner, compared, chosen):
+    """Of the heuristic none; theory has foreseen an error of 0.2 of the arm that it chose, and of others more."""
+    if tuner == "heuristic":
+        return []
+    if tuner == "theory":
+        errors = [(chosen, 0.2), *((arm, 0.5) for arm in compared)]
+        return [{"rung": 1} | arm | {"discrepancy": error} for arm, error in errors]
+    return [{"rung": 1} | arm for arm in compared]
 
 
 def chosen_in(tuning):
@@ -278,6 +289,30 @@ def ladder_record(dimension):
     return record | provenance_of("gaussian_ladder")
 
 
+def horizons_record(model):
+    """Two runs of SGLD: theory knows one arm alone, MAMBA has a better one for the longer run, half as wrong there."""
+    n_data = N_DATA[model]
+    arms = [{"step_size": h, "batch_size": n_data // 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
+    chosen = [
+        {"tuner": tuner, "horizon": seconds, "foreseen": 0.25, "arm": place}
+        for tuner, places in (("mamba", (0, 1)), ("theory", (0, 0)))
+        for seconds, place in zip((1, 10), places, strict=True)
+    ]
+    runs = [
+        {
+            **{"arm": place, "seconds": seconds, "steps": 100, "diverged": [False, False]},
+            "losses": {loss: [error, 1.5 * error] for loss in LOSSES[model]},
+        }
+        for place, errors in enumerate(((0.4, 0.2), (0.6, 0.1)))
+        for seconds, error in zip((1, 10), errors, strict=True)
+    ]
+    of_sampler = {"sampler": "sgld", "arms": arms, "chosen": chosen, "runs": runs}
+    about = {"model": model, "n_data": n_data, "trusted": True, "seconds": [1, 10], "race_seconds": 1}
+    return (
+        about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]} | provenance_of("compare_horizons")
+    )
+
+
 def sensitivity_record():
     """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one."""
     sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
@@ -347,7 +382,7 @@ def reference_records(model):
 def make_files(replicates=3, models=MODELS, tunings=2):
     """What a run has written: kind -> name of the file -> what it holds."""
     kinds = ("cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates", "widths", "reference")
-    kinds = (*kinds, "ladder")
+    kinds = (*kinds, "horizons", "ladder")
     files = {kind: {} for kind in kinds}
     config = CONFIG | {"models": list(models)}
     files[""] = {"settings": {"run": "quick", "configuration": config} | provenance_of("record_settings")}
@@ -367,6 +402,8 @@ def make_files(replicates=3, models=MODELS, tunings=2):
         files["reference"] |= reference_records(model)
         if model != "bnn":
             files["widths"][model] = width_record(model)
+        if model == "logistic":
+            files["horizons"][model] = horizons_record(model)
     return files
 
 

@@ -164,7 +164,7 @@ def told(**changes):
 
 BAD_TUNES = [
     ({**TUNE, "sampler": "hmc"}, "sampler", "'hmc'", "sghmc-cv"),
-    ({**TUNE, "tuner": "mamba"}, "tuner", "'mamba'", "mamba-ksd-scaled"),
+    ({**TUNE, "tuner": "mambo"}, "tuner", "'mambo'", "did you mean 'mamba'?"),
     ({**TUNE, "seed": 0.5}, "seed", "0.5", ">= 0"),
     ({**TUNE, "budget": 1.0}, "budget", "1.0", "Budget"),
     (told(pruning_rate=1), "pruning_rate", "1", ">= 2"),

@@ -122,10 +122,10 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
     choose(files, "logistic", "sgld", "mamba-fssd")
     choose(files, "logistic", "sgld", "grid-ksd", tunings=(0,))
     records = records_of(files)
-    # Two tuning runs of each tuner but the heuristic.
+    # Two tuning runs of each tuner but the heuristic and theory.
     assert {kind: len(records[kind]) for kind in ("tuning", "evaluation")} == {
-        "tuning": 6 * 11,
-        "evaluation": 6 * 6,
+        "tuning": 6 * 12,
+        "evaluation": 6 * 7,
     }
     written = files["evaluation"]["logistic/sgld"]
     for tuned in written["tuners"]:
@@ -211,7 +211,9 @@ def test_registries_agree():
 
 
 def test_a_run_of_everything_requests_everything():
-    assert set(requested(studied(), MODELS)) == set(ENTRIES)
+    assert set(requested(studied(), MODELS, MODELS)) == set(ENTRIES)
+    # No run is tuned for several horizons unless it says so.
+    assert set(ENTRIES) - set(requested(studied(), MODELS)) == {"horizons"}
 
 
 OF_ALL = {

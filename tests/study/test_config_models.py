@@ -16,8 +16,9 @@ from sgtune.study.models import bnn, pmf
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {
+    "logistic": {"horizons": {"seconds"}},
     "pmf": {
-        "tuners": ["mamba-ksd", "mamba", "theory", "grid", "heuristic"],
+        "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
         "reference": {"n_draws"},
         "tuning": {"replicates"},
         "mamba": {"seconds", "points"},
@@ -75,7 +76,7 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
     grid = paper["grids"]
     assert grid["log10_step_sizes"] == [-2 - 0.5 * i for i in range(12)]
     assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01], [5, 10])
-    ours = {"pmf": ["mamba", "theory"], "bnn": []}[model]
+    ours = {"pmf": ["mamba"], "bnn": []}[model]
     assert paper["tuners"] == ["mamba-ksd", *ours, "grid", "heuristic"]
     assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (10, 3)
     assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (n_steps, 1)

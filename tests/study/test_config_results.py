@@ -66,27 +66,29 @@ def test_a_result_depends_on_its_own_sections():
     assert reruns("pmf", per_model__pmf__regret__replicates=7) == {"regret"}
     assert reruns("pmf", per_model__pmf__regret__screen__seconds=7) == {"screen", "regret"}
     assert reruns("pmf", per_model__pmf__tuning__replicates=7) == {"tuning", "screen"}
-    assert reruns("pmf", per_model__pmf__tuning__validation_fraction=0.5) == {"tuning"}
+    assert reruns("pmf", per_model__pmf__tuning__validation_fraction=0.5) == {"tuning", "horizons"}
     assert reruns("pmf", per_model__pmf__grid__n_steps=20) == {"tuning"}
     assert reruns("pmf", grid__n_steps=20) == set()
     assert reruns("pmf", calibration__seconds=2) == {"cost"}
     assert reruns("pmf", map__epochs=2) == ALL - {"data", "ood", "cost"}
-    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "screen", "regret"}
-    assert reruns("pmf", reference__block=9) == {"reference", "evaluation", "screen", "regret", "widths"}
+    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "screen", "regret", "horizons"}
+    judged = {"evaluation", "screen", "regret", "widths", "horizons"}
+    assert reruns("pmf", reference__block=9) == {"reference"} | judged
     assert reruns("bnn", reference__block=9) == set()
     # The screen has the arm of the heuristic among its own, and oracles the budget of MAMBA.
     assert reruns("pmf", per_model__pmf__heuristic__n_leapfrog=7) == {"cost", "tuning", "screen"}
-    assert reruns("pmf", per_model__pmf__mamba__seconds=7) == {"tuning", "screen"}
-    assert reruns("pmf", per_model__pmf__mamba__points=77) == {"tuning"}
+    assert reruns("pmf", per_model__pmf__mamba__seconds=7) == {"tuning", "screen", "horizons"}
+    assert reruns("pmf", per_model__pmf__mamba__points=77) == {"tuning", "horizons"}
     assert reruns("pmf", seed=3) == ALL - {"data", "ood", "map", "cost"}
-    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "screen"}
+    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "screen", "horizons"}
 
 
 def test_a_given_cost_table_reruns_all_that_turns_seconds_into_steps_and_no_measurement():
     found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
     found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
     table = {"calibration__table": "config/cost/quick.json"}
-    assert reruns("pmf", before=found, **table) == {"tuning", "evaluation", "screen", "regret", "estimates"}
+    by_costs = {"tuning", "evaluation", "screen", "regret", "horizons", "estimates"}
+    assert reruns("pmf", before=found, **table) == by_costs
 
 
 def test_a_tuners_settings_are_its_own():
@@ -172,7 +174,7 @@ def test_tuners_that_look_ahead_are_told_the_horizon_and_theory_no_clock():
     # Theory runs no arm, and would refuse to run one by the clock.
     assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
     assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
-    assert reruns("logistic", mamba__horizon=20) == {"tuning"}
+    assert reruns("logistic", mamba__horizon=20) == {"tuning", "horizons"}
 
 
 def test_studied_is_every_tuner_of_a_model_with_every_sampler():

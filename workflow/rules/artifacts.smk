@@ -45,6 +45,11 @@ RESULTS = {
     }
     for kind, pattern in PATTERNS.items()
 }
+RESULTS["horizons"] = {
+    model: collect(rules.compare_horizons.output.horizons, model=model)
+    for model in MODELS
+    if has_horizons(config, model)
+}
 RESULTS["reference"] = {
     model: collect(rules.find_map.output.facts, model=model)
     + (collect(rules.combine_nuts.output.facts, model=model) if has_reference(model) else [])
@@ -64,7 +69,11 @@ RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]
 
 ARTIFACTS = [
     f"{RUN}/tables/{name}.html" if form_of(name) == "table" else f"{RUN}/figures/{name}.svg"
-    for name in requested(STUDIED, [model for model in MODELS if has_reference(model)])
+    for name in requested(
+        STUDIED,
+        list(filter(has_reference, MODELS)),
+        [model for model in MODELS if has_horizons(config, model)],
+    )
 ]
 
 

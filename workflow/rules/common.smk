@@ -7,6 +7,7 @@ from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import (
+    has_horizons,
     ladder_settings,
     model_settings,
     settings_of,

@@ -114,6 +114,31 @@ rule rerun_finalists:
         "../scripts/rerun_finalists.py"
 
 
+rule compare_horizons:
+    """What tuners that look ahead choose for runs of several lengths, and what each choice is worth in the longest."""
+    input:
+        data=f"{RUN}/data/{{model}}.json",
+        map=f"{RUN}/data/{{model}}.map.npz",
+        laplace=f"{RUN}/data/{{model}}.laplace.npz",
+        reference=rules.combine_nuts.output.facts,
+        cost=cost_of,
+    output:
+        horizons=f"{RUN}/horizons/{{model}}.json",
+    log:
+        f"{LOGS}/compare_horizons/{{model}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings("horizons"),
+        cost_settings=settings("cost"),
+        reference_settings=settings("reference"),
+        parts=f"{RUN}/unfinished/horizons/{{model}}",
+    script:
+        "../scripts/compare_horizons.py"
+
+
 rule estimate_discrepancies:
     """KSD and FSSD with full-batch and stochastic gradients, at all and at thinned points (Figs. 1, 2)."""
     input:

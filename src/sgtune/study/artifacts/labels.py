@@ -199,6 +199,10 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
+    "foreseen_x100": Metric("Foreseen × 10²"),
+    "measured_x100": Metric("Measured × 10²"),
+    "measured_over_foreseen": Metric("Measured / foreseen"),
+    "over_longest": Metric("Over the longest's"),
     "ladder_error": Metric(
         "Expected error",
         "root of the mean over the eigen-directions of the expected (sd of the draws / the posterior's − 1)², mean "

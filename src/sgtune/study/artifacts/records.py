@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sgtune.errors import DataError
@@ -15,6 +15,7 @@ __all__ = [
     "Records",
     "belonging",
     "finite",
+    "foreseen_of",
     "load_records",
     "looks_at_test_set",
     "need",
@@ -34,6 +35,7 @@ KINDS = (
         "clocks",
         "estimates",
         "widths",
+        "horizons",
         "ladder",
         "sensitivity",
     ),
@@ -132,6 +134,15 @@ def need(records: Records, kind: str, artifact: str) -> list[dict]:
     if not found:
         raise DataError(f"{artifact}: no {kind} records; it is made from at least one")
     return found
+
+
+def foreseen_of(best: Mapping, rungs: Iterable[Mapping]) -> float | None:
+    """What a tuner that looks ahead expected of the arm that it chose: its value in the last rung that has it.
+
+    ``rungs``: as of `sgtune.tuning.TuningResult.to_dict`.
+    """
+    values = [row["discrepancy"] for row in rungs if all(row[name] == best[name] for name in best)]
+    return values[-1] if values else None
 
 
 def finite(value: float | None) -> float | None:

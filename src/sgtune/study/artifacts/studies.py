@@ -17,9 +17,11 @@ def form_of(name: str) -> str:
     return "table" if name in TABLES else "figure"
 
 
-def requested(studied: Iterable[tuple[str, str, str]], referenced: Collection[str]) -> list[str]:
+def requested(
+    studied: Iterable[tuple[str, str, str]], referenced: Collection[str], ahead: Collection[str] = ()
+) -> list[str]:
     """The artifacts that have something to show, where ``studied`` are the (model, sampler, tuner) that a
-    run evaluates, and ``referenced`` the models with a ground truth."""
+    run evaluates, ``referenced`` the models with a ground truth, and ``ahead`` those tuned for several horizons."""
     studied = list(studied)
     return [
         name
@@ -28,6 +30,7 @@ def requested(studied: Iterable[tuple[str, str, str]], referenced: Collection[st
             entry.model in (None, model)
             and tuner not in entry.without
             and (model in referenced or not entry.needs_reference)
+            and (model in ahead or not entry.needs_horizons)
             for model, _, tuner in studied
         )
     ]

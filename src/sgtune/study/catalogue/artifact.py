@@ -19,6 +19,7 @@ class Artifact(NamedTuple):
         options: for the maker.
         without: tuners that it leaves out.
         needs_reference: whether it shows only models with a reference.
+        needs_horizons: whether it shows only models tuned for several horizons.
     """
 
     maker: str
@@ -29,3 +30,4 @@ class Artifact(NamedTuple):
     options: Mapping[str, str] = {}
     without: tuple[str, ...] = ()
     needs_reference: bool = False
+    needs_horizons: bool = False

@@ -83,6 +83,31 @@ TABLES: dict[str, Artifact] = {
             "arms that are nearly as good the truly best one measures 1.06 to 1.11 (simulated)."
         ),
     ),
+    "theory": Artifact(
+        "foreseen:theory",
+        ("tuning", "regret", "settings", "reference"),
+        title="What theory foresees, and what is measured",
+        needs_reference=True,
+        without=tuple(name for name in TUNERS if name != "theory"),
+        caption=(
+            "The error of the posterior standard deviations (ξ whitened) that theory foresees of the arm that it "
+            "chooses, without a chain, beside that of fresh runs as long as the one that was planned, and their ratio "
+            "(not in the paper). The theory takes the posterior for Gaussian: where an arm leaves the neighbourhood of "
+            "the mode, or the posterior is far from Gaussian, the ratio is far from 1."
+        ),
+    ),
+    "horizons": Artifact(
+        "foreseen:horizons",
+        ("horizons", "reference"),
+        title="What is chosen for short and for long runs",
+        needs_reference=True,
+        needs_horizons=True,
+        caption=(
+            "What MAMBA and theory choose for runs of several lengths from the same tuning budget (not in the paper), "
+            "what they foresee of it, and the error of each choice in fresh runs of the longest: what it gains to know "
+            "how long the run will be."
+        ),
+    ),
     "gaussian_ladder": Artifact(
         "ladder:gaussian_ladder",
         ("ladder",),
@@ -181,7 +206,7 @@ TABLES: dict[str, Artifact] = {
         "timings:timings",
         (
             *("data", "reference", "cost", "tuning", "evaluation", "screen", "regret", "clocks"),
-            *("estimates", "widths", "ladder", "sensitivity"),
+            *("estimates", "widths", "horizons", "ladder", "sensitivity"),
         ),
         title="What the run takes",
         caption=(

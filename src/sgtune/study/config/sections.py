@@ -17,6 +17,7 @@ __all__ = [
     "canonical",
     "fingerprint",
     "has_axis",
+    "has_horizons",
     "ladder_settings",
     "merge",
     "model_settings",
@@ -43,6 +44,7 @@ SECTIONS = {
     "regret": (*JUDGED, "grids"),
     "estimates": ("data", "map", "seed", "estimates", "calibration"),
     "widths": ("data", "map", "seed", "reference", "widths"),
+    "horizons": ("data", "map", "seed", "reference", "calibration", "grids", "mamba", "tuning", "horizons"),
 }
 """Sections that each kind of result depends on."""
 
@@ -101,6 +103,11 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         settings["estimates"] = {
             name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
         }
+    # Of the samplers that are named, those of the run.
+    named = settings["horizons"]["samplers"]
+    settings["horizons"] = settings["horizons"] | {"samplers": [s for s in config["samplers"] if s in named]}
+    if kind == "horizons":
+        settings["tuning"] = {"validation_fraction": settings["tuning"]["validation_fraction"]}
     if kind == "screen":
         settings["regret"] = {name: settings["regret"][name] for name in ("screen", "prediction_draws")}
         settings["mamba"] = {name: settings["mamba"][name] for name in ("seconds", "pruning_rate")}
@@ -113,6 +120,13 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
 def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
     """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
     return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
+
+
+def has_horizons(config: Mapping, model: str) -> bool:
+    """Whether one of the run's samplers is tuned for runs of several lengths, which needs a reference."""
+    settings = model_settings(config, model)
+    samplers = set(settings["horizons"]["samplers"]) & set(config["samplers"])
+    return bool(settings["horizons"]["seconds"] and samplers and settings["reference"]["nuts"])
 
 
 def ladder_settings(config: Mapping, dimension: int) -> dict:

@@ -279,6 +279,12 @@ def _regret_is_read_in_order(settings: _Settings) -> None:
         raise InputError(f"{settings.key('regret', 'seconds')}: {budgets!r} is not allowed; it must ascend")
 
 
+def _horizons_ascend(settings: _Settings) -> None:
+    seconds = settings["horizons"]["seconds"]
+    if any(later <= earlier for earlier, later in pairwise(seconds)):
+        raise InputError(f"{settings.key('horizons', 'seconds')}: {seconds!r} is not allowed; it must ascend")
+
+
 def _rows_are_held_out(settings: _Settings) -> None:
     fraction, n_data = settings["tuning"]["validation_fraction"], settings.n_data
     if fraction and fraction * n_data < 1:
@@ -300,6 +306,7 @@ RULES = (
     _cost_table_is_of_this_run,
     _curves_ascend,
     _regret_is_read_in_order,
+    _horizons_ascend,
     _rows_are_held_out,
 )
 """What compares one key of a model's settings with another; the first that is broken is reported."""

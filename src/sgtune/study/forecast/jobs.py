@@ -7,7 +7,7 @@ from sgtune.sampling.arm import shape_of
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.thinning import thinning
 from sgtune.study.catalogue import MODELS, losses_of, method_of
-from sgtune.study.config.sections import model_settings, settings_of, shapes_of, tuning_settings
+from sgtune.study.config.sections import has_horizons, model_settings, settings_of, shapes_of, tuning_settings
 from sgtune.study.forecast.costs import StepCosts
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Row
@@ -68,6 +68,7 @@ class StudyOfModel:
             "compare_clocks": [self.clocks()],
             "screen_grid": [self.screen(sampler) for sampler in self.config["samplers"]],
             "rerun_finalists": [self.finalists(sampler) for sampler in self.config["samplers"]],
+            "compare_horizons": [self.horizons()] if has_horizons(self.config, self.model) else [],
             "estimate_discrepancies": [self.estimates()],
             "measure_widths": [self.widths()] if self.referenced else [],
         }
@@ -277,6 +278,26 @@ class StudyOfModel:
             n_arms * len(section["seconds"]) * PREDICTION * self.gradients(section["prediction_draws"])
         )
         return section["replicates"] * (seconds + predicted)
+
+    def horizons(self) -> float:
+        """Races of R, and fresh runs of all arms for the longest horizon."""
+        settings = settings_of(self.config, "horizons", self.model)
+        section, mamba, own = (
+            settings["horizons"],
+            settings["mamba"],
+            tuning_arguments(settings, "mamba")["settings"],
+        )
+        n, seconds = len(section["seconds"]), 0.0
+        for sampler in section["samplers"]:
+            arms = TUNERS["mamba"].arms(self.n_data, sampler, own)
+            schedule = halving_schedule(len(arms), mamba["pruning_rate"], mamba["seconds"])
+            seconds += n * self.race(schedule, self.arm_costs(sampler, arms))[0]
+            seconds += n * self.costs.dimension * (FORESEEING + FORESEEING_AN_ARM * len(arms))
+            # An arm of each of two tuners for each horizon.
+            n_arms = DISTINCT["regret"] * 2 * n
+            chains = section["replicates"] * n_arms * section["seconds"][-1]
+            seconds += chains * self.stretch * self.last.lockstep["race"]
+        return seconds
 
     # --- the discrepancies ---
 

@@ -19,6 +19,7 @@ __all__ = [
 OVERHEAD = {
     **{"find_map": 8.0, "sample_nuts": 6.0, "combine_nuts": 1.0, "calibrate_cost": 12.0, "tune_sampler": 4.0},
     **{"evaluate_sampler": 2.0, "compare_clocks": 2.0, "screen_grid": 5.0, "rerun_finalists": 5.0},
+    **{"compare_horizons": 8.0},
     **{"estimate_discrepancies": 11.0, "measure_widths": 2.0},
 }
 """Start-up and compilation of a job in seconds, as seen on two cores; of another one 1."""

@@ -1,0 +1,180 @@
+"""What tuners that look ahead foresee: the theory's errors beside measured ones, and choices for several horizons."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from sgtune.study.artifacts.choices import choice_cells
+from sgtune.study.artifacts.labels import MODELS, in_order
+from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, NOT_TRUSTED, Cell, Table, lay_out
+from sgtune.study.artifacts.means import SOURCES, metric_of
+from sgtune.study.artifacts.records import Records, foreseen_of, need
+from sgtune.study.artifacts.regret_estimates import Estimate, ratio
+from sgtune.study.artifacts.remarks import by_model, counted, meanings, reference_said
+from sgtune.study.artifacts.studies import artifact
+from sgtune.study.config.sections import model_settings
+
+__all__ = ["horizons", "theory"]
+
+LOSS = "xi_white"
+"""What the theory predicts: `sgtune.metrics.reference.xi_white`."""
+
+
+def theory(records: Records) -> Table:
+    """The error that the theory foresees of the arm that it chooses, beside that of fresh runs of as many seconds."""
+    tunings = {(one["model"], one["sampler"]): one for one in need(records, "tuning", "theory")}
+    found = [one for one in need(records, "regret", "theory") if LOSS in one["losses"]]
+    config = need(records, "settings", "theory")[0]["configuration"]
+    cells, models = [], in_order((one["model"] for one in found), MODELS)
+    for record in found:
+        tuned = tunings.get((record["model"], record["sampler"]))
+        if tuned is not None:
+            mamba = model_settings(config, record["model"])["mamba"]
+            cells += _foreseen_cells(record, tuned, mamba["horizon"] or mamba["seconds"])
+    return lay_out(
+        cells,
+        name="theory",
+        title=artifact("theory").title,
+        caption="ξ whitened × 10² after the run that is planned, of the arm that theory chooses: foreseen, without a "
+        f"chain, and the root mean square of fresh runs ± one standard error ({by_model(found, _replicates)}). A "
+        "dash: no fresh run was as long as the one that was planned.\nThe theory takes the posterior for Gaussian and "
+        "the noise of gradients as it is near the mode: it fails where an arm leaves the neighbourhood of the mode, "
+        "as minibatches without control variates and large steps make it, and where the posterior is skew, has heavy "
+        "tails, or is known by the diagonal of its curvature alone (more than 200 parameters). A ratio far from 1 "
+        "says so; the warnings of a tuning result say it before."
+        f"{reference_said(records, 'theory', dict.fromkeys(models, ('xi_white_x100',)))}",
+        rows=("sampler",),
+        columns=("metric",),
+    )
+
+
+def _replicates(records: Sequence[dict]) -> str:
+    return counted(max(len(run["diverged"]) for record in records for run in record["runs"]), "run")
+
+
+def _foreseen_cells(record: dict, tuned: dict, seconds: float) -> Iterator[Cell]:
+    """Of one sampler: the arm, its error foreseen and measured after ``seconds``, and the ratio."""
+    own = {"model": record["model"], "sampler": record["sampler"], "tuner": "theory"}
+    if tuned["best"] is None:
+        yield Cell(**own, metric="foreseen_x100", missing=NO_ARM)
+        return
+    yield from choice_cells({**tuned, "arms": [tuned["best"]]})
+    foreseen = foreseen_of(tuned["best"], tuned["rungs"])
+    yield Cell(**own, metric="foreseen_x100", value=100 * foreseen)
+    place = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
+    run = next((one for one in record["runs"] if (one["arm"], one["seconds"]) == (place, seconds)), None)
+    if record["trusted"] is False or run is None:
+        missing = {"missing": NOT_TRUSTED} if record["trusted"] is False else {}
+        yield Cell(**own, metric="measured_x100", **missing)
+        yield Cell(**own, metric="measured_over_foreseen", **missing)
+        return
+    yield from _measured(own, run, foreseen)
+
+
+def _measured(own: Mapping, run: Mapping, foreseen: float) -> list[Cell]:
+    values = np.array(run["losses"][LOSS], float)
+    kept = run["diverged"].count(False)
+    counts = {"finite": kept, "replicates": len(values)}
+    if not kept:
+        return [
+            Cell(**own, metric=name, missing=DIVERGED) for name in ("measured_x100", "measured_over_foreseen")
+        ]
+    error = root_mean_square(values)
+    return [
+        Cell(**own, metric="measured_x100", value=100 * error.value, se=100 * error.se, **counts),
+        Cell(
+            **own,
+            metric="measured_over_foreseen",
+            value=error.value / foreseen,
+            se=error.se / foreseen,
+            **counts,
+        ),
+    ]
+
+
+def root_mean_square(values: np.ndarray) -> Estimate:
+    """Of two or more runs, with its standard error by the delta method."""
+    squares = values**2
+    value = sqrt(squares.mean())
+    return Estimate(value, float(squares.std(ddof=1) / sqrt(len(squares)) / (2 * value)) if value else 0.0)
+
+
+def horizons(records: Records) -> Table:
+    """What is chosen for runs of several lengths, and what the choices are worth in the longest."""
+    found = need(records, "horizons", "horizons")
+    losses = {record["model"]: [metric_of(key) for key in record["losses"]] for record in found}
+    longest = max(record["seconds"][-1] for record in found)
+    return lay_out(
+        [
+            cell
+            for record in found
+            for sampler in record["samplers"]
+            for cell in _chosen_cells(record, sampler)
+        ],
+        name="horizons",
+        title=artifact("horizons").title,
+        caption="Arms chosen for runs of several lengths, all by races of the same budget "
+        f"({by_model(found, _budget)}; theory by none), one race each; what the "
+        "tuner foresees of its arm at its horizon, in units of ξ whitened × 10² (MAMBA's value is from above: its "
+        f"squared bias has a standard error added); and errors after {longest:g} s in fresh runs, mean ± one standard "
+        f"error ({by_model(found, _fresh)}). Over the longest's: the first of these errors over that of the arm that "
+        "the same tuner chose for the longest run: above 1 it is what was lost by planning a shorter one.\n"
+        f"{meanings(dict.fromkeys(name for own in losses.values() for name in own))}."
+        f"{reference_said(records, 'horizons', losses)}",
+        rows=("sampler", "tuner", "detail"),
+        columns=("metric",),
+        stub={"detail": "Chosen for"},
+    )
+
+
+def _budget(records: Sequence[dict]) -> str:
+    return f"R = {records[0]['race_seconds']:g} s"
+
+
+def _fresh(records: Sequence[dict]) -> str:
+    runs = [run for record in records for one in record["samplers"] for run in one["runs"]]
+    return counted(max(len(run["diverged"]) for run in runs), "run")
+
+
+def _chosen_cells(record: dict, own: dict) -> Iterator[Cell]:
+    seconds, names = record["seconds"], record["losses"]
+    after = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds[-1]}
+    # In the order of the horizons, whatever tuner.
+    for chosen in sorted(own["chosen"], key=lambda one: one["horizon"]):
+        common = {
+            **{"model": record["model"], "sampler": own["sampler"], "tuner": chosen["tuner"]},
+            "detail": f"{chosen['horizon']:g} s",
+        }
+        if chosen["arm"] is None:
+            yield Cell(**common, metric="foreseen_x100", missing=NO_ARM)
+            continue
+        arm = own["arms"][chosen["arm"]]
+        for cell in choice_cells({**record, **common, "arms": [arm]}):
+            yield replace(cell, detail=common["detail"])
+        yield Cell(**common, metric="foreseen_x100", value=100 * chosen["foreseen"])
+        run = after[chosen["arm"]]
+        counts = {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
+        if record["trusted"] is False or not counts["finite"]:
+            missing = NOT_TRUSTED if record["trusted"] is False else DIVERGED
+            yield from (Cell(**common, metric=metric_of(name), missing=missing) for name in names)
+            continue
+        for name in names:
+            metric = metric_of(name)
+            values = SOURCES[metric][1] * np.array(run["losses"][name], float)
+            error = float(values.std(ddof=1) / sqrt(len(values)))
+            yield Cell(**common, metric=metric, value=float(values.mean()), se=error, **counts)
+        best = next(
+            one["arm"]
+            for one in own["chosen"]
+            if (one["tuner"], one["horizon"]) == (chosen["tuner"], seconds[-1])
+        )
+        if best is not None:
+            above, below = (
+                np.array(after[place]["losses"][names[0]])[:, None] for place in (chosen["arm"], best)
+            )
+            gained = ratio(above, below)
+            yield Cell(**common, metric="over_longest", value=gained.value, se=gained.se, **counts)
