@@ -5,16 +5,25 @@ import pytest
 from scipy.signal import lfilter
 
 from sgtune.errors import InputError
-from sgtune.stein.quadratic import LEAST_SHARE, foreseen, stretch_of
+from sgtune.stein.quadratic import (
+    LEAST_SHARE,
+    N_STRETCHES,
+    Stretches,
+    foreseen,
+    horizon_score,
+    mean_square,
+    squared_bias,
+    stretch_of,
+)
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        # All variance, to a tenth of the time; half bias; the error on top.
+        # All variance, a quarter of the time; half bias, however well it is known.
         ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 2.0, "error": 0.0, "share": 0.25}, 2.5),
-        ({"square": 4.0, "bias": 2.0, "error": 0.5, "share": 0.25}, 3.0),
+        ({"square": 4.0, "bias": 2.0, "error": 0.5, "share": 0.25}, 2.5),
         # A negative bias counts as none, and today's variance is no less than that of independent draws.
         ({"square": 4.0, "bias": -3.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 5.0, "error": 0.0, "share": 0.5, "least": 0.2}, 5.1),
@@ -28,6 +37,18 @@ from sgtune.stein.quadratic import LEAST_SHARE, foreseen, stretch_of
 )
 def test_bias_stays_and_variance_falls(arguments, expected):
     assert foreseen(**({"least": 0.0} | arguments)) == pytest.approx(expected)
+
+
+def test_scores_of_kernels_add_the_standard_error_of_the_bias():
+    """Of sums that differ between stretches; and of sums that tell no bias it is V."""
+    sums = np.random.default_rng(1).uniform(50, 150, (N_STRETCHES, N_STRETCHES))
+    stretches = Stretches(np.full(N_STRETCHES, 10), sums + sums.T, np.full(N_STRETCHES, 40.0))
+    square, (bias, error) = mean_square(stretches, 50), squared_bias(stretches)
+    assert 0 < error < np.inf
+    expected = foreseen(square, bias, error, least=4 / 50, share=0.3) + error
+    assert horizon_score(stretches, 50, 0.3) == pytest.approx(expected)
+    single = stretches._replace(counts=np.array([50, 0, 0, 0, 0]))
+    assert horizon_score(single, 50, 0.3) == mean_square(single, 50)
 
 
 def test_it_is_what_longer_chains_have():

@@ -95,28 +95,30 @@ def _mean_between(stretches: Stretches, pairs: list[tuple[int, int]]) -> float |
 
 
 def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
-    """The squared discrepancy that a chain is expected to have at the horizon, plus one standard error (`foreseen`).
+    """The squared discrepancy that a chain is expected to have at the horizon (`foreseen`), plus se(B^2).
 
     With B^2 by `squared_bias` and V by `mean_square`; of fewer than ten draws, which do not tell bias from variance,
-    it is V. It is never negative.
+    it is V. It is never negative. The standard error is there because the arm with the smallest of many noisy values
+    is a lucky one.
     """
     square = mean_square(stretches, n_draws)
     if stretches.counts.sum() < FEWEST_DRAWS:
         return square
     diagonal = float(stretches.own.sum() / stretches.counts.sum())
-    return foreseen(square, *squared_bias(stretches), least=diagonal / n_draws, share=share)
+    bias, error = squared_bias(stretches)
+    ahead = foreseen(square, bias, error, least=diagonal / n_draws, share=share)
+    return ahead + error if np.isfinite(error) else ahead
 
 
 def foreseen(square: float, bias: float, error: float, *, least: float, share: float) -> float:
-    """B+ + max(V - B+, least) max(T / T_horizon, 1/10) + se(B^2), with B+ = max(B^2, 0).
+    """B+ + max(V - B+, least) max(T / T_horizon, 1/10), with B+ = max(B^2, 0).
 
     The bias stays and the variance falls as one over the time, for a T well above the chain's autocorrelation time: a
-    chain slower than that is judged as biased. The standard error is there because the arm with the smallest of many
-    noisy values is a lucky one.
+    chain slower than that is judged as biased.
 
     Args:
         square: V, of the draws so far.
-        bias, error: B^2 and its standard error; V alone is the answer if that is not finite.
+        bias, error: B^2 and its standard error; V is the answer if that is not finite, so that B^2 is not known.
         least: the variance of as many independent draws.
         share: T / T_horizon; more than 1 for a chain that has run beyond the horizon.
     """
@@ -124,7 +126,7 @@ def foreseen(square: float, bias: float, error: float, *, least: float, share: f
     if not np.isfinite(error):
         return square
     bias = max(bias, 0.0)
-    return bias + max(square - bias, least) * share + error
+    return bias + max(square - bias, least) * share
 
 
 def check_stretches(stretch: Int[np.ndarray, " n"], n: int) -> Int[np.ndarray, " n"]:

@@ -199,9 +199,10 @@ def virial_bias(sums: Virials) -> tuple[float, float]:
 
 
 def virial_score(sums: Virials, n_draws: int, share: float) -> float:
-    """The square of `virial` that the chain is expected to have at the horizon, plus one standard error.
+    """The square of `virial` that the chain is expected to have at the horizon (`sgtune.stein.quadratic.foreseen`).
 
-    As `sgtune.stein.quadratic.horizon_score`, from `virial_error` and `virial_bias`.
+    From `virial_error` and `virial_bias`; of fewer than ten draws it is the former. No standard error is added: virials
+    of a chain that hardly moves have next to none, so that to add it would favour frozen arms over those that explore.
     """
     square = virial_error(sums, n_draws)
     if sums.counts.sum() < FEWEST_DRAWS or not np.isfinite(square):
