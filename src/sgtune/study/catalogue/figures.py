@@ -68,12 +68,14 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             f"What each discrepancy sees of the law that draws are from (not in the paper): {DISTURBED} A "
             "judge is read by the mean of its terms over pairs of two different draws, which has no bias "
-            "for its square: so the bias of a long chain is told. In many dimensions KSD with a kernel of "
+            "for its square: so the bias of a long chain is estimated; the virial by its jackknife. In many "
+            "dimensions KSD with a kernel of "
             "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, for no "
             "two of them are near each other, and with a kernel of width √D it does not see them either, "
             "for its noise grows with the kernel; neither sees one coordinate among many, or a common mode "
             "that is frozen. FSSD sees shifts and little else. PSD sees widths, shifts and the common mode, "
-            "but not one coordinate among many. None sees the weights of modes that are far apart: the "
+            "but not one coordinate among many. The virial sees widths in any dimension and large shifts, but "
+            "above 200 dimensions no correlation. None sees the weights of modes that are far apart: the "
             "scores are the same."
         ),
     ),
