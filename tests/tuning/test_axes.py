@@ -227,13 +227,13 @@ def test_the_default_grid_fits_the_data(n_data, fractions):
 
 
 def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it_is(model):
-    options = {"budget": Budget(steps=10), "settings": Settings(log10_step_sizes=(-3.0, -4.0, -5.0))}
-    result = tune(model, "sgld", **options)
+    options = {"tuner": "mamba-ksd", "budget": Budget(steps=10)}
+    result = tune(model, "sgld", settings=Settings(log10_step_sizes=(-3.0, -4.0, -5.0)), **options)
     assert set(result.rungs["batch_size"]) == {50, 500}
     (line,) = result.warnings
     assert line == "batch_fractions: the default grid goes without 0.01, 0.001, of N=500 rows fewer than 10"
     own = Settings(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1, 0.01))
-    result = tune(model, "sgld", budget=Budget(steps=10), settings=own)
+    result = tune(model, "sgld", settings=own, **options)
     assert set(result.rungs["batch_size"]) == {5, 50}
     assert result.warnings == []
     with pytest.raises(InputError, match=r"^batch_fraction: 0\.001 of N=500 rows leaves none"):
