@@ -2,7 +2,7 @@
 
 model = sgtune.load_model("logistic", data_dir="results/quick/data")
 chain = sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=800, budget=sgtune.Budget(steps=5000))
-result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=1.0))
+result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(seconds=1.0))
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ from sgtune.tuning import TUNERS
 
 PER_MODEL = {
     "pmf": {
-        "tuners": ["mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"],
+        "tuners": ["mamba-ksd", "mamba", "theory", "grid", "heuristic"],
         "reference": {"n_draws"},
         "tuning": {"replicates"},
         "mamba": {"seconds", "points"},
@@ -75,8 +75,8 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
     grid = paper["grids"]
     assert grid["log10_step_sizes"] == [-2 - 0.5 * i for i in range(12)]
     assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01], [5, 10])
-    scaled = {"pmf": ["mamba-ksd-scaled"], "bnn": []}[model]
-    assert paper["tuners"] == ["mamba-ksd", *scaled, "grid", "heuristic"]
+    ours = {"pmf": ["mamba", "theory"], "bnn": []}[model]
+    assert paper["tuners"] == ["mamba-ksd", *ours, "grid", "heuristic"]
     assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (10, 3)
     assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (n_steps, 1)
     assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1

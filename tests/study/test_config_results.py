@@ -118,7 +118,7 @@ def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(
 def test_smaller_grid_is_for_its_samplers_and_its_tuners():
     config = valid()
     assert tuners_of(config, "bnn", "sgnht") == [
-        *("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
+        *("mamba-ksd", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
     ]
     smaller = {triple for triple in studied(config) if triple[2].endswith("-smaller")}
     assert smaller == {("bnn", "sgnht", "mamba-ksd-smaller"), ("bnn", "sgnht", "grid-smaller")}
@@ -158,6 +158,21 @@ def test_tuning_arguments_are_the_models_own():
     assert (arguments["settings"].points, arguments["settings"].batch_fractions) == (50, (1, 0.1, 0.01))
     arguments = tuning_arguments(settings_of(valid(), "tuning", "bnn", "grid"), "grid")
     assert (arguments["budget"].steps, arguments["settings"].start_noise) == (1000, 1)
+    assert arguments["horizon"] is None
+
+
+def test_tuners_that_look_ahead_are_told_the_horizon_and_theory_no_clock():
+    changes = {"mamba__horizon": 20, "mamba__clock": "wall", "mamba__score_rows": 500}
+    found = {
+        tuner: tuning_arguments(settings_of(valid(**changes), "tuning", "logistic", tuner), tuner)
+        for tuner in ("mamba", "theory")
+    }
+    assert [one["horizon"].seconds for one in found.values()] == [20, 20]
+    assert [one["budget"].seconds for one in found.values()] == [1, 1]
+    # Theory runs no arm, and would refuse to run one by the clock.
+    assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
+    assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
+    assert reruns("logistic", mamba__horizon=20) == {"tuning"}
 
 
 def test_studied_is_every_tuner_of_a_model_with_every_sampler():

@@ -12,7 +12,14 @@ from sgtune.study.config.validate import validate_config
 from sgtune.study.forecast import Forecast, LastRun, Row, forecast, read_costs_of, read_last_run
 from sgtune.study.forecast.jobs import StudyOfModel
 from sgtune.study.forecast.run import START_UP
-from sgtune.study.forecast.seen import DISTINCT, OVERHEAD, PREDICTION, SCORES
+from sgtune.study.forecast.seen import (
+    DISTINCT,
+    FORESEEING,
+    FORESEEING_AN_ARM,
+    OVERHEAD,
+    PREDICTION,
+    SCORES,
+)
 from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning.halving import halving_schedule, single_rung
 
@@ -74,6 +81,23 @@ def test_tuning_scores_its_points_by_all_data():
     assert told == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
     # Scores of a hundredth of the data tell nothing of those of all.
     assert seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 10))[0] == pytest.approx(seconds)
+
+
+def test_judges_that_look_ahead_score_rows_and_theory_runs_nothing():
+    free, dear = (
+        seconds_of("tune_sampler", config_of(tuners=["mamba"], mamba__score_rows=50), step=step)[0]
+        for step in (1e-9, STEP)
+    )
+    # 60 points, each of two gradients of 50 rows, which cost an SGLD step of 100.
+    assert dear - free == pytest.approx(6 * 10 * STEP, rel=1e-3)
+    # Scores of more rows than there are data are exact.
+    more, most = (
+        seconds_of("tune_sampler", config_of(tuners=["mamba"], mamba__score_rows=rows), step=STEP)[0]
+        for rows in (1_000, 100_000)
+    )
+    assert more == most == pytest.approx(free + 6 * 10 * 10 * STEP, rel=1e-3)
+    theory = seconds_of("tune_sampler", config_of(tuners=["theory"]), step=STEP)
+    assert theory == pytest.approx([3 * (FORESEEING + 6 * FORESEEING_AN_ARM)])
 
 
 def test_a_held_out_set_needs_a_mode_of_its_own_once():

@@ -29,15 +29,24 @@ __all__ = [
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
-    """``tuner``, ``budget`` and ``settings`` of `sgtune.tune` from the configuration's sections
+    """``tuner``, ``budget``, ``horizon`` and ``settings`` of `sgtune.tune` from the configuration's sections
     (`settings_of`)."""
     own = dict(settings[TUNERS[tuner].section])
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
+    ahead = own.pop("horizon", None)
+    if METHODS[method_of(tuner)].choose is not None:
+        # It runs no arm, by whichever clock: costs say how many steps the horizon buys.
+        own.pop("clock", None)
     grid = {name: tuple(values) for name, values in settings["grids"].items()}
     own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
     own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
-    return {"tuner": method_of(tuner), "budget": budget, "settings": Settings(**own, hyperparameters=grid)}
+    return {
+        "tuner": method_of(tuner),
+        "budget": budget,
+        "horizon": None if ahead is None else Budget(seconds=ahead),
+        "settings": Settings(**own, hyperparameters=grid),
+    }
 
 
 def tune_sampler(

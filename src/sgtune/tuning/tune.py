@@ -92,7 +92,7 @@ def tune(
     sampler: str | Sampler,
     *,
     gradient: GradientEstimator | None = None,
-    tuner: "str | Method" = "mamba-ksd",
+    tuner: "str | Method" = "mamba",
     budget: Budget | None = None,
     horizon: Budget | None = None,
     seed: int = 0,
@@ -106,7 +106,8 @@ def tune(
     Args:
         sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name of `TUNERS`, short for
-            one.
+            one. ``mamba``, the default, races the arms and judges them by the error that their sds are expected to have
+            at the horizon (`at_horizon`).
         budget: R, what the longest arm may spend (for grids: each arm; theory spends nothing). Seconds are turned into
             steps by ``cost``.
         horizon: the budget of the run that is planned, in the currency of ``budget``: judges that look ahead

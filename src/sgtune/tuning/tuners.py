@@ -84,8 +84,9 @@ class Settings:
 class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
     those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none;
-    ``remarks`` are on the arms that it makes. A tuner with ``choose``, ``(model, sampler, arms, n_steps, report) ->
-    Choice``, runs none: it is told how many steps the budget buys of each."""
+    ``remarks`` are on the arms that it makes. ``looks_ahead``: it judges by `horizon_metric`. A tuner with ``choose``,
+    ``(model, sampler, arms, n_steps, report) -> Choice``, runs none: it is told how many steps the budget buys of
+    each."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -97,6 +98,7 @@ class Tuner:
     thin: int = 10
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
     choose: Callable[..., Choice] | None = None
+    looks_ahead: bool = False
 
 
 def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
@@ -160,7 +162,9 @@ def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
 
 def _ahead(discrepancy: str) -> Tuner:
     """MAMBA by what a discrepancy is expected to be at the horizon."""
-    return _mamba(lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), thin=1)
+    return _mamba(
+        lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows), thin=1, looks_ahead=True
+    )
 
 
 def _predictive(name: str | dict[str, str]) -> Callable[[int, Settings], Metric]:

@@ -7,6 +7,8 @@ __all__ = ["TUNERS", "TunerEntry", "method_of", "smaller_of"]
 # Colours that the colour-blind can tell apart: the first six by Okabe and Ito (2008).
 BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 BLACK, GREY, OLIVE, WINE = "#000000", "#8c8c8c", "#8A7B00", "#882255"
+# Of Tol's muted scheme, for ours: told apart from the others by their markers, too.
+INDIGO, TEAL = "#332288", "#44AA99"
 
 
 class TunerEntry(NamedTuple):
@@ -14,7 +16,7 @@ class TunerEntry(NamedTuple):
 
     Attributes:
         label: its name in print.
-        section: of the configuration, which holds its numbers.
+        section: of the configuration, which holds its numbers; of theory, which runs nothing, the horizon alone counts.
         style: colour, marker and line of it in figures.
         method: the tuner of `sgtune.tuning.TUNERS` that it runs, on the grid ``smaller`` of a model that has one;
             None if it has that tuner's own name, and the whole grid.
@@ -44,9 +46,12 @@ TUNERS: dict[str, TunerEntry] = {
     ),
     "heuristic": TunerEntry("Heuristic", "heuristic", (PURPLE, "X", (0, (1.2, 1.2)))),
     "grid-ksd": TunerEntry("Grid-KSD", "grid_ksd", (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)))),
+    "mamba": TunerEntry("MAMBA", "mamba", (INDIGO, "*", "-"), in_paper=False),
+    "mamba-psd": TunerEntry("MAMBA-PSD", "mamba", (TEAL, "d", (0, (3, 1, 1, 1))), in_paper=False),
     "mamba-ksd-scaled": TunerEntry(
         "MAMBA-KSD scaled", "mamba", (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))), in_paper=False
     ),
+    "theory": TunerEntry("Theory", "mamba", (BLACK, "p", (0, (1, 2))), in_paper=False),
     "mamba-ece": TunerEntry(
         "MAMBA-ECE", "mamba", (BLACK, "P", "-"), needs_classes=True, looks_at_test_set=True, in_paper=False
     ),

@@ -15,7 +15,10 @@ from sgtune.study.forecast.seen import (
     BESIDE,
     COMPARABLE,
     DISTINCT,
+    FORESEEING,
+    FORESEEING_AN_ARM,
     LEAPFROGS,
+    LINEAR,
     OVERHEAD,
     PAIR,
     PAIR_OF_PARAMETERS,
@@ -154,10 +157,12 @@ class StudyOfModel:
         holds_out = False
         for tuner, own in tuning_settings(self.config, self.model, sampler).items():
             method, arguments = TUNERS[method_of(tuner)], tuning_arguments(own, tuner)
-            if method.metric is None:
-                continue
             settings, budget = arguments["settings"], arguments["budget"] or method.default
             arms = method.arms(self.n_data, sampler, settings)
+            if method.choose is not None:
+                total += self.costs.dimension * (FORESEEING + FORESEEING_AN_ARM * len(arms))
+            if method.metric is None:
+                continue
             schedule = method.schedule(len(arms), settings, budget.amount)
             costs = self.arm_costs(sampler, arms)
             at_most = method.points if settings.points is None else settings.points
@@ -165,15 +170,20 @@ class StudyOfModel:
                 schedule,
                 costs,
                 in_steps=budget.seconds is None,
-                thin=settings.thin,
+                thin=method.thin if settings.thin is None else settings.thin,
                 at_most=at_most,
                 growth=settings.pruning_rate,
                 by_the_clock=settings.clock == "wall",
             )
             judging = sum(n for n, _ in points) * PREDICTION * self.gradients(1)
-            if method.tasks is None:
-                scored = self.scores(sum(n for n, _ in points), settings.score_fraction * self.n_data)
-                judging = scored + sum(n / each * self.ksd(each) for n, each in points if each)
+            if method.looks_ahead:
+                # One draw at a time, with control variates.
+                rows = min(settings.score_rows, self.n_data)
+                judging = self.gradients(sum(n for n, _ in points), min(2 * rows, self.n_data))
+            elif method.tasks is None:
+                judging = self.scores(sum(n for n, _ in points), settings.score_fraction * self.n_data)
+            if method.tasks is None and method_of(tuner) not in LINEAR:
+                judging += sum(n / each * self.ksd(each) for n, each in points if each)
             holds_out = holds_out or (method.tasks is not None and own["tuning"]["validation_fraction"] > 0)
             total += own["tuning"]["replicates"] * (sampling + judging)
         # The mode without the rows held out is kept beside the data, by the first job that needs it.

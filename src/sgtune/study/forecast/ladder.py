@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sgtune.samplers import resolve_sampler
+from sgtune.study.forecast.seen import LINEAR
 from sgtune.study.ladder.runs import N_DATA, grid_of, seconds_per_step
 from sgtune.tuning import TUNERS, make_arms
 from sgtune.tuning.halving import halving_schedule
@@ -42,6 +43,7 @@ def _job(section: Mapping, dimension: int) -> float:
         )
         judging = pairs * (PAIR + PAIR_OF_PARAMETERS * dimension)
         running = [name for name in section["tuners"] if TUNERS[name].metric is not None]
-        races = section["replicates"] * (sampling * (1 + len(running)) + judging * len(running))
+        by_pairs = [name for name in running if name not in LINEAR]
+        races = section["replicates"] * (sampling * (1 + len(running)) + judging * len(by_pairs))
         seconds += len(section["kinds"]) * (PROGRAMS + races)
     return seconds

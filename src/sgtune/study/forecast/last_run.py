@@ -11,6 +11,7 @@ from sgtune.files import read_json
 from sgtune.sampling.budget import shape_of_row
 from sgtune.study.config.sections import model_settings
 from sgtune.study.forecast.costs import StepCosts
+from sgtune.tuning import TUNERS
 
 __all__ = ["LastRun", "read_last_run"]
 
@@ -120,7 +121,9 @@ def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
         took[kind] += seconds["sampling"]
         costly = sum(n * costs.step(*shape_of_row(_bare(sampler, row))) for n, row in arms.values())
         serial[kind] += last.slowness * costly
-        if seconds["gradients"] > 0:
+        entry = TUNERS.get(tuner["tuner"])
+        # Those that look ahead score one draw at a time.
+        if seconds["gradients"] > 0 and not (entry and entry.looks_ahead):
             sampled = sum(n * row["batch_size"] * (row["n_leapfrog"] or 1) for n, row in arms.values())
             n_terms += tuner["gradient_evaluations"] - sampled * (2 if sampler.endswith("-cv") else 1)
             n_scores += sum(row["points"] for row in rungs)

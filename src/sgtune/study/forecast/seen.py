@@ -4,7 +4,10 @@ __all__ = [
     "BESIDE",
     "COMPARABLE",
     "DISTINCT",
+    "FORESEEING",
+    "FORESEEING_AN_ARM",
     "LEAPFROGS",
+    "LINEAR",
     "OVERHEAD",
     "PAIR",
     "PAIR_OF_PARAMETERS",
@@ -33,6 +36,12 @@ As seen; 0.5 of another model. An earlier run tells better, if its scores were o
 DISTINCT = {"evaluation": 0.85, "regret": 0.65}
 """Share of runs that differ, of those that the tuners' choices, the finalists of all losses, ... would be if no arm
 were among them twice: 0.82 and 0.6 were seen in the run quick."""
+
+FORESEEING, FORESEEING_AN_ARM = 7e-5, 3e-6
+"""Seconds of theory for each parameter, which runs nothing: at the mode, and of each arm's error. As seen."""
+
+LINEAR = ("mamba", "mamba-psd", "mamba-fssd")
+"""Tuners that look at no pairs of points: the time of their discrepancies is nothing beside that of scores."""
 
 PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
 """Seconds of one pair of points in a KSD: at least, and for each parameter."""

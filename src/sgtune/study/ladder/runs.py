@@ -19,7 +19,7 @@ from sgtune.study.parts import Parts, code_digest
 from sgtune.study.regret import oracle_arm
 from sgtune.theory.linear import Directions, expected_errors, expected_run
 from sgtune.tuning import AllDivergedError, Grid, Halving, Judge, Settings, make_arms, tune
-from sgtune.tuning.judges import Judgement
+from sgtune.tuning.judges import ArmDraws, Judgement
 
 __all__ = [
     "ESCAPED",
@@ -153,12 +153,12 @@ def xi_along(known: Gaussian, draws: Float[np.ndarray, "n d"]) -> float:
 def directions_judge(known: Gaussian) -> Judge:
     """The oracle's judge: `xi_along` of an arm's own draws, all of those that a race keeps."""
 
-    def metric(model: Model, points: list[np.ndarray], n_draws: list[int]) -> Judgement:
+    def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
-        values = [xi_along(known, draws) for draws in points]
+        values = [xi_along(known, arm.points) if arm.usable else np.inf for arm in arms]
         return Judgement(values, 0.0, perf_counter() - began, 0)
 
-    return Judge(lambda seed: metric, points=10**9)
+    return Judge(lambda seed: metric, points=10**9, thin=1)
 
 
 def ladder_runs(
