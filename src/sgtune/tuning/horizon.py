@@ -15,8 +15,9 @@ from sgtune.randomness import named_seed
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.stochastic_scores import stochastic_scores
 from sgtune.sampling.preparation import shared_constants
+from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.psd import TARGETS, psd_stretches
-from sgtune.stein.quadratic import horizon_score, stretch_of
+from sgtune.stein.quadratic import LEAST_SHARE, horizon_score, stretch_of
 from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial_score, virial_sums
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
@@ -60,6 +61,17 @@ def _virial(model: Model, target: str) -> Foresight:
     return foresee
 
 
+def _moments(model: Model, target: str) -> Foresight:
+    scale, of_sds = laplace_scale(model), _virial(model, target)
+
+    def foresee(arm, scores, stretch):
+        of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
+        # All of it is variance, which falls with time.
+        return of_sds(arm, scores, stretch) + of_means * max(arm.share, LEAST_SHARE)
+
+    return foresee
+
+
 def _psd(model: Model, target: str) -> Foresight:
     scale, centre = laplace_scale(model), flatten(map_position(model))
     # Without common modes: the noise of a single mode's moment would drown the mean over many coordinates.
@@ -81,7 +93,7 @@ def _ksd(model: Model, target: str) -> Foresight:
     return foresee
 
 
-FORESIGHT = {"virial": _virial, "psd": _psd, "ksd": _ksd}
+FORESIGHT = {"virial": _virial, "moments": _moments, "psd": _psd, "ksd": _ksd}
 """By name: ``(model, target) -> Foresight``."""
 
 
@@ -160,9 +172,10 @@ def at_horizon(
     has no value (`ESCAPED`).
 
     Args:
-        discrepancy: ``virial``, errors of sds by the virials of all directions (`sgtune.stein.virial`); ``psd``, the
-            polynomial Stein discrepancy (`sgtune.stein.psd`, without common modes); or ``ksd``, with a kernel whose
-            width is sqrt(D) posterior sds.
+        discrepancy: ``virial``, errors of sds by the virials of all directions (`sgtune.stein.virial`); ``moments``,
+            the same and the standard errors of means (`sgtune.stein.mean_errors.mean_error`), the two parts of
+            `sgtune.metrics.functional_error`; ``psd``, the polynomial Stein discrepancy (`sgtune.stein.psd`, without
+            common modes); or ``ksd``, with a kernel whose width is sqrt(D) posterior sds.
         target: of virial and psd: ``all directions``, every direction counts alike, also those in which the posterior
             is narrow; or ``marginals``, the sds of the parameters as they are.
         score_rows: of the data in a score, fresh for every draw; scores are exact if the data are no more.

@@ -1,0 +1,87 @@
+"""Standard errors of a chain's means by its stretches."""
+
+import numpy as np
+import pytest
+
+from sgtune import InputError
+from sgtune.stein.mean_errors import mean_error
+from sgtune.stein.quadratic import N_STRETCHES, stretch_of
+
+SDS = np.array([1.0, 30.0])
+
+
+def autoregressive(rng, n, dimension, memory, sds=1.0):
+    """A stationary chain of N(0, sds^2) with autocorrelations memory^k: ESS = n (1 - memory) / (1 + memory)."""
+    noise = rng.normal(size=(n, dimension)) * np.sqrt(1 - memory**2)
+    x = np.empty((n, dimension))
+    x[0] = rng.normal(size=dimension)
+    for t in range(1, n):
+        x[t] = memory * x[t - 1] + noise[t]
+    return x * sds
+
+
+def of(draws, n_draws=None, **options):
+    n = len(draws)
+    return mean_error(draws, stretch_of(np.arange(1, n + 1), n), n_draws=n_draws, **options)
+
+
+def near(values, truth):
+    """Whether the mean of independent values is within four standard errors of the truth."""
+    return abs(np.mean(values) - truth) < 4 * np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+def test_of_a_chain_it_is_one_over_the_effective_sample_size():
+    rng, memory, n = np.random.default_rng(0), 0.8, 2000
+    values = [of(autoregressive(rng, n, 50, memory)) for _ in range(20)]
+    assert np.mean(values) == pytest.approx((1 + memory) / (1 - memory) / n, rel=0.05)
+
+
+def test_a_random_part_says_what_all_draws_say():
+    rng, n, kept = np.random.default_rng(1), 2000, 300
+    chain = autoregressive(rng, n, 200, 0.95)
+    all_draws, parts = of(chain), []
+    for _ in range(20):
+        steps = np.sort(rng.permutation(n)[:kept])
+        parts.append(mean_error(chain[steps], stretch_of(steps + 1, n), n_draws=n))
+    assert near(parts, all_draws)
+    # Without the count of draws the part's own noise would be in it.
+    assert mean_error(chain[steps], stretch_of(steps + 1, n)) > 1.1 * all_draws
+
+
+def test_it_is_never_less_than_what_independent_draws_have():
+    x = np.tile([[-1.0], [1.0]], (500, 1))
+    assert of(x) == 1 / 1000
+
+
+def test_units_do_not_matter_and_a_direction_that_never_moves_counts_one():
+    chain = autoregressive(np.random.default_rng(2), 1000, 2, 0.9)
+    assert of(chain * SDS) == pytest.approx(of(chain))
+    still = np.column_stack([chain, np.full(1000, 7.0)])
+    assert of(still) == pytest.approx((2 * of(chain) + 1) / 3)
+
+
+def test_a_factor_has_the_directions_in_which_a_slow_one_shows():
+    rng = np.random.default_rng(3)
+    z = np.column_stack([autoregressive(rng, 3000, 1, 0.0), autoregressive(rng, 3000, 1, 0.99)])
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    # The slow direction is narrow: no parameter shows it.
+    root = turn @ np.diag([1.0, 0.05])
+    x, factor = z @ root.T, np.linalg.cholesky(root @ root.T)
+    assert of(x, scale=factor) == pytest.approx(of(z), rel=1e-6)
+    assert of(x, scale=factor, target="marginals") == pytest.approx(of(x))
+    assert of(x, scale=factor) > 5 * of(x)
+
+
+def test_what_it_cannot_tell():
+    draws = np.zeros((4, 2))
+    assert mean_error(draws, np.zeros(4, int)) == 1.0
+    assert np.isinf(mean_error(np.array([[0.0], [np.inf]]), np.array([1, 2])))
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match=r"^n_draws: 3 "):
+        of(np.zeros((10, 2)), n_draws=3)
+    with pytest.raises(InputError, match=r"^target: 'sds' "):
+        of(np.zeros((10, 2)), target="sds")
+    with pytest.raises(InputError, match=r"^stretch: "):
+        mean_error(np.zeros((10, 2)), np.full(10, N_STRETCHES))
