@@ -10,7 +10,7 @@ import pytest
 from sgtune import Budget, sample
 from sgtune.errors import InputError
 from sgtune.model import define_model
-from sgtune.sampling import lockstep
+from sgtune.sampling import by_clock
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
@@ -73,7 +73,7 @@ def by_steps(monkeypatch):
             return draws
 
         monkeypatch.setattr(Lockstep, "advance_chunk", advance)
-        monkeypatch.setattr(lockstep, "perf_counter", lambda: clock[0])
+        monkeypatch.setattr(by_clock, "perf_counter", lambda: clock[0])
 
     return set_clock
 
