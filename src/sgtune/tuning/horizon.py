@@ -11,6 +11,7 @@ from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import flatten
+from sgtune.posterior import LARGE_DIMENSION
 from sgtune.randomness import named_seed
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.stochastic_scores import stochastic_scores
@@ -93,7 +94,17 @@ def _ksd(model: Model, target: str) -> Foresight:
     return foresee
 
 
-FORESIGHT = {"virial": _virial, "moments": _moments, "psd": _psd, "ksd": _ksd}
+def _by_dimension(model: Model, target: str) -> Foresight:
+    return (_virial if model.dimension <= LARGE_DIMENSION else _moments)(model, target)
+
+
+FORESIGHT = {
+    "by dimension": _by_dimension,
+    "virial": _virial,
+    "moments": _moments,
+    "psd": _psd,
+    "ksd": _ksd,
+}
 """By name: ``(model, target) -> Foresight``."""
 
 
@@ -163,7 +174,7 @@ def _value(
 
 
 def at_horizon(
-    discrepancy: str = "virial", *, target: str = "all directions", score_rows: int = SCORE_ROWS
+    discrepancy: str = "by dimension", *, target: str = "all directions", score_rows: int = SCORE_ROWS
 ) -> Judge:
     """By what the discrepancy is expected to be at the end of the run that is planned (`horizon` of `sgtune.tune`).
 
@@ -174,10 +185,12 @@ def at_horizon(
     Args:
         discrepancy: ``virial``, errors of sds by the virials of all directions (`sgtune.stein.virial`); ``moments``,
             the same and the standard errors of means (`sgtune.stein.mean_errors.mean_error`), the two parts of
-            `sgtune.metrics.functional_error`; ``psd``, the polynomial Stein discrepancy (`sgtune.stein.psd`, without
-            common modes); or ``ksd``, with a kernel whose width is sqrt(D) posterior sds.
-        target: of virial and psd: ``all directions``, every direction counts alike, also those in which the posterior
-            is narrow; or ``marginals``, the sds of the parameters as they are.
+            `sgtune.metrics.functional_error`; ``by dimension``, as of the tuner ``mamba``: ``virial`` up to D = 200,
+            where the directions of the posterior are known, and ``moments`` above; ``psd``, the polynomial Stein
+            discrepancy (`sgtune.stein.psd`, without common modes); or ``ksd``, with a kernel whose width is sqrt(D)
+            posterior sds.
+        target: of virial, moments and psd: ``all directions``, every direction counts alike, also those in which the
+            posterior is narrow; or ``marginals``, the sds of the parameters as they are.
         score_rows: of the data in a score, fresh for every draw; scores are exact if the data are no more.
 
     Raises:

@@ -182,7 +182,7 @@ def _mamba_by_predictions(name: str) -> Tuner:
 TUNERS: dict[str, Tuner] = {
     "mamba-ksd": _mamba(_stein("ksd", "identity")),
     "mamba-fssd": _mamba(_stein("fssd", "identity")),
-    "mamba": _ahead("virial"),
+    "mamba": _ahead("by dimension"),
     "mamba-psd": _ahead("psd"),
     "mamba-ksd-scaled": _ahead("ksd"),
     "grid": Tuner(
