@@ -30,6 +30,7 @@ def requested(
             entry.model in (None, model)
             and tuner not in entry.without
             and (model in referenced or not entry.needs_reference)
+            and (entry.needs_loss is None or entry.needs_loss in MODELS[model].losses)
             and (model in ahead or not entry.needs_horizons)
             for model, _, tuner in studied
         )

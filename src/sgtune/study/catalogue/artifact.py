@@ -19,6 +19,7 @@ class Artifact(NamedTuple):
         options: for the maker.
         without: tuners that it leaves out.
         needs_reference: whether it shows only models with a reference.
+        needs_loss: shows only models whose arms are judged by this loss; None: all.
         needs_horizons: whether it shows only models tuned for several horizons.
     """
 
@@ -30,4 +31,5 @@ class Artifact(NamedTuple):
     options: Mapping[str, str] = {}
     without: tuple[str, ...] = ()
     needs_reference: bool = False
+    needs_loss: str | None = None
     needs_horizons: bool = False

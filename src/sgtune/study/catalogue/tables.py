@@ -88,6 +88,7 @@ TABLES: dict[str, Artifact] = {
         ("tuning", "regret", "settings", "reference"),
         title="What theory foresees, and what is measured",
         needs_reference=True,
+        needs_loss="xi_white",
         without=tuple(name for name in TUNERS if name != "theory"),
         caption=(
             "The error of the posterior standard deviations (ξ whitened) that theory foresees of the arm that it "
