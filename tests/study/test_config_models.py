@@ -28,7 +28,7 @@ PER_MODEL = {
         "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
     "bnn": {
-        "tuners": ["mamba-ksd", "grid", "heuristic"],
+        "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
         "reference": {"nuts"},
         "tuning": {"replicates"},
         "mamba": {"seconds", "points"},
@@ -76,7 +76,7 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
     grid = paper["grids"]
     assert grid["log10_step_sizes"] == [-2 - 0.5 * i for i in range(12)]
     assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01], [5, 10])
-    ours = {"pmf": ["mamba"], "bnn": []}[model]
+    ours = ["mamba"]
     assert paper["tuners"] == ["mamba-ksd", *ours, "grid", "heuristic"]
     assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (10, 3)
     assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (n_steps, 1)

@@ -121,7 +121,7 @@ def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
         took[kind] += seconds["sampling"]
         costly = sum(n * costs.step(*shape_of_row(_bare(sampler, row))) for n, row in arms.values())
         serial[kind] += last.slowness * costly
-        entry = TUNERS.get(tuner["tuner"])
+        entry = TUNERS.get(tuner.get("tuner"))
         # Those that look ahead score one draw at a time.
         if seconds["gradients"] > 0 and not (entry and entry.looks_ahead):
             sampled = sum(n * row["batch_size"] * (row["n_leapfrog"] or 1) for n, row in arms.values())
