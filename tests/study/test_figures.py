@@ -224,7 +224,7 @@ def test_every_tuner_has_a_look_of_its_own():
     assert len(looks) == len(catalogue.TUNERS)
 
 
-SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-scaled")
+SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-scaled", "theory")
 
 
 def band_at(band, seconds):

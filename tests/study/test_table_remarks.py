@@ -39,6 +39,7 @@ OF_REFERENCE = (
     "published_comparison",
     "clocks",
     "regret",
+    "horizons",
 )
 
 

@@ -87,6 +87,7 @@ RULES = {
     "compare_clocks": 3,
     "estimate_discrepancies": 3,
     "measure_widths": 2,
+    "compare_horizons": 1,
     "gaussian_ladder": 2,
     "measure_sensitivity": 1,
 }
