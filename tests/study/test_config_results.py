@@ -120,7 +120,7 @@ def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(
 def test_smaller_grid_is_for_its_samplers_and_its_tuners():
     config = valid()
     assert tuners_of(config, "bnn", "sgnht") == [
-        *("mamba-ksd", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
+        *("mamba-ksd", "mamba", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
     ]
     smaller = {triple for triple in studied(config) if triple[2].endswith("-smaller")}
     assert smaller == {("bnn", "sgnht", "mamba-ksd-smaller"), ("bnn", "sgnht", "grid-smaller")}

@@ -73,10 +73,14 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
-def kill_snakemake(folder: Path, rule: str) -> list[psutil.Process]:
-    """Start the study, and kill Snakemake itself, not its jobs, when one of ``rule`` is at work: the jobs
-    that were."""
-    command = study(folder)
+def kill_snakemake(folder: Path, rule: str, target: Path) -> list[psutil.Process]:
+    """Run the study to ``target``, and kill Snakemake itself, not its jobs, when one of ``rule`` is at work:
+    the jobs that were.
+
+    A job that ends just then leaves a whole file that Snakemake has not yet recorded, and rightly makes
+    again. To ``target`` alone, so that no other rule's job can be that one.
+    """
+    command = study(folder, str(target.relative_to(folder)))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         jobs, deadline = [], time.monotonic() + 120
         while not jobs and run.poll() is None and time.monotonic() < deadline:
@@ -98,7 +102,7 @@ def killed_run(workplace) -> dict:
     def has_blocks() -> bool:
         return len(list(checkpoints.rglob("*.npz"))) >= 3
 
-    orphans = kill_snakemake(workplace, "find_map")
+    orphans = kill_snakemake(workplace, "find_map", results / "reference/logistic/map.json")
     _, left = psutil.wait_procs(orphans, timeout=20)
     locked = subprocess.run(study(workplace), capture_output=True, text=True, timeout=120)
     unlock = [*study(workplace)[:5], *study(workplace)[7:], "--unlock"]  # without --cores
