@@ -49,7 +49,7 @@ CONFIG = {
     "data": {
         "ood": "fashion-mnist",
         "logistic": {"n_rows": 1_000_000, "n_train": 800_000, "dimension": 10, "seed": 42},
-        "pmf": {"simulated": None},
+        "pmf": {"simulated": None, "seed": 0},
         "bnn": {"simulated": 300},
     },
     "reference": {"nuts": True, "chains": 2, "n_warmup": 60, "n_draws": 300, "max_tree_depth": 10},

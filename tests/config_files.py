@@ -14,6 +14,7 @@ OVERLAYS = {
     "quick": None,
     "medium": "config/medium.yaml",
     "paper": "config/paper.yaml",
+    "judges": "config/judges.yaml",
     "small_pmf": "config/small_pmf.yaml",
     "tiny": "tests/tiny.yaml",
 }

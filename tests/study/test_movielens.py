@@ -31,6 +31,7 @@ def test_simulated_ratings_are_in_the_sets_own_format(ratings, tmp_path):
     assert len(np.unique(ratings[:, :2], axis=0)) == 300
     assert set(ratings[:, 2]) == {1, 2, 3, 4, 5}
     np.testing.assert_array_equal(movielens.simulate(300), ratings)
+    assert not np.array_equal(movielens.simulate(300, seed=1), ratings)
 
 
 def test_simulated_ratings_have_two_factors():

@@ -9,12 +9,13 @@ with job(snakemake, saved=False) as this:
     from sgtune.study.data.downloads import MOVIELENS
     from sgtune.study.data.store import check_files
 
-    n_simulated = this.settings["data"]["pmf"]["simulated"]
-    if n_simulated is None:
+    data = this.settings["data"]["pmf"]
+    if data["simulated"] is None:
         path = Path(snakemake.input[0])
         check_files(path.parent, MOVIELENS.sha256)
         ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
     else:
-        ratings, made_by = movielens.simulate(n_simulated), "sgtune.study.data.movielens.simulate"
+        ratings = movielens.simulate(data["simulated"], data["seed"])
+        made_by = "sgtune.study.data.movielens.simulate"
     movielens.write(snakemake.output.facts, ratings, made_by=made_by)
     this.sign(snakemake.output.facts, "pmf")
