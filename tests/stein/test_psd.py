@@ -13,6 +13,7 @@ from stein_forms import a_factor, sizes, some_draws, varied
 
 from sgtune.errors import InputError
 from sgtune.stein import psd, psd_stretches
+from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
 
 # The package has the function under the module's name.
@@ -216,7 +217,7 @@ def test_marginals_see_marginal_sds_and_no_correlations():
     def squares(covariance):
         x = z @ np.linalg.cholesky(covariance).T
         scores = -np.linalg.solve(factor @ factor.T, x.T).T
-        return [psd(x, scores, factor, target=target) ** 2 for target in MODULE.TARGETS]
+        return [psd(x, scores, factor, target=target) ** 2 for target in TARGETS]
 
     np.testing.assert_allclose(squares(factor @ factor.T), 0, atol=1e-20)
     mirrored = np.array([[1.0, -0.8], [-0.8, 1.0]])

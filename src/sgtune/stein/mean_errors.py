@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Int, PyTree
 
-from sgtune.errors import check_choice, check_integer
-from sgtune.stein.kernel import Scale, check_scale, draw_matrices
-from sgtune.stein.psd import TARGETS
-from sgtune.stein.quadratic import N_STRETCHES, check_stretches
+from sgtune.errors import check_integer
+from sgtune.stein.chain_draws import ChainDraws
+from sgtune.stein.kernel import Scale
+from sgtune.stein.quadratic import N_STRETCHES
 from sgtune.stein.virials import TILE
 
 __all__ = ["mean_error"]
@@ -43,16 +43,15 @@ def mean_error(
     Raises:
         InputError: no draws, one-dimensional input; another argument is not allowed.
     """
-    check_choice("target", target, TARGETS)
-    positions, _ = draw_matrices(positions, positions)
+    draws = ChainDraws.read(positions, positions, stretch, scale, target=target)
+    positions, in_stretch = draws.positions, draws.in_stretch
     n, dimension = positions.shape
     n_draws = check_integer("n_draws", n if n_draws is None else n_draws, at_least=n)
-    in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
-    scale = check_scale(scale, dimension)
-    if not np.isfinite(positions).all():
+    if not draws.are_finite:
         return float("inf")
-    is_factor = not isinstance(scale, str) and scale.ndim == 2
-    turn = np.linalg.eigh(scale @ scale.T)[1] if is_factor and target == "all directions" else None
+    turn = None
+    if draws.has_factor and target == "all directions":
+        turn = np.linalg.eigh(draws.scale @ draws.scale.T)[1]
     sums, squares = np.zeros((2, N_STRETCHES, dimension))
     rows_at_once = max(1, TILE // dimension)
     for start in range(0, n, rows_at_once):
@@ -63,7 +62,7 @@ def mean_error(
         inside = in_stretch[:, rows].astype(np.float64)
         sums += inside @ x
         squares += inside @ x**2
-    counts = in_stretch.sum(axis=1)
+    counts = draws.counts
     later = np.arange(1, N_STRETCHES)[counts[1:] > 0]
     if len(later) < 2:
         return 1.0

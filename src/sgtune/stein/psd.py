@@ -9,16 +9,14 @@ from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
-from jax.typing import ArrayLike
-from jaxtyping import Bool, Float, Int, PyTree, Shaped
+from jaxtyping import Bool, Float, Int, PyTree
 
-from sgtune.errors import InputError, check_choice, check_integer
-from sgtune.stein.kernel import Scale, check_scale, draw_matrices, rescale
-from sgtune.stein.quadratic import N_STRETCHES, Stretches, check_stretches, mean_square
+from sgtune.errors import InputError, check_integer
+from sgtune.stein.chain_draws import ChainDraws
+from sgtune.stein.kernel import Scale, draw_matrices, rescale
+from sgtune.stein.quadratic import N_STRETCHES, Stretches, mean_square
 
-__all__ = ["PAIRS_UP_TO", "TARGETS", "check_centre", "psd", "psd_stretches"]
-
-TARGETS = ("all directions", "marginals")
+__all__ = ["PAIRS_UP_TO", "psd", "psd_stretches"]
 
 PAIRS_UP_TO = 200
 """All pairs of coordinates up to so many dimensions: `sgtune.mode.curvature.laplace_scale` is a factor as far."""
@@ -114,44 +112,34 @@ def psd_stretches(
     Raises:
         InputError: as `psd`, or for the stretches.
     """
-    check_choice("target", target, TARGETS)
     blocks = _leaf_sizes(positions) if blocks is None else blocks
-    positions, scores = draw_matrices(positions, scores)
-    n, dimension = positions.shape
-    in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
-    scale = check_scale(scale, dimension)
-    centre, blocks = check_centre(centre, dimension), _check_blocks(blocks, dimension)
-    counts = in_stretch.sum(axis=1)
-    if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
-        return Stretches(counts, np.full((N_STRETCHES, N_STRETCHES), np.inf), np.full(N_STRETCHES, np.inf))
+    draws = ChainDraws.read(positions, scores, stretch, scale, centre=centre, target=target)
+    in_stretch, dimension = draws.in_stretch, draws.positions.shape[1]
+    blocks = _check_blocks(blocks, dimension)
+    if not draws.are_finite:
+        nothing = np.full((N_STRETCHES, N_STRETCHES), np.inf)
+        return Stretches(draws.counts, nothing, np.full(N_STRETCHES, np.inf))
     with np.errstate(over="ignore", invalid="ignore"):
         if target == "marginals":
-            tiles = _tiles(positions, scores, scale, centre, COLUMNS, marginals=True)
+            tiles = _tiles(draws, COLUMNS, marginals=True)
             total, own = _diagonal(tiles, in_stretch, dimension, np.empty(0, np.int64))
         elif dimension <= PAIRS_UP_TO:
-            tiles = _tiles(positions, scores, scale, centre, dimension)
+            tiles = _tiles(draws, dimension)
             total, own = _all_pairs(tiles, in_stretch, dimension)
         else:
-            tiles = _tiles(positions, scores, scale, centre, COLUMNS)
+            tiles = _tiles(draws, COLUMNS)
             total, own = _diagonal(tiles, in_stretch, dimension, blocks)
         own = in_stretch @ own
-        return Stretches(counts, total - np.diag(own), own)
+        return Stretches(draws.counts, total - np.diag(own), own)
 
 
 Tiles = Iterator[tuple[slice, slice, Float[np.ndarray, "b c"], Float[np.ndarray, "b c"]]]
 """A range of draws, one of coordinates, and z and s_z there."""
 
 
-def _tiles(
-    positions: Shaped[np.ndarray, "n d"],
-    scores: Shaped[np.ndarray, "n d"],
-    scale: str | Float[np.ndarray, "..."],
-    centre: Float[np.ndarray, " d"],
-    width: int,
-    marginals: bool = False,
-) -> Tiles:
+def _tiles(draws: ChainDraws, width: int, marginals: bool = False) -> Tiles:
+    positions, scores, scale, is_factor = draws.positions, draws.scores, draws.scale, draws.has_factor
     n, dimension = positions.shape
-    is_factor = not isinstance(scale, str) and scale.ndim == 2
     # A factor mixes the columns.
     width = dimension if is_factor else width
     if is_factor and marginals:
@@ -161,7 +149,7 @@ def _tiles(
         rows = slice(start, min(start + ROWS, n))
         for first in range(0, dimension, width):
             columns = slice(first, min(first + width, dimension))
-            x = positions[rows, columns].astype(np.float64) - centre[columns]
+            x = positions[rows, columns].astype(np.float64) - draws.centre[columns]
             s = scores[rows, columns].astype(np.float64)
             if is_factor and marginals:
                 yield rows, columns, x / sds, s @ scale @ to_scores
@@ -229,21 +217,6 @@ def _diagonal(
 
 def _leaf_sizes(positions: PyTree) -> list[int]:
     return [int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(positions)]
-
-
-def check_centre(centre: ArrayLike | PyTree | None, dimension: int) -> Float[np.ndarray, " d"]:
-    if centre is None:
-        return np.zeros(dimension)
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(centre)]
-    flat = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in leaves]) if leaves else np.empty(0)
-    if len(flat) != dimension or not np.isfinite(flat).all():
-        shapes = ", ".join(str(leaf.shape) for leaf in leaves)
-        raise InputError(
-            f"centre: leaves of shapes {shapes or 'none'} are not allowed; it must have D = {dimension} finite entries"
-            if len(flat) != dimension
-            else f"centre: {flat[~np.isfinite(flat)][0]} is not allowed; entries must be finite"
-        )
-    return flat
 
 
 def _check_blocks(blocks: Sequence[int], dimension: int) -> Int[np.ndarray, " b"]:

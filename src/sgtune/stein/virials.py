@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, PyTree, Shaped
+from jaxtyping import Float, Int, PyTree
 
-from sgtune.errors import check_choice, check_integer
-from sgtune.stein.kernel import Scale, check_scale, draw_matrices, rescale
-from sgtune.stein.psd import TARGETS, check_centre
-from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, check_stretches, foreseen
+from sgtune.errors import check_integer
+from sgtune.stein.chain_draws import ChainDraws
+from sgtune.stein.kernel import Scale, draw_matrices, rescale
+from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, foreseen
 
 __all__ = ["Virials", "squared_error", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
 
@@ -100,16 +100,13 @@ def virial_sums(
     Raises:
         InputError: as `virial`, or for the stretches.
     """
-    check_choice("target", target, TARGETS)
-    positions, scores = draw_matrices(positions, scores)
-    n, dimension = positions.shape
-    in_stretch = np.arange(N_STRETCHES)[:, None] == check_stretches(stretch, n)
-    scale, centre = check_scale(scale, dimension), check_centre(centre, dimension)
-    sums = Virials(in_stretch.sum(axis=1), np.zeros((N_STRETCHES, dimension)), np.zeros(dimension))
-    if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
+    draws = ChainDraws.read(positions, scores, stretch, scale, centre=centre, target=target)
+    in_stretch, dimension = draws.in_stretch, draws.positions.shape[1]
+    sums = Virials(draws.counts, np.zeros((N_STRETCHES, dimension)), np.zeros(dimension))
+    if not draws.are_finite:
         return sums._replace(**{name: np.full_like(getattr(sums, name), np.inf) for name in sums._fields[1:]})
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows, z, s in _tiles(positions, scores, scale, centre, target):
+        for rows, z, s in _tiles(draws, target):
             inside = in_stretch[:, rows].astype(np.float64)
             virials = -s * z
             np.add(sums.virials, inside @ virials, out=sums.virials)
@@ -118,26 +115,23 @@ def virial_sums(
 
 
 def _tiles(
-    positions: Shaped[np.ndarray, "n d"],
-    scores: Shaped[np.ndarray, "n d"],
-    scale: str | Float[np.ndarray, "..."],
-    centre: Float[np.ndarray, " d"],
-    target: str,
+    draws: ChainDraws, target: str
 ) -> Iterator[tuple[slice, Float[np.ndarray, "b d"], Float[np.ndarray, "b d"]]]:
     """A range of draws, z and the scores there."""
-    n, dimension = positions.shape
-    into = _into(scale, target)
+    n, dimension = draws.positions.shape
+    into = _into(draws, target)
     rows_at_once = max(1, TILE // dimension)
     for start in range(0, n, rows_at_once):
         rows = slice(start, min(start + rows_at_once, n))
-        x = positions[rows].astype(np.float64) - centre
-        s = scores[rows].astype(np.float64)
+        x = draws.positions[rows].astype(np.float64) - draws.centre
+        s = draws.scores[rows].astype(np.float64)
         yield rows, *into(x, s)
 
 
-def _into(scale: str | Float[np.ndarray, "..."], target: str) -> Callable:
+def _into(draws: ChainDraws, target: str) -> Callable:
     """``(x, score) -> (z, s)``, rows of draws."""
-    if isinstance(scale, str) or scale.ndim == 1:
+    scale = draws.scale
+    if not draws.has_factor:
         return lambda x, s: rescale(x, s, scale)
     covariance = scale @ scale.T
     if target == "marginals":

@@ -11,7 +11,7 @@ from sgtune.study.artifacts.records import foreseen_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 from sgtune.study.per_sampler import tuning_arguments
-from sgtune.study.regret import run_arms
+from sgtune.study.regret import run_arms, runs_of
 from sgtune.study.screen import losses_of
 from sgtune.tuning import AllDivergedError, tune
 
@@ -76,13 +76,6 @@ def compare_horizons(
             )
             for i in range(section["replicates"])
         ]
-        runs = []
-        for place in range(len(arms)):
-            for at, seconds in enumerate(section["seconds"]):
-                rows = [replicate[place][at] for replicate in replicates]
-                found = {name: [row["losses"][name] for row in rows] for name in losses.names}
-                own = {"arm": place, "seconds": seconds, "steps": rows[0]["steps"]}
-                runs.append({**own, "diverged": [row["diverged"] for row in rows], "losses": found})
         chosen = [
             {
                 **{name: one[name] for name in ("tuner", "horizon", "foreseen")},
@@ -90,7 +83,12 @@ def compare_horizons(
             }
             for one in choices
         ]
-        return {"sampler": sampler, "arms": [arm.to_record() for arm in arms], "chosen": chosen, "runs": runs}
+        return {
+            "sampler": sampler,
+            "arms": [arm.to_record() for arm in arms],
+            "chosen": chosen,
+            "runs": runs_of(replicates, section["seconds"]),
+        }
 
     found = []
     for sampler in section["samplers"]:

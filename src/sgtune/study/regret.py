@@ -31,8 +31,10 @@ __all__ = [
     "capped",
     "frozen_losses",
     "oracle_arm",
+    "over_replicates",
     "random_arms",
     "run_arms",
+    "runs_of",
 ]
 
 
@@ -214,3 +216,21 @@ def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
 def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
     """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
     return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]
+
+
+def over_replicates(rows: Sequence[Mapping]) -> dict:
+    """Rows of one arm, a row per replicate, as one record."""
+    return {
+        "steps": rows[0]["steps"],
+        "diverged": [row["diverged"] for row in rows],
+        "losses": {name: [row["losses"][name] for row in rows] for name in rows[0]["losses"]},
+    }
+
+
+def runs_of(replicates: Sequence[Sequence[Sequence[Mapping]]], seconds: Sequence[float]) -> list[dict]:
+    """What `run_arms` gave for each replicate, as a record for each arm and each of the ``seconds``."""
+    return [
+        {"arm": place, "seconds": at, **over_replicates([runs[place][number] for runs in replicates])}
+        for place in range(len(replicates[0]))
+        for number, at in enumerate(seconds)
+    ]

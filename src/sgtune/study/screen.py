@@ -16,8 +16,10 @@ from sgtune.study.regret import (
     best_arms,
     frozen_losses,
     oracle_arm,
+    over_replicates,
     random_arms,
     run_arms,
+    runs_of,
 )
 from sgtune.tuning import Grid, Halving, make_arms
 
@@ -89,7 +91,7 @@ def screen_grid(
         {
             **arm.to_record(),
             "is_extra": arm not in regular,
-            **_over_replicates([run[place][0] for run in runs]),
+            **over_replicates([run[place][0] for run in runs]),
         }
         for place, arm in enumerate(arms)
     ]
@@ -204,11 +206,7 @@ def rerun_finalists(
         "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
         "chosen": [{"tuner": tuner, "arms": places(records)} for tuner, records in chosen.items()],
         "oracles": {name: places(records) for name, records in screened["oracles"].items()},
-        "runs": [
-            {"arm": number, "seconds": seconds, **_over_replicates([run[number][at] for run in runs])}
-            for number in range(len(arms))
-            for at, seconds in enumerate(section["seconds"])
-        ],
+        "runs": runs_of(runs, section["seconds"]),
         "screen": {
             "seconds": screened["seconds"],
             "replicates": screened["replicates"],
@@ -248,15 +246,6 @@ class _Kept:
             kept = {"made": make()}
             self.parts.keep(name, own, kept)
         return kept["made"]
-
-
-def _over_replicates(rows: Sequence[Mapping]) -> dict:
-    """Rows of one arm, a row per replicate, as one record."""
-    return {
-        "steps": rows[0]["steps"],
-        "diverged": [row["diverged"] for row in rows],
-        "losses": {name: [row["losses"][name] for row in rows] for name in rows[0]["losses"]},
-    }
 
 
 NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses")

@@ -16,8 +16,9 @@ from sgtune.randomness import named_seed
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.stochastic_scores import stochastic_scores
 from sgtune.sampling.preparation import shared_constants
+from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.mean_errors import mean_error
-from sgtune.stein.psd import TARGETS, psd_stretches
+from sgtune.stein.psd import psd_stretches
 from sgtune.stein.quadratic import LEAST_SHARE, horizon_score, stretch_of
 from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial_score, virial_sums

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sgtune.samplers import resolve_sampler
-from sgtune.study.forecast.seen import LINEAR
+from sgtune.study.forecast.seen import LINEAR, PAIR, PAIR_OF_PARAMETERS
 from sgtune.study.ladder.runs import N_DATA, grid_of, seconds_per_step
 from sgtune.tuning import TUNERS, make_arms
 from sgtune.tuning.halving import halving_schedule
@@ -15,9 +15,6 @@ START, PROGRAMS = 5.0, 8.0
 
 GRADIENT, GRADIENT_OF_PARAMETERS = 3e-6, 6e-8
 """Seconds of one gradient of a chain in lockstep: at least, and for each parameter."""
-
-PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
-"""Seconds of one pair of points in a discrepancy: at least, and for each parameter."""
 
 PRUNING_RATE = 3
 
