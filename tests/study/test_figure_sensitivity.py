@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from artifact_records import sensitivity_record
 from figure_parts import line_of
+from judge_records import sensitivity_record
 
 from sgtune.study.artifacts import FIGURES, TABLES
 from sgtune.study.artifacts.sensitivity_figure import MOST, SEEN, shown_points
