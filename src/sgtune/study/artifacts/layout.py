@@ -212,7 +212,7 @@ def lay_out(
     """
     if not cells:
         raise DataError(f"{name}: none of the records belongs in it; it is made from at least one")
-    if len({cell.model for cell in cells}) > 1 and "model" not in rows:
+    if len({cell.model for cell in cells}) > 1 and "model" not in (*rows, *columns):
         rows = ("model", *rows)
     orders = ORDERS | {
         "metric": dict.fromkeys(cell.metric for cell in cells),

@@ -67,6 +67,16 @@ TABLES: dict[str, Artifact] = {
             "the means."
         ),
     ),
+    "headline": Artifact(
+        "headline:headline",
+        ("regret",),
+        title="Regret in short",
+        caption=(
+            "Mean loss of the arms that a tuner chose over that of the arms of an oracle, which runs the same race but "
+            "sees the true loss of its own draws; mean over the samplers, ± one standard error (not in the paper). 1: "
+            "as good as the oracle. The table of regret has the samplers one by one."
+        ),
+    ),
     "regret": Artifact(
         "regret:regret",
         ("regret", "settings", "reference"),

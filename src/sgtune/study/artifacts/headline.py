@@ -1,0 +1,60 @@
+"""Regret in short: one number for each tuner and model, the mean over the samplers."""
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+
+from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
+from sgtune.study.artifacts.layout import DIVERGED, NOT_TRUSTED, Cell, Table, lay_out, mark_best
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.regret import after, losses_of, regret_cells, runs_said, seconds_of
+from sgtune.study.artifacts.remarks import by_model
+from sgtune.study.artifacts.studies import artifact
+
+__all__ = ["headline"]
+
+
+def headline(records: Records) -> Table:
+    """The mean loss of each tuner's arms over that of the oracle's arms, mean over samplers."""
+    found = need(records, "regret", "headline")
+    models = in_order((record["model"] for record in found), MODELS)
+    own = {model: [record for record in found if record["model"] == model] for model in models}
+    losses = {model: losses_of(own[model][0])[0] for model in models}
+    said = ", ".join(
+        f"{METRICS[f'{metric}_regret'].label.removesuffix(', regret')} ({label(model, MODELS)})"
+        for model, metric in losses.items()
+    )
+    return lay_out(
+        mark_best(cell for model in models for cell in _cells(own[model], losses[model])),
+        name="headline",
+        title=artifact("headline").title,
+        caption="Mean loss of the arms that a tuner chose over that of the arms of an oracle, which runs the race of "
+        "MAMBA but sees the true loss of its own draws; in fresh runs, mean over the samplers; ± one standard error. "
+        f"1: as good as the oracle. The loss: {said}. {by_model(found, runs_said)}. “(k/n)”: of k of the n samplers, "
+        "for the others had no run that stayed finite. Bold: the best of a model, if every other is more than two "
+        "standard errors of the difference away.",
+        rows=("tuner",),
+        columns=("model",),
+    )
+
+
+def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
+    longest = after(max(seconds for record in found for seconds in seconds_of(record)))
+    of_loss = [
+        cell
+        for cell in regret_cells(found)
+        if (cell.metric, cell.detail) == (f"{metric}_over_oracle", longest)
+    ]
+    for tuner in in_order((cell.tuner for cell in of_loss), TUNERS):
+        cells = [cell for cell in of_loss if cell.tuner == tuner]
+        known = [cell for cell in cells if cell.value is not None]
+        about = {"model": found[0]["model"], "sampler": "", "tuner": tuner, "metric": "over_oracle"}
+        about |= {"at_test_set": any(cell.at_test_set for cell in cells)}
+        if not known:
+            untrusted = any(cell.missing == NOT_TRUSTED for cell in cells)
+            yield Cell(**about, missing=NOT_TRUSTED if untrusted else DIVERGED)
+            continue
+        # Samplers are fixed, and each has runs of its own.
+        errors = [cell.se for cell in known]
+        se = None if None in errors else sqrt(sum(error**2 for error in errors)) / len(known)
+        value = sum(cell.value for cell in known) / len(known)
+        yield Cell(**about, value=value, se=se, finite=len(known), replicates=len(cells))

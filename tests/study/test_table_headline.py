@@ -1,0 +1,55 @@
+"""Regret in short: it is the mean of the table of regret over the samplers, and says of which."""
+
+import math
+
+import pytest
+from artifact_records import MODELS, SAMPLERS, cells_by, make_files, records_of
+
+from sgtune.study.artifacts.headline import headline
+from sgtune.study.artifacts.layout import NOT_TRUSTED
+from sgtune.study.artifacts.regret import after, regret_cells, seconds_of
+
+
+@pytest.fixture(scope="module")
+def files():
+    return make_files()
+
+
+def test_a_cell_is_the_mean_over_samplers_after_the_longest_runs(files):
+    records = records_of(files)
+    cells = cells_by(headline(records), "model", "tuner")
+    own = [record for record in records["regret"] if record["model"] == "logistic"]
+    longest = after(max(seconds for record in own for seconds in seconds_of(record)))
+    each = [
+        cell
+        for cell in regret_cells(own)
+        if (cell.tuner, cell.metric, cell.detail) == ("mamba-ksd", "xi_white_x100_over_oracle", longest)
+    ]
+    assert len(each) == len(SAMPLERS)
+    found = cells["logistic", "mamba-ksd"]
+    assert found.value == pytest.approx(sum(cell.value for cell in each) / len(each))
+    assert found.se == pytest.approx(math.sqrt(sum(cell.se**2 for cell in each)) / len(each))
+    assert found.finite == found.replicates == len(SAMPLERS)
+    assert {model for model, _ in cells} == set(MODELS)
+
+
+def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out(files):
+    records = records_of(files)
+    record = next(one for one in records["regret"] if one["model"] == "logistic")
+    chosen = next(one for one in record["chosen"] if one["tuner"] == "mamba-ksd")
+    for run in record["runs"]:
+        if run["arm"] in chosen["arms"]:
+            run["diverged"] = [True] * len(run["diverged"])
+    cell = cells_by(headline(records), "model", "tuner")["logistic", "mamba-ksd"]
+    assert (cell.finite, cell.replicates) == (len(SAMPLERS) - 1, len(SAMPLERS))
+    assert f"({cell.finite}/{cell.replicates})" in cell.shown
+
+
+def test_no_number_where_the_reference_is_not_trusted(files):
+    records = records_of(files)
+    for record in records["regret"]:
+        if record["model"] == "pmf":
+            record["trusted"] = False
+    cells = cells_by(headline(records), "model", "tuner")
+    assert cells["pmf", "mamba-ksd"].shown == NOT_TRUSTED
+    assert cells["logistic", "mamba-ksd"].value is not None

@@ -1,0 +1,50 @@
+"""What a reader of the documentation types works: every Python block of every page, one after the other."""
+
+import re
+from pathlib import Path
+
+import pytest
+from workflow_runs import ROOT
+
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+
+
+def blocks_of(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.S | re.M)
+
+
+@pytest.fixture
+def registries():
+    """What a page adds to the registries of the package is gone after it."""
+    from sgtune.samplers import SAMPLERS
+
+    before = dict(SAMPLERS)
+    yield
+    SAMPLERS.clear()
+    SAMPLERS.update(before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "python")])
+def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for number, block in enumerate(blocks_of(page, "python")):
+        exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+    assert not capsys.readouterr().err
+
+
+def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
+    from sgtune.study.catalogue import FIGURES, TABLES
+
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for page in PAGES:
+        text = (ROOT / page).read_text("utf-8")
+        if page.startswith("docs/"):
+            assert f": {page.removeprefix('docs/')}" in navigation, f"{page} is not in mkdocs.yml"
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
+            if "://" not in target:
+                assert (Path(ROOT / page).parent / target).exists(), f"{page} links to {target}"
+        for kind, name in re.findall(r"^\{\{ (table|figure) ([\w/-]+) \}\}$", text, re.M):
+            known = TABLES if kind == "table" else FIGURES
+            assert name.rpartition("/")[2] in known, f"{page} shows {kind} {name}"
