@@ -1,0 +1,9 @@
+# Both commands of README in a container. Not tested: no container tool was at hand.
+#   docker build -t sgtune . && docker run --rm -v "$PWD/results:/sgtune/results" sgtune
+FROM python:3.11-slim
+RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/*
+WORKDIR /sgtune
+COPY . .
+# The versions that the published numbers were made with.
+RUN pip install --no-cache-dir -r envs/requirements.lock && pip install --no-cache-dir --no-deps -e .
+CMD ["snakemake", "--cores", "all"]
