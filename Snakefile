@@ -15,6 +15,8 @@ include: "workflow/rules/tune.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/ladder.smk"
 include: "workflow/rules/artifacts.smk"
+include: "workflow/rules/ccadl.smk"
+include: "workflow/rules/studies.smk"
 include: "workflow/rules/keep.smk"
 
 

@@ -14,7 +14,7 @@ rule record_settings:
     resources:
         machine=1,
     params:
-        config=config,
+        config=main_sections(config),
     script:
         "../scripts/record_settings.py"
 

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from sgtune.study.artifacts import artifact
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
+from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import (
     has_horizons,
     ladder_settings,
+    main_sections,
     model_settings,
     settings_of,
     studied,
@@ -31,6 +33,10 @@ RUN = f"results/{config['run']}"
 LOGS = f"{RUN}/logs"
 MODELS = config["models"]
 
+STUDY_RESULTS = {}
+"""Of each further study the result files that its tables and figures are made from, by kind, and its `data` if it has
+any: its rules file (workflow/rules/{study}.smk) adds them."""
+
 STUDIED = studied(config)
 """Every (model, sampler, tuner) of the run."""
 
@@ -47,6 +53,7 @@ wildcard_constraints:
     sampler="|".join(config["samplers"]),
     chain=r"\d+",
     dimension=r"\d+",
+    study="|".join(STUDIES),
 
 
 def settings(kind, model=None):
@@ -133,6 +140,12 @@ def sources_of(wildcards):
     return [path for kind in entry.kinds for model in models for path in RESULTS[kind].get(model, [])]
 
 
+def sources_of_study(wildcards):
+    """The result files that a table or figure of a further study is made from."""
+    entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
+    return [path for kind in entry.kinds for path in STUDY_RESULTS[entry.study][kind]]
+
+
 def study_of(model):
     """The results of `model`, and the tables and figures of it alone."""
     results = [path for of_models in RESULTS.values() for path in of_models.get(model, [])]
@@ -158,6 +171,13 @@ def settings_of_saved(wildcards):
 
 
 def data_to_restore_on(wildcards):
-    """The data of all models, if what is saved is of this configuration."""
+    """The data of all models, and of further studies, as far as anything is saved of them, if what is saved is of this
+    configuration."""
     exit_unless_restorable(config["run"], settings_of_saved(wildcards))
-    return [path for model in MODELS for path in RESULTS["data"][model]]
+    notes = read_notes(config["run"])
+    data = [path for model in MODELS for path in RESULTS["data"][model]]
+    data = data if any("model" in note.wildcards for note in notes) else []
+    for study, results in STUDY_RESULTS.items():
+        if any(path.startswith(f"{RUN}/{study}/") for note in notes for path in note.outputs):
+            data += results.get("data", [])
+    return data

@@ -39,7 +39,8 @@ rule forecast:
 
 
 onstart:
-    is_lost = (SAVED / config["run"] / "jobs").is_dir() and not Path(RUN, "data").is_dir()
+    is_there = any(Path(RUN, name).is_dir() for name in ("data", *STUDIES))
+    is_lost = (SAVED / config["run"] / "jobs").is_dir() and not is_there
     if is_lost and not {"restore", "forecast"} & set(workflow.dag_settings.targets):
         print(
             f"Warning: {RUN} is not there, but {SAVED / config['run']} has finished jobs of it. They are made again, "

@@ -1,12 +1,14 @@
-"""Copy a finished run's artifacts to the tracked folder, and show the main ones in the README."""
+"""Copy a finished study's artifacts to the tracked folder, and show the main ones in the README."""
 
 from sgtune.study.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.publish import publish, show_results
+    from sgtune.study.publish import publish, published_folder, show_results
 
-    published = Path("results", "published").resolve()
+    study = snakemake.params.get("study", "")
+    root = Path.cwd()
+    published = published_folder(root, study).resolve()
     publish(Path(snakemake.input[0]), published)
-    show_results(published.parent.parent / "README.md", published)
+    show_results(root.resolve() / "README.md", published, study)

@@ -1,12 +1,13 @@
-"""A finished run's files as the tracked copy that README shows."""
+"""A finished run's files as the tracked copy that README shows: of the main study, and of each further one."""
 
 import shutil
 from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json
+from sgtune.study.catalogue import STUDIES
 
-__all__ = ["artifact_files", "publish", "show_results"]
+__all__ = ["artifact_files", "publish", "published_folder", "show_results"]
 
 RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
 RESULTS_END = "<!-- end of results -->"
@@ -15,6 +16,11 @@ SHOWN = (
     *("regret", "widths", "sensitivity", "signal_of_width", "ood", "tuning_time"),
 )
 """What README shows; the rest is a link away."""
+
+
+def published_folder(root: Path, study: str = "") -> Path:
+    """Where the repository at ``root`` keeps the published copy of a further study, or of the main one."""
+    return root / "results" / "published" / study
 
 
 def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
@@ -26,7 +32,8 @@ def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
 
 
 def publish(manifest: Path, destination: Path) -> None:
-    """Replace ``destination`` by the files that a run's ``manifest`` names, and the manifest.
+    """Replace ``destination`` by the files that a run's ``manifest`` names, and the manifest. The folders of further
+    studies in it, which have manifests of their own, stay as they are.
 
     Raises:
         DataError: a file is missing or is not the one that the manifest names.
@@ -50,28 +57,44 @@ def publish(manifest: Path, destination: Path) -> None:
         target = staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(manifest.parent / name, target)
+    for study in STUDIES:
+        if (destination / study / manifest.name).is_file():
+            shutil.copytree(destination / study, staging / study)
     shutil.rmtree(destination, ignore_errors=True)
+    destination.parent.mkdir(parents=True, exist_ok=True)
     staging.rename(destination)
 
 
-def show_results(readme: Path, published: Path) -> None:
-    """Put the published tables and figures between the two `results` comments of ``readme``."""
+def show_results(readme: Path, published: Path, study: str = "") -> None:
+    """Put the published tables and figures between the two `results` comments of ``readme``: those of the main study,
+    or of a further one."""
     manifest = read_json(published / "manifest.json")
     text = readme.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(RESULTS_BEGIN)
-    _, end, after = rest.partition(RESULTS_END)
+    lines = _comments(study)
+    before, begin, rest = text.partition(lines[0])
+    _, end, after = rest.partition(lines[1])
     if not (begin and end):
-        raise DataError(f"{readme}: needs the lines {RESULTS_BEGIN!r} and {RESULTS_END!r} around its results")
+        raise DataError(f"{readme}: needs the lines {lines[0]!r} and {lines[1]!r} around its results")
     where = published.relative_to(readme.parent)
     origin = manifest["provenance"]
     parts = [
         f"The run `{manifest['run']}`, on {origin['cores']} cores of {origin['cpu']}, {origin['created'][:10]}. "
         f"All tables and figures: [{where}/]({where}/)."
     ]
-    for name in SHOWN:
+    for name in STUDIES[study].shown if study else SHOWN:
         if f"figures/{name}.svg" in manifest["files"]:
             parts.append(f"![{name}]({where}/figures/{name}.svg)")
         if f"tables/{name}.md" in manifest["files"]:
             parts.append((published / "tables" / f"{name}.md").read_text(encoding="utf-8").strip())
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
+
+
+def _comments(study: str) -> tuple[str, str]:
+    """The two lines of README between which the results of a further study stand, or of the main one."""
+    if not study:
+        return RESULTS_BEGIN, RESULTS_END
+    return (
+        f"<!-- results of {study}: written by the rule `publish_{study}`, from the artifacts -->",
+        f"<!-- end of results of {study} -->",
+    )

@@ -4,15 +4,25 @@ What there is stands in `sgtune.study.catalogue`; `artifact` is the entry of one
 `category_of` where a report puts them, `labels_of` and `caption_of` what it calls them and says of them. They import
 nothing heavy: the workflow reads them to decide its targets and inputs. `TABLES` and `FIGURES` map a name to its maker,
 ``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is
-the dict of `records.load_records`, kind -> list of records.
+the dict of `records.load_records`, kind -> list of records. `make_table` and `make_figure` make those of further
+studies (`artifacts_of`), too.
 """
 
-from sgtune.study.artifacts.studies import artifact, caption_of, category_of, form_of, labels_of, requested
+from sgtune.study.artifacts.studies import (
+    artifact,
+    artifacts_of,
+    caption_of,
+    category_of,
+    form_of,
+    labels_of,
+    requested,
+)
 
 __all__ = [
     "FIGURES",
     "TABLES",
     "artifact",
+    "artifacts_of",
     "caption_of",
     "category_of",
     "form_of",

@@ -223,6 +223,22 @@ METRICS = {
     ),
 }
 
+# Of the study of CCAdL: mean μ and precision γ of a normal.
+for _name, _symbol in {"mu": "μ", "gamma": "γ"}.items():
+    METRICS |= {
+        f"density_rmse_{_name}": Metric(f"RMSE, {_symbol}", best=min),
+        f"density_bias_{_name}": Metric(f"Bias, {_symbol}"),
+        f"time_{_name}": Metric(f"Time, {_symbol}"),
+        f"batch_time_{_name}": Metric(f"Time of all lags, {_symbol}"),
+        f"sd_ratio_{_name}": Metric(f"Sd / exact, {_symbol}"),
+    }
+METRICS |= {
+    "density_rmse_paper": Metric("RMSE, paper", form="printed"),
+    "time_paper": Metric("Time, paper", form="printed"),
+    "time_ratio": Metric("Time, γ / paper"),
+    "crossings": Metric("Steps across γ = 0"),
+}
+
 for _metric, _label in {
     "relative_sd_error_x100": "ξ(σ̂)",
     "xi_rel_x100": "ξ relative",

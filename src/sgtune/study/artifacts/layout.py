@@ -154,8 +154,9 @@ FEWEST_REPLICATES = 3
 """Behind a cell that is marked: of two runs a standard error is hardly known."""
 
 
-def mark_best(cells: Iterable[Cell]) -> list[Cell]:
-    """The cells, the best of each (model, sampler, metric, detail) marked, if it is told from all others.
+def mark_best(cells: Iterable[Cell], among: str = "tuner") -> list[Cell]:
+    """The cells, the best of each (model, sampler, metric, detail) marked, if it is told from all others. Where
+    samplers and not tuners are compared, ``among`` is "sampler": the best of each (model, tuner, metric, detail).
 
     Cells of the same runs (equal value and equal spread) are the best together; every other cell must be more than two
     standard errors of the difference away, or none is marked; nor is any where all print the same number. A cell of
@@ -163,11 +164,12 @@ def mark_best(cells: Iterable[Cell]) -> list[Cell]:
     lucky runs.
     """
     cells = list(cells)
+    common = [name for name in ("metric", "model", "sampler", "tuner", "detail") if name != among]
     groups: dict[tuple, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.model, cell.sampler, cell.metric, cell.detail), []).append(cell)
+        groups.setdefault(tuple(getattr(cell, name) for name in common), []).append(cell)
     best = set()
-    for (_, _, metric, _), group in groups.items():
+    for (metric, *_), group in groups.items():
         eligible = [
             cell
             for cell in group

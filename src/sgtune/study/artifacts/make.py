@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sgtune.errors import check_choice
 from sgtune.study import catalogue
-from sgtune.study.artifacts.records import Records, belonging, load_records, provenances
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.records import Records, belonging, kinds_of, load_records, provenances
+from sgtune.study.artifacts.studies import artifact, figures_by_name, tables_by_name
 from sgtune.study.artifacts.writers import write_table
 from sgtune.study.catalogue import Artifact
 from sgtune.study.provenance import collect, summarise
@@ -18,9 +18,10 @@ __all__ = ["FIGURES", "TABLES", "make_figure", "make_table"]
 def _maker(entry: Artifact) -> Callable[[Records], object]:
     """What makes an artifact; its module, which may load seaborn and Matplotlib, is imported when it is called."""
     module, _, name = entry.maker.partition(":")
+    package = f"sgtune.study.{entry.study or 'artifacts'}"
 
     def make(records: Records) -> object:
-        return getattr(import_module(f"sgtune.study.artifacts.{module}"), name)(records, **entry.options)
+        return getattr(import_module(f"{package}.{module}"), name)(records, **entry.options)
 
     return make
 
@@ -31,8 +32,9 @@ FIGURES = {name: _maker(entry) for name, entry in catalogue.FIGURES.items()}
 
 def _required(name: str, inputs: Iterable[str | Path]) -> Records:
     """The records that ``name`` is made from: others among the inputs have no part in its provenance."""
-    records = load_records(inputs)
-    return {kind: belonging(records, kind, name) for kind in artifact(name).kinds}
+    entry = artifact(name)
+    records = load_records(inputs, kinds_of(entry))
+    return {kind: belonging(records, kind, name) for kind in entry.kinds}
 
 
 def _only(values: list) -> object:
@@ -48,7 +50,7 @@ def make_table(
 
     Raises `InputError` for a name that is no table, `DataError` where its records are missing.
     """
-    maker = _maker(catalogue.TABLES[check_choice("table", name, catalogue.TABLES)])
+    maker = _maker(artifact(check_choice("table", name, tables_by_name())))
     records = _required(name, inputs)
     sources = summarise(provenances(records))
     started = collect(_only(sources["run"]), _only(sources["seed"]))
@@ -63,6 +65,6 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
     """
     from sgtune.study.artifacts.style import save_figure
 
-    maker = _maker(catalogue.FIGURES[check_choice("figure", name, catalogue.FIGURES)])
+    maker = _maker(artifact(check_choice("figure", name, figures_by_name())))
     records = _required(name, inputs)
     save_figure(maker(records), name=name, svg=svg, pdf=pdf, sources=summarise(provenances(records)))

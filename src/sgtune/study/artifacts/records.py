@@ -2,13 +2,13 @@
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import read_json
 from sgtune.study.artifacts.studies import artifact as entry_of
-from sgtune.study.catalogue import TUNERS
+from sgtune.study.catalogue import STUDIES, TUNERS, Artifact
 
 __all__ = [
     "KINDS",
@@ -16,6 +16,7 @@ __all__ = [
     "belonging",
     "finite",
     "foreseen_of",
+    "kinds_of",
     "load_records",
     "looks_at_test_set",
     "need",
@@ -44,31 +45,36 @@ KINDS = (
 Records = dict[str, list[dict]]
 
 
-def _kind(path: Path) -> str:
-    named = [part for part in (*path.parts[:-1], path.stem) if part in KINDS]
+def kinds_of(entry: Artifact) -> tuple[str, ...]:
+    """The kinds of result files of the study that an artifact is of."""
+    return STUDIES[entry.study].kinds if entry.study else KINDS
+
+
+def _kind(path: Path, kinds: Sequence[str]) -> str:
+    named = [part for part in (*path.parts[:-1], path.stem) if part in kinds]
     if not named:
-        raise DataError(f"{path}: not a known kind of result; its path must name one of {', '.join(KINDS)}")
+        raise DataError(f"{path}: not a known kind of result; its path must name one of {', '.join(kinds)}")
     return named[-1]
 
 
-def load_records(paths: Iterable[str | Path]) -> Records:
+def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
     file's own name; what is of several tuners gives a record for each; a ``.csv`` gives one record per row, its column
     ``value`` a float.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
-    records: Records = {kind: [] for kind in KINDS}
+    records: Records = {kind: [] for kind in kinds}
     for path in sorted({Path(path) for path in paths}):
         if path.suffix == ".csv":
             with path.open(newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))
             try:
-                records[_kind(path)] += [row | {"value": float(row["value"])} for row in rows]
+                records[_kind(path, kinds)] += [row | {"value": float(row["value"])} for row in rows]
             except (KeyError, TypeError, ValueError) as error:
                 raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
         elif path.suffix == ".json":
-            records[_kind(path)] += _by_tuner(read_json(path))
+            records[_kind(path, kinds)] += _by_tuner(read_json(path))
     return records
 
 

@@ -2,25 +2,45 @@
 
 from collections.abc import Collection, Iterable
 
-from sgtune.study.catalogue import FIGURES, MODELS, TABLES, Artifact
+from sgtune.study.catalogue import FIGURES, MODELS, STUDIES, TABLES, Artifact
 
-__all__ = ["artifact", "caption_of", "category_of", "form_of", "labels_of", "requested"]
+__all__ = [
+    "artifact",
+    "artifacts_of",
+    "caption_of",
+    "category_of",
+    "figures_by_name",
+    "form_of",
+    "labels_of",
+    "requested",
+    "tables_by_name",
+]
+
+
+def tables_by_name() -> dict[str, Artifact]:
+    """The tables of all studies."""
+    return TABLES | {name: entry for study in STUDIES.values() for name, entry in study.tables.items()}
+
+
+def figures_by_name() -> dict[str, Artifact]:
+    """The figures of all studies."""
+    return FIGURES | {name: entry for study in STUDIES.values() for name, entry in study.figures.items()}
 
 
 def artifact(name: str) -> Artifact:
     """The entry of a table or figure."""
-    return TABLES[name] if name in TABLES else FIGURES[name]
+    return (tables_by_name() | figures_by_name())[name]
 
 
 def form_of(name: str) -> str:
     """``table`` or ``figure``."""
-    return "table" if name in TABLES else "figure"
+    return "table" if name in tables_by_name() else "figure"
 
 
 def requested(
     studied: Iterable[tuple[str, str, str]], referenced: Collection[str], ahead: Collection[str] = ()
 ) -> list[str]:
-    """The artifacts that have something to show, where ``studied`` are the (model, sampler, tuner) that a
+    """The main study's artifacts that have something to show, where ``studied`` are the (model, sampler, tuner) that a
     run evaluates, ``referenced`` the models with a ground truth, and ``ahead`` those tuned for several horizons."""
     studied = list(studied)
     return [
@@ -37,10 +57,17 @@ def requested(
     ]
 
 
+def artifacts_of(study: str) -> list[str]:
+    """The artifacts of a further study: tables first."""
+    return [*STUDIES[study].tables, *STUDIES[study].figures]
+
+
 def category_of(wildcards: object) -> str:
-    """Where a report lists the artifact of a job's wildcards: under its model, or under all of them."""
-    model = artifact(_name_of(wildcards)).model
-    return "All models" if model is None else MODELS[model].label
+    """Where a report lists the artifact of a job's wildcards: under its study, its model, or all models."""
+    entry = artifact(_name_of(wildcards))
+    if entry.study:
+        return STUDIES[entry.study].label
+    return "All models" if entry.model is None else MODELS[entry.model].label
 
 
 def labels_of(wildcards: object) -> dict[str, str]:

@@ -8,6 +8,7 @@ from sgtune.study.catalogue.artifact import Artifact
 from sgtune.study.catalogue.figures import FIGURES
 from sgtune.study.catalogue.models import MODELS, PREDICTIVE_LOSSES, ModelEntry, Study, cap_of, losses_of
 from sgtune.study.catalogue.samplers import SAMPLERS, SamplerEntry
+from sgtune.study.catalogue.studies import STUDIES, FurtherStudy
 from sgtune.study.catalogue.tables import TABLES
 from sgtune.study.catalogue.tuners import TUNERS, TunerEntry, method_of, smaller_of
 
@@ -16,9 +17,11 @@ __all__ = [
     "MODELS",
     "PREDICTIVE_LOSSES",
     "SAMPLERS",
+    "STUDIES",
     "TABLES",
     "TUNERS",
     "Artifact",
+    "FurtherStudy",
     "ModelEntry",
     "SamplerEntry",
     "Study",

@@ -11,7 +11,7 @@ from itertools import product
 from sgtune.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
 from sgtune.errors import InputError
 from sgtune.sampling.budget import batch_size_of
-from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
+from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS, smaller_of
 
 __all__ = [
     "canonical",
@@ -19,6 +19,7 @@ __all__ = [
     "has_axis",
     "has_horizons",
     "ladder_settings",
+    "main_sections",
     "merge",
     "model_settings",
     "settings_of",
@@ -47,6 +48,11 @@ SECTIONS = {
     "horizons": ("data", "map", "seed", "reference", "calibration", "grids", "mamba", "tuning", "horizons"),
 }
 """Sections that each kind of result depends on."""
+
+
+def main_sections(config: Mapping) -> dict:
+    """The configuration without the sections of further studies, on which nothing of the main one depends."""
+    return {name: value for name, value in config.items() if name not in STUDIES}
 
 
 def model_settings(config: Mapping, model: str) -> dict:

@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from jsonschema import ValidationError
 from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
-from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, SAMPLERS, TUNERS, losses_of
+from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, SAMPLERS, STUDIES, TUNERS, losses_of
 from sgtune.study.config.messages import dotted, leaves, validation_message
 from sgtune.study.config.sections import canonical, model_settings, settings_of, shapes_of
 
@@ -121,6 +122,8 @@ def check_config(config: Mapping) -> None:
 
     for model in config["models"]:
         check_model(config, model)
+    for study in STUDIES:
+        import_module(f"sgtune.study.{study}.settings").check(config[study])
 
 
 def check_table(config: Mapping, model: str, key: str) -> None:

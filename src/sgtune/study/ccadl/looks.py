@@ -1,0 +1,20 @@
+"""How the study's samplers look in figures."""
+
+from collections.abc import Sequence
+
+from matplotlib.lines import Line2D
+
+from sgtune.study.catalogue.ccadl import METHODS
+
+__all__ = ["handles_of", "method_style"]
+
+
+def method_style(method: str) -> dict:
+    """Colour, marker, line style and label of a sampler, the same in every figure."""
+    color, marker, linestyle = METHODS[method].style
+    return {"color": color, "marker": marker, "linestyle": linestyle, "label": METHODS[method].label}
+
+
+def handles_of(methods: Sequence[str], **look: object) -> list[Line2D]:
+    """What a legend says of samplers."""
+    return [Line2D([], [], **(method_style(method) | look)) for method in methods]
