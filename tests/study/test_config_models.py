@@ -124,6 +124,7 @@ def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
     sections = schema["per_model"]["properties"]["logistic"]["properties"]
     assert sections.keys() == set(schema) - {
         *("run", "seed", "models", "samplers", "data", "grids", "ladder", "sensitivity", "per_model"),
+        *catalogue.STUDIES,
     }
     for name, section in sections.items():
         assert plain_keys(section) == plain_keys(schema[name])

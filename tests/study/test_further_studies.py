@@ -1,0 +1,105 @@
+"""Further studies beside the main one: what a registry entry brings, and that the main study stays as it is."""
+
+import json
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+from config_files import raw_config, valid
+
+from sgtune.errors import DataError
+from sgtune.files import file_sha256, write_json
+from sgtune.study import catalogue
+from sgtune.study.artifacts import artifacts_of, caption_of, category_of, form_of, labels_of
+from sgtune.study.artifacts.records import load_records
+from sgtune.study.artifacts.studies import artifact
+from sgtune.study.catalogue import STUDIES
+from sgtune.study.config.sections import main_sections
+from sgtune.study.publish import publish, show_results
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_is_an_entry_a_section_and_a_package(study):
+    entry, section = STUDIES[study], valid()[study]
+    import_module(f"sgtune.study.{study}.settings").check(section)
+    for name in artifacts_of(study):
+        own = artifact(name)
+        assert own.study == study
+        assert set(own.kinds) <= set(entry.kinds)
+        module, _, maker = own.maker.partition(":")
+        assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), maker))
+    assert set(entry.shown) <= set(artifacts_of(study))
+    for run in ("quick", "medium", "paper", "tiny"):
+        assert raw_config(run)[study], f"{run} does not say how much of the study it makes"
+
+
+def test_no_two_artifacts_have_a_name_or_a_title_in_common():
+    further = [name for study in STUDIES for name in artifacts_of(study)]
+    names = [*catalogue.TABLES, *catalogue.FIGURES, *further]
+    assert len(names) == len(set(names))
+    assert len({artifact(name).title for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_report_lists_a_study_under_its_own_name(study):
+    for name in artifacts_of(study):
+        job = SimpleNamespace(**{form_of(name): name})
+        assert category_of(job) == STUDIES[study].label
+        assert labels_of(job) == {"artifact": artifact(name).title}
+        assert len(caption_of(job)) > 80
+
+
+def test_the_main_study_does_not_depend_on_a_further_ones_section():
+    config = valid()
+    assert main_sections(config) == main_sections({**config, "ccadl": {}})
+    assert set(config) - set(main_sections(config)) == set(STUDIES)
+
+
+def test_result_files_are_of_the_kinds_of_their_study(tmp_path):
+    path = tmp_path / "results/mine/ccadl/normal/sgnht.json"
+    write_json(path, {"method": "sgnht"})
+    assert load_records([path], ("normal", "settings"))["normal"] == [{"method": "sgnht"}]
+    with pytest.raises(DataError, match="not a known kind of result"):
+        load_records([path])
+
+
+def run_of(folder, text):
+    """A finished run of one table: its manifest."""
+    table, manifest = folder / "tables/normal.md", folder / "manifest.json"
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text(text)
+    origin = {"cores": 2, "cpu": "a CPU", "created": "2026-01-02T03:04:05"}
+    files = {"tables/normal.md": file_sha256(table)}
+    write_json(manifest, {"run": "mine", "files": files, "provenance": origin})
+    return manifest
+
+
+def test_publishing_the_main_study_keeps_the_others_and_the_other_way_round(tmp_path):
+    published = tmp_path / "results/published"
+    publish(run_of(tmp_path / "main", "main, first"), published)
+    publish(run_of(tmp_path / "further", "of ccadl"), published / "ccadl")
+    (published / "tables/left_over.md").write_text("of an older run")
+    publish(run_of(tmp_path / "main", "main, second"), published)
+    assert (published / "tables/normal.md").read_text() == "main, second"
+    assert (published / "ccadl/tables/normal.md").read_text() == "of ccadl"
+    assert not (published / "tables/left_over.md").exists()
+    publish(run_of(tmp_path / "further", "of ccadl, second"), published / "ccadl")
+    assert (published / "tables/normal.md").read_text() == "main, second"
+    assert (published / "ccadl/tables/normal.md").read_text() == "of ccadl, second"
+    assert json.loads((published / "manifest.json").read_text())["run"] == "mine"
+
+
+def test_readme_shows_a_study_between_its_own_lines(tmp_path, monkeypatch):
+    monkeypatch.setitem(STUDIES, "ccadl", STUDIES["ccadl"]._replace(shown=("normal",)))
+    readme, published = tmp_path / "README.md", tmp_path / "results/published/ccadl"
+    publish(run_of(tmp_path / "further", "the table"), published)
+    begin = "<!-- results of ccadl: written by the rule `publish_ccadl`, from the artifacts -->"
+    readme.write_text(f"Before.\n{begin}\nold\n<!-- end of results of ccadl -->\nAfter.\n")
+    show_results(readme, published, "ccadl")
+    text = readme.read_text()
+    assert text.startswith("Before.\n")
+    assert text.endswith("After.\n")
+    assert "the table" in text
+    assert "old" not in text
+    with pytest.raises(DataError, match="needs the lines"):
+        show_results(readme, published)
