@@ -7,7 +7,7 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sgtune.errors import InputError, check_integer, check_number
 
@@ -23,7 +23,7 @@ class Axis:
         symbol: what it is called where there is little room; its name if it is empty.
         is_static: whether it is a part of a step's shape.
         is_integer: whether it counts something.
-        above, at_least: bounds of its numbers.
+        above, at_least, at_most: bounds of its numbers.
         in_grids: the key under which a grid lists its values; its name if it is empty.
     """
 
@@ -35,6 +35,7 @@ class Axis:
     above: float | None = None
     at_least: float | None = 0
     in_grids: str = ""
+    at_most: float | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "symbol", self.symbol or self.name)
@@ -47,6 +48,7 @@ class Axis:
             InputError: it is not finite, not whole where it must be, or out of bounds.
         """
         name = name or self.name
+        at_most = min((bound for bound in (at_most, self.at_most) if bound is not None), default=None)
         if self.is_integer:
             return check_integer(name, number, at_least=self.at_least, at_most=at_most)
         return check_number(name, number, above=self.above, at_least=self.at_least, at_most=at_most)
@@ -61,6 +63,10 @@ N_LEAPFROG = Axis(
 )
 FRICTION = Axis("friction", 0.01, symbol="a")
 NOISE_ESTIMATE = Axis("noise_estimate", 0.0, symbol="b")
+FRICTION_RATE = replace(FRICTION, default=1.0, symbol="A", above=0, at_least=None)
+"""The same axis for the samplers whose momentum has unit scale: A, per unit of time; a = A h of one of their steps."""
+KAPPA = Axis("kappa", 0.0, at_most=1)
+"""Weight of the newest minibatch in a running average; 0: 1/t in step t."""
 
 COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
 """Those that every record has a place for, empty for samplers that lack them; further axes stand behind them."""
@@ -68,7 +74,7 @@ COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
 STATIC = tuple(axis for axis in COMMON if axis.is_static)
 """Those of a step's shape, in the order of a cost table's keys."""
 
-AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE)}
+AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE, KAPPA)}
 """The axes of the samplers that this package has, by name, in the order of print."""
 
 

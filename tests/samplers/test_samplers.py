@@ -105,7 +105,7 @@ EXACT = {
     "sghmc-chen": lambda h, **others: sghmc_covariance("chen", h, **others),
     "sghmc-as-published": lambda h, **others: sghmc_covariance("as published", h, **others),
 }
-BIASED = {"sgnht"}
+BIASED = {"sgnht", "ccadl", "ccadl-diagonal", "ccadl-as-published"}
 UNBIASED = {"mala"}
 BATTERY = [*SAMPLERS, "sgld-cv", "sghmc-cv"]
 

@@ -5,6 +5,7 @@
 
 from sgtune.errors import InputError, check_choice
 from sgtune.samplers.base import Sampler
+from sgtune.samplers.ccadl import ccadl, ccadl_as_published, ccadl_diagonal, make_ccadl
 from sgtune.samplers.gradients import ESTIMATORS, GradientEstimator
 from sgtune.samplers.mala import mala
 from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
@@ -14,6 +15,10 @@ from sgtune.samplers.sgnht import sgnht
 __all__ = [
     "SAMPLERS",
     "Sampler",
+    "ccadl",
+    "ccadl_as_published",
+    "ccadl_diagonal",
+    "make_ccadl",
     "mala",
     "published_name",
     "resolve_sampler",
@@ -32,6 +37,9 @@ SAMPLERS: dict[str, Sampler] = {
     "sghmc-as-published": sghmc_as_published,
     "sgnht": sgnht,
     "mala": mala,
+    "ccadl": ccadl,
+    "ccadl-diagonal": ccadl_diagonal,
+    "ccadl-as-published": ccadl_as_published,
 }
 
 

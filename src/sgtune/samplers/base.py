@@ -33,6 +33,10 @@ class Sampler(NamedTuple):
             start, and a start at which they are finite.
         needs_all_data: whether it is defined for batches of all N data only; it has no ``-cv`` then.
         statistics: ``state -> {name: number}``: what a run says of itself besides its draws; nothing as a rule.
+        covariance: "diagonal" or "full" if it asks its target for that covariance of the gradient's noise
+            (`sgtune.samplers.covariance`); batches of 1 < N are refused then. Empty if it does not.
+        step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
+            momentum has unit scale.
     """
 
     init: Callable
@@ -43,6 +47,8 @@ class Sampler(NamedTuple):
     uses_log_density: bool = False
     needs_all_data: bool = False
     statistics: Callable[[Any], dict[str, Array]] = _no_statistics
+    covariance: str = ""
+    step_size_power: int = 1
 
     @property
     def axes(self) -> tuple[Axis, ...]:

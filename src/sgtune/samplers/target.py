@@ -25,7 +25,7 @@ __all__ = ["Target", "offset_at", "target_of"]
 class Target(NamedTuple):
     """The functions of one step; every chain of an ensemble has the same minibatches in it.
 
-    The last three are None unless the sampler ``uses_log_density``.
+    The three of log densities are None unless the sampler ``uses_log_density``.
 
     Attributes:
         gradient: ``(position, i, estimator_state) -> (gradient, estimator_state)``: the i-th estimate of this step.
@@ -33,12 +33,18 @@ class Target(NamedTuple):
         log_density_and_gradient: ``position -> ((), gradient)``, both exact, in one pass over all data.
         minibatch_log_density: ``(position, i) -> ()``: log prior + (N/n) * the sum over the minibatch of the i-th
             gradient; unbiased for ``log_density``.
+        gradient_with_covariance: ``(position, i, estimator_state, form) -> (gradient, noise covariance,
+            estimator_state)``: the same gradient and, from the same minibatch, the covariance of its noise, "diagonal"
+            or "full" (`sgtune.samplers.gradients.GradientEstimator.estimate_with_covariance`).
+        fraction: n / N.
     """
 
     gradient: Callable
     log_density: Callable | None = None
     log_density_and_gradient: Callable | None = None
     minibatch_log_density: Callable | None = None
+    gradient_with_covariance: Callable | None = None
+    fraction: float = 1.0
 
 
 def target_of(
@@ -58,10 +64,17 @@ def target_of(
     def gradient(position, i, estimator_state):
         return estimator.estimate(density, constants, minibatch_key(i), position, batch_size, estimator_state)
 
-    if "offset" not in constants:
-        return Target(gradient)
-    data, offset = constants["data"], constants["offset"]
+    def gradient_with_covariance(position, i, estimator_state, form):
+        return estimator.estimate_with_covariance(
+            density, constants, minibatch_key(i), position, batch_size, estimator_state, form
+        )
+
+    data = constants["data"]
     n_data = jax.tree.leaves(data)[0].shape[0]
+    of_covariance = {"gradient_with_covariance": gradient_with_covariance, "fraction": batch_size / n_data}
+    if "offset" not in constants:
+        return Target(gradient, **of_covariance)
+    offset = constants["offset"]
 
     def minibatch_log_density(position, i):
         def of_rows(rows):
@@ -75,6 +88,7 @@ def target_of(
         lambda position: _log_density(density, position, data, offset),
         lambda position: _log_density_and_gradient(density, position, data, offset),
         minibatch_log_density,
+        **of_covariance,
     )
 
 

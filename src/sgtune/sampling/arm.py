@@ -11,6 +11,7 @@ from sgtune.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
 from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
+from sgtune.samplers.covariance import check_covariance
 
 __all__ = [
     "Arm",
@@ -89,7 +90,8 @@ def check_arm(model: Model, sampler_name: str, arm: Arm, overrides: Mapping[str,
 
     Raises:
         InputError: a number that it must have is missing or out of bounds (the batch size: of 1..N, and N where the
-            sampler needs all data), the sampler has no such hyperparameter, or the noise estimate exceeds the friction.
+            sampler needs all data), the sampler has no such hyperparameter, the noise estimate exceeds the friction,
+            or the sampler asks for a covariance that cannot be estimated (`sgtune.samplers.covariance`).
     """
     sampler, _ = resolve_sampler(sampler_name)
     axes = {axis.name: axis for axis in sampler.axes}
@@ -108,6 +110,8 @@ def check_arm(model: Model, sampler_name: str, arm: Arm, overrides: Mapping[str,
     }
     further = {name: number for name, number in checked.items() if axes[name].default is not None}
     check_hyperparameters(sampler_name, sampler, {**(overrides or {}), **further})
+    if sampler.covariance:
+        check_covariance(sampler.covariance, checked[BATCH_SIZE.name], model.n_data, model.dimension)
     return Arm(**checked)
 
 

@@ -127,10 +127,12 @@ def grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> lis
 
 
 def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    n_leapfrog = settings.n_leapfrog if resolve_sampler(sampler)[0].has_leapfrog else None
+    """e = 1 / N, which is the square of the step size where the momentum has unit scale."""
+    method, _ = resolve_sampler(sampler)
+    n_leapfrog = settings.n_leapfrog if method.has_leapfrog else None
     return [
         Arm(
-            step_size=1.0 / n_data,
+            step_size=(1.0 / n_data) ** (1 / method.step_size_power),
             batch_size=batch_size_of(_one_fraction(sampler, settings), n_data),
             n_leapfrog=n_leapfrog,
         )

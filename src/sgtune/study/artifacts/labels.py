@@ -154,6 +154,7 @@ METRICS = {
     "n_leapfrog": Metric("L", form="count"),
     "friction": Metric("a", "friction", form="general"),
     "noise_estimate": Metric("b", "estimate of the gradient noise", form="general"),
+    "kappa": Metric("κ", "least weight of the newest minibatch in the running covariance", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
     "budget_seconds": Metric("Seconds meant", has_spread=False),
     "wall_seconds": Metric("Seconds taken"),

@@ -1,0 +1,117 @@
+"""Covariance-controlled adaptive Langevin thermostat, CCAdL (Shang, Zhu, Leimkuhler and Storkey 2015, Algorithm 1).
+
+With h the ``step_size``, A the ``friction`` (1), D the number of parameters, grad an estimate of grad log pi whose
+noise has the covariance Sigma, and p ~ N(0, I), xi = A at the start:
+
+    theta <- theta + h p
+    S     <- (1 - kappa_t) S + kappa_t Sigma(theta)              kappa_t = max(1 / t, kappa), t = 1, 2, ...
+    p     <- p + h grad - h (h / 2) S p - h xi p + N(0, 2 A h I)
+    xi    <- xi + h (|p|^2 / D - 1)
+
+Gradient and Sigma are from one minibatch, at the new theta. The momentum has unit scale, so ``step_size`` is the
+paper's own h, a time: it is the square root of the ``step_size`` of `sgtune.samplers.sgnht`, whose momentum is
+v = h p. An arm {step_size: h, friction: A} is for SGNHT {step_size: h^2, friction: A h}, and alpha = h xi. With S = 0,
+as for batches of all N data, CCAdL is SGNHT.
+
+Invariant density, as h -> 0 and with S the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D) (Proposition 2;
+M = I, beta = 1 and thermal mass mu = D, as in Algorithm 1). The term (h / 2) Sigma p takes off what gradient noise of
+any Sigma(theta) brings in, where SGNHT's one xi takes off a multiple of I that is the same everywhere.
+
+``kappa`` is 0 in Algorithm 1: S then is the mean of Sigma over all steps so far and converges to a constant, so the
+chain keeps a bias of the same kind as SGNHT's where Sigma depends on theta. With ``kappa`` > 0 S follows the chain,
+with a memory of 1 / kappa steps (`sgtune.samplers.running_covariance`).
+
+Sigma is (N^2 / n) (1 - n / N) V for minibatches without replacement, V the minibatch's covariance of the gradients of
+single data (with control variates: of their differences from those at the centre), and 0 at n = N. The paper's
+Eq. (17), N^2 / n V, is ``factor="as printed"``.
+
+Registered are ``ccadl`` (full covariance), ``ccadl-diagonal`` and ``ccadl-as-published`` (full, Eq. 17).
+"""
+
+from functools import cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from sgtune.axes import FRICTION_RATE, KAPPA
+from sgtune.errors import check_choice
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.covariance import FORMS
+from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
+from sgtune.samplers.target import Target
+
+__all__ = ["CCAdLState", "FACTORS", "ccadl", "ccadl_as_published", "ccadl_diagonal", "make_ccadl"]
+
+FACTORS = ("without replacement", "as printed")
+"""Of V in Sigma: (N^2 / n) (1 - n / N), or the N^2 / n of Eq. (17)."""
+
+
+class CCAdLState(NamedTuple):
+    """Position, momentum of unit scale in its shape, thermostat xi, S, and what the gradient estimator carries."""
+
+    position: PyTree
+    momentum: PyTree
+    thermostat: Float[Array, ""]
+    noise: RunningCovariance
+    estimator: PyTree
+
+
+def init(
+    form: str, key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> CCAdLState:
+    """A chain at ``position`` with p ~ N(0, I) and xi = A."""
+    thermostat = jnp.asarray(hyperparameters["friction"], jnp.float32)
+    return CCAdLState(position, noise_like(key, position), thermostat, no_steps(form, position), estimator)
+
+
+def step(
+    form: str, factor: str, key: PRNGKeyArray, state: CCAdLState, target: Target, hyperparameters: dict
+) -> CCAdLState:
+    """One step of Algorithm 1."""
+    h, friction = hyperparameters["step_size"], hyperparameters["friction"]
+    position = jax.tree.map(lambda x, p: x + h * p, state.position, state.momentum)
+    gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, form)
+    if factor == "as printed" and target.fraction < 1:
+        covariance = covariance / (1 - target.fraction)
+    noise = updated(state.noise, covariance, hyperparameters["kappa"])
+    flat, unravel = ravel_pytree(state.momentum)
+    damped = unravel(h / 2 * times(noise.covariance, flat) + state.thermostat * flat)
+    momentum = jax.tree.map(
+        lambda p, g, d, z: p + h * (g - d) + jnp.sqrt(2 * friction * h) * z,
+        state.momentum,
+        gradient,
+        damped,
+        noise_like(key, state.momentum),
+    )
+    mean_square = jnp.mean(ravel_pytree(momentum)[0] ** 2)
+    return CCAdLState(position, momentum, state.thermostat + h * (mean_square - 1), noise, estimator)
+
+
+@cache
+def make_ccadl(*, covariance: str = "full", factor: str = "without replacement") -> Sampler:
+    """A variant of CCAdL; the same arguments give the same object.
+
+    Args:
+        covariance: "full", ``(D, D)`` for each chain, refused above D = 5,000; or "diagonal", ``(D,)``.
+        factor: of `FACTORS`. Both are 0 at n = N, where a gradient has no noise.
+
+    Raises:
+        InputError: an argument is not known.
+    """
+    check_choice("covariance", covariance, FORMS)
+    check_choice("factor", factor, FACTORS)
+    return Sampler(
+        partial(init, covariance),
+        partial(step, covariance, factor),
+        (FRICTION_RATE, KAPPA),
+        covariance=covariance,
+        step_size_power=2,
+    )
+
+
+ccadl = make_ccadl()
+ccadl_diagonal = make_ccadl(covariance="diagonal")
+ccadl_as_published = make_ccadl(factor="as printed")
