@@ -8,9 +8,17 @@ from sgtune.samplers.base import Sampler
 from sgtune.samplers.ccadl import ccadl, ccadl_as_published, ccadl_diagonal, make_ccadl
 from sgtune.samplers.gradients import ESTIMATORS, GradientEstimator
 from sgtune.samplers.mala import mala
+from sgtune.samplers.mccadl import make_mccadl, mccadl, mccadl_diagonal
 from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
+from sgtune.samplers.sghmc_shang import (
+    check_not_clipped,
+    make_sghmc_shang,
+    sghmc_shang,
+    sghmc_shang_diagonal,
+)
 from sgtune.samplers.sgld import sgld
 from sgtune.samplers.sgnht import sgnht
+from sgtune.samplers.unit_momentum import in_units_of_steps, sgnht_shang
 
 __all__ = [
     "SAMPLERS",
@@ -18,16 +26,25 @@ __all__ = [
     "ccadl",
     "ccadl_as_published",
     "ccadl_diagonal",
+    "check_not_clipped",
+    "in_units_of_steps",
     "make_ccadl",
+    "make_mccadl",
+    "make_sghmc_shang",
     "mala",
+    "mccadl",
+    "mccadl_diagonal",
     "published_name",
     "resolve_sampler",
     "sampler_names",
     "sghmc",
     "sghmc_as_published",
     "sghmc_chen",
+    "sghmc_shang",
+    "sghmc_shang_diagonal",
     "sgld",
     "sgnht",
+    "sgnht_shang",
 ]
 
 SAMPLERS: dict[str, Sampler] = {
@@ -40,6 +57,11 @@ SAMPLERS: dict[str, Sampler] = {
     "ccadl": ccadl,
     "ccadl-diagonal": ccadl_diagonal,
     "ccadl-as-published": ccadl_as_published,
+    "sghmc-shang": sghmc_shang,
+    "sghmc-shang-diagonal": sghmc_shang_diagonal,
+    "sgnht-shang": sgnht_shang,
+    "mccadl": mccadl,
+    "mccadl-diagonal": mccadl_diagonal,
 }
 
 

@@ -1,0 +1,160 @@
+"""CCAdL by a symmetric splitting into flows that are solved exactly, mCCAdL (after Wei and Shang, arXiv 2512.24515).
+
+The dynamics are those of CCAdL (Shang et al. 2015, Eq. 12), with h the ``step_size``, a time, A the ``friction`` (1),
+D the number of parameters and mu = D,
+
+    d theta = p dt
+    d p     = grad dt - (h / 2) Sigma p dt - xi p dt + sqrt(2 A) dW
+    d xi    = (|p|^2 - D) / mu dt
+
+split into five flows over a time t,
+
+    drift         theta <- theta + t p
+    kick          p     <- p + t grad
+    covariance    p     <- exp(-(h / 2) Sigma t) p
+    OU            p     <- exp(-xi t) p + sqrt(A (1 - exp(-2 xi t)) / xi) N(0, I), the root of 2 A t at xi = 0
+    thermostat    xi    <- xi + t (|p|^2 / D - 1)
+
+and composed symmetrically. A step is, with t = h for the OU flow and t = h / 2 for all others,
+
+    kick  covariance  drift  thermostat  OU  thermostat  drift  covariance  kick
+
+Only the drifts change theta: the last two flows of a step and the first two of the next have one theta, one minibatch,
+one gradient and one Sigma, and are together covariance(h/2) kick(h) covariance(h/2). The function `step` therefore goes
+from one such triple to the next: one gradient a step, and the draws are those of the symmetric order.
+
+Why this order: a symmetric one is of second order in h, where Algorithm 1 is of first. Kick and drift stand around OU
+as in BAOAB (Leimkuhler and Matthews 2013). With exact gradients on a Gaussian, and xi at rest, the draws, taken where
+the gradient is, have then the exact covariance, and so has p where the thermostat reads it; draws taken at OU would be
+off by h^2 / 4. The covariance flow stands around the kick because gradient noise alone then leaves p with the variance
+x / sinh(x), x = h^2 Sigma / 2: 1 - x^2 / 6 for small x, and never above 1; a kick around the covariance flow would
+leave (x / 2) coth(x / 2), which grows with x.
+
+Sigma is that of the current minibatch (kappa = 1), with (N^2 / n) (1 - n / N); there is no moving average. In the full
+form the covariance flow is the scaling part of scaling and squaring: a Taylor polynomial of exp(-M / 2^k), with
+M = (h / 2) Sigma t, applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. It is exact to
+float32, and no D x D exponential is made. In the diagonal form it is the exponential itself.
+
+Stability: Algorithm 1 multiplies p by 1 - h^2 Sigma / 2 - h xi, so it needs h^2 sigma^2 / 2 + h xi < 2 for the largest
+eigenvalue sigma^2 of Sigma, and h < 2 / sigma at best. Here the factor is exp(-h^2 Sigma / 2 - h xi), below 1 for every
+h as long as xi > 0. What remains for both is the limit of the leapfrog, h < 2 / sqrt(largest curvature).
+
+Invariant density, as h -> 0 and with the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D), as for CCAdL.
+"""
+
+from functools import cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from sgtune.axes import FRICTION_RATE
+from sgtune.errors import check_choice
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.covariance import FORMS, Covariance
+from sgtune.samplers.running_covariance import times
+from sgtune.samplers.target import Target
+
+__all__ = ["MCCAdLState", "make_mccadl", "mccadl", "mccadl_diagonal"]
+
+TAYLOR_DEGREE = 6
+"""Of the polynomial of exp(-X): its error at a norm of 1/2 is 1.6e-6 of the vector."""
+
+LARGEST_HALVING = 12
+"""The most k: a chain for which the norm of M is above 2^11 is left to diverge."""
+
+
+class MCCAdLState(NamedTuple):
+    """Position, momentum of unit scale in its shape, thermostat xi, and what the gradient estimator carries."""
+
+    position: PyTree
+    momentum: PyTree
+    thermostat: Float[Array, ""]
+    estimator: PyTree
+
+
+def init(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> MCCAdLState:
+    """A chain at ``position`` with p ~ N(0, I) and xi = A."""
+    thermostat = jnp.asarray(hyperparameters["friction"], jnp.float32)
+    return MCCAdLState(position, noise_like(key, position), thermostat, estimator)
+
+
+def damped(exponent: Covariance, vector: Float[Array, " D"]) -> Float[Array, " D"]:
+    """exp(-M) times the vector, for M >= 0; a diagonal M is given as ``(D,)``."""
+    if exponent.ndim == 1:
+        return jnp.exp(-exponent) * vector
+    # Two bounds of the largest eigenvalue.
+    norm = jnp.minimum(jnp.linalg.norm(exponent), jnp.abs(exponent).sum(1).max())
+    halvings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(2 * norm, 1e-30))), 0, LARGEST_HALVING)
+    n_times = jnp.left_shift(1, halvings.astype(jnp.int32))
+
+    def polynomial(_, vector):
+        # Horner's form.
+        result = vector
+        for degree in range(TAYLOR_DEGREE, 0, -1):
+            result = vector - times(exponent, result) / (n_times * degree)
+        return result
+
+    return jax.lax.fori_loop(0, n_times, polynomial, vector)
+
+
+def ornstein_uhlenbeck(
+    vector: Float[Array, " D"],
+    noise: Float[Array, " D"],
+    friction: float | Float[Array, ""],
+    thermostat: Float[Array, ""],
+    time: float | Float[Array, ""],
+) -> Float[Array, " D"]:
+    """The flow OU: exp(-xi t) p + sqrt(A (1 - exp(-2 xi t)) / xi) R; xi may be 0 or less."""
+    x = 2 * thermostat * time
+    is_small = jnp.abs(x) < 1e-3
+    # (1 - exp(-x)) / x, whose series replaces it where x is too small to divide by.
+    share = jnp.where(is_small, 1 - x / 2, -jnp.expm1(-x) / jnp.where(is_small, 1.0, x))
+    return jnp.exp(-thermostat * time) * vector + jnp.sqrt(2 * friction * time * share) * noise
+
+
+def step(
+    form: str, key: PRNGKeyArray, state: MCCAdLState, target: Target, hyperparameters: dict
+) -> MCCAdLState:
+    """From behind one kick to behind the next."""
+    h, friction = hyperparameters["step_size"], hyperparameters["friction"]
+    momentum, unravel = ravel_pytree(state.momentum)
+    noise = ravel_pytree(noise_like(key, state.momentum))[0]
+
+    def drift(position, momentum):
+        return jax.tree.map(lambda x, p: x + h / 2 * p, position, unravel(momentum))
+
+    def thermalise(thermostat, momentum):
+        return thermostat + h / 2 * (jnp.mean(momentum**2) - 1)
+
+    position = drift(state.position, momentum)
+    thermostat = thermalise(state.thermostat, momentum)
+    momentum = ornstein_uhlenbeck(momentum, noise, friction, thermostat, h)
+    thermostat = thermalise(thermostat, momentum)
+    position = drift(position, momentum)
+
+    gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, form)
+    exponent = h**2 / 4 * covariance
+    momentum = damped(exponent, damped(exponent, momentum) + h * ravel_pytree(gradient)[0])
+    return MCCAdLState(position, unravel(momentum), thermostat, estimator)
+
+
+@cache
+def make_mccadl(*, covariance: str = "full") -> Sampler:
+    """mCCAdL with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
+
+    Raises:
+        InputError: ``covariance`` is not known.
+    """
+    check_choice("covariance", covariance, FORMS)
+    return Sampler(
+        init, partial(step, covariance), (FRICTION_RATE,), covariance=covariance, step_size_power=2
+    )
+
+
+mccadl = make_mccadl()
+mccadl_diagonal = make_mccadl(covariance="diagonal")

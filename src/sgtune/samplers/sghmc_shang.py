@@ -1,0 +1,170 @@
+"""Stochastic gradient Hamiltonian Monte Carlo as in the CCAdL paper (Shang et al. 2015, Eq. 14).
+
+With h the ``step_size``, A the ``friction`` (1), grad an estimate of grad log pi whose noise has the covariance Sigma,
+and p ~ N(0, I) at the start:
+
+    theta <- theta + h p
+    S     <- (1 - kappa_t) S + kappa_t Sigma(theta)              kappa_t = max(1 / t, kappa), t = 1, 2, ...
+    p     <- p + h grad - h A p + N(0, 2 h (A I - h S / 2)+)
+
+Gradient and Sigma are from one minibatch, at the new theta. h, A, S and ``kappa`` are those of `sgtune.samplers.ccadl`:
+the momentum has unit scale, and step_size = h^2, v = h p, a = A h, b = h^2 Sigma / 2 are the units of `sghmc`
+(`sgtune.samplers.unit_momentum`). Unlike `sghmc` it never draws the momentum anew, so it has no number of leapfrogs.
+
+Invariant density, as h -> 0 and with S the exact Sigma(theta): pi(theta) N(p | 0, I), as long as A I - h S / 2 is
+positive semi-definite: the noise that is left out is what the gradient brings in. Where it is not, (.)+ sets its
+negative eigenvalues to 0. The chain is too hot there, and its statistics say so:
+
+* ``clipped_share``: the share of all steps so far in which A I - h S / 2 had a negative eigenvalue;
+* ``friction_needed``: the largest eigenvalue of h S / 2 in those steps, the least A for which none had been clipped;
+  A itself if there was none.
+
+`check_not_clipped` makes an error of it.
+
+Cost: with the full covariance a step has a Cholesky factorisation, D^3 / 3 operations, in place of CCAdL's product of
+S and p; where that fails, for one chain or more of those in lockstep, also their eigenvectors.
+"""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from sgtune.axes import FRICTION_RATE, KAPPA
+from sgtune.errors import InputError, check_choice
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.covariance import FORMS, Covariance
+from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
+from sgtune.samplers.target import Target
+
+__all__ = [
+    "SGHMCShangState",
+    "check_not_clipped",
+    "make_sghmc_shang",
+    "sghmc_shang",
+    "sghmc_shang_diagonal",
+]
+
+
+class SGHMCShangState(NamedTuple):
+    """Position, momentum of unit scale in its shape, S, what the gradient estimator carries, and the clipped steps.
+
+    Attributes:
+        n_clipped: steps so far in which the noise's covariance was clipped.
+        friction_needed: see the module.
+    """
+
+    position: PyTree
+    momentum: PyTree
+    noise: RunningCovariance
+    estimator: PyTree
+    n_clipped: Int[Array, ""]
+    friction_needed: Float[Array, ""]
+
+
+def init(
+    form: str, key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> SGHMCShangState:
+    """A chain at ``position`` with p ~ N(0, I)."""
+    friction = jnp.asarray(hyperparameters["friction"], jnp.float32)
+    momentum = noise_like(key, position)
+    return SGHMCShangState(position, momentum, no_steps(form, position), estimator, jnp.int32(0), friction)
+
+
+def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
+    """B with B B' = the matrix less its negative eigenvalues; and the least eigenvalue, or 0 if that is positive.
+
+    A diagonal matrix is given, and its root returned, as ``(D,)``.
+    """
+    if matrix.ndim == 1:
+        return jnp.sqrt(jnp.maximum(matrix, 0.0)), jnp.minimum(jnp.min(matrix), 0.0)
+
+    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides.
+    def has_failed(carry):
+        root, _, done = carry
+        return ~done & jnp.isnan(root).any()
+
+    def by_eigenvectors(carry):
+        values, vectors = jnp.linalg.eigh(matrix)
+        return vectors * jnp.sqrt(jnp.maximum(values, 0.0)), jnp.minimum(values[0], 0.0), jnp.array(True)
+
+    start = (jnp.linalg.cholesky(matrix), jnp.float32(0), jnp.array(False))
+    return jax.lax.while_loop(has_failed, by_eigenvectors, start)[:2]
+
+
+def step(
+    form: str, key: PRNGKeyArray, state: SGHMCShangState, target: Target, hyperparameters: dict
+) -> SGHMCShangState:
+    """One step of Eq. (14), in the order of Algorithm 1."""
+    h, friction = hyperparameters["step_size"], hyperparameters["friction"]
+    position = jax.tree.map(lambda x, p: x + h * p, state.position, state.momentum)
+    gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, form)
+    noise = updated(state.noise, covariance, hyperparameters["kappa"])
+    flat, unravel = ravel_pytree(noise_like(key, state.momentum))
+    whole = friction if form == "diagonal" else friction * jnp.eye(flat.size)
+    root, least = clipped_root(whole - h / 2 * noise.covariance)
+    momentum = jax.tree.map(
+        lambda p, g, z: p + h * (g - friction * p) + jnp.sqrt(2 * h) * z,
+        state.momentum,
+        gradient,
+        unravel(times(root, flat)),
+    )
+    return SGHMCShangState(
+        position,
+        momentum,
+        noise,
+        estimator,
+        state.n_clipped + (least < 0),
+        jnp.maximum(state.friction_needed, friction - least),
+    )
+
+
+def clipped_statistics(state: SGHMCShangState) -> dict[str, Array]:
+    """Of a state, or of many with a leading axis."""
+    n_steps = jnp.maximum(state.noise.n_steps, 1)
+    return {"clipped_share": state.n_clipped / n_steps, "friction_needed": state.friction_needed}
+
+
+def check_not_clipped(statistics: Mapping[str, float | Float[np.ndarray, " w"]]) -> None:
+    """For runs whose noise must be that of Eq. (14): none of their steps was clipped.
+
+    Args:
+        statistics: of a chain (``chain.statistics``), or of several.
+
+    Raises:
+        InputError: one was; it says which friction would have sufficed.
+    """
+    share = float(np.max(statistics["clipped_share"]))
+    if share > 0:
+        needed = float(np.max(statistics["friction_needed"]))
+        raise InputError(
+            f"friction: A I - h Sigma / 2 is not positive semi-definite in {share:.3g} of the steps; "
+            f"at this step size A must be at least {needed:.3g}"
+        )
+
+
+@cache
+def make_sghmc_shang(*, covariance: str = "full") -> Sampler:
+    """SGHMC of Eq. (14) with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
+
+    Raises:
+        InputError: ``covariance`` is not known.
+    """
+    check_choice("covariance", covariance, FORMS)
+    return Sampler(
+        partial(init, covariance),
+        partial(step, covariance),
+        (FRICTION_RATE, KAPPA),
+        statistics=clipped_statistics,
+        covariance=covariance,
+        step_size_power=2,
+    )
+
+
+sghmc_shang = make_sghmc_shang()
+sghmc_shang_diagonal = make_sghmc_shang(covariance="diagonal")
