@@ -1,39 +1,23 @@
-"""The study's samplers as the library has them: the paper's h and A as an arm."""
-
-from collections.abc import Callable
-from typing import NamedTuple
+"""The study's samplers as the library has them; h and A of the paper are their ``step_size`` and ``friction``."""
 
 from sgtune.errors import check_choice
-from sgtune.sampling.arm import Arm
+from sgtune.samplers.covariance import FORMS
 
-__all__ = ["METHODS", "Method", "arm_of"]
+__all__ = ["METHODS", "sampler_of"]
 
+METHODS = {"sghmc": "sghmc-shang", "sgnht": "sgnht-shang", "ccadl": "ccadl", "mccadl": "mccadl"}
+"""By the name of the configuration, the name in `sgtune.samplers` with the full covariance."""
 
-class Method(NamedTuple):
-    """A sampler of the study.
-
-    Attributes:
-        sampler: its name in `sgtune.samplers`.
-        arm: ``(h, A, batch size) -> Arm``, from the paper's parameterisation: momenta of unit scale.
-    """
-
-    sampler: str
-    arm: Callable[[float, float, int], Arm]
+WITHOUT_COVARIANCE = ("sgnht",)
 
 
-def _by_velocity(step_size: float, friction: float, batch_size: int) -> Arm:
-    """With v = h p of a sampler whose momenta have the variance ``step_size``: h^2, and the friction A h."""
-    return Arm(step_size=step_size**2, batch_size=batch_size, friction=friction * step_size)
-
-
-METHODS: dict[str, Method] = {"sgnht": Method("sgnht", _by_velocity)}
-"""By the name of the configuration."""
-
-
-def arm_of(method: str, step_size: float, friction: float, batch_size: int) -> Arm:
-    """The arm of ``method`` for the paper's step size h and friction A.
+def sampler_of(method: str, covariance: str) -> str:
+    """The name in `sgtune.samplers` of a sampler of the study with that form of covariance, "full" or "diagonal".
 
     Raises:
-        InputError: no such method.
+        InputError: no such sampler, or no such form.
     """
-    return METHODS[check_choice("sampler", method, METHODS)].arm(step_size, friction, batch_size)
+    check_choice("sampler", method, METHODS)
+    check_choice("covariance", covariance, FORMS)
+    is_diagonal = covariance == "diagonal" and method not in WITHOUT_COVARIANCE
+    return METHODS[method] + ("-diagonal" if is_diagonal else "")

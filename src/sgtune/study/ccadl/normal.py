@@ -11,9 +11,10 @@ from jaxtyping import Float
 import sgtune
 from sgtune.model import Model
 from sgtune.randomness import named_seed
+from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.autocorrelation import batch_means_time, integrated_time
-from sgtune.study.ccadl.methods import METHODS, arm_of
+from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.normal_exact import NAMES, NormalGamma, posterior_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
@@ -101,7 +102,7 @@ def sample_normal(
         runs.append(record["cells"])
     return {
         "method": method,
-        "sampler": METHODS[method].sampler,
+        "sampler": sampler_of(method, "full"),
         "data": {"n": len(data), "mean": float(np.mean(data)), "variance": float(np.var(data))},
         "steps": settings["steps"],
         "edges": edges,
@@ -124,10 +125,13 @@ def _replicate(
     edges: dict[str, np.ndarray],
 ) -> list[dict]:
     """One chain of each cell, and what is said of it."""
-    arms = [arm_of(method, *cell, settings["batch_size"]) for cell in cells]
+    arms = [
+        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
+        for step_size, friction in cells
+    ]
     start = jnp.array([exact.mean, exact.alpha / exact.beta], jnp.float32)
     ensemble = Lockstep.at_mode(
-        model, METHODS[method].sampler, arms, position=start, seed=seed, replicate=f"ccadl {replicate}"
+        model, sampler_of(method, "full"), arms, position=start, seed=seed, replicate=f"ccadl {replicate}"
     )
     if settings["warmup"]:
         ensemble.advance(settings["warmup"], settings["warmup"])
