@@ -25,8 +25,9 @@ __all__ = ["normal_data", "normal_model", "sample_normal", "squared_bias"]
 def normal_data(n_data: int, standardised: bool, seed: int) -> Float[np.ndarray, " n"]:
     """Draws of N(0, 1); ``standardised`` shifts and scales them to the mean 0 and the variance 1 (divisor N).
 
-    The scale of the posterior, and with it the times in steps, follows the data's variance, whose relative sd is
-    sqrt(2 / N): 14% of N = 100.
+    The scale of the posterior, and with it the times in steps, follows the data's variance v, whose relative sd is
+    sqrt(2 / N): 14% of N = 100. The sd of gamma is that of 1/v, so that a quarter of an oscillation lasts as 1/v, and
+    the relaxation of an overdamped chain as 1/v^2.
     """
     data = np.random.default_rng(named_seed(seed, "ccadl", "normal")).standard_normal(n_data)
     if standardised:
