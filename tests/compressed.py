@@ -1,0 +1,42 @@
+"""Unix's compress, written for the tests from the description of its format: the library only unpacks."""
+
+__all__ = ["compress"]
+
+
+def compress(content: bytes, *, widest: int = 16, clear_after: int | None = None) -> bytes:
+    """``content`` as a ``.Z`` file with codes of at most ``widest`` bits; the table is cleared after so many codes."""
+    table = {bytes([byte]): byte for byte in range(256)}
+    free, width = 257, 9
+    out, pending = bytearray([0x1F, 0x9D, 0x80 | widest]), []
+
+    def flush(pad: bool) -> None:
+        """The codes so far; eight of them take ``width`` bytes, and where the width changes a group is filled up."""
+        codes = pending + [0] * (-len(pending) % 8 if pad else 0)
+        number = sum(code << (width * place) for place, code in enumerate(codes))
+        out.extend(number.to_bytes(-(-width * len(codes) // 8), "little"))
+        pending.clear()
+
+    word, n_codes = b"", 0
+    for byte in content:
+        longer = word + bytes([byte])
+        if longer in table:
+            word = longer
+            continue
+        pending.append(table[word])
+        n_codes += 1
+        if free == 1 << width and width < widest:
+            flush(pad=True)
+            width += 1
+        if n_codes == clear_after:
+            pending.append(256)
+            flush(pad=True)
+            table = {bytes([byte]): byte for byte in range(256)}
+            free, width, n_codes = 257, 9, 0
+        elif free < 1 << widest:
+            table[longer] = free
+            free += 1
+        word = bytes([byte])
+    if word:
+        pending.append(table[word])
+    flush(pad=False)
+    return bytes(out)
