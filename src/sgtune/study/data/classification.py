@@ -163,9 +163,7 @@ def prepare(
     except DataError:
         download(entry.download, folder, mirror=mirror)
     record = read_json(folder / "source.json")
-    write(
-        path_json, read_set(name, folder), name=name, made_by=f"{entry.download.name} from {record['source']}"
-    )
+    write(path_json, read_set(name, folder), name, made_by=f"{entry.download.name} from {record['source']}")
     return record
 
 
@@ -218,7 +216,7 @@ def simulate(name: str, n_train: int, seed: int = 0) -> dict[str, np.ndarray]:
     return _parts((inputs[:n_train], labels[:n_train]), (inputs[n_train:], labels[n_train:]))
 
 
-def write(path_json: str | Path, arrays: dict[str, np.ndarray], *, name: str, made_by: str) -> None:
+def write(path_json: str | Path, arrays: dict[str, np.ndarray], name: str, *, made_by: str) -> None:
     """What `read_set` or `simulate` gives, as ``path_json`` and the files beside it, for `load`.
 
     Raises:

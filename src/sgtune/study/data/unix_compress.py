@@ -6,6 +6,8 @@ __all__ = ["uncompress"]
 
 MAGIC = b"\x1f\x9d"
 FIRST_WIDTH, WIDEST = 9, 16
+"""Programs differ on files whose codes never grow beyond 9 bits."""
+
 CLEAR = 256
 
 
@@ -21,8 +23,8 @@ def uncompress(content: bytes) -> bytes:
     if content[:2] != MAGIC or len(content) < 3:
         raise SourceError("not a file of Unix's compress; expected it to begin with 1f 9d")
     widest, has_clear = content[2] & 0x1F, bool(content[2] & 0x80)
-    if not FIRST_WIDTH <= widest <= WIDEST:
-        raise SourceError(f"codes of {widest} bits; expected {FIRST_WIDTH} to {WIDEST}")
+    if not FIRST_WIDTH < widest <= WIDEST:
+        raise SourceError(f"codes of up to {widest} bits; expected {FIRST_WIDTH + 1} to {WIDEST}")
     # Where there is a code that clears the table, it has a place in the table.
     first = [bytes([byte]) for byte in range(256)] + [b""] * has_clear
     table, width, previous = list(first), FIRST_WIDTH, b""

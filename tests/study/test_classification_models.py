@@ -1,0 +1,230 @@
+"""The models of CCAdL's experiments against their definitions in float64.
+
+Models leave constants out: what is compared are differences of log densities, and gradients.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from boltzmann_models import (
+    boltzmann_log_probabilities,
+    boltzmann_position,
+    normal_log_prior,
+    small_boltzmann,
+)
+from paper_models import single
+from scipy import special
+from scipy.optimize import approx_fprime
+
+from sgtune import posterior
+from sgtune.errors import InputError
+from sgtune.positions import flatten
+from sgtune.study.data.classification import SETS
+from sgtune.study.models import drbm, mnist79
+
+
+def small_logistic(n_data=40, seed=0):
+    rng = np.random.default_rng(seed)
+    inputs = rng.normal(size=(n_data, 6)).astype(np.float32)
+    labels = rng.integers(2, size=n_data).astype(np.uint8)
+    return mnist79.from_arrays(inputs, labels, shuffle_seed=None), inputs.astype(float), labels
+
+
+def cases():
+    """By name: a small model, a drawer of positions, and the exact log prior and log-likelihoods."""
+    machine, inputs, labels = small_boltzmann()
+    regression, rows, classes = small_logistic()
+    # The paper's likelihood 1 / (1 + exp(-y w' x)), y of -1 and 1.
+    signs = 2.0 * classes - 1
+    return {
+        "drbm": (
+            machine,
+            boltzmann_position,
+            normal_log_prior,
+            lambda p: boltzmann_log_probabilities(p, inputs)[np.arange(len(labels)), labels],
+        ),
+        "mnist79": (
+            regression,
+            lambda seed: {"w": np.random.default_rng(seed).normal(size=6)},
+            normal_log_prior,
+            lambda p: special.log_expit(signs * (rows @ p["w"])),
+        ),
+    }
+
+
+@pytest.fixture(scope="module", params=["drbm", "mnist79"])
+def case(request):
+    return cases()[request.param]
+
+
+def as_position(model, position):
+    """In the model's own form: a vector, where it has one."""
+    return single(position) if isinstance(model.position_shape, dict) else jnp.float32(position["w"])
+
+
+def test_log_priors_differ_as_the_papers(case):
+    model, draw, log_prior, _ = case
+    for seed in range(5):
+        one, other = draw(seed), draw(seed + 100)
+        found = float(model.log_prior(as_position(model, one))) - float(
+            model.log_prior(as_position(model, other))
+        )
+        # float32: sums of some ten terms of order 1.
+        assert found == pytest.approx(log_prior(one) - log_prior(other), rel=1e-5, abs=1e-4)
+
+
+def test_each_datum_has_the_papers_log_likelihood(case):
+    model, draw, _, log_likelihood = case
+    for seed in range(5):
+        position = {name: 2 * leaf for name, leaf in draw(seed).items()}
+        found = model.log_likelihood(as_position(model, position), model.data)
+        np.testing.assert_allclose(found, log_likelihood(position), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_are_the_finite_differences_of_the_papers_density(case):
+    model, draw, log_prior, log_likelihood = case
+    position = draw(1)
+    names = sorted(position)
+    ends = np.cumsum([position[name].size for name in names])
+
+    def exact(flat):
+        parts = zip(names, np.split(flat, ends[:-1]), strict=True)
+        tree = {name: part.reshape(position[name].shape) for name, part in parts}
+        return log_prior(tree) + log_likelihood(tree).sum()
+
+    flat = np.concatenate([position[name].ravel() for name in names])
+    # Forward and backward steps of 1e-6: their mean is exact to 1e-6 or so.
+    expected = (approx_fprime(flat, exact, 1e-6) + approx_fprime(flat, exact, -1e-6)) / 2
+    found = posterior.scores(model, np.asarray(flat, np.float32)[None])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+    # No entry is trivially right.
+    assert (np.abs(expected) > 1e-2).mean() > 0.95
+
+
+def test_rows_of_training_data_have_the_form_of_test_data(case):
+    """The probability of a row's class, predicted, is its likelihood."""
+    model, draw, _, log_likelihood = case
+    rows = model.as_test(model.data)
+    probabilities = np.asarray(model.predict(as_position(model, draw(2)), rows["inputs"]), np.float64)
+    if probabilities.ndim == 1:
+        probabilities = np.column_stack([1 - probabilities, probabilities])
+    own = probabilities[np.arange(40), np.asarray(rows["targets"])]
+    np.testing.assert_allclose(np.log(own), log_likelihood(draw(2)), rtol=1e-4, atol=1e-5)
+
+
+# --- the discriminative RBM ---
+
+
+def test_class_probabilities_are_the_enumerated_ones_and_sum_to_1():
+    model, inputs, _ = small_boltzmann()
+    for seed in range(5):
+        position = boltzmann_position(seed)
+        found = np.asarray(model.predict(single(position), jnp.float32(inputs)), np.float64)
+        assert found.shape == (40, 3)
+        # float32: three terms of a sum near 1.
+        np.testing.assert_allclose(found.sum(axis=1), 1, atol=5e-7)
+        np.testing.assert_allclose(
+            found, np.exp(boltzmann_log_probabilities(position, inputs)), rtol=1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if SETS[name].n_hidden])
+def test_machines_have_the_papers_numbers_of_parameters(name):
+    entry = SETS[name]
+    model = drbm.from_arrays(
+        np.zeros((2, entry.n_features)), np.array([0, 1]), n_hidden=entry.n_hidden, n_classes=entry.n_classes
+    )
+    assert model.dimension == {"connect-4": 2_603, "letter": 4_326, "acoustic": 1_083}[name]
+    assert model.dimension == entry.n_parameters
+
+
+def naive_sum(activations, biases):
+    return np.logaddexp(0, activations[:, None, :] + biases[:, :, None]).sum(axis=0)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1, 20, 60])
+def test_sums_over_hidden_units_hold_far_out_and_for_many_units(scale):
+    """A float64 sum of logarithms, and derivatives that are sums of sigmoids; 127 units are the most."""
+    rng = np.random.default_rng(3)
+    activations, biases = (
+        np.clip(scale * rng.normal(size=(127, size)), -79, 79).astype(np.float32) for size in (8, 5)
+    )
+    found, pull_back = jax.vjp(drbm.sum_softplus, jnp.asarray(activations), jnp.asarray(biases))
+    exact = naive_sum(activations.astype(float), biases.astype(float))
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+    weights = rng.normal(size=(5, 8)).astype(np.float32)
+    slopes = special.expit(activations[:, None, :].astype(float) + biases[:, :, None]) * weights
+    # float32: z is rounded to one part in 10^7 of 79 before it is sigmoid's argument, and 8 terms are added.
+    for gradient, expected in zip(pull_back(weights), (slopes.sum(axis=1), slopes.sum(axis=2)), strict=True):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_positions_that_have_left_every_posterior_give_finite_numbers():
+    for value in (80.0, 1e3, 1e30):
+        for signs in ((1, 1), (1, -1), (-1, -1)):
+            pair = [jnp.full((4, 2), sign * value) for sign in signs]
+            total, pull_back = jax.vjp(drbm.sum_softplus, *pair)
+            assert np.isfinite(total).all()
+            assert all(np.isfinite(leaf).all() for leaf in pull_back(jnp.ones_like(total)))
+    # Twice 1e3: the terms are as large as what they are of.
+    assert float(drbm.sum_softplus(jnp.full((4, 1), 1e3), jnp.full((4, 1), 1e3))[0, 0]) == 8e3
+
+
+def test_no_hidden_unit_is_lost_at_zero():
+    """log 2 for each of 127: their product is 2^127, which float32 holds."""
+    found = drbm.sum_softplus(jnp.zeros((127, 1)), jnp.zeros((127, 2)))
+    np.testing.assert_allclose(found, 127 * np.log(2), rtol=1e-6)
+
+
+def test_curvatures_are_differences_of_exact_gradients():
+    """The derivative of the derivative, which Hutchinson's diagonal and Newton's steps take."""
+    model, inputs, labels = small_boltzmann()
+    position = boltzmann_position(4)
+    names, direction = sorted(position), boltzmann_position(5)
+
+    def score(p):
+        return jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))(p)
+
+    _, found = jax.jit(lambda p, v: jax.jvp(score, (p,), (v,)))(single(position), single(direction))
+
+    def exact(step):
+        moved = {name: position[name] + step * direction[name] for name in names}
+        return boltzmann_log_probabilities(moved, inputs)[np.arange(40), labels].sum()
+
+    # Along the direction: v' H v, by second differences, whose error is of order 1e-6.
+    along = (exact(1e-3) - 2 * exact(0) + exact(-1e-3)) / 1e-6
+    product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in names)
+    assert product == pytest.approx(along, rel=1e-3)
+    assert abs(along) > 1
+
+
+def test_gradients_of_single_rows_add_up_and_arms_advance_together():
+    model, _, _ = small_boltzmann()
+    drawn = [single(boltzmann_position(seed)) for seed in range(3)]
+
+    def of_row(position, row):
+        batch = jax.tree.map(lambda leaf: leaf[None], row)
+        return model.log_likelihood(position, batch)[0]
+
+    def of_all(position):
+        return jnp.sum(model.log_likelihood(position, model.data))
+
+    rows = jax.jit(jax.vmap(jax.grad(of_row), (None, 0)))(drawn[0], model.data)
+    gradient = jax.jit(jax.grad(of_all))
+    whole = [flatten(gradient(position)) for position in drawn]
+    np.testing.assert_allclose(
+        flatten(jax.tree.map(lambda leaf: leaf.sum(axis=0), rows)), whole[0], atol=1e-4
+    )
+    together = jax.jit(jax.vmap(jax.grad(of_all)))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *drawn))
+    for place, expected in enumerate(whole):
+        found = flatten(jax.tree.map(lambda leaf, place=place: leaf[place], together))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_sizes_out_of_range_are_refused():
+    inputs, labels = np.zeros((2, 3)), np.array([0, 1])
+    with pytest.raises(InputError, match=r"n_hidden: 128 is not allowed; .* >= 1 and <= 127"):
+        drbm.from_arrays(inputs, labels, n_hidden=128, n_classes=2)
+    with pytest.raises(InputError, match=r"n_classes: 1 is not allowed; .* >= 2 and <= 256"):
+        drbm.from_arrays(inputs, labels, n_hidden=1, n_classes=1)
