@@ -1,7 +1,7 @@
 """Tables and figures of published runs in the documentation: read from results/published, never typed.
 
-On a line of its own `{{ table NAME }}`, `{{ figure NAME }}` or `{{ provenance }}` stands for that artifact of the main
-study, and `{{ table STUDY/NAME }}` for one of a further study. Anything that is not published is said to be missing.
+On a line of its own `{{ table STUDY/NAME }}` or `{{ figure STUDY/NAME }}` stands for an artifact of a study, and
+`{{ provenance STUDY }}` for the run that is published of it. Anything that is not published is said to be missing.
 """
 
 import json
@@ -11,12 +11,11 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.catalogue import FIGURES
+from sgtune.study.catalogue import FIGURES, STUDIES
+from sgtune.study.publish import ORIGIN
 
 PUBLISHED = Path("results/published")
-LINE = re.compile(r"^\{\{ (table|figure|provenance)(?: ([\w/-]+))? \}\}$", re.M)
-ORIGIN = re.compile(r"^\*\d+ result files? · .*\*$", re.M)
-"""The line of a table's Markdown that says where it is from; a page says so once."""
+LINE = re.compile(r"^\{\{ (table|figure|provenance) ([\w/-]+) \}\}$", re.M)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -35,7 +34,7 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
 
     def artifact(match: re.Match) -> str:
         kind, name = match.groups()
-        study, _, name = (name or "").rpartition("/") if kind != "provenance" else (name or "", "", "")
+        study, _, name = name.partition("/")
         folder = root / study
         if kind == "provenance":
             return _provenance(folder)
@@ -44,10 +43,9 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
             return ORIGIN.sub("", path.read_text("utf-8")).strip() if path.is_file() else _missing(match)
         if not (folder / f"figures/{name}.svg").is_file():
             return _missing(match)
-        where = "/".join(part for part in (up + "published", study, f"figures/{name}.svg") if part)
-        about = FIGURES[name]
+        about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
         return (
-            f'<figure markdown="span">\n![{about.title}]({where})\n'
+            f'<figure markdown="span">\n![{about.title}]({up}published/{study}/figures/{name}.svg)\n'
             f"<figcaption>{about.title}. {about.caption}</figcaption>\n</figure>"
         )
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from workflow_runs import ROOT
 
+from sgtune.study.publish import MAIN
+
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
@@ -35,7 +37,7 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch,
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
-    from sgtune.study.catalogue import FIGURES, TABLES
+    from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
 
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in PAGES:
@@ -45,6 +47,8 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
             if "://" not in target:
                 assert (Path(ROOT / page).parent / target).exists(), f"{page} links to {target}"
-        for kind, name in re.findall(r"^\{\{ (table|figure) ([\w/-]+) \}\}$", text, re.M):
-            known = TABLES if kind == "table" else FIGURES
-            assert name.rpartition("/")[2] in known, f"{page} shows {kind} {name}"
+        for kind, study, name in re.findall(r"^\{\{ (table|figure) (\w+)/([\w-]+) \}\}$", text, re.M):
+            tables, figures = (
+                (STUDIES[study].tables, STUDIES[study].figures) if study != MAIN else (TABLES, FIGURES)
+            )
+            assert name in (tables if kind == "table" else figures), f"{page} shows {kind} {study}/{name}"

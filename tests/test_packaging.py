@@ -100,7 +100,7 @@ def test_runs_are_ignored_by_git_and_published_tables_are_not():
         pytest.skip("not a git clone")
     assert ignored("results/quick/tables/table1.csv")
     assert ignored(".venv/bin/python")
-    assert not ignored("results/published/tables/table1.csv")
+    assert not ignored("results/published/tuning/tables/table1.csv")
 
 
 @pytest.mark.parametrize("profile", ["default", "slurm"])

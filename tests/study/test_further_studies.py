@@ -15,7 +15,7 @@ from sgtune.study.artifacts.records import load_records
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import main_sections
-from sgtune.study.publish import publish, show_results
+from sgtune.study.publish import MAIN, publish, published_folder, show_results
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -74,19 +74,26 @@ def run_of(folder, text):
     return manifest
 
 
-def test_publishing_the_main_study_keeps_the_others_and_the_other_way_round(tmp_path):
-    published = tmp_path / "results/published"
-    publish(run_of(tmp_path / "main", "main, first"), published)
-    publish(run_of(tmp_path / "further", "of ccadl"), published / "ccadl")
-    (published / "tables/left_over.md").write_text("of an older run")
-    publish(run_of(tmp_path / "main", "main, second"), published)
-    assert (published / "tables/normal.md").read_text() == "main, second"
-    assert (published / "ccadl/tables/normal.md").read_text() == "of ccadl"
-    assert not (published / "tables/left_over.md").exists()
-    publish(run_of(tmp_path / "further", "of ccadl, second"), published / "ccadl")
-    assert (published / "tables/normal.md").read_text() == "main, second"
-    assert (published / "ccadl/tables/normal.md").read_text() == "of ccadl, second"
-    assert json.loads((published / "manifest.json").read_text())["run"] == "mine"
+def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
+    main, further = (published_folder(tmp_path, study) for study in (MAIN, "ccadl"))
+    publish(run_of(tmp_path / "main", "main, first"), main)
+    publish(run_of(tmp_path / "further", "of ccadl"), further)
+    (main / "tables/left_over.md").write_text("of an older run")
+    publish(run_of(tmp_path / "main", "main, second"), main)
+    assert (main / "tables/normal.md").read_text() == "main, second"
+    assert (further / "tables/normal.md").read_text() == "of ccadl"
+    assert not (main / "tables/left_over.md").exists()
+    assert json.loads((main / "manifest.json").read_text())["run"] == "mine"
+
+
+def test_page_of_a_study_has_its_tables_and_says_once_where_they_are_from(tmp_path):
+    origin = "*3 result files · run mine · seed 0*"
+    folder = published_folder(tmp_path, "ccadl")
+    publish(run_of(tmp_path / "further", f"**The table**\n\n| a |\n\n{origin}\n"), folder)
+    page = (folder / "README.md").read_text()
+    assert page.startswith("# CCAdL: the published run\n\nThe run `mine`, on 2 cores of a CPU, 2026-01-02.")
+    assert "**The table**\n\n| a |\n" in page
+    assert "result files" not in page
 
 
 def test_readme_shows_a_study_between_its_own_lines(tmp_path, monkeypatch):

@@ -79,14 +79,17 @@ def manifest(folder, commits):
         table.parent.mkdir(parents=True, exist_ok=True)
         table.write_text(json.dumps({"sources": {"commit": made_by}}))
     files = {f"tables/{path.name}": file_sha256(path) for path in (folder / "run/tables").iterdir()}
-    (folder / "run/manifest.json").write_text(json.dumps({"files": files}))
+    origin = {"cores": 2, "cpu": "a CPU", "created": "2026-01-02T03:04:05"}
+    (folder / "run/manifest.json").write_text(
+        json.dumps({"run": "mine", "files": files, "provenance": origin})
+    )
     return folder / "run/manifest.json"
 
 
 def test_what_one_clean_commit_made_is_published(tmp_path):
     publish(manifest(tmp_path, [CLEAN]), tmp_path / "published")
     names = {path.name for path in (tmp_path / "published").rglob("*") if path.is_file()}
-    assert names == {"manifest.json", "table1.json", "table2.json"}
+    assert names == {"README.md", "manifest.json", "table1.json", "table2.json"}
 
 
 @pytest.mark.parametrize("commits", [[], [CLEAN, OTHER], [f"{CLEAN}-dirty"], [CLEAN, f"{CLEAN}-dirty"]])

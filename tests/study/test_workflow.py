@@ -15,9 +15,8 @@ import pytest
 from workflow_runs import ROOT, snakemake
 
 from sgtune.errors import DataError
-from sgtune.study.catalogue import STUDIES
 from sgtune.study.ground_truth.draws import read_draws
-from sgtune.study.publish import publish, show_results
+from sgtune.study.publish import publish, published_folder, show_results
 
 OVERLAY = """
 run: killed
@@ -242,22 +241,30 @@ def test_report_shows_every_table_and_figure(killed_run, workplace):
         assert title in listed
 
 
-def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
+PUBLISHED = sorted(path.parent.name for path in (ROOT / "results/published").glob("*/manifest.json"))
+"""The studies of which a run is published."""
+
+
+@pytest.mark.parametrize("study", PUBLISHED)
+def test_readme_shows_the_published_run_and_nothing_else(tmp_path, study):
     shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
     readme = shutil.copy(ROOT / "README.md", tmp_path / "README.md")
-    show_results(Path(readme), tmp_path / "results/published")
+    show_results(Path(readme), published_folder(tmp_path, study), study)
     assert Path(readme).read_text() == (ROOT / "README.md").read_text()
 
 
-def test_published_files_are_those_of_the_manifest(tmp_path):
-    published = ROOT / "results/published"
-    publish(published / "manifest.json", tmp_path / "again")
-    names = {
-        path.relative_to(tmp_path / "again") for path in (tmp_path / "again").rglob("*") if path.is_file()
+@pytest.mark.parametrize("study", PUBLISHED)
+def test_published_files_are_those_of_the_manifest(tmp_path, study):
+    published, again = published_folder(ROOT, study), tmp_path / "again" / study
+    publish(published / "manifest.json", again)
+    files = {path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()}
+    assert files == {
+        path.relative_to(published): path.read_bytes() for path in published.rglob("*") if path.is_file()
     }
-    there = {path.relative_to(published) for path in published.rglob("*") if path.is_file()}
-    # Further studies have folders and manifests of their own.
-    assert names == {path for path in there if path.parts[0] not in STUDIES}
+
+
+def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
+    publish(published_folder(ROOT) / "manifest.json", tmp_path / "again")
     (tmp_path / "again/tables/table1.md").write_text("another")
     with pytest.raises(DataError, match=r"table1\.md"):
         publish(tmp_path / "again/manifest.json", tmp_path / "refused")

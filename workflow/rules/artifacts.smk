@@ -146,7 +146,7 @@ rule describe_run:
 
 
 rule publish:
-    """Copy the finished run's tables, figures and manifest to results/published, which is tracked."""
+    """Copy the finished run's tables, figures and manifest to results/published/tuning, which is tracked."""
     input:
         rules.describe_run.output.manifest,
     log:

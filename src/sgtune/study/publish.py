@@ -1,25 +1,30 @@
-"""A finished run's files as the tracked copy that README shows: of the main study, and of each further one."""
+"""A finished run as a tracked copy, a folder for each study, with a page that shows all of it."""
 
+import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json
-from sgtune.study.catalogue import STUDIES
+from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
 
-__all__ = ["artifact_files", "publish", "published_folder", "show_results"]
+__all__ = ["MAIN", "artifact_files", "publish", "published_folder", "show_results"]
 
-RESULTS_BEGIN = "<!-- results: written by the rule `publish`, from the artifacts -->"
-RESULTS_END = "<!-- end of results -->"
-SHOWN = (
-    *("table1", "table2", "table3", "figure3", "figure4", "figure5"),
-    *("regret", "widths", "sensitivity", "signal_of_width", "ood", "tuning_time"),
-)
-"""What README shows; the rest is a link away."""
+MAIN = "tuning"
+"""The folder and, in README's comments, the name of the main study."""
+
+SHOWN = ("headline", "regret_dots")
+"""What README shows of the main study; the rest is a link away."""
+
+INDEX = "README.md"
+
+ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
+"""The last line of a table's Markdown, which says where its numbers are from: a page says so once."""
 
 
-def published_folder(root: Path, study: str = "") -> Path:
-    """Where the repository at ``root`` keeps the published copy of a further study, or of the main one."""
+def published_folder(root: Path, study: str = MAIN) -> Path:
+    """Where the repository at ``root`` keeps the published copy of a study."""
     return root / "results" / "published" / study
 
 
@@ -32,11 +37,10 @@ def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
 
 
 def publish(manifest: Path, destination: Path) -> None:
-    """Replace ``destination`` by the files that a run's ``manifest`` names, and the manifest. The folders of further
-    studies in it, which have manifests of their own, stay as they are.
+    """Replace ``destination`` by the files that a run's ``manifest`` names, the manifest, and a page that shows them.
 
     Raises:
-        DataError: a file is missing or is not the one that the manifest names.
+        DataError: a file is missing or is not the one that the manifest names, or they were not made from one commit.
     """
     files = read_json(manifest)["files"]
     for name, checksum in files.items():
@@ -57,17 +61,18 @@ def publish(manifest: Path, destination: Path) -> None:
         target = staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(manifest.parent / name, target)
-    for study in STUDIES:
-        if (destination / study / manifest.name).is_file():
-            shutil.copytree(destination / study, staging / study)
+    (staging / INDEX).write_text(_page(staging, destination.name), encoding="utf-8")
     shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)
     staging.rename(destination)
 
 
-def show_results(readme: Path, published: Path, study: str = "") -> None:
-    """Put the published tables and figures between the two `results` comments of ``readme``: those of the main study,
-    or of a further one."""
+def show_results(readme: Path, published: Path, study: str = MAIN) -> None:
+    """Put the main results of a study between its two comments in ``readme``.
+
+    Raises:
+        DataError: the comments are not there.
+    """
     manifest = read_json(published / "manifest.json")
     text = readme.read_text(encoding="utf-8")
     lines = _comments(study)
@@ -75,26 +80,60 @@ def show_results(readme: Path, published: Path, study: str = "") -> None:
     _, end, after = rest.partition(lines[1])
     if not (begin and end):
         raise DataError(f"{readme}: needs the lines {lines[0]!r} and {lines[1]!r} around its results")
-    where = published.relative_to(readme.parent)
-    origin = manifest["provenance"]
+    where = published.relative_to(readme.parent).as_posix()
+    names = SHOWN if study == MAIN else STUDIES[study].shown
     parts = [
-        f"The run `{manifest['run']}`, on {origin['cores']} cores of {origin['cpu']}, {origin['created'][:10]}. "
-        f"All tables and figures: [{where}/]({where}/)."
+        *_shown(published, manifest, names, f"{where}/"),
+        f"{_origin(manifest)} [All of it]({where}/{INDEX}).",
     ]
-    for name in STUDIES[study].shown if study else SHOWN:
-        if f"figures/{name}.svg" in manifest["files"]:
-            parts.append(f"![{name}]({where}/figures/{name}.svg)")
-        if f"tables/{name}.md" in manifest["files"]:
-            parts.append((published / "tables" / f"{name}.md").read_text(encoding="utf-8").strip())
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
 
 
+def _page(folder: Path, study: str) -> str:
+    """All tables and figures of a published study, in the catalogue's order."""
+    manifest = read_json(folder / "manifest.json")
+    title = "Tuning" if study == MAIN else STUDIES[study].label if study in STUDIES else study
+    tables, figures = _catalogue(study)
+    parts = [f"# {title}: the published run", _origin(manifest)]
+    parts += ["## Figures", *_shown(folder, manifest, figures)]
+    parts += ["## Tables", *_shown(folder, manifest, tables)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _catalogue(study: str) -> tuple[Mapping, Mapping]:
+    return (STUDIES[study].tables, STUDIES[study].figures) if study in STUDIES else (TABLES, FIGURES)
+
+
+def _shown(folder: Path, manifest: Mapping, names: Sequence[str] | Mapping, where: str = "") -> list[str]:
+    """Those of the artifacts that the run has, as Markdown."""
+    parts = []
+    for name in names:
+        if f"tables/{name}.md" in manifest["files"]:
+            table = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+            parts.append(ORIGIN.sub("", table).strip())
+        if f"figures/{name}.svg" in manifest["files"]:
+            title = _title(name)
+            parts.append(f"![{title}]({where}figures/{name}.svg)\n\n*{title}*")
+    return parts
+
+
+def _title(name: str) -> str:
+    catalogues = [FIGURES, *(study.figures for study in STUDIES.values())]
+    return next((known[name].title for known in catalogues if name in known), name)
+
+
+def _origin(manifest: Mapping) -> str:
+    origin = manifest["provenance"]
+    commit = f", commit {origin['commit'][:10]}" if origin.get("commit") else ""
+    machine = f"{origin['cores']} cores of {origin['cpu']}"
+    return f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
+
+
 def _comments(study: str) -> tuple[str, str]:
-    """The two lines of README between which the results of a further study stand, or of the main one."""
-    if not study:
-        return RESULTS_BEGIN, RESULTS_END
+    """The two lines of README between which the results of a study stand."""
+    rule = "publish" if study == MAIN else f"publish_{study}"
     return (
-        f"<!-- results of {study}: written by the rule `publish_{study}`, from the artifacts -->",
+        f"<!-- results of {study}: written by the rule `{rule}`, from the artifacts -->",
         f"<!-- end of results of {study} -->",
     )
