@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from workflow_runs import ROOT
 
@@ -34,6 +35,23 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch,
     for number, block in enumerate(blocks_of(page, "python")):
         exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
     assert not capsys.readouterr().err
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks_of(page, "text") and blocks_of(page, "python")]
+)
+def test_page_shows_what_its_code_prints(page, registries, capsys):
+    """The arm exactly, the draws' means and sds as far as another processor rounds them."""
+    names = {"__name__": "__main__"}
+    for block in blocks_of(page, "python"):
+        exec(compile(block, page, "exec"), names)
+    shown = numbers(blocks_of(page, "text")[0])
+    np.testing.assert_allclose(numbers(capsys.readouterr().out), shown, rtol=0.1, atol=0.002)
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
