@@ -1,0 +1,98 @@
+"""Open the built site, or a report, in a browser as a reader would: python tests/browse.py FOLDER [FOLDER ...]
+
+Every page, at the width of a desk and of a phone: no console error, no picture that does not load, nothing wider than
+the page. Of a report every result is opened. Needs Playwright and a Chromium (`CHROMIUM` names it).
+"""
+
+import functools
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+WIDTHS = {"desk": 1280, "phone": 390}
+BROKEN_PICTURES = (
+    "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+)
+OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing of it; a browser asks each site for an icon, whether it has one or not."""
+
+    def do_GET(self):
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def complaints_of(page: Page, address: str) -> Iterator[str]:
+    """What is wrong with the page that is open."""
+    for source in page.evaluate(BROKEN_PICTURES):
+        yield f"{address}: the picture {source} does not load"
+    if (beyond := page.evaluate(OVERFLOW)) > 0:
+        yield f"{address}: {beyond} pixels wider than the window"
+
+
+def browse_site(page: Page, folder: Path, address: str) -> Iterator[str]:
+    for path in sorted(folder.rglob("*.html")):
+        name = path.relative_to(folder).as_posix()
+        page.goto(f"{address}/{name}", wait_until="networkidle")
+        yield from complaints_of(page, name)
+
+
+def browse_report(page: Page, address: str) -> Iterator[str]:
+    """Every result of Snakemake's report: its entry, and the table or picture itself."""
+    page.goto(f"{address}/report.html", wait_until="networkidle")
+    results = page.evaluate("Object.entries(results).map(([name, result]) => [name, result.data_uri])")
+    if not results:
+        yield "report.html: it has no results"
+    for name, _ in results:
+        page.evaluate("name => app.showResultInfo(name)", name)
+        page.wait_for_timeout(20)
+    for name, where in results:
+        if not where.startswith("data:"):
+            page.goto(f"{address}/{where}", wait_until="networkidle")
+            if page.evaluate("document.documentElement.outerHTML.length") < 200:
+                yield f"{name}: its page is empty"
+
+
+def browse(folder: Path, executable: str) -> list[str]:
+    """What is wrong with the site or report in ``folder``."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    found: list[str] = []
+    kind = (
+        browse_report if (folder / "report.html").is_file() else functools.partial(browse_site, folder=folder)
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for width in WIDTHS.values():
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on("pageerror", lambda error: found.append(f"{error}"))
+            page.on("console", lambda said: found.extend([said.text] if said.type == "error" else []))
+            found.extend(kind(page, address=address))
+            page.close()
+        browser.close()
+    server.shutdown()
+    return list(dict.fromkeys(found))
+
+
+if __name__ == "__main__":
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium: CHROMIUM names none, and none is on the path")
+    wrong = [line for argument in sys.argv[1:] for line in browse(Path(argument), chromium)]
+    print("\n".join(wrong) or f"nothing to complain of in {', '.join(sys.argv[1:])}")
+    sys.exit(bool(wrong))
