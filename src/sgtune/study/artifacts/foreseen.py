@@ -119,10 +119,10 @@ def horizons(records: Records) -> Table:
         title=artifact("horizons").title,
         caption="Arms chosen for runs of several lengths, all by races of the same budget "
         f"({by_model(found, _budget)}; theory by none), one race each; what the "
-        "tuner foresees of its arm at its horizon, in units of ξ whitened × 10² (MAMBA's value is from above: its "
-        f"squared bias has a standard error added); and errors after {longest:g} s in fresh runs, mean ± one standard "
-        f"error ({by_model(found, _fresh)}). Over the longest's: the first of these errors over that of the arm that "
-        "the same tuner chose for the longest run: above 1 it is what was lost by planning a shorter one.\n"
+        "tuner foresees of its arm at its horizon, in units of ξ whitened × 10²; and errors after "
+        f"{longest:g} s in fresh runs, mean ± one standard error ({by_model(found, _fresh)}). Over the longest's: the "
+        "first of these errors over that of the arm that the same tuner chose for the longest run: above 1 it is what "
+        "was lost by planning a shorter one.\n"
         f"{meanings(dict.fromkeys(name for own in losses.values() for name in own))}."
         f"{reference_said(records, 'horizons', losses)}",
         rows=("sampler", "tuner", "detail"),

@@ -6,7 +6,7 @@ from math import sqrt
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import DIVERGED, NOT_TRUSTED, Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.regret import after, losses_of, regret_cells, runs_said, seconds_of
+from sgtune.study.artifacts.regret import after, doubts, losses_of, regret_cells, runs_said, seconds_of
 from sgtune.study.artifacts.remarks import by_model
 from sgtune.study.artifacts.studies import artifact
 
@@ -31,7 +31,7 @@ def headline(records: Records) -> Table:
         "MAMBA but sees the true loss of its own draws; in fresh runs, mean over the samplers; ± one standard error. "
         f"1: as good as the oracle. The loss: {said}. {by_model(found, runs_said)}. “(k/n)”: of k of the n samplers, "
         "for the others had no run that stayed finite. Bold: the best of a model, if every other is more than two "
-        "standard errors of the difference away.",
+        f"standard errors of the difference away.{doubts(found)}",
         rows=("tuner",),
         columns=("model",),
     )

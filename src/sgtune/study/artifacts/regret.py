@@ -23,7 +23,7 @@ from sgtune.study.artifacts.remarks import budgets_said, by_model, counted, mean
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import cap_of
 
-__all__ = ["after", "losses_of", "regret", "regret_cells", "runs_said", "seconds_of"]
+__all__ = ["after", "doubts", "losses_of", "regret", "regret_cells", "runs_said", "seconds_of"]
 
 
 def losses_of(record: dict) -> list[str]:
@@ -163,7 +163,8 @@ def _diverged(found: Sequence[dict]) -> str:
     return f"\nDiverged in fresh runs: {'; '.join(said)}." if said else ""
 
 
-def _doubts(found: Sequence[dict]) -> str:
+def doubts(found: Sequence[dict]) -> str:
+    """Whose numbers are not printed, and why."""
     names = in_order((record["model"] for record in found if record["trusted"] is False), MODELS)
     if not names:
         return ""
@@ -200,7 +201,7 @@ def regret(records: Records) -> Table:
         f"{usual:g}{f' ({caps})' if caps else ''}: “≥” marks what lies there; “(k/n)”: k of the n runs stayed "
         "finite, and the cell is never "
         "marked; “diverged”: none did. Bold: best of a sampler, if every other is more than two standard errors "
-        f"of the difference away; the same choices are marked together.{_doubts(found)}\nTwo biases of regret "
+        f"of the difference away; the same choices are marked together.{doubts(found)}\nTwo biases of regret "
         "remain: the smallest of the finalists' noisy means is too small; and among arms that are nearly as "
         "good, the truly best one measures 1.06 to 1.11 "
         f"(simulated).\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
