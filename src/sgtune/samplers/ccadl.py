@@ -90,7 +90,6 @@ def step(
     return CCAdLState(position, momentum, state.thermostat + h * (mean_square - 1), noise, estimator)
 
 
-@cache
 def make_ccadl(*, covariance: str = "full", factor: str = "without replacement") -> Sampler:
     """A variant of CCAdL; the same arguments give the same object.
 
@@ -103,6 +102,11 @@ def make_ccadl(*, covariance: str = "full", factor: str = "without replacement")
     """
     check_choice("covariance", covariance, FORMS)
     check_choice("factor", factor, FACTORS)
+    return _make(covariance, factor)
+
+
+@cache
+def _make(covariance: str, factor: str) -> Sampler:
     return Sampler(
         partial(init, covariance),
         partial(step, covariance, factor),

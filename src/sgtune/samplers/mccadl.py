@@ -35,9 +35,12 @@ form the covariance flow is the scaling part of scaling and squaring: a Taylor p
 M = (h / 2) Sigma t, applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. It is exact to
 float32, and no D x D exponential is made. In the diagonal form it is the exponential itself.
 
-Stability: Algorithm 1 multiplies p by 1 - h^2 Sigma / 2 - h xi, so it needs h^2 sigma^2 / 2 + h xi < 2 for the largest
-eigenvalue sigma^2 of Sigma, and h < 2 / sigma at best. Here the factor is exp(-h^2 Sigma / 2 - h xi), below 1 for every
-h as long as xi > 0. What remains for both is the limit of the leapfrog, h < 2 / sqrt(largest curvature).
+Stability: noise of variance h^2 Sigma enters p with every kick of Algorithm 1, and of SGNHT, and no friction cools p
+below it: |p|^2 cannot come down to D unless h^2 tr Sigma < D, so their limit is h = 1 / sigma for Sigma = sigma^2 I
+(they diverge there; at 0.9 / sigma they run, with a variance of 0.56 on N(0, I)). Here the covariance flow damps what a
+kick brings in, by exp(-h^2 Sigma / 4), and p never gets hotter than it should be, for any h; on the same target the
+variance is 1.03 at 0.9 / sigma, 1.05 at 1.1 / sigma and 1.27 at 2 / sigma. It grows beyond that, for the gradient is
+damped too. What remains for all of them is the limit of the leapfrog, h < 2 / sqrt(largest curvature).
 
 Invariant density, as h -> 0 and with the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D), as for CCAdL.
 """
@@ -143,7 +146,6 @@ def step(
     return MCCAdLState(position, unravel(momentum), thermostat, estimator)
 
 
-@cache
 def make_mccadl(*, covariance: str = "full") -> Sampler:
     """mCCAdL with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
 
@@ -151,6 +153,11 @@ def make_mccadl(*, covariance: str = "full") -> Sampler:
         InputError: ``covariance`` is not known.
     """
     check_choice("covariance", covariance, FORMS)
+    return _make(covariance)
+
+
+@cache
+def _make(covariance: str) -> Sampler:
     return Sampler(
         init, partial(step, covariance), (FRICTION_RATE,), covariance=covariance, step_size_power=2
     )

@@ -33,6 +33,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from sgtune.axes import FRICTION_RATE, KAPPA
@@ -130,7 +131,7 @@ def clipped_statistics(state: SGHMCShangState) -> dict[str, Array]:
     return {"clipped_share": state.n_clipped / n_steps, "friction_needed": state.friction_needed}
 
 
-def check_not_clipped(statistics: Mapping[str, float | Float[np.ndarray, " w"]]) -> None:
+def check_not_clipped(statistics: Mapping[str, ArrayLike]) -> None:
     """For runs whose noise must be that of Eq. (14): none of their steps was clipped.
 
     Args:
@@ -148,7 +149,6 @@ def check_not_clipped(statistics: Mapping[str, float | Float[np.ndarray, " w"]])
         )
 
 
-@cache
 def make_sghmc_shang(*, covariance: str = "full") -> Sampler:
     """SGHMC of Eq. (14) with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
 
@@ -156,6 +156,11 @@ def make_sghmc_shang(*, covariance: str = "full") -> Sampler:
         InputError: ``covariance`` is not known.
     """
     check_choice("covariance", covariance, FORMS)
+    return _make(covariance)
+
+
+@cache
+def _make(covariance: str) -> Sampler:
     return Sampler(
         partial(init, covariance),
         partial(step, covariance),

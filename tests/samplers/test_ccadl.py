@@ -1,0 +1,189 @@
+"""CCAdL and SGHMC of Eq. (14) step by step, and the map to SGNHT."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from sgtune.samplers import (
+    SAMPLERS,
+    ccadl,
+    ccadl_diagonal,
+    in_units_of_steps,
+    make_ccadl,
+    make_sghmc_shang,
+)
+from sgtune.samplers.running_covariance import no_steps, updated
+from sgtune.samplers.target import Target
+
+STEP_SIZE, FRICTION, THERMOSTAT = 0.03, 1.7, 0.6
+HYPERPARAMETERS = {
+    name: jnp.float32(number)
+    for name, number in (("step_size", STEP_SIZE), ("friction", FRICTION), ("kappa", 0.0))
+}
+POSITION = {"a": jnp.array([1.0, -2.0]), "b": jnp.array([[0.5]])}
+MOMENTUM = {"a": jnp.array([0.8, -1.3]), "b": jnp.array([[0.4]])}
+OF_CURVATURE = np.array([2.0, 0.5, 1.0])
+SIGMAS = 4.5
+
+
+def flat(tree, batch=()):
+    leaves = [np.asarray(leaf, np.float64).reshape(*batch, -1) for leaf in (tree["a"], tree["b"])]
+    return np.concatenate(leaves, axis=-1)
+
+
+def score_of(vector, module=np):
+    return -OF_CURVATURE * module.asarray(vector)
+
+
+def covariance_of(vector, module=np):
+    """Not diagonal, and another one everywhere."""
+    factor = module.stack([vector, module.cos(vector), module.ones(3)])
+    return 60.0 * factor.T @ factor
+
+
+def target_of_structure(noise=1.0, fraction=0.25):
+    """The score and ``noise`` times the covariance above, for positions in the structure of `POSITION`."""
+
+    def gradient(position, i, state):
+        vector, unravel = ravel_pytree(position)
+        return unravel(score_of(vector, jnp)), state
+
+    def with_covariance(position, i, state, form):
+        covariance = noise * covariance_of(ravel_pytree(position)[0], jnp)
+        covariance = covariance if form == "full" else jnp.diag(covariance)
+        return gradient(position, i, state)[0], covariance, state
+
+    return Target(gradient, gradient_with_covariance=with_covariance, fraction=fraction)
+
+
+def noise_of_steps(sampler, n=60_000, before=None):
+    """Flat momenta after one step from `MOMENTUM` and `THERMOSTAT`, with as many keys; and the states."""
+    target = target_of_structure()
+    state = sampler.init(jax.random.key(0), POSITION, (), target, HYPERPARAMETERS)
+    state = state._replace(momentum=MOMENTUM)
+    if "thermostat" in state._fields:
+        state = state._replace(thermostat=jnp.float32(THERMOSTAT))
+    if before is not None:
+        state = state._replace(noise=before)
+    step = jax.jit(jax.vmap(lambda key: sampler.step(key, state, target, HYPERPARAMETERS)))
+    after = step(jax.random.split(jax.random.key(1), n))
+    return flat(after.momentum, (n,)), after
+
+
+def assert_normal(momenta, mean, covariance):
+    """The first two moments within their standard errors, and float32's rounding where there is no variance."""
+    n = len(momenta)
+    variances = np.diag(covariance)
+    assert (np.abs(momenta.mean(0) - mean) < SIGMAS * np.sqrt(variances / n) + 1e-6).all()
+    errors = np.sqrt((np.outer(variances, variances) + covariance**2) / n)
+    assert (np.abs(np.cov(momenta.T) - covariance) < SIGMAS * errors + 1e-10).all()
+
+
+MOVED = flat(POSITION) + STEP_SIZE * flat(MOMENTUM)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "form", "factor"),
+    [
+        (ccadl, "full", 1.0),
+        (ccadl_diagonal, "diagonal", 1.0),
+        (make_ccadl(factor="as printed"), "full", 1 / (1 - 0.25)),
+    ],
+)
+def test_a_step_is_algorithm_1(sampler, form, factor):
+    """theta' = theta + h p; p' ~ N(p + h grad - h (h/2) Sigma p - h xi p, 2 A h I); xi' = xi + h (|p'|^2 / D - 1)."""
+    momenta, after = noise_of_steps(sampler)
+    covariance = factor * covariance_of(MOVED)
+    covariance = covariance if form == "full" else np.diag(np.diag(covariance))
+    p = flat(MOMENTUM)
+    mean = p + STEP_SIZE * (score_of(MOVED) - STEP_SIZE / 2 * covariance @ p - THERMOSTAT * p)
+    assert_normal(momenta, mean, 2 * FRICTION * STEP_SIZE * np.eye(3))
+    np.testing.assert_allclose(flat(after.position, (len(momenta),)), np.tile(MOVED, (len(momenta), 1)), 1e-6)
+    thermostat = THERMOSTAT + STEP_SIZE * (np.mean(momenta**2, axis=1) - 1)
+    np.testing.assert_allclose(after.thermostat, thermostat, rtol=1e-5)
+    # The covariance is seen: without it the mean is another.
+    assert np.abs(STEP_SIZE**2 / 2 * covariance @ p).max() > 50 * np.sqrt(
+        2 * FRICTION * STEP_SIZE / len(momenta)
+    )
+
+
+def test_the_average_goes_into_the_step():
+    before = updated(no_steps("full", POSITION), 300.0 * jnp.eye(3), 0.0)
+    momenta, after = noise_of_steps(ccadl, before=before)
+    average = (300.0 * np.eye(3) + covariance_of(MOVED)) / 2
+    np.testing.assert_allclose(after.noise.covariance[0], average, rtol=1e-5, atol=1e-4)
+    p = flat(MOMENTUM)
+    mean = p + STEP_SIZE * (score_of(MOVED) - STEP_SIZE / 2 * average @ p - THERMOSTAT * p)
+    assert_normal(momenta, mean, 2 * FRICTION * STEP_SIZE * np.eye(3))
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.25, 1.0])
+def test_the_running_average_is_eq_18(kappa):
+    """With kappa_t = max(1 / t, kappa), whatever stood there before the first step; the mean of all steps for 0."""
+    rng = np.random.default_rng(0)
+    given = rng.standard_normal((12, 3))
+    running = no_steps("diagonal", POSITION)._replace(covariance=jnp.full(3, 1e6, jnp.float32))
+    expected = np.full(3, 1e6)
+    for t, covariance in enumerate(given, start=1):
+        weight = max(1 / t, kappa)
+        expected = (1 - weight) * expected + weight * covariance
+        running = updated(running, jnp.asarray(covariance, jnp.float32), kappa)
+        np.testing.assert_allclose(running.covariance, expected, rtol=1e-4, atol=1e-5)
+        if kappa == 0:
+            np.testing.assert_allclose(running.covariance, given[:t].mean(0), rtol=1e-4, atol=1e-5)
+    assert running.n_steps == 12
+
+
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+@pytest.mark.parametrize("friction", [FRICTION, 30.0])
+def test_a_step_of_sghmc_is_eq_14(form, friction, monkeypatch):
+    """p' ~ N(p + h grad - h A p, 2 h (A I - h Sigma / 2)+): clipped at A = 1.7, where it says so, and not at 30."""
+    monkeypatch.setitem(HYPERPARAMETERS, "friction", jnp.float32(friction))
+    momenta, after = noise_of_steps(make_sghmc_shang(covariance=form))
+    covariance = covariance_of(MOVED)
+    covariance = covariance if form == "full" else np.diag(np.diag(covariance))
+    values, vectors = np.linalg.eigh(friction * np.eye(3) - STEP_SIZE / 2 * covariance)
+    is_clipped = values.min() < 0
+    assert is_clipped == (friction == FRICTION)
+    left = 2 * STEP_SIZE * (vectors * np.maximum(values, 0)) @ vectors.T
+    p = flat(MOMENTUM)
+    mean = p + STEP_SIZE * (score_of(MOVED) - friction * p)
+    assert_normal(momenta, mean, left)
+    assert (after.n_clipped == int(is_clipped)).all()
+    np.testing.assert_allclose(after.friction_needed, max(friction, friction - values.min()), rtol=1e-4)
+
+
+def test_without_noise_ccadl_is_sgnht_under_the_map():
+    """step_size = h^2, v = h p, alpha = h xi, a = A h: the same keys give the same chain, one draw later."""
+    h, friction, n_steps = 0.1, 2.0, 40
+    numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(friction), "kappa": jnp.float32(0)}
+    mapped = in_units_of_steps({"step_size": h, "friction": friction, "batch_size": 8})
+    assert mapped == pytest.approx({"step_size": h**2, "friction": friction * h, "batch_size": 8})
+    start = {"a": jnp.array([0.2, 0.3]), "b": jnp.array([[1.0]])}
+    target = target_of_structure(noise=0.0)
+
+    def run(name, numbers, position):
+        states = [SAMPLERS[name].init(jax.random.key(1), position, (), target, numbers)]
+        for t in range(n_steps):
+            states.append(SAMPLERS[name].step(jax.random.key(2 + t), states[-1], target, numbers))
+        return states
+
+    of_sgnht = run("sgnht", {name: jnp.float32(mapped[name]) for name in ("step_size", "friction")}, start)
+    by_name = run("sgnht-shang", numbers, start)
+    # CCAdL drifts before it kicks: one drift back, and all its kicks are at the positions of SGNHT's.
+    back = jax.tree.map(lambda x, v: x - v, start, of_sgnht[0].momentum)
+    of_ccadl = run("ccadl", numbers, back)
+    for t in range(n_steps):
+        np.testing.assert_allclose(
+            flat(by_name[t].position), flat(of_sgnht[t].position), rtol=1e-4, atol=2e-5
+        )
+        np.testing.assert_allclose(
+            flat(of_ccadl[t + 1].position), flat(of_sgnht[t].position), rtol=1e-4, atol=2e-5
+        )
+        np.testing.assert_allclose(
+            h * flat(of_ccadl[t].momentum), flat(of_sgnht[t].momentum), rtol=1e-4, atol=2e-5
+        )
+        np.testing.assert_allclose(h * of_ccadl[t].thermostat, of_sgnht[t].thermostat, rtol=1e-4)
+    assert np.abs(flat(of_sgnht[-1].position) - flat(start)).max() > 0.5
