@@ -162,7 +162,7 @@ def spread_under_noise(name, h):
 
 
 def test_where_one_kicks_noise_exceeds_the_momentum_only_mccadl_is_stable():
-    """h = 1 / sigma is the limit of Algorithm 1 and of SGNHT; mCCAdL keeps within 35% of the variance up to twice that."""
+    """h = 1 / sigma is the limit of Algorithm 1 and of SGNHT; up to twice that mCCAdL is within 35% of the variance."""
     for name in ("ccadl-diagonal", "sgnht-shang"):
         assert np.isfinite(spread_under_noise(name, 0.9 / SIGMA)[0])
         assert not np.isfinite(spread_under_noise(name, 1.1 / SIGMA)[0])

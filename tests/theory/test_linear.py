@@ -88,6 +88,36 @@ def test_sgnht_solves_its_matrix_equation_with_the_kinetic_energy_on_target(post
     np.testing.assert_allclose(found, np.diag(basis.T @ covariance[:4, :4] @ basis), rtol=1e-9)
 
 
+def test_sgnht_in_the_units_of_ccadl_is_sgnht(posterior):
+    """An arm {h, A} is for SGNHT {h^2, A h}."""
+    *_, directions = posterior
+    arms = Arm(0.1, BATCH, friction=2.0), Arm(0.1**2, BATCH, friction=2.0 * 0.1)
+    for found, expected in zip(
+        *(
+            expected_run(name, arm, directions, 500)
+            for name, arm in zip(("sgnht-shang", "sgnht"), arms, strict=True)
+        ),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("friction", [2.0, 1e-4])
+def test_sghmc_of_eq_14_solves_its_matrix_equation(posterior, friction):
+    """The covariance of the gradient's noise is left out of what is injected; at the second friction all is clipped."""
+    hessian, noise, basis, directions = posterior
+    h, eye, zero = 0.1, np.eye(4), np.zeros((4, 4))
+    half = h / 2 * FACTOR * noise
+    assert (np.linalg.eigvalsh(friction * eye - half) > 0).all() == (friction == 2.0)
+    left = friction * eye - half if friction == 2.0 else zero
+    drift = np.block([[eye, h * eye], [zero, eye]])
+    kick = np.block([[eye, zero], [-h * hessian, (1 - h * friction) * eye]])
+    fresh = np.block([[zero, zero], [zero, 2 * h * left + h**2 * FACTOR * noise]])
+    covariance = iterated(kick @ drift, fresh)
+    found = stationary_variances("sghmc-shang", Arm(h, BATCH, friction=friction), directions)
+    np.testing.assert_allclose(found, np.diag(basis.T @ covariance[:4, :4] @ basis), rtol=1e-8)
+
+
 @pytest.mark.parametrize("name", ["sgld", "sgld-cv"])
 def test_noise_that_grows_with_the_spread_is_iterated(name):
     rng = np.random.default_rng(1)

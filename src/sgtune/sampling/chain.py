@@ -42,7 +42,8 @@ class Chain:
         seconds_per_step: by the cost table that turned seconds into steps; None without one.
         diverged: whether the chain left the finite numbers.
         statistics: what the sampler says of the whole run, name -> number. ``mala``: ``acceptance_rate``, the share of
-            all its proposals that were accepted, and ``mean_acceptance_probability``. Others: nothing.
+            all its proposals that were accepted, and ``mean_acceptance_probability``. ``sghmc-shang``:
+            ``clipped_share`` and ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Others: nothing.
     """
 
     model: Model = field(repr=False)
@@ -101,7 +102,8 @@ def sample(
     """Run one chain of ``sampler`` for ``budget``.
 
     A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC). ``step_size`` is e in
-    theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT.
+    theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT. For the samplers whose momentum has unit
+    scale (CCAdL, mCCAdL, ``sghmc-shang``, ``sgnht-shang``) it is the h of theta + h * p, the square root of such an h.
 
     Args:
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.

@@ -263,7 +263,10 @@ def compiled_programs() -> frozenset[tuple]:
 
 
 def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
-    """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too)."""
+    """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too), and
+    twice as many again where the covariance of the noise is estimated from the gradients of single data."""
     sampler, estimator = resolve_sampler(sampler_name)
-    each = arm.batch_size if arm.batch_size == model.n_data else estimator.evaluations * arm.batch_size
+    each = arm.batch_size
+    if each < model.n_data:
+        each *= estimator.evaluations * (2 if sampler.covariance else 1)
     return sampler.gradients_per_step(arm.n_leapfrog) * each

@@ -11,6 +11,9 @@ SGNHT       with the thermostat alpha held where it settles (`settled_friction`;
             takes alpha / h steps, `run_warmth`), linear in (x, v):
             Var v = (2 a h + h^2 q) / (alpha (2 - alpha - h lambda / 2)),  S = Var v (2 - alpha) / (2 h lambda).
             phi >= 0 is that of the AR(1) process with as great a sum of squared autocorrelations.
+SGNHT-Shang is SGNHT in other units. SGHMC-Shang keeps its momentum, too: the same with alpha = a, and the noise of the
+gradient left out of what it injects, so that q plays no part where h q / 2 <= a (h its step size squared, S the exact
+covariance). It is foreseen for the full covariance only, of which each direction sees its own part.
 """
 
 from collections.abc import Callable
@@ -19,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.axes import FRICTION, NOISE_ESTIMATE
+from sgtune.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE
 from sgtune.errors import InputError
-from sgtune.samplers import resolve_sampler, sampler_names
+from sgtune.samplers import in_units_of_steps, resolve_sampler, sampler_names
 from sgtune.samplers.gradients import control_variate
 from sgtune.sampling.arm import Arm
 from sgtune.theory.averages import oscillation_of_run, variance_of_run
@@ -166,17 +169,36 @@ def _sgnht(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> R
     alpha = settled_friction(arm, curvature, noise)
     if n_steps is not None and np.isfinite(alpha):
         alpha = settled_friction(arm, curvature, noise, max(run_warmth(h, friction, alpha, n_steps), 0.1))
-    pull = h * curvature
-    unstable = np.full_like(curvature, np.inf)
-    if not 0 < alpha < 2 or not np.isfinite(alpha):
+    return _with_momentum(alpha, h * curvature, 2 * friction * h, h**2)
+
+
+def _with_momentum(alpha: float, pull: Vector, injected: float | Vector, gain: float | Vector) -> Recursion:
+    """v <- (1 - alpha) v - pull x + noise of variance injected + gain q, x <- x + v; with pull = h lambda."""
+    unstable = np.full_like(pull, np.inf)
+    if not 0 < alpha < 2 or not np.isfinite(alpha) or not (2 - alpha - pull / 2 > 0).all():
         return Recursion(unstable, unstable, unstable, unstable, unstable)
     of_x = (2 - alpha) / (2 * pull * alpha * (2 - alpha - pull / 2))
-    injected = 2 * friction * h
     squares = _sum_of_squares(1 - pull, 1 - alpha, pull, pull / (2 - alpha))
     # (1 + phi^2) / (1 - phi^2) is the sum over all lags of an AR(1) process.
     phi = np.sqrt(np.maximum((squares - 1) / (squares + 1), 0.0))
     approach = np.maximum(1 - pull / alpha, 0.0)
-    return Recursion(phi, injected * of_x, h**2 * of_x, approach, np.sqrt(pull))
+    return Recursion(phi, injected * of_x, gain * of_x, approach, np.sqrt(pull))
+
+
+def _in_units_of_steps(arm: Arm) -> Arm:
+    return Arm(**in_units_of_steps({FRICTION.name: FRICTION_RATE.default, **arm}))
+
+
+def _sgnht_shang(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
+    return _sgnht(_in_units_of_steps(arm), curvature, noise, n_steps)
+
+
+def _sghmc_shang(arm: Arm, curvature: Vector, noise: Vector, n_steps: int | None) -> Recursion:
+    arm = _in_units_of_steps(arm)
+    h, friction = arm.step_size, arm["friction"]
+    is_clipped = h * noise / 2 > friction
+    injected, gain = np.where(is_clipped, 0.0, 2 * friction * h), np.where(is_clipped, h**2, 0.0)
+    return _with_momentum(friction, h * curvature, injected, gain)
 
 
 def _sum_of_squares(xx: Vector, kept: float, pull: Vector, cross: Vector) -> Vector:
@@ -201,9 +223,11 @@ KNOWN: dict[str, Callable[[Arm, Vector, Vector, int | None], Recursion]] = {
     "sghmc-chen": _sghmc("chen"),
     "sghmc-as-published": _sghmc("as published"),
     "sgnht": _sgnht,
+    "sgnht-shang": _sgnht_shang,
+    "sghmc-shang": _sghmc_shang,
 }
 """``(arm, curvature, noise, n_steps) -> Recursion`` by the name of the sampler in `SAMPLERS`; of the gradient's
-noise and the steps only where a thermostat settles depends."""
+noise and the steps only where a thermostat settles depends, and of the noise also which directions are clipped."""
 
 
 def _base(sampler: str) -> str:
@@ -222,8 +246,8 @@ def check_known(sampler: str) -> str:
 
 
 def depends_on_noise(sampler: str) -> bool:
-    """Whether a sampler's recursion does: where its thermostat settles."""
-    return _base(sampler) == "sgnht"
+    """Whether a sampler's recursion does: where its thermostat settles, and what is clipped."""
+    return _base(sampler) in ("sgnht", "sgnht-shang", "sghmc-shang")
 
 
 def has_control_variate(sampler: str) -> bool:

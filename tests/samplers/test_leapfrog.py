@@ -1,0 +1,45 @@
+"""SGHMC's integrator on the paper's logistic posterior."""
+
+import numpy as np
+import pytest
+
+from sgtune.metrics import relative_sd_error
+from sgtune.mode.curvature import laplace_sd
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.models import load_model
+
+
+@pytest.fixture(scope="module")
+def paper_posterior(logistic_data_dir):
+    model = load_model("logistic", logistic_data_dir)
+    return model, laplace_sd(model)
+
+
+def sd_errors(paper_posterior, name, arms, n_samples, burn_in):
+    """xi of each arm, the first ``burn_in`` samples left out; infinite for a chain that is not finite."""
+    model, sd = paper_posterior
+    chains = Lockstep.at_mode(model, name, arms)
+    chains.advance(burn_in)
+    draws = chains.advance(n_samples).astype(np.float64)
+    return [relative_sd_error(draws[:, i].std(0), sd) for i in range(len(arms))]
+
+
+TENTH = 80_000
+
+
+@pytest.mark.slow
+def test_leapfrog_is_stable_where_the_explicit_order_is_not(paper_posterior):
+    """10% batches, L = 10, at h = 1e-6 and h = 1/N: xi = 0.40 and 0.68 were seen, explicit 29.9 and 55."""
+    arms = [Arm(1e-6, TENTH, 10), Arm(1 / 800_000, TENTH, 10)]
+    leapfrog = sd_errors(paper_posterior, "sghmc", arms, 500, 50)
+    assert leapfrog[0] < 0.7
+    assert leapfrog[1] < 1
+    assert min(sd_errors(paper_posterior, "sghmc-as-published", arms, 300, 50)) > 10
+
+
+@pytest.mark.slow
+def test_leapfrog_with_control_variates_is_close_to_exact(paper_posterior):
+    """0.1% batches, L = 10, h = 10^-6.5, 20,000 samples: xi = 0.014 was seen."""
+    (error,) = sd_errors(paper_posterior, "sghmc-cv", [Arm(10**-6.5, 800, 10)], 20_000, 0)
+    assert error < 0.04
