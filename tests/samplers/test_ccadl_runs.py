@@ -39,7 +39,7 @@ def test_arms_of_several_frictions_share_one_program(model, name):
         np.testing.assert_allclose(alone, together[:, i], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["ccadl", "ccadl-diagonal", "mccadl"])
+@pytest.mark.parametrize("name", ["ccadl", "ccadl-diagonal-cv", "mccadl"])
 def test_the_target_gives_the_minibatchs_own_covariance(model, name):
     """A chain's S after one step is the estimator's covariance for the rows of that step, at the chain's position."""
     sampler, _ = resolve_sampler(name)
