@@ -143,30 +143,34 @@ def naive_sum(activations, biases):
     return np.logaddexp(0, activations[:, None, :] + biases[:, :, None]).sum(axis=0)
 
 
-@pytest.mark.parametrize("scale", [0.01, 1, 20, 60])
+@pytest.mark.parametrize("scale", [0.01, 1, 10, 40])
 def test_sums_over_hidden_units_hold_far_out_and_for_many_units(scale):
     """A float64 sum of logarithms, and derivatives that are sums of sigmoids; 127 units are the most."""
     rng = np.random.default_rng(3)
     activations, biases = (
-        np.clip(scale * rng.normal(size=(127, size)), -79, 79).astype(np.float32) for size in (8, 5)
+        np.clip(scale * rng.normal(size=(127, size)), -43, 43).astype(np.float32) for size in (8, 5)
     )
     found, pull_back = jax.vjp(drbm.sum_softplus, jnp.asarray(activations), jnp.asarray(biases))
     exact = naive_sum(activations.astype(float), biases.astype(float))
     np.testing.assert_allclose(found, exact, rtol=1e-6)
     weights = rng.normal(size=(5, 8)).astype(np.float32)
     slopes = special.expit(activations[:, None, :].astype(float) + biases[:, :, None]) * weights
-    # float32: z is rounded to one part in 10^7 of 79 before it is sigmoid's argument, and 8 terms are added.
+    # float32: z is rounded to one part in 10^7 of 86 before it is sigmoid's argument, and 8 terms are added.
     for gradient, expected in zip(pull_back(weights), (slopes.sum(axis=1), slopes.sum(axis=2)), strict=True):
         np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_positions_that_have_left_every_posterior_give_finite_numbers():
-    for value in (80.0, 1e3, 1e30):
-        for signs in ((1, 1), (1, -1), (-1, -1)):
-            pair = [jnp.full((4, 2), sign * value) for sign in signs]
-            total, pull_back = jax.vjp(drbm.sum_softplus, *pair)
-            assert np.isfinite(total).all()
-            assert all(np.isfinite(leaf).all() for leaf in pull_back(jnp.ones_like(total)))
+    """Sums, their derivatives and the derivatives of these."""
+
+    def gradient(activations, biases):
+        return jax.grad(lambda *pair: jnp.sum(drbm.sum_softplus(*pair)), (0, 1))(activations, biases)
+
+    both = jax.jit(lambda *pair: (drbm.sum_softplus(*pair), jax.jvp(gradient, pair, pair)))
+    for value in (80.0, 1e3, 1e15):
+        for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+            found = both(*(jnp.full((4, 2), sign * value) for sign in signs))
+            assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
     # Twice 1e3: the terms are as large as what they are of.
     assert float(drbm.sum_softplus(jnp.full((4, 1), 1e3), jnp.full((4, 1), 1e3))[0, 0]) == 8e3
 
