@@ -1,17 +1,44 @@
-"""The study of CCAdL (Shang et al. 2015): its chains. `snakemake --cores all ccadl` makes all of it."""
+"""The study of CCAdL (Shang et al. 2015): its data and its chains. `snakemake --cores all ccadl` makes all of it."""
 
+from sgtune.study.ccadl.settings import data_settings, reference_settings
 from sgtune.study.ccadl.settings import settings_of as settings_of_ccadl
 
 CCADL = f"{RUN}/ccadl"
+CCADL_CONFIG = config["ccadl"]
+
+
+localrules:
+    download_set,
 
 
 wildcard_constraints:
-    method="[a-z-]+",
+    method="[a-z]+",
+    set="mnist79|connect-4|letter|acoustic",
+    download="connect-4|letter|acoustic",
 
 
-def settings_of_normal(wildcards):
-    """The configuration that one sampler's chains depend on."""
-    return settings_of_ccadl(config, "normal", wildcards.method)
+def settings_of_method(kind):
+    """The configuration that one sampler's results of `kind` depend on, as a function of a job's wildcards."""
+
+    def of_job(wildcards):
+        return settings_of_ccadl(config, kind, wildcards.method)
+
+    return of_job
+
+
+def download_of_set(wildcards):
+    """What a set is made from; nothing if it is simulated."""
+    if CCADL_CONFIG["data"]["simulated"] is not None:
+        return []
+    if wildcards.set == "mnist79":
+        return [rules.download_mnist.output.source]
+    return expand(rules.download_set.output.source, download=wildcards.set)
+
+
+def chains_of_logistic(wildcards):
+    """The chains of the logistic regression's reference."""
+    n_chains = CCADL_CONFIG["logistic"]["reference"]["chains"]
+    return expand(rules.sample_set_nuts.output.draws, chain=range(n_chains))
 
 
 rule sample_normal:
@@ -25,14 +52,158 @@ rule sample_normal:
     resources:
         machine=1,
     params:
-        settings=settings_of_normal,
+        settings=settings_of_method("normal"),
         parts=f"{RUN}/unfinished/ccadl/normal/{{method}}",
     script:
         "../scripts/sample_normal.py"
 
 
+rule download_set:
+    """A data set of Sect. 4.3; if no source has it, source.json says why, and the study goes on without."""
+    output:
+        source=f"{DOWNLOADS}/{{download}}/source.json",
+    log:
+        f"{LOGS}/ccadl/download_set/{{download}}.log",
+    retries: 2
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    script:
+        "../scripts/download_set.py"
+
+
+rule prepare_set:
+    """A data set, split in training and test rows; of one that cannot be had, why."""
+    input:
+        download_of_set,
+    output:
+        facts=f"{CCADL}/data/{{set}}.json",
+    log:
+        f"{LOGS}/ccadl/prepare_set/{{set}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=data_settings(config),
+    script:
+        "../scripts/prepare_set.py"
+
+
+rule find_set_map:
+    """The maximum a posteriori position of a set's model, kept beside the data, and its predictions."""
+    input:
+        data=rules.prepare_set.output.facts,
+    output:
+        facts=f"{CCADL}/map/{{set}}.json",
+    log:
+        f"{LOGS}/ccadl/find_set_map/{{set}}.log",
+    # Most of the others wait for it.
+    priority: 100
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=data_settings(config) | {"map": CCADL_CONFIG["map"]},
+    script:
+        "../scripts/find_set_map.py"
+
+
+rule sample_set_nuts:
+    """One chain of NUTS on the logistic regression of Sect. 4.2, in checkpointed blocks."""
+    input:
+        data=f"{CCADL}/data/mnist79.json",
+        map=f"{CCADL}/map/mnist79.json",
+    output:
+        draws=f"{CCADL}/logistic_reference/nuts-{{chain}}.nc",
+    log:
+        f"{LOGS}/ccadl/sample_set_nuts/{{chain}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=reference_settings(config),
+        data_set="mnist79",
+        checkpoints=f"{RUN}/unfinished/ccadl/nuts/{{chain}}",
+    script:
+        "../scripts/sample_nuts.py"
+
+
+rule combine_set_nuts:
+    """Its chains in one file, with their diagnostics."""
+    input:
+        chains=chains_of_logistic,
+    output:
+        draws=f"{CCADL}/logistic_reference/nuts.nc",
+        facts=f"{CCADL}/logistic_reference/nuts.json",
+    log:
+        f"{LOGS}/ccadl/combine_set_nuts.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=reference_settings(config),
+        data_set="mnist79",
+    script:
+        "../scripts/combine_nuts.py"
+
+
+rule sample_logistic_curves:
+    """Logistic regression by one sampler (Sect. 4.2): test log-likelihood against passes, for every (h, A)."""
+    input:
+        data=f"{CCADL}/data/mnist79.json",
+    output:
+        curves=f"{CCADL}/logistic_curves/{{method}}.json",
+    log:
+        f"{LOGS}/ccadl/sample_logistic_curves/{{method}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings_of_method("logistic_curves"),
+        parts=f"{RUN}/unfinished/ccadl/logistic_curves/{{method}}",
+    script:
+        "../scripts/sample_logistic_curves.py"
+
+
+rule sample_logistic_draws:
+    """Logistic regression by one sampler (Sect. 4.2): long chains of every h at one A, against NUTS."""
+    input:
+        data=f"{CCADL}/data/mnist79.json",
+        map=f"{CCADL}/map/mnist79.json",
+        reference=rules.combine_set_nuts.output.facts,
+    output:
+        draws=f"{CCADL}/logistic_draws/{{method}}.json",
+    log:
+        f"{LOGS}/ccadl/sample_logistic_draws/{{method}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings_of_method("logistic_draws"),
+        reference_settings=reference_settings(config),
+        parts=f"{RUN}/unfinished/ccadl/logistic_draws/{{method}}",
+    script:
+        "../scripts/sample_logistic_draws.py"
+
+
 STUDY_RESULTS["ccadl"] = {
-    "normal": expand(rules.sample_normal.output.normal, method=config["ccadl"]["normal"]["samplers"]),
+    "normal": expand(rules.sample_normal.output.normal, method=CCADL_CONFIG["normal"]["samplers"]),
+    "logistic_curves": expand(
+        rules.sample_logistic_curves.output.curves, method=CCADL_CONFIG["logistic"]["samplers"]
+    ),
+    "logistic_draws": expand(
+        rules.sample_logistic_draws.output.draws, method=CCADL_CONFIG["logistic"]["samplers"]
+    ),
+    "logistic_reference": [rules.combine_set_nuts.output.facts],
+    "data": expand(rules.prepare_set.output.facts, set=["mnist79"]),
+    "map": expand(rules.find_set_map.output.facts, set=["mnist79"]),
     "settings": [f"{CCADL}/settings.json"],
     "published": [workflow.source_path("../resources/ccadl/published.csv")],
 }

@@ -8,6 +8,7 @@ with job(snakemake) as this:
     from sgtune.study.ground_truth.draws import combine_chains, read_draws, write_draws
     from sgtune.study.ground_truth.record import doubts, reference_record
 
+    name = snakemake.params.get("data_set") or snakemake.wildcards.model
     chains = [read_draws(path) for path in snakemake.input.chains]
     accounts = [json.loads(chain.posterior.attrs["provenance"]) for chain in chains]
     draws = combine_chains(chains)
@@ -16,8 +17,8 @@ with job(snakemake) as this:
     this.report(str(record["diagnostics"]))
     if doubted := doubts(record):
         this.warn(
-            f"the draws of {snakemake.wildcards.model} are no ground truth to trust: {doubted}; "
+            f"the draws of {name} are no ground truth to trust: {doubted}; "
             "reference.n_draws, n_warmup and max_tree_depth say how much is drawn"
         )
     write_draws(snakemake.output.draws, draws)
-    this.write(snakemake.output.facts, {"model": snakemake.wildcards.model, **record, "chains": accounts})
+    this.write(snakemake.output.facts, {"model": name, **record, "chains": accounts})

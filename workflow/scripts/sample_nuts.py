@@ -8,7 +8,10 @@ with job(snakemake) as this:
     from sgtune.study.ground_truth.nuts import sample_nuts, write_draws
 
     settings = this.settings["reference"]
-    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    if data_set := snakemake.params.get("data_set"):
+        model = this.load_set_model(data_set, snakemake.input.data)
+    else:
+        model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     draws = sample_nuts(
         model,
         n_warmup=settings["n_warmup"],

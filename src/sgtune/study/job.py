@@ -74,6 +74,16 @@ class Job:
         self.startup = self.seconds_since_start()
         return model
 
+    def load_set_model(self, name: str, data: str) -> "Model":
+        """As `load_model`, of a data set of `sgtune.study.data.classification`."""
+        from sgtune.sampling.compilation import watch_compilation
+        from sgtune.study.models.classification import load_set_model
+
+        watch_compilation()
+        model = load_set_model(name, Path(data).parent)
+        self.startup = self.seconds_since_start()
+        return model
+
     def cost_table(self, path: str, model: "Model", measured_with: dict | None = None) -> "CostTable":
         """The costs of ``model``: of the table that the run was given, or if ``path`` is the result of the rule
         calibrate_cost, as they were ``measured_with`` these settings."""

@@ -238,6 +238,12 @@ METRICS |= {
     "time_paper": Metric("Time, paper", form="printed"),
     "time_ratio": Metric("Time, γ / paper"),
     "crossings": Metric("Steps across γ = 0"),
+    "passes_to_reference": Metric("Passes to NUTS", best=min),
+    "log_likelihood_end": Metric("Log-likelihood, end", best=max),
+    "clipped_percent": Metric("Clipped (%)"),
+    "mean_error_sds": Metric("Error of means (sd)", best=min),
+    "sd_ratio_2": Metric("Sd / NUTS, no. 2"),
+    "sd_ratio_5": Metric("Sd / NUTS, no. 5"),
 }
 
 for _metric, _label in {

@@ -6,7 +6,10 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.catalogue.ccadl import METHODS
 
-__all__ = ["handles_of", "method_style"]
+__all__ = ["FRICTION_LINES", "handles_of", "method_style"]
+
+FRICTION_LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.5, 1.5)))
+"""Of the frictions in a panel, in their order."""
 
 
 def method_style(method: str) -> dict:

@@ -143,8 +143,8 @@ def normal(records: Records) -> Table:
     note = (
         f"Of {len(ratios)} of the paper's times {near} are within {TOLERANCE:.0%} of the time of γ here: the slower "
         "parameter is what the paper's are of, by their size. Times end where Geyer's initial positive sequence does. "
-        "They follow the variance v of the data, which the paper does not give: at A = 1 as 1/v and at A = 10 as 1/v²; v "
-        "has a relative sd of √(2/N) from one data set to the next. "
+        "They follow the variance v of the data, which the paper does not give: at A = 1 as 1/v and at A = 10 as "
+        "1/v²; v has a relative sd of √(2/N) from one data set to the next. "
         "The paper does not say in which units its errors are, nor of which parameter, so only their order compares.\n"
         "Bold: best of a column, if every other is more than two standard errors of the difference away."
     )

@@ -7,7 +7,22 @@ from collections.abc import Mapping
 
 from sgtune.errors import InputError
 
-__all__ = ["check", "settings_of"]
+__all__ = ["KINDS", "check", "data_settings", "reference_settings", "settings_of"]
+
+LOGISTIC = ("step_sizes", "frictions", "batch_size")
+
+KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "normal": (
+        "normal",
+        (
+            *("step_sizes", "frictions", "n_data", "standardised", "batch_size", "steps", "warmup"),
+            *("replicates", "bins"),
+        ),
+    ),
+    "logistic_curves": ("logistic", (*LOGISTIC, "curves")),
+    "logistic_draws": ("logistic", (*LOGISTIC, "draws")),
+}
+"""Of each kind of result that a sampler has: the experiment, a part of the section, and its keys."""
 
 
 def check(section: Mapping) -> None:
@@ -16,20 +31,46 @@ def check(section: Mapping) -> None:
     Raises:
         InputError: one line naming the key, its value and what is allowed.
     """
-    normal = section["normal"]
-    if normal["batch_size"] > normal["n_data"]:
+    normal, reference = section["normal"], section["logistic"]["reference"]
+    _at_most("normal.batch_size", normal["batch_size"], "normal.n_data", normal["n_data"])
+    if reference["n_draws"] % reference["chains"]:
         raise InputError(
-            f"ccadl.normal.batch_size: {normal['batch_size']} is not allowed; it must be <= ccadl.normal.n_data = "
-            f"{normal['n_data']}"
+            f"ccadl.logistic.reference.n_draws: {reference['n_draws']} is not allowed; it must be a multiple of "
+            f"ccadl.logistic.reference.chains = {reference['chains']}"
         )
+    simulated = section["data"]["simulated"]
+    if simulated is not None:
+        for experiment in ("logistic",):
+            size = section[experiment]["batch_size"]
+            _at_most(f"{experiment}.batch_size", size, "data.simulated", simulated)
 
 
-def settings_of(config: Mapping, experiment: str, method: str) -> dict:
-    """What the results of one sampler in an experiment depend on; Snakemake reruns the job when it changes.
+def _at_most(key: str, value: int, other: str, most: int) -> None:
+    if value > most:
+        raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")
+
+
+def settings_of(config: Mapping, kind: str, method: str) -> dict:
+    """What the results of one sampler depend on; Snakemake reruns the job when it changes.
 
     Args:
-        experiment: a key of the section.
+        kind: of `KINDS`.
         method: the sampler; results do not depend on which others there are.
     """
-    own = {name: value for name, value in config["ccadl"][experiment].items() if name != "samplers"}
-    return {"seed": config["seed"], "ccadl": {experiment: own | {"samplers": [method]}}}
+    section = config["ccadl"]
+    experiment, keys = KINDS[kind]
+    own = {name: section[experiment][name] for name in keys} | {"samplers": [method]}
+    data = {} if experiment == "normal" else {"data": section["data"]}
+    return {"seed": config["seed"], "ccadl": {experiment: own} | data}
+
+
+def data_settings(config: Mapping) -> dict:
+    """What the study's prepared data depend on."""
+    return {"ccadl": {"data": config["ccadl"]["data"]}}
+
+
+def reference_settings(config: Mapping) -> dict:
+    """What the ground truth of the logistic regression depends on."""
+    section = config["ccadl"]
+    reference = section["logistic"]["reference"]
+    return {"seed": config["seed"], "reference": reference, **data_settings(config)}

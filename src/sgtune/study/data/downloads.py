@@ -95,9 +95,15 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
 
 
 def download_or_stand_in(
-    data_set: DataSet, folder: Path, stand_in: Mapping[str, bytes], *, mirror: str | Path | None = None
+    data_set: DataSet,
+    folder: Path,
+    stand_in: Mapping[str, bytes],
+    *,
+    mirror: str | Path | None = None,
+    rule: str = "download_ood",
 ) -> dict:
-    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead.
+    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead; ``rule`` is what
+    tries again.
 
     Returns:
         As `download`; of a stand-in, ``source`` is None and ``missing`` says why.
@@ -112,9 +118,7 @@ def download_or_stand_in(
     for name, content in stand_in.items():
         with atomic_write(folder / name) as temporary:
             temporary.write_bytes(content)
-    logger.warning(
-        "%s: done without; snakemake --cores all --forcerun download_ood tries again", data_set.name
-    )
+    logger.warning("%s: done without; snakemake --cores all --forcerun %s tries again", data_set.name, rule)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in stand_in.items()}
     return _write_record(folder, data_set, source=None, sha256=sums, missing=missing)
 

@@ -1,0 +1,228 @@
+"""Logistic regression of nines against sevens by the study's samplers (Sect. 4.2): how soon predictions are good, and
+what the draws are worth against NUTS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from time import perf_counter
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from sgtune.metrics import xi_rel, xi_white
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.randomness import named_key
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.methods import sampler_of
+from sgtune.study.config.sections import fingerprint
+from sgtune.study.ground_truth.draws import Moments, add_draws
+from sgtune.study.parts import Parts, code_digest
+
+__all__ = ["COORDINATES", "Truth", "late_means", "sample_curves", "sample_draws", "mean_log_likelihoods"]
+
+COORDINATES = (1, 4)
+"""Of the paper's two-dimensional marginals: "dimensions of 2 and 5", counted from 1."""
+
+CHUNK = 1_000
+"""Draws that are in memory at a time, of long chains."""
+
+
+class Truth(NamedTuple):
+    """Moments of the posterior by NUTS; no covariance of so few draws that it is not positive definite."""
+
+    mean: Float[np.ndarray, " d"]
+    sd: Float[np.ndarray, " d"]
+    covariance: Float[np.ndarray, "d d"] | None
+
+    @classmethod
+    def from_record(cls, record: Mapping) -> "Truth":
+        """Out of `sgtune.study.ground_truth.record.reference_record`."""
+        covariance = record.get("covariance")
+        return cls(
+            np.asarray(record["mean"], np.float64),
+            np.asarray(record["sd"], np.float64),
+            None if covariance is None else np.asarray(covariance, np.float64),
+        )
+
+
+def mean_log_likelihoods(model: Model, positions: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
+    """Mean over the test data of log p(y | x, position), in float64; nan of a position that is not finite."""
+    inputs = np.asarray(model.test_data["inputs"], np.float64)
+    signs = 2.0 * np.asarray(model.test_data["targets"]) - 1
+    finite = np.isfinite(positions).all(axis=1)
+    margins = (np.where(finite[:, None], positions, 0.0) @ inputs.T) * signs
+    return np.where(finite, -np.logaddexp(0, -margins).mean(axis=1), np.nan)
+
+
+def late_means(draws: Float[np.ndarray, "n d"], steps: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k d"]:
+    """After each of ``steps`` the mean of the last half of the draws so far: of draws t // 2 + 1 to t."""
+    sums = np.concatenate([np.zeros((1, draws.shape[1])), np.cumsum(draws, axis=0, dtype=np.float64)])
+    halves = steps // 2
+    return (sums[steps] - sums[halves]) / (steps - halves)[:, None]
+
+
+def sample_curves(
+    method: str,
+    model: Model,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """Test log-likelihood of the posterior mean so far, against passes over the data, for every (h, A).
+
+    Chains start at a draw of the prior, those of one replicate at the same one. The posterior mean so far is that of
+    the last half of the draws, by which the way from the start falls out of it.
+
+    Args:
+        settings: the configuration's section ``ccadl.logistic``.
+        parts: keeps each replicate while the others are not done.
+
+    Returns:
+        ``passes``; and ``cells``, of each (h, A) its ``replicates`` with the ``log_likelihoods``, nan once a chain has
+        diverged, and the sampler's ``statistics``.
+    """
+    own = settings["curves"]
+    cells = list(product(settings["step_sizes"], settings["frictions"]))
+    passes = own["passes"] * np.arange(1, own["points"] + 1) / own["points"]
+    steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]).astype(np.int64), 1)
+
+    def one(replicate: int) -> list[dict]:
+        start = model.init(named_key(seed, "ccadl", "logistic", replicate))
+        ensemble = _ensemble(model, method, cells, settings, start, seed, f"ccadl curves {replicate}")
+        draws = ensemble.advance(int(steps[-1]))
+        statistics = ensemble.statistics
+        return [
+            {
+                "replicate": replicate,
+                "log_likelihoods": mean_log_likelihoods(model, late_means(draws[:, i], steps)),
+                "statistics": {name: float(values[i]) for name, values in statistics.items()},
+            }
+            for i in range(len(cells))
+        ]
+
+    runs = _replicates(method, "curves", settings, own["replicates"], one, model, seed, parts, report)
+    return {"method": method, "passes": passes, "cells": _by_cell(cells, runs)}
+
+
+def sample_draws(
+    method: str,
+    model: Model,
+    truth: Truth,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """Moments of long chains from the MAP with every h at one friction, against those of NUTS.
+
+    Args:
+        truth: by NUTS.
+        settings: as of `sample_curves`.
+
+    Returns:
+        ``coordinates`` of the two-dimensional marginals, from 0; ``truth_log_likelihood``, of the test data at the
+        mean of NUTS; and ``cells``, of each h its ``replicates``: of the
+        chain's whole covariance ``xi_white`` (None without that of NUTS), of the sds ``xi_rel``, ``mean_error`` (root
+        mean square over parameters, in sds), and ``mean`` and ``covariance`` of the two coordinates.
+    """
+    own = settings["draws"]
+    cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]
+    n_steps = own["sghmc_steps"] if method == "sghmc" else own["steps"]
+
+    def one(replicate: int) -> list[dict]:
+        ensemble = _ensemble(
+            model, method, cells, settings, map_position(model), seed, f"ccadl draws {replicate}"
+        )
+        if own["warmup"]:
+            ensemble.advance(own["warmup"], own["warmup"])
+        moments: list[Moments | None] = [None] * len(cells)
+        for done in range(0, n_steps, CHUNK):
+            draws = ensemble.advance(min(CHUNK, n_steps - done))
+            with np.errstate(invalid="ignore", over="ignore"):
+                moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
+        return [{"replicate": replicate, **_against(truth, known)} for known in moments]
+
+    runs = _replicates(method, "draws", settings, own["replicates"], one, model, seed, parts, report)
+    return {
+        "method": method,
+        "steps": n_steps,
+        "coordinates": COORDINATES,
+        "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
+        "cells": _by_cell(cells, runs),
+    }
+
+
+def _ensemble(
+    model: Model,
+    method: str,
+    cells: Sequence[tuple[float, float]],
+    settings: Mapping,
+    start: jax.Array,
+    seed: int,
+    replicate: str,
+) -> Lockstep:
+    """A chain of each (h, A), on common minibatches."""
+    arms = [
+        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
+        for step_size, friction in cells
+    ]
+    sampler = sampler_of(method, "full")
+    return Lockstep.at_mode(model, sampler, arms, position=jnp.asarray(start), seed=seed, replicate=replicate)
+
+
+def _against(truth: Truth, moments: Moments) -> dict:
+    """What is said of one chain."""
+    if not np.isfinite(moments.squares).all():
+        return {"diverged": True}
+    covariance = moments.products / (moments.n - 1)
+    sd = np.sqrt(np.diag(covariance))
+    of_two = np.ix_(COORDINATES, COORDINATES)
+    return {
+        "diverged": False,
+        "xi_white": None if truth.covariance is None else xi_white(covariance, truth.covariance),
+        "xi_rel": xi_rel(sd, truth.sd),
+        "mean_error": float(np.sqrt(np.mean(((moments.mean - truth.mean) / truth.sd) ** 2))),
+        "mean": moments.mean[list(COORDINATES)],
+        "covariance": covariance[of_two],
+    }
+
+
+def _replicates(
+    method: str,
+    what: str,
+    settings: Mapping,
+    n_replicates: int,
+    one: Callable[[int], list[dict]],
+    model: Model,
+    seed: int,
+    parts: Parts,
+    report: Callable[[str], None],
+) -> list[list[dict]]:
+    """``one(replicate)`` of each, those that are kept not again."""
+    runs = []
+    depends_on = {"method": method, "what": what, "data": model.checksum, "seed": seed, "code": code_digest()}
+    own = {**settings[what], "replicates": None}
+    for replicate in range(n_replicates):
+        name, print_of = f"replicate {replicate}", fingerprint({**depends_on, **settings, what: own})
+        record = parts.get(name, print_of)
+        if record is None:
+            began = perf_counter()
+            record = {"cells": one(replicate)}
+            parts.keep(name, print_of, record)
+            report(f"{method}, {what}, replicate {replicate}: {perf_counter() - began:.1f} s")
+        runs.append(record["cells"])
+    return runs
+
+
+def _by_cell(cells: Sequence[tuple[float, float]], runs: Sequence[Sequence[dict]]) -> list[dict]:
+    return [
+        {"step_size": step_size, "friction": friction, "replicates": [run[i] for run in runs]}
+        for i, (step_size, friction) in enumerate(cells)
+    ]

@@ -1,0 +1,17 @@
+"""Download a data set of a further study, or say why it cannot be had."""
+
+from sgtune.study.job import job
+
+with job(snakemake, saved=False):
+    from pathlib import Path
+
+    from sgtune.study.data.downloads import DATA_SETS, download_or_stand_in
+
+    folder = Path(snakemake.output.source).parent
+    download_or_stand_in(
+        DATA_SETS[snakemake.wildcards.download],
+        folder,
+        {},
+        mirror=snakemake.config["data"]["mirror"],
+        rule=snakemake.rule,
+    )

@@ -1,0 +1,23 @@
+"""Find the MAP of a data set's model, keep it beside the data, and say how well it predicts."""
+
+from sgtune.study.job import job
+
+with job(snakemake) as this:
+    from sgtune.metrics import at_position
+    from sgtune.mode.find import map_result
+    from sgtune.study.ccadl.sets import missing
+
+    name = snakemake.wildcards.set
+    reason = missing(snakemake.input.data)
+    if reason:
+        this.write(snakemake.output.facts, {"set": name, "missing": reason})
+    else:
+        model = this.load_set_model(name, snakemake.input.data)
+        found = map_result(model, **this.settings["map"])
+        if not found.converged:
+            this.warn(
+                f"the MAP of {model.name} has not converged: its Newton step is {found.distance:.3g} sd"
+            )
+        facts = {key: value for key, value in found._asdict().items() if key != "position"}
+        facts |= {"set": name, "missing": None, "test": at_position(model, found.position)}
+        this.write(snakemake.output.facts, facts)

@@ -1,0 +1,25 @@
+"""Put a data set of the CCAdL paper together, or simulate one like it, or say why there is none."""
+
+from sgtune.study.job import job
+
+with job(snakemake, saved=False) as this:
+    from pathlib import Path
+
+    from sgtune.files import read_json
+    from sgtune.study.data import classification
+
+    name, facts = snakemake.wildcards.set, snakemake.output.facts
+    n_simulated = this.settings["ccadl"]["data"]["simulated"]
+    source = None if n_simulated else read_json(snakemake.input[0])
+    if source and source["missing"]:
+        this.warn(f"{name}: the study goes on without it: {source['missing']}")
+        this.write(facts, {"set": name, "missing": source["missing"]})
+    else:
+        if source:
+            arrays = classification.read_set(name, Path(snakemake.input[0]).parent)
+            made_by = f"{source['name']} from {source['source']}"
+        else:
+            arrays = classification.simulate(name, n_simulated)
+            made_by = "sgtune.study.data.classification.simulate"
+        classification.write(facts, arrays, name, made_by=made_by)
+        this.sign(facts, name)
