@@ -26,6 +26,11 @@ def settings_of_method(kind):
     return of_job
 
 
+def settings_of_drbm(wildcards):
+    """The configuration that one sampler's results on one data set depend on."""
+    return settings_of_ccadl(config, "drbm", wildcards.method, wildcards.set)
+
+
 def download_of_set(wildcards):
     """What a set is made from; nothing if it is simulated."""
     if CCADL_CONFIG["data"]["simulated"] is not None:
@@ -193,6 +198,25 @@ rule sample_logistic_draws:
         "../scripts/sample_logistic_draws.py"
 
 
+rule sample_drbm:
+    """The discriminative RBM of one data set by one sampler (Sect. 4.3): test error against passes, for every (h, A)."""
+    input:
+        data=rules.prepare_set.output.facts,
+    output:
+        errors=f"{CCADL}/drbm/{{set}}/{{method}}.json",
+    log:
+        f"{LOGS}/ccadl/sample_drbm/{{set}}-{{method}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings_of_drbm,
+        parts=f"{RUN}/unfinished/ccadl/drbm/{{set}}/{{method}}",
+    script:
+        "../scripts/sample_drbm.py"
+
+
 STUDY_RESULTS["ccadl"] = {
     "normal": expand(rules.sample_normal.output.normal, method=CCADL_CONFIG["normal"]["samplers"]),
     "logistic_curves": expand(
@@ -202,8 +226,13 @@ STUDY_RESULTS["ccadl"] = {
         rules.sample_logistic_draws.output.draws, method=CCADL_CONFIG["logistic"]["samplers"]
     ),
     "logistic_reference": [rules.combine_set_nuts.output.facts],
-    "data": expand(rules.prepare_set.output.facts, set=["mnist79"]),
-    "map": expand(rules.find_set_map.output.facts, set=["mnist79"]),
+    "drbm": expand(
+        rules.sample_drbm.output.errors,
+        set=CCADL_CONFIG["drbm"]["sets"],
+        method=CCADL_CONFIG["drbm"]["samplers"],
+    ),
+    "data": expand(rules.prepare_set.output.facts, set=["mnist79", *CCADL_CONFIG["drbm"]["sets"]]),
+    "map": expand(rules.find_set_map.output.facts, set=CCADL_CONFIG["drbm"]["sets"]),
     "settings": [f"{CCADL}/settings.json"],
     "published": [workflow.source_path("../resources/ccadl/published.csv")],
 }

@@ -3,7 +3,6 @@ what the draws are worth against NUTS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from time import perf_counter
 from typing import NamedTuple
 
 import jax
@@ -18,9 +17,9 @@ from sgtune.randomness import named_key
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.methods import sampler_of
-from sgtune.study.config.sections import fingerprint
+from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.ground_truth.draws import Moments, add_draws
-from sgtune.study.parts import Parts, code_digest
+from sgtune.study.parts import Parts
 
 __all__ = ["COORDINATES", "Truth", "late_means", "sample_curves", "sample_draws", "mean_log_likelihoods"]
 
@@ -106,8 +105,9 @@ def sample_curves(
             for i in range(len(cells))
         ]
 
-    runs = _replicates(method, "curves", settings, own["replicates"], one, model, seed, parts, report)
-    return {"method": method, "passes": passes, "cells": _by_cell(cells, runs)}
+    depends_on = _depends_on(method, "curves", model, settings, seed)
+    runs = replicated(one, own["replicates"], depends_on, parts, report)
+    return {"method": method, "passes": passes, "cells": by_cell(cells, runs)}
 
 
 def sample_draws(
@@ -149,13 +149,14 @@ def sample_draws(
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
         return [{"replicate": replicate, **_against(truth, known)} for known in moments]
 
-    runs = _replicates(method, "draws", settings, own["replicates"], one, model, seed, parts, report)
+    depends_on = _depends_on(method, "draws", model, settings, seed)
+    runs = replicated(one, own["replicates"], depends_on, parts, report)
     return {
         "method": method,
         "steps": n_steps,
         "coordinates": COORDINATES,
         "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
-        "cells": _by_cell(cells, runs),
+        "cells": by_cell(cells, runs),
     }
 
 
@@ -194,35 +195,7 @@ def _against(truth: Truth, moments: Moments) -> dict:
     }
 
 
-def _replicates(
-    method: str,
-    what: str,
-    settings: Mapping,
-    n_replicates: int,
-    one: Callable[[int], list[dict]],
-    model: Model,
-    seed: int,
-    parts: Parts,
-    report: Callable[[str], None],
-) -> list[list[dict]]:
-    """``one(replicate)`` of each, those that are kept not again."""
-    runs = []
-    depends_on = {"method": method, "what": what, "data": model.checksum, "seed": seed, "code": code_digest()}
-    own = {**settings[what], "replicates": None}
-    for replicate in range(n_replicates):
-        name, print_of = f"replicate {replicate}", fingerprint({**depends_on, **settings, what: own})
-        record = parts.get(name, print_of)
-        if record is None:
-            began = perf_counter()
-            record = {"cells": one(replicate)}
-            parts.keep(name, print_of, record)
-            report(f"{method}, {what}, replicate {replicate}: {perf_counter() - began:.1f} s")
-        runs.append(record["cells"])
-    return runs
-
-
-def _by_cell(cells: Sequence[tuple[float, float]], runs: Sequence[Sequence[dict]]) -> list[dict]:
-    return [
-        {"step_size": step_size, "friction": friction, "replicates": [run[i] for run in runs]}
-        for i, (step_size, friction) in enumerate(cells)
-    ]
+def _depends_on(method: str, what: str, model: Model, settings: Mapping, seed: int) -> dict:
+    """What one replicate depends on."""
+    own = {**settings, what: {**settings[what], "replicates": None}}
+    return {"method": method, "what": what, "data": model.checksum, "seed": seed, "settings": own}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from itertools import product
-from time import perf_counter
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +15,8 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.autocorrelation import batch_means_time, integrated_time
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.normal_exact import NAMES, NormalGamma, posterior_of
-from sgtune.study.config.sections import fingerprint
-from sgtune.study.parts import Parts, code_digest
+from sgtune.study.ccadl.replicates import replicated
+from sgtune.study.parts import Parts
 
 __all__ = ["normal_data", "normal_model", "sample_normal", "squared_bias"]
 
@@ -90,17 +89,12 @@ def sample_normal(
     edges = {name: exact.edges(name, settings["bins"]) for name in NAMES}
     truth = {name: exact.density(name, edges[name]) for name in NAMES}
     cells = list(product(settings["step_sizes"], settings["frictions"]))
-    runs = []
-    for replicate in range(settings["replicates"]):
-        depends_on = {**settings, "method": method, "seed": seed, "code": code_digest()}
-        name, print_of = f"replicate {replicate}", fingerprint({**depends_on, "replicates": None})
-        record = parts.get(name, print_of)
-        if record is None:
-            began = perf_counter()
-            record = {"cells": _replicate(method, model, cells, settings, replicate, seed, exact, edges)}
-            parts.keep(name, print_of, record)
-            report(f"{method}, replicate {replicate}: {perf_counter() - began:.1f} s")
-        runs.append(record["cells"])
+
+    def one(replicate: int) -> list[dict]:
+        return _replicate(method, model, cells, settings, replicate, seed, exact, edges)
+
+    depends_on = {"method": method, "seed": seed, "settings": {**settings, "replicates": None}}
+    runs = replicated(one, settings["replicates"], depends_on, parts, report)
     return {
         "method": method,
         "sampler": sampler_of(method, "full"),

@@ -5,12 +5,12 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import Cell, Row, Table, mark_best
+from sgtune.study.artifacts.layout import Cell, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.ccadl.names import mean_of, method_label, methods_in, setting
+from sgtune.study.ccadl.names import mean_of, methods_in, setting
+from sgtune.study.ccadl.table_parts import BOLD, rows_of
 
 __all__ = ["normal", "normal_details"]
 
@@ -23,7 +23,7 @@ MAIN = (
 )
 DETAILS = (
     *("density_bias_mu", "density_bias_gamma", "sd_ratio_mu", "sd_ratio_gamma"),
-    *("batch_time_mu", "batch_time_gamma", "crossings"),
+    *("batch_time_mu", "batch_time_gamma", "crossings", "clipped_percent"),
 )
 MEANINGS = {
     "normal": "RMSE: root mean square, over 200 bins of the exact central 99.9%, of the histogram's density less the "
@@ -32,6 +32,9 @@ MEANINGS = {
     "chains. Sd / exact: of the draws over the posterior's. Time of all lags: from the means of 100 stretches, which "
     "the oscillations of a chain with momenta shorten.",
 }
+OPTIONAL = (*PUBLISHED.values(), "time_ratio", "clipped_percent")
+"""What only some samplers have."""
+
 TOLERANCE = 0.2
 """Of the paper's times, within which ours are called alike."""
 
@@ -64,6 +67,8 @@ def _cells(record: dict, cell: dict, published: Mapping[tuple, float]) -> dict[s
             numbers[f"{metric}_{name}"] = mean_of([run[name][key] for run in runs])
         numbers[f"density_bias_{name}"] = _root(cell["bias"].get(name, {}))
     numbers["crossings"] = mean_of([float(run["crossings"]) for run in runs])
+    clipped = [run["statistics"].get("clipped_share") for run in runs]
+    numbers["clipped_percent"] = mean_of([100 * share for share in clipped if share is not None])
     where = (record["method"], cell["step_size"], cell["friction"])
     for theirs, ours in PUBLISHED.items():
         numbers[ours] = (published.get((*where, theirs)), None)
@@ -100,19 +105,11 @@ def _table(records: Records, name: str, metrics: Sequence[str], note: str) -> Ta
     found = {record["method"]: record for record in need(records, "normal", name)}
     published = _published(records)
     methods = methods_in(found.values())
-    cells = [
-        (method, [_cells(found[method], cell, published) for cell in found[method]["cells"]])
+    cells = {
+        method: [_cells(found[method], cell, published) for cell in found[method]["cells"]]
         for method in methods
-    ]
+    }
     first = found[methods[0]]
-    flat = [of[metric] for _, row in cells for of in row for metric in metrics]
-    marked = dict(zip(map(id, flat), mark_best(flat, among="sampler"), strict=True))
-    rows = [
-        Row((method_label(method), METRICS[metric].label), tuple(marked[id(of[metric])] for of in row))
-        for method, row in cells
-        for metric in metrics
-        if any(of[metric].value is not None for of in row) or metric not in PUBLISHED.values()
-    ]
     n = len(first["cells"][0]["replicates"])
     data = first["data"]
     said = (
@@ -125,7 +122,7 @@ def _table(records: Records, name: str, metrics: Sequence[str], note: str) -> Ta
         caption=f"{said}\n{MEANINGS[name]}\n{note}",
         stub=("Sampler", "Number"),
         columns=tuple(("", setting(cell["step_size"], cell["friction"])) for cell in first["cells"]),
-        rows=tuple(rows),
+        rows=tuple(rows_of(cells, metrics, optional=OPTIONAL)),
     )
 
 
@@ -146,7 +143,7 @@ def normal(records: Records) -> Table:
         "They follow the variance v of the data, which the paper does not give: at A = 1 as 1/v and at A = 10 as "
         "1/v²; v has a relative sd of √(2/N) from one data set to the next. "
         "The paper does not say in which units its errors are, nor of which parameter, so only their order compares.\n"
-        "Bold: best of a column, if every other is more than two standard errors of the difference away."
+        f"{BOLD}"
     )
     return _table(records, "normal", MAIN, note)
 
@@ -155,6 +152,7 @@ def normal_details(records: Records) -> Table:
     """What is behind the errors: bias of the density, widths, integrals over all lags, and steps across 0."""
     note = (
         "–: a bias that is not told from 0 by two standard errors. A step that crosses γ = 0 is reflected there: "
-        "|γ| is kept."
+        "|γ| is kept. Clipped: steps in which A I − h Σ / 2 was not positive semi-definite, so that SGHMC's noise had "
+        "to be cut off there and its chain is too hot."
     )
     return _table(records, "normal_details", DETAILS, note)

@@ -21,6 +21,13 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "logistic_curves": ("logistic", (*LOGISTIC, "curves")),
     "logistic_draws": ("logistic", (*LOGISTIC, "draws")),
+    "drbm": (
+        "drbm",
+        (
+            *("step_sizes", "frictions", "batch_size", "passes", "burn_in", "readings", "draws_per_reading"),
+            "replicates",
+        ),
+    ),
 }
 """Of each kind of result that a sampler has: the experiment, a part of the section, and its keys."""
 
@@ -40,7 +47,7 @@ def check(section: Mapping) -> None:
         )
     simulated = section["data"]["simulated"]
     if simulated is not None:
-        for experiment in ("logistic",):
+        for experiment in ("logistic", "drbm"):
             size = section[experiment]["batch_size"]
             _at_most(f"{experiment}.batch_size", size, "data.simulated", simulated)
 
@@ -50,16 +57,19 @@ def _at_most(key: str, value: int, other: str, most: int) -> None:
         raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")
 
 
-def settings_of(config: Mapping, kind: str, method: str) -> dict:
+def settings_of(config: Mapping, kind: str, method: str, data_set: str | None = None) -> dict:
     """What the results of one sampler depend on; Snakemake reruns the job when it changes.
 
     Args:
         kind: of `KINDS`.
         method: the sampler; results do not depend on which others there are.
+        data_set: the same, where there are several.
     """
     section = config["ccadl"]
     experiment, keys = KINDS[kind]
     own = {name: section[experiment][name] for name in keys} | {"samplers": [method]}
+    if data_set is not None:
+        own["step_sizes"] = {data_set: own["step_sizes"][data_set]}
     data = {} if experiment == "normal" else {"data": section["data"]}
     return {"seed": config["seed"], "ccadl": {experiment: own} | data}
 

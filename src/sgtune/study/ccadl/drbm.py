@@ -1,0 +1,131 @@
+"""The discriminative RBM by the study's samplers (Sect. 4.3): errors of averaged predictions against passes."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise, product
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.metrics import mean_prediction
+from sgtune.model import Model
+from sgtune.randomness import named_key
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.methods import sampler_of
+from sgtune.study.ccadl.replicates import by_cell, replicated
+from sgtune.study.parts import Parts
+
+__all__ = ["RunningPrediction", "sample_errors", "sizes_of"]
+
+SMALLEST = np.finfo(np.float32).tiny
+
+
+class RunningPrediction:
+    """The mean of class probabilities from one step on; before that, the newest ones alone.
+
+    Args:
+        burn_in: readings whose predictions do not enter the mean.
+    """
+
+    def __init__(self, targets: np.ndarray, burn_in: int):
+        self.targets, self.burn_in = np.asarray(targets, np.int64), burn_in
+        self.readings, self.total = 0, 0.0
+
+    def add(self, probabilities: Float[np.ndarray, "m k"]) -> tuple[float | None, float | None]:
+        """One reading more: the error rate and the log-loss of what is predicted now; None if it is not finite."""
+        self.readings += 1
+        is_late = self.readings > self.burn_in
+        self.total = self.total + probabilities if is_late else probabilities
+        mean = self.total / (self.readings - self.burn_in) if is_late else probabilities
+        if not np.isfinite(mean).all():
+            return None, None
+        own = np.take_along_axis(mean, self.targets[:, None], axis=1)[:, 0]
+        wrong = np.mean(mean.argmax(axis=1) != self.targets)
+        return float(wrong), float(-np.mean(np.log(np.maximum(own, SMALLEST))))
+
+
+def sizes_of(model: Model) -> dict[str, int]:
+    """What Table 2 has of a data set and its model, counted."""
+    shapes = model.position_shape
+    return {
+        "n_train": model.n_data,
+        "n_test": len(model.test_data["targets"]),
+        "n_classes": shapes["U"].shape[1],
+        "n_features": shapes["W"].shape[1],
+        "n_hidden": shapes["W"].shape[0],
+        "n_parameters": model.dimension,
+    }
+
+
+def sample_errors(
+    data_set: str,
+    method: str,
+    model: Model,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """Test error of averaged predictions against passes over the data, for every (h, A); diagonal covariance.
+
+    Chains start at a draw of ``model.init``, those of one replicate at the same one. The first ``burn_in`` of all
+    passes is no part of the average; during it the error is that of the newest draws.
+
+    Args:
+        settings: the configuration's section ``ccadl.drbm``.
+
+    Returns:
+        ``passes`` and ``burn_in_passes``; and ``cells``, of each (h, A) its ``replicates`` with ``errors`` and
+        ``log_losses`` (None once a chain has diverged) and the sampler's ``statistics``.
+    """
+    cells = list(product(settings["step_sizes"][data_set], settings["frictions"]))
+    arms = [
+        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
+        for step_size, friction in cells
+    ]
+    readings = settings["readings"]
+    passes = settings["passes"] * np.arange(readings + 1) / readings
+    steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]), np.arange(readings + 1))
+    burn_in = int(np.ceil(settings["burn_in"] * readings))
+    targets = np.asarray(model.test_data["targets"])
+
+    def one(replicate: int) -> list[dict]:
+        ensemble = Lockstep.at_mode(
+            model,
+            sampler_of(method, "diagonal"),
+            arms,
+            position=model.init(named_key(seed, "ccadl", data_set, replicate)),
+            seed=seed,
+            replicate=f"ccadl {replicate}",
+        )
+        running = [RunningPrediction(targets, burn_in) for _ in arms]
+        read: list[list[tuple]] = [[] for _ in arms]
+        for before, after in pairwise(steps.astype(np.int64)):
+            n_draws = min(settings["draws_per_reading"], int(after - before))
+            kept = before + (np.arange(1, n_draws + 1) * (after - before)) // n_draws
+            draws = ensemble.advance_to(int(after), kept)
+            for i, own in enumerate(running):
+                read[i].append(own.add(mean_prediction(model, draws[:, i])))
+        statistics = ensemble.statistics
+        return [
+            {
+                "replicate": replicate,
+                "errors": [error for error, _ in read[i]],
+                "log_losses": [loss for _, loss in read[i]],
+                "statistics": {name: float(values[i]) for name, values in statistics.items()},
+            }
+            for i in range(len(arms))
+        ]
+
+    own = {**settings, "replicates": None, "step_sizes": settings["step_sizes"][data_set]}
+    depends_on = {"set": data_set, "method": method, "data": model.checksum, "seed": seed, "settings": own}
+    runs = replicated(one, settings["replicates"], depends_on, parts, report)
+    return {
+        "set": data_set,
+        "missing": None,
+        "method": method,
+        "passes": passes[1:],
+        "burn_in_passes": float(passes[burn_in]),
+        "cells": by_cell(cells, runs),
+    }

@@ -1,0 +1,22 @@
+"""The discriminative RBM of one data set by one sampler: test error against passes over the data."""
+
+from sgtune.study.job import job
+
+with job(snakemake) as this:
+    from sgtune.study.ccadl.sets import missing
+
+    data_set, method = snakemake.wildcards.set, snakemake.wildcards.method
+    if reason := missing(snakemake.input.data):
+        this.write(snakemake.output.errors, {"set": data_set, "method": method, "missing": reason})
+    else:
+        from sgtune.study.ccadl.drbm import sample_errors
+        from sgtune.study.parts import Parts
+
+        model = this.load_set_model(data_set, snakemake.input.data)
+        parts = Parts(snakemake.params.parts, this.report)
+        settings = this.settings["ccadl"]["drbm"]
+        record = sample_errors(
+            data_set, method, model, settings, seed=this.seed, parts=parts, report=this.report
+        )
+        this.write(snakemake.output.errors, record)
+        parts.clear()
