@@ -28,7 +28,7 @@ def model():
 NAMES = ("ccadl", "ccadl-diagonal", "mccadl", "mccadl-diagonal", "sghmc-shang", "sghmc-shang-diagonal")
 
 
-@pytest.mark.parametrize("name", ["ccadl", "mccadl-diagonal-cv", "sghmc-shang", "sgnht-shang"])
+@pytest.mark.parametrize("name", ["ccadl", "mccadl-diagonal-cv"])
 def test_arms_of_several_frictions_share_one_program(model, name):
     """All numbers are traced; each chain is as it is alone."""
     arms = [Arm(h, 20, friction=friction) for h, friction in ((2e-3, 1.0), (4e-3, 10.0), (1e-3, 3.0))]

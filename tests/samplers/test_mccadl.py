@@ -50,6 +50,13 @@ def test_the_ou_flow_has_the_exact_moments(thermostat):
     assert sd**2 == pytest.approx(variance, rel=2e-6)
 
 
+def test_what_is_not_finite_stays_so_in_its_own_chain():
+    matrices = jnp.stack([scale * jnp.eye(2) for scale in (1.0, np.nan, np.inf)])
+    found = jax.jit(jax.vmap(lambda matrix: damped(matrix, jnp.ones(2))))(matrices)
+    np.testing.assert_allclose(found[0], np.exp(-1.0), rtol=1e-5)
+    assert not np.isfinite(found[1:]).any()
+
+
 # --- the order ---
 
 

@@ -65,8 +65,9 @@ __all__ = ["MCCAdLState", "make_mccadl", "mccadl", "mccadl_diagonal"]
 TAYLOR_DEGREE = 6
 """Of the polynomial of exp(-X): its error at a norm of 1/2 is 1.6e-6 of the vector."""
 
-LARGEST_HALVING = 12
-"""The most k: a chain for which the norm of M is above 2^11 is left to diverge."""
+LARGEST_HALVING = 8
+"""The most k. A chain for which the norm of M is above 128, at h beyond 20 / sigma, is left to diverge: it would hold
+up the chains beside it."""
 
 
 class MCCAdLState(NamedTuple):
@@ -92,8 +93,9 @@ def damped(exponent: Covariance, vector: Float[Array, " D"]) -> Float[Array, " D
         return jnp.exp(-exponent) * vector
     # Two bounds of the largest eigenvalue.
     norm = jnp.minimum(jnp.linalg.norm(exponent), jnp.abs(exponent).sum(1).max())
-    halvings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(2 * norm, 1e-30))), 0, LARGEST_HALVING)
-    n_times = jnp.left_shift(1, halvings.astype(jnp.int32))
+    halvings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(2 * norm, 1.0))), 0, LARGEST_HALVING)
+    # Of a chain that is not finite no integer can be made.
+    n_times = jnp.left_shift(1, jnp.where(jnp.isfinite(norm), halvings, 0).astype(jnp.int32))
 
     def polynomial(_, vector):
         # Horner's form.
