@@ -108,6 +108,17 @@ TABLES: dict[str, Artifact] = {
             "table's own caption. Each set has step sizes of its own."
         ),
     ),
+    "ccadl_deviations": Artifact(
+        "deviations_table:ccadl_deviations",
+        ("settings",),
+        title="CCAdL: what this study does otherwise than its paper",
+        study="ccadl",
+        caption=(
+            "What the study of CCAdL does otherwise than its paper, or where that paper does not say, and why: "
+            "budgets, step sizes and frictions, priors, starts, the covariance of minibatches without replacement, "
+            "and how steps are treated that leave the posterior's support."
+        ),
+    ),
 }
 """By name, in the order of print."""
 

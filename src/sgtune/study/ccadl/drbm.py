@@ -29,14 +29,15 @@ class RunningPrediction:
 
     def __init__(self, targets: np.ndarray, burn_in: int):
         self.targets, self.burn_in = np.asarray(targets, np.int64), burn_in
-        self.readings, self.total = 0, 0.0
+        self.readings, self.total = 0, np.float64(0)
 
     def add(self, probabilities: Float[np.ndarray, "m k"]) -> tuple[float | None, float | None]:
         """One reading more: the error rate and the log-loss of what is predicted now; None if it is not finite."""
         self.readings += 1
-        is_late = self.readings > self.burn_in
-        self.total = self.total + probabilities if is_late else probabilities
-        mean = self.total / (self.readings - self.burn_in) if is_late else probabilities
+        mean = probabilities
+        if self.readings > self.burn_in:
+            self.total = self.total + probabilities
+            mean = self.total / (self.readings - self.burn_in)
         if not np.isfinite(mean).all():
             return None, None
         own = np.take_along_axis(mean, self.targets[:, None], axis=1)[:, 0]

@@ -1,6 +1,6 @@
 """The figure of the discriminative RBM: test error against passes, a row per data set, a column per h."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,11 +48,14 @@ def _top(own: Sequence[dict], at_map: float) -> float:
     return max([at_map, float(np.quantile(late, 0.9))] if late else [at_map, 100.0])
 
 
-def _say_missing(axes: Sequence[Axes], data_set: str, reason: str) -> None:
-    for axis in axes:
+def _say_missing(axes: Iterable[Axes], data_set: str) -> None:
+    first, *others = axes
+    for axis in (first, *others):
         axis.set_axis_off()
-    words = f"{SETS[data_set]}: not to be had, so the study goes on without it"
-    axes[0].text(0.0, 0.5, words, transform=axes[0].transAxes, va="center")
+    words = f"{SETS[data_set]}: no source has it; the study goes on without it"
+    said = first.text(0.0, 0.5, words, transform=first.transAxes, va="center")
+    # Words are wider than a panel: the layout would make the panels above them narrow.
+    said.set_in_layout(False)
 
 
 @styled
@@ -61,7 +64,7 @@ def drbm_curves(records: Records) -> Figure:
     found = need(records, "drbm", "drbm_curves")
     maps = {record["set"]: record for record in need(records, "map", "drbm_curves")}
     data_sets, methods = sets_in(found), methods_in(found)
-    missing = {record["set"]: record["missing"] for record in found if record["missing"]}
+    missing = {record["set"] for record in found if record["missing"]}
     whole = [record for record in found if not record["missing"]]
     columns = max((len({cell["step_size"] for cell in record["cells"]}) for record in whole), default=1)
     frictions = list(dict.fromkeys(cell["friction"] for record in whole for cell in record["cells"]))
@@ -70,7 +73,7 @@ def drbm_curves(records: Records) -> Figure:
     axes = figure.subplots(len(data_sets), columns, squeeze=False, sharey="row", height_ratios=heights)
     for row, name in zip(axes, data_sets, strict=True):
         if name in missing:
-            _say_missing(row, name, missing[name])
+            _say_missing(row, name)
             continue
         by_method = {record["method"]: record for record in whole if record["set"] == name}
         own = [by_method[method] for method in methods if method in by_method]

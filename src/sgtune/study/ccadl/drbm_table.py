@@ -39,7 +39,7 @@ def drbm_sets(records: Records) -> Table:
         if row["table"] == "table2"
     }
 
-    def row(name: str, source: str, numbers: Mapping[str, float | None]) -> Row:
+    def row(name: str, source: str, numbers: Mapping) -> Row:
         cells = [
             Cell(name, "", "", metric, value=numbers.get(metric), detail=source, missing="not to be had")
             for metric in SIZES

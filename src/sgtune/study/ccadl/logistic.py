@@ -93,7 +93,8 @@ def sample_curves(
 
     def one(replicate: int) -> list[dict]:
         start = model.init(named_key(seed, "ccadl", "logistic", replicate))
-        ensemble = _ensemble(model, method, cells, settings, start, seed, f"ccadl curves {replicate}")
+        sampler = sampler_of(method, "full")
+        ensemble = _ensemble(model, sampler, cells, settings, start, seed, f"ccadl curves {replicate}")
         draws = ensemble.advance(int(steps[-1]))
         statistics = ensemble.statistics
         return [
@@ -122,6 +123,9 @@ def sample_draws(
 ) -> dict:
     """Moments of long chains from the MAP with every h at one friction, against those of NUTS.
 
+    SGHMC has the diagonal covariance here: of the full one each step that is clipped takes the eigenvectors, tens of
+    times as long as the rest of it.
+
     Args:
         truth: by NUTS.
         settings: as of `sample_curves`.
@@ -134,17 +138,17 @@ def sample_draws(
     """
     own = settings["draws"]
     cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]
-    n_steps = own["sghmc_steps"] if method == "sghmc" else own["steps"]
+    form = "diagonal" if method == "sghmc" else "full"
 
     def one(replicate: int) -> list[dict]:
-        ensemble = _ensemble(
-            model, method, cells, settings, map_position(model), seed, f"ccadl draws {replicate}"
-        )
+        sampler = sampler_of(method, form)
+        start, stream = map_position(model), f"ccadl draws {replicate}"
+        ensemble = _ensemble(model, sampler, cells, settings, start, seed, stream)
         if own["warmup"]:
             ensemble.advance(own["warmup"], own["warmup"])
         moments: list[Moments | None] = [None] * len(cells)
-        for done in range(0, n_steps, CHUNK):
-            draws = ensemble.advance(min(CHUNK, n_steps - done))
+        for done in range(0, own["steps"], CHUNK):
+            draws = ensemble.advance(min(CHUNK, own["steps"] - done))
             with np.errstate(invalid="ignore", over="ignore"):
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
         return [{"replicate": replicate, **_against(truth, known)} for known in moments]
@@ -153,7 +157,8 @@ def sample_draws(
     runs = replicated(one, own["replicates"], depends_on, parts, report)
     return {
         "method": method,
-        "steps": n_steps,
+        "steps": own["steps"],
+        "covariance": form,
         "coordinates": COORDINATES,
         "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
         "cells": by_cell(cells, runs),
@@ -162,7 +167,7 @@ def sample_draws(
 
 def _ensemble(
     model: Model,
-    method: str,
+    sampler: str,
     cells: Sequence[tuple[float, float]],
     settings: Mapping,
     start: jax.Array,
@@ -174,7 +179,6 @@ def _ensemble(
         Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
         for step_size, friction in cells
     ]
-    sampler = sampler_of(method, "full")
     return Lockstep.at_mode(model, sampler, arms, position=jnp.asarray(start), seed=seed, replicate=replicate)
 
 

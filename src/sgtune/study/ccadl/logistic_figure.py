@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style
-from sgtune.study.ccadl.names import methods_in
+from sgtune.study.ccadl.names import method_label, methods_in
 
 __all__ = ["ellipse_of", "logistic_regression"]
 
@@ -46,6 +46,7 @@ def _curves(
     axis: Axes, found: Sequence[dict], step_size: float, frictions: Sequence[float], goal: float
 ) -> None:
     axis.axhline(goal, **NUTS)
+    lost = []
     for record in found:
         for cell in record["cells"]:
             if cell["step_size"] != step_size:
@@ -54,6 +55,11 @@ def _curves(
             look = method_style(record["method"]) | {"marker": "", "linewidth": 1.1, "label": None}
             look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
             axis.plot(record["passes"], values.mean(axis=0), **look)
+            if not np.isfinite(values[:, -1]).all():
+                lost.append(method_label(record["method"]))
+    if lost:
+        words = f"diverged: {', '.join(dict.fromkeys(lost))}"
+        axis.text(0.97, 0.05, words, transform=axis.transAxes, ha="right", fontsize="small")
 
 
 def _ellipses(axis: Axes, found: Sequence[dict], step_size: float, reference: Mapping) -> None:

@@ -124,19 +124,20 @@ def logistic_errors(records: Records) -> Table:
         method: [_error_cells(record, cell, reference) for cell in record["cells"]]
         for method, record in found.items()
     }
-    steps: dict[str, list[str]] = {}
-    for method, record in found.items():
-        steps.setdefault(f"{record['steps']:,}", []).append(method_label(method))
-    lengths = "; ".join(f"{words} steps ({', '.join(names)})" for words, names in steps.items())
-    n = len(next(iter(found.values()))["cells"][0]["replicates"])
+    first = next(iter(found.values()))
+    n = len(first["cells"][0]["replicates"])
+    diagonal = [
+        method_label(method) for method, record in found.items() if record["covariance"] == "diagonal"
+    ]
+    form = f" {', '.join(diagonal)}: with the diagonal of the covariance." if diagonal else ""
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{counted(n, 'chain')} of each, from the MAP: {lengths}. ± one standard error over chains. "
-        f"{reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the eigen-directions of "
-        "the posterior and along the axes, in hundredths; error of means: root mean square over parameters, in sds; "
-        "sd / NUTS: of the two coordinates of the figure. They hold Monte Carlo error and bias "
-        f"together.\n{BOLD}",
+        caption=f"{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; ± one standard error over "
+        f"chains.{form} {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
+        "eigen-directions of the posterior and along the axes, in hundredths; error of means: root mean square over "
+        "parameters, in sds; sd / NUTS: of the two coordinates of the figure. They hold bias and Monte Carlo error "
+        f"together, that of NUTS too.\n{BOLD}",
         stub=("Sampler", "Number"),
         columns=_columns(found),
         rows=tuple(rows_of(cells, ERRORS, optional=("xi_white_x100",))),

@@ -193,7 +193,8 @@ def squared_bias(errors: Float[np.ndarray, "r b"]) -> dict[str, float | None]:
     the expected error, from independent replicates.
 
     The mean over pairs of two different replicates of the mean over bins of the product of their errors is unbiased
-    for it, and may be negative; ``se`` is the jackknife's. None of fewer than two (``se``: three) replicates.
+    for it, and may be negative; ``se`` is the jackknife's, up to 1.7 times too large of few replicates. None of fewer
+    than two (``se``: three) replicates.
     """
     n = len(errors)
     if n < 2:

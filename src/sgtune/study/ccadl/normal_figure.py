@@ -64,7 +64,7 @@ def normal_densities(records: Records) -> Figure:
             # Room for the inset beside the peak.
             edges = found[0]["edges"][name]
             axis.set_xlim(edges[0], edges[-1] + 0.25 * (edges[-1] - edges[0]))
-            axis.set_ylim(0, 1.15 * max(found[0]["exact"][name]))
+            axis.set_ylim(0, 1.25 * max(found[0]["exact"][name]))
             if name == "mu":
                 axis.set_title(setting(cell["step_size"], cell["friction"]))
         row[0].set_ylabel("density")

@@ -1,0 +1,180 @@
+"""What the study does otherwise than its paper, and why."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+from collections.abc import Iterator, Mapping
+
+from sgtune.study.artifacts.layout import Cell, Row, Table
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.settings_said import listed, number
+from sgtune.study.artifacts.studies import artifact
+from sgtune.study.catalogue.ccadl import METHODS, SETS
+
+__all__ = ["ccadl_deviations"]
+
+COLUMNS = {"paper": "The paper", "run": "This run", "why": "Why"}
+WORDS = tuple[str, str, str, str, str]
+"""Experiment, what it is, what the paper has, what this run has, and why."""
+
+ALL, NORMAL, LOGISTIC, DRBM = "All", "Normal", "Logistic regression", "Discriminative RBM"
+
+ALWAYS: tuple[WORDS, ...] = (
+    (
+        ALL,
+        "Covariance of the gradient noise",
+        "Σ = N² V / n (Eq. 17)",
+        "Σ = (N² / n) (1 − n / N) V",
+        "Minibatches are drawn without replacement, so that the noise vanishes at n = N.",
+    ),
+    (
+        ALL,
+        "Where A I − h Σ / 2 is not positive semi-definite",
+        "not said",
+        "its negative eigenvalues are set to 0, and the share of such steps is reported",
+        "SGHMC (Eq. 14) has no noise of negative variance to add.",
+    ),
+    (
+        NORMAL,
+        "A step below γ = 0",
+        "not said",
+        "reflected: the density is continued evenly, and |γ| is kept",
+        "The posterior has no density there. Of a continuous path reflection changes nothing.",
+    ),
+    (
+        NORMAL,
+        "Prior of μ",
+        "N(μ | 0, γ), γ the variance",
+        "γ the precision",
+        "The paper's own gradients and posterior are those of a precision.",
+    ),
+    (
+        LOGISTIC,
+        "Random projection",
+        "100 dimensions; neither scale nor seed is said",
+        "entries from N(0, 1 / 100), pixels from 0 to 1, one seed",
+        "h and A depend on the scale of the inputs.",
+    ),
+    (
+        LOGISTIC,
+        "Start of the curves",
+        "not said",
+        "a draw of the prior, another one for each run",
+        "What the curves show is how soon chains come from there.",
+    ),
+    (
+        LOGISTIC,
+        "Posterior mean so far",
+        "not said of which draws",
+        "of the last half of the draws",
+        "The way from the start would stay in a mean of all draws.",
+    ),
+    (
+        LOGISTIC,
+        "Ground truth",
+        "standard HMC, 10 runs",
+        "NUTS, with R-hat and effective sample sizes",
+        "It tunes itself, and the table of errors says how exact it is.",
+    ),
+    (
+        DRBM,
+        "Prior",
+        "not said",
+        "N(0, 1) for every weight and bias",
+        "Some prior must be; this is the one of the logistic regression.",
+    ),
+    (
+        DRBM,
+        "Connect-4's training rows",
+        "54,046, not said which",
+        "54,046 by a seeded shuffle",
+        "LIBSVM's file is not split.",
+    ),
+)
+
+H_AND_A = "The paper's stand in a figure alone, and would be others for inputs of another scale."
+
+
+def _settings(section: Mapping) -> Iterator[WORDS]:
+    """What the configuration says."""
+    normal, logistic, drbm = section["normal"], section["logistic"], section["drbm"]
+    if normal["steps"] != 1_000_000:
+        budget = "Less of it takes less time."
+        yield (
+            NORMAL,
+            "Draws",
+            "1,000,000",
+            f"{normal['steps']:,} in each of {normal['replicates']} chains",
+            budget,
+        )
+    else:
+        several = "Errors of a single run say little of which sampler is better."
+        yield NORMAL, "Runs", "not said", f"{normal['replicates']}, of 1,000,000 draws each", several
+    if normal["standardised"]:
+        luck = "Times in steps then do not depend on the luck of one data set."
+        yield NORMAL, "Data", "draws of N(0, 1)", "shifted and scaled to mean 0 and variance 1", luck
+    yield LOGISTIC, "h", "not in the text", listed(logistic["step_sizes"]), H_AND_A
+    frictions = f"{listed(logistic['frictions'])}; ellipses {number(logistic['draws']['friction'])}"
+    yield LOGISTIC, "A", "not in the text; ellipses 10", frictions, H_AND_A
+    draws = logistic["draws"]
+    total = draws["steps"] * draws["replicates"]
+    words = f"{total:,} of {draws['replicates']} chains"
+    yield LOGISTIC, "Draws behind an ellipse", "1,000,000", words, "Several chains say how exact they are."
+    if "sghmc" in logistic["samplers"]:
+        yield (
+            LOGISTIC,
+            "Covariance of SGHMC's long chains",
+            "not said of SGHMC; full of CCAdL",
+            "diagonal; full in the curves",
+            "Clipping the full one takes the eigenvectors of a 100 × 100 matrix in every step.",
+        )
+    sizes = "; ".join(f"{SETS[name]} {listed(drbm['step_sizes'][name])}" for name in drbm["sets"])
+    yield DRBM, "h", "not in the text", sizes, H_AND_A
+    yield DRBM, "A", "not in the text", listed(drbm["frictions"]), H_AND_A
+    yield DRBM, "Passes", "not in the text", number(drbm["passes"]), "They are on the axis of a figure."
+    if drbm["burn_in"] != 0.2:
+        yield (
+            DRBM,
+            "Burn-in",
+            "20% of the passes",
+            f"{100 * drbm['burn_in']:g}%",
+            "The configuration says so.",
+        )
+    named = {*normal["samplers"], *logistic["samplers"], *drbm["samplers"]}
+    if ours := [METHODS[name].label for name in METHODS if name in named and not METHODS[name].in_paper]:
+        later = "A symmetric splitting of the same dynamics (after Wei and Shang, arXiv 2512.24515)."
+        yield ALL, "Further samplers", "none", ", ".join(ours), later
+    if section["data"]["simulated"] is not None:
+        quick = "For tests: no download."
+        yield (
+            ALL,
+            "Data sets",
+            "MNIST, LIBSVM's",
+            f"{section['data']['simulated']:,} simulated rows of each",
+            quick,
+        )
+
+
+def ccadl_deviations(records: Records) -> Table:
+    """What the study does otherwise than its paper: by its configuration, and in every run."""
+    section = need(records, "settings", "ccadl_deviations")[0]["configuration"]["ccadl"]
+    order = [ALL, NORMAL, LOGISTIC, DRBM]
+    found = sorted([*_settings(section), *ALWAYS], key=lambda row: order.index(row[0]))
+    return Table(
+        name="ccadl_deviations",
+        title=artifact("ccadl_deviations").title,
+        caption="What this study does otherwise than its paper (Shang et al. 2015), or where the paper does not say, "
+        "and why: of each experiment first what its configuration says.",
+        stub=("Experiment", "What"),
+        columns=tuple(("", heading) for heading in COLUMNS.values()),
+        rows=tuple(
+            Row(
+                (experiment, what),
+                tuple(
+                    Cell("", "", "", column, detail=what, text=text)
+                    for column, text in zip(COLUMNS, words, strict=True)
+                ),
+            )
+            for experiment, what, *words in found
+        ),
+        is_prose=True,
+    )
