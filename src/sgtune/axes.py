@@ -6,7 +6,7 @@ a part of a step's shape: the chains of an ensemble have it in common, and what 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sgtune.errors import InputError, check_integer, check_number
@@ -19,16 +19,17 @@ class Axis:
     """One hyperparameter.
 
     Attributes:
-        default: what a chain has whose arm does not say; None if every arm must.
+        default: what a chain has whose arm does not say: a number, or a function of the numbers, by name, of the
+            sampler's axes before this one; None if every arm must say.
         symbol: what it is called where there is little room; its name if it is empty.
         is_static: whether it is a part of a step's shape.
         is_integer: whether it counts something.
-        above, at_least, at_most: bounds of its numbers.
+        above, at_least, at_most, below: bounds of its numbers.
         in_grids: the key under which a grid lists its values; its name if it is empty.
     """
 
     name: str
-    default: float | None = None
+    default: float | Callable[[Mapping[str, float]], float] | None = None
     symbol: str = ""
     is_static: bool = False
     is_integer: bool = False
@@ -36,6 +37,7 @@ class Axis:
     at_least: float | None = 0
     in_grids: str = ""
     at_most: float | None = None
+    below: float | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "symbol", self.symbol or self.name)
@@ -51,7 +53,9 @@ class Axis:
         at_most = min((bound for bound in (at_most, self.at_most) if bound is not None), default=None)
         if self.is_integer:
             return check_integer(name, number, at_least=self.at_least, at_most=at_most)
-        return check_number(name, number, above=self.above, at_least=self.at_least, at_most=at_most)
+        return check_number(
+            name, number, above=self.above, at_least=self.at_least, at_most=at_most, below=self.below
+        )
 
 
 STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
@@ -68,13 +72,40 @@ FRICTION_RATE = replace(FRICTION, default=1.0, symbol="A", above=0, at_least=Non
 KAPPA = Axis("kappa", 0.0, at_most=1)
 """Weight of the newest minibatch in a running average; 0: 1/t in step t."""
 
+
+def _step_size(numbers: Mapping[str, float]) -> float:
+    return numbers[STEP_SIZE.name]
+
+
+def _momentum_noise(numbers: Mapping[str, float]) -> float:
+    """With it the stationary sd of the first moment, rho / sqrt(1 - b1^2), is 1 / s, in the unit of a gradient."""
+    return (1 - numbers[B1.name] ** 2) ** 0.5 / numbers[NOISE_SD.name]
+
+
+def _second_moment_noise(numbers: Mapping[str, float]) -> float:
+    """With it the stationary sd of the second moment is 1 / s^2, in the unit of a squared gradient."""
+    return (1 - numbers[B2.name] ** 2) ** 0.5 / numbers[NOISE_SD.name] ** 2
+
+
+# Of MALA and AdamMCMC (Bieringer et al. 2023). The step size of AdamMCMC is the paper's gamma; MALA's is s^2/2.
+DRIFT = Axis("drift", _step_size, symbol="gamma", above=0, at_least=None)
+NOISE_SD = Axis("noise_sd", _step_size, symbol="s", above=0, at_least=None)
+DIRECTIONAL_NOISE = Axis("directional_noise", 1.0, symbol="s_d")
+B1 = Axis("b1", 0.9, below=1)
+B2 = Axis("b2", 0.999, below=1)
+EPS = Axis("eps", 1e-8, symbol="delta", above=0, at_least=None)
+MOMENTUM_NOISE = Axis("momentum_noise", _momentum_noise, symbol="rho1", above=0, at_least=None)
+SECOND_MOMENT_NOISE = Axis("second_moment_noise", _second_moment_noise, symbol="rho2", above=0, at_least=None)
+
 COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
 """Those that every record has a place for, empty for samplers that lack them; further axes stand behind them."""
 
 STATIC = tuple(axis for axis in COMMON if axis.is_static)
 """Those of a step's shape, in the order of a cost table's keys."""
 
-AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE, KAPPA)}
+OF_METROPOLIS = (DRIFT, NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE)
+
+AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE, KAPPA, *OF_METROPOLIS)}
 """The axes of the samplers that this package has, by name, in the order of print."""
 
 

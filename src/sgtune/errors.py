@@ -33,11 +33,13 @@ def check_number(
     above: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    below: float | None = None,
 ) -> float:
     """``value`` as a finite float within the bounds, or an `InputError`."""
     bounds = [f"> {above:g}"] if above is not None else []
     bounds += [f">= {at_least:g}"] if at_least is not None else []
     bounds += [f"<= {at_most:g}"] if at_most is not None else []
+    bounds += [f"< {below:g}"] if below is not None else []
     allowed = "a number" + (" " + " and ".join(bounds) if bounds else "")
     is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if (
@@ -45,6 +47,7 @@ def check_number(
         or (above is not None and not value > above)
         or (at_least is not None and not value >= at_least)
         or (at_most is not None and not value <= at_most)
+        or (below is not None and not value < below)
     ):
         raise InputError(f"{name}: {value!r} is not allowed; it must be {allowed}")
     return float(value)

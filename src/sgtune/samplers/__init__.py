@@ -1,12 +1,14 @@
 """Samplers, by name. ``NAME`` uses plain minibatch gradients, ``NAME-cv`` control variates at the MAP.
 
-``mala`` takes all data in every step, so it has one name only.
+``mala``, ``hmc`` and ``adam-mcmc-exact`` take all data in every step, so they have one name only.
 """
 
 from sgtune.errors import InputError, check_choice
+from sgtune.samplers.adam_mcmc import adam_mcmc, adam_mcmc_exact, adam_mcmc_minibatch
 from sgtune.samplers.base import Sampler
 from sgtune.samplers.ccadl import ccadl, ccadl_as_published, ccadl_diagonal, make_ccadl
 from sgtune.samplers.gradients import ESTIMATORS, GradientEstimator
+from sgtune.samplers.hmc import hmc
 from sgtune.samplers.mala import mala
 from sgtune.samplers.mccadl import make_mccadl, mccadl, mccadl_diagonal
 from sgtune.samplers.sghmc import sghmc, sghmc_as_published, sghmc_chen
@@ -31,6 +33,10 @@ __all__ = [
     "make_ccadl",
     "make_mccadl",
     "make_sghmc_shang",
+    "adam_mcmc",
+    "adam_mcmc_exact",
+    "adam_mcmc_minibatch",
+    "hmc",
     "mala",
     "mccadl",
     "mccadl_diagonal",
@@ -62,6 +68,10 @@ SAMPLERS: dict[str, Sampler] = {
     "sgnht-shang": sgnht_shang,
     "mccadl": mccadl,
     "mccadl-diagonal": mccadl_diagonal,
+    "hmc": hmc,
+    "adam-mcmc": adam_mcmc,
+    "adam-mcmc-minibatch": adam_mcmc_minibatch,
+    "adam-mcmc-exact": adam_mcmc_exact,
 }
 
 

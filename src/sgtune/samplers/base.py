@@ -18,6 +18,10 @@ def _no_statistics(state: Any) -> dict[str, Array]:
     return {}
 
 
+def _no_terms(batch_size: int, n_data: int) -> int:
+    return 0
+
+
 class Sampler(NamedTuple):
     """A stochastic-gradient MCMC method.
 
@@ -37,6 +41,9 @@ class Sampler(NamedTuple):
             (`sgtune.samplers.covariance`); batches of 1 < N are refused then. Empty if it does not.
         step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
             momentum has unit scale.
+        log_density_terms: ``(batch_size, n_data) -> data terms`` of log densities that a step evaluates where it makes
+            no gradient.
+        when_stuck: what to change where a Metropolis test accepts nothing.
     """
 
     init: Callable
@@ -49,6 +56,8 @@ class Sampler(NamedTuple):
     statistics: Callable[[Any], dict[str, Array]] = _no_statistics
     covariance: str = ""
     step_size_power: int = 1
+    log_density_terms: Callable[[int, int], int] = _no_terms
+    when_stuck: str = ""
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -2,18 +2,22 @@
 
 A step of SGLD with the exact gradient is a proposal, and the Metropolis-Hastings test takes it or leaves it:
 
-    theta' = theta + e * grad + sqrt(2 e) * N(0, I)                  grad = grad log pi(theta)
+    theta' = theta + gamma * grad + s * N(0, I)                      grad = grad log pi(theta)
     theta <- theta' with probability min(1, pi(theta') q(theta | theta') / (pi(theta) q(theta' | theta)))
 
-with e the ``step_size`` and q(theta' | theta) = N(theta' | theta + e * grad, 2 e I). On rejection all of the state
-stays. With d = theta' - theta and grad' = grad log pi(theta') the logarithm of the ratio is
+with s^2 = 2 e, e the ``step_size``, gamma the ``drift``, which is e = s^2 / 2 unless given, and q(theta' | theta) =
+N(theta' | theta + gamma * grad, s^2 I). On rejection all of the state stays. With d = theta' - theta and grad' =
+grad log pi(theta') the logarithm of the ratio is
 
-    log pi(theta') - log pi(theta) - (grad + grad') . (d + (e/2) (grad' - grad)) / 2
+    log pi(theta') - log pi(theta) - (gamma / s^2) (grad + grad') . (d + (gamma / 2) (grad' - grad))
 
-in which the squares that q has, large in many dimensions, are cancelled by hand and not by float32.
+in which the squares that q has, large in many dimensions, are cancelled by hand and not by float32. (The reverse mean
+has the gradient at theta', unlike that of AdamMCMC, `sgtune.samplers.adam_mcmc`.)
 
-Invariant density: pi, exactly, for every e, but for float32's error in the log density (`sgtune.samplers.target`).
-A large e shows in the acceptance rate, which is best near 0.57 in many dimensions (Roberts and Rosenthal 1998).
+Invariant density: pi, exactly, for every e and gamma, but for float32's error in the log density
+(`sgtune.samplers.target`). With gamma other than e the terms of first order do not cancel, and acceptance falls sooner
+with e and with D. A large e shows in the acceptance rate, which is best near 0.57 in many dimensions (Roberts and
+Rosenthal 1998).
 
 It is defined on all data: a ratio from a minibatch would leave another density invariant.
 """
@@ -24,12 +28,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from sgtune.axes import DRIFT
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import (
     Acceptance,
     acceptance_statistics,
-    choose,
-    metropolis_test,
+    metropolis_step,
     no_acceptance,
 )
 from sgtune.samplers.target import Target
@@ -57,23 +61,31 @@ def init(
 
 def step(key: PRNGKeyArray, state: MALAState, target: Target, hyperparameters: dict) -> MALAState:
     """One proposal and its test: one evaluation of the log density and its gradient, at the proposal."""
-    e = hyperparameters["step_size"]
+    e, gamma = hyperparameters["step_size"], hyperparameters["drift"]
     noise_key, test_key = jax.random.split(key)
     noise = noise_like(noise_key, state.position)
     position = jax.tree.map(
-        lambda x, g, z: x + e * g + jnp.sqrt(2 * e) * z, state.position, state.gradient, noise
+        lambda x, g, z: x + gamma * g + jnp.sqrt(2 * e) * z, state.position, state.gradient, noise
     )
     log_density, gradient = target.log_density_and_gradient(position)
 
     def work(old, new, gradient, new_gradient):
-        return jnp.sum((gradient + new_gradient) * (new - old + e / 2 * (new_gradient - gradient))) / 2
+        return jnp.sum((gradient + new_gradient) * (new - old + gamma / 2 * (new_gradient - gradient)))
 
     leaves = jax.tree.map(work, state.position, position, state.gradient, gradient)
-    log_ratio = log_density - state.log_density - sum(jax.tree.leaves(leaves))
-    acceptance = metropolis_test(test_key, log_ratio, state.acceptance)
+    log_ratio = log_density - state.log_density - gamma / (2 * e) * sum(jax.tree.leaves(leaves))
     proposed = (position, log_density, gradient)
     current = (state.position, state.log_density, state.gradient)
-    return MALAState(*choose(acceptance, proposed, current), acceptance, state.estimator)
+    taken, acceptance = metropolis_step(test_key, log_ratio, state.acceptance, proposed, current)
+    return MALAState(*taken, acceptance, state.estimator)
 
 
-mala = Sampler(init, step, uses_log_density=True, needs_all_data=True, statistics=acceptance_statistics)
+mala = Sampler(
+    init,
+    step,
+    (DRIFT,),
+    uses_log_density=True,
+    needs_all_data=True,
+    statistics=acceptance_statistics,
+    when_stuck="try a smaller step_size",
+)

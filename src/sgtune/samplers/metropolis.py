@@ -7,13 +7,28 @@ A proposal theta' ~ q(. | theta) is taken with probability min(1, ratio),
 and else the chain stays where it is. Invariant density: pi, exactly, whatever q is.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-__all__ = ["Acceptance", "acceptance_statistics", "choose", "metropolis_test", "no_acceptance"]
+from sgtune.axes import named
+
+__all__ = [
+    "STUCK",
+    "Acceptance",
+    "acceptance_statistics",
+    "choose",
+    "metropolis_step",
+    "metropolis_test",
+    "no_acceptance",
+    "remarks_on_acceptance",
+]
+
+STUCK = 1_000
+"""A chain that accepts no proposal for so many steps in a row is reported."""
 
 
 class Acceptance(NamedTuple):
@@ -25,6 +40,8 @@ class Acceptance(NamedTuple):
         n_proposals: tests so far.
         n_accepted: proposals taken so far.
         mean_probability: mean of ``probability`` over all tests.
+        n_since: proposals rejected since the last one taken.
+        longest: the largest ``n_since`` so far.
     """
 
     is_accepted: Bool[Array, ""]
@@ -32,12 +49,14 @@ class Acceptance(NamedTuple):
     n_proposals: Int[Array, ""]
     n_accepted: Int[Array, ""]
     mean_probability: Float[Array, ""]
+    n_since: Int[Array, ""]
+    longest: Int[Array, ""]
 
 
 def no_acceptance() -> Acceptance:
     """Before the first test."""
     zero, none = jnp.float32(0), jnp.int32(0)
-    return Acceptance(jnp.array(False), zero, none, none, zero)
+    return Acceptance(jnp.array(False), zero, none, none, zero, none, none)
 
 
 def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance) -> Acceptance:
@@ -48,6 +67,7 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
     probability = jnp.where(jnp.isfinite(log_ratio), jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
     is_accepted = jax.random.uniform(key) < probability
     n_proposals = before.n_proposals + 1
+    n_since = jnp.where(is_accepted, 0, before.n_since + 1)
     return Acceptance(
         is_accepted=is_accepted,
         probability=probability,
@@ -55,6 +75,8 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
         n_accepted=before.n_accepted + is_accepted,
         # A running mean: the sum of many would stand still in float32.
         mean_probability=before.mean_probability + (probability - before.mean_probability) / n_proposals,
+        n_since=n_since,
+        longest=jnp.maximum(before.longest, n_since),
     )
 
 
@@ -63,14 +85,42 @@ def choose(acceptance: Acceptance, proposed: PyTree, current: PyTree) -> PyTree:
     return jax.tree.map(lambda new, old: jnp.where(acceptance.is_accepted, new, old), proposed, current)
 
 
+def metropolis_step(
+    key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance, proposed: PyTree, current: PyTree
+) -> tuple[PyTree, Acceptance]:
+    """What all samplers with a test end their step with: ``proposed`` or ``current``, and the outcome."""
+    acceptance = metropolis_test(key, log_ratio, before)
+    return choose(acceptance, proposed, current), acceptance
+
+
 def acceptance_statistics(state: Any) -> dict[str, Array]:
     """Of a state with an ``acceptance``, or of many with a leading axis.
 
     ``acceptance_rate`` is the share of all proposals so far that were taken; ``mean_acceptance_probability`` is
-    the mean of their probabilities: the same number in the long run, with less noise.
+    the mean of their probabilities: the same number in the long run, with less noise. ``longest_rejection`` is the
+    largest number of steps in a row that accepted nothing.
     """
     acceptance = state.acceptance
     return {
         "acceptance_rate": acceptance.n_accepted / acceptance.n_proposals,
         "mean_acceptance_probability": acceptance.mean_probability,
+        "longest_rejection": acceptance.longest,
     }
+
+
+def remarks_on_acceptance(
+    sampler: str, when_stuck: str, statistics: Mapping[str, float], numbers: Mapping[str, float]
+) -> list[str]:
+    """A line if a chain accepted nothing for `STUCK` steps in a row: on its settings, and what to change of them.
+
+    Args:
+        sampler: its name; ``when_stuck``: its advice (`sgtune.samplers.Sampler`).
+        statistics: of `acceptance_statistics`, or of a sampler without a test.
+        numbers: the chain's hyperparameters.
+    """
+    longest = int(statistics.get("longest_rejection", 0))
+    if longest < STUCK:
+        return []
+    return [
+        f"{sampler} accepted no proposal for {longest:,} steps in a row, at {named(numbers)}: {when_stuck}"
+    ]

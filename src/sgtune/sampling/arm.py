@@ -1,6 +1,6 @@
 """One setting of a sampler, and the checks of what a user may give a chain."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 
 import jax
@@ -122,8 +122,9 @@ def _unknown(name: str, value: object, sampler_name: str, allowed: Mapping) -> I
 
 def check_hyperparameters(
     sampler_name: str, sampler: Sampler, overrides: Mapping[str, float]
-) -> dict[str, float]:
-    """The numbers of the sampler's axes that have a default, with ``overrides``.
+) -> dict[str, float | Callable]:
+    """The numbers of the sampler's axes that have a default, with ``overrides``; a default that depends on others is
+    the function that gives it.
 
     Raises:
         InputError: one is unknown to the sampler, out of bounds, or a noise estimate above the friction.
@@ -154,10 +155,14 @@ def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str
     if len({shape_of(sampler_name, arm) for arm in arms}) > 1:
         raise InputError(f"arms: {arms!r} are not allowed; chains of one ensemble share all static numbers")
     numbers = check_hyperparameters(sampler_name, sampler, overrides)
-    given = {}
+    given: dict[str, Array] = {}
+    of_arms: list[dict] = [{} for _ in arms]
     for axis in sampler.axes:
-        each = [arm.get(axis.name, numbers.get(axis.name)) for arm in arms]
-        varies = not axis.is_static and any(axis.name in arm for arm in arms)
+        default = numbers.get(axis.name)
+        for arm, known in zip(arms, of_arms, strict=True):
+            known[axis.name] = arm.get(axis.name, default(known) if callable(default) else default)
+        each = [known[axis.name] for known in of_arms]
+        varies = not axis.is_static and (callable(default) or any(axis.name in arm for arm in arms))
         dtype = jnp.int32 if axis.is_integer else jnp.float32
         is_leapfrog = axis.name == N_LEAPFROG.name
         if is_leapfrog or not axis.is_static:

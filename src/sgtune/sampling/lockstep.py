@@ -264,9 +264,11 @@ def compiled_programs() -> frozenset[tuple]:
 
 def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
     """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too), and
-    twice as many again where the covariance of the noise is estimated from the gradients of single data."""
+    twice as many again where the covariance of the noise is estimated from the gradients of single data; and those of a
+    Metropolis test."""
     sampler, estimator = resolve_sampler(sampler_name)
     each = arm.batch_size
     if each < model.n_data:
         each *= estimator.evaluations * (2 if sampler.covariance else 1)
-    return sampler.gradients_per_step(arm.n_leapfrog) * each
+    of_test = sampler.log_density_terms(arm.batch_size, model.n_data)
+    return sampler.gradients_per_step(arm.n_leapfrog) * each + of_test

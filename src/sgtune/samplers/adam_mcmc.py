@@ -1,0 +1,274 @@
+"""AdamMCMC: Adam's update as the drift of a proposal that a Metropolis test takes or leaves (Bieringer et al. 2023).
+
+With g an estimate of grad(lambda R - log p) = -grad log pi at theta, of the sampler's gradient estimator, gamma the
+``step_size``, s the ``noise_sd``, s_d the ``directional_noise``, delta = ``eps`` and k the number of the step:
+
+    m <- b1 m + (1 - b1) g                        v <- b2 v + (1 - b2) g^2
+    u = gamma (m / (1 - b1^k)) / (sqrt(v / (1 - b2^k)) + delta)
+    theta' = theta - u + s W + s_d Z u            W ~ N(0, I),  ONE scalar Z ~ N(0, 1)
+
+so that theta' ~ N(theta - u, S), S = s^2 I + s_d^2 u u', prolate along u; ``directional_noise=0`` is the isotropic
+proposal. gamma and s have the unit of a position, s_d none. The way back is N(theta' - u, S) with the SAME u and S: the
+determinants cancel, and with the inverse of S by the rank-one formula the logarithm of the ratio of the test is
+
+    log pi(theta') - log pi(theta) + 2 u.(theta' - theta) / (s^2 + s_d^2 |u|^2)
+
+On rejection theta stays; m and v move on either way. The term of u has variance 4 |u|^2 / (s^2 + s_d^2 |u|^2), which
+s_d bounds by 4 / s_d^2 where |u| is much larger than s, as in many dimensions. (The paper's authors draw one normal per
+weight along u, which is another covariance than the one of their acceptance.)
+
+Invariant density, of ``adam-mcmc``: pi up to an error that vanishes with gamma: m and v depend on theta through g, and
+the test leaves that out. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The test takes
+a pass over all data; gradients are of minibatches, or with control variates (``adam-mcmc-cv``).
+
+``adam-mcmc-minibatch`` takes the test, too, from the minibatch of its gradient, and is BIASED for that: the noise of
+the log density's estimate, of variance O(N^2/n |theta' - theta|^2), heats the chain.
+
+``adam-mcmc-exact`` keeps pi, exactly. The moments are Gaussian given theta, with rho_1 = ``momentum_noise`` and rho_2 =
+``second_moment_noise``, of the units of g and g^2, and xi, xi' ~ N(0, I):
+
+    m <- b1 m + (1 - b1) g + rho_1 xi             v <- b2 v + (1 - b2) g^2 + rho_2 xi'
+    u = gamma m / (sqrt|v| + delta)
+
+with g of all data. These two leave N(m; g, t_1^2) N(v; g^2, t_2^2) invariant, t_i^2 = rho_i^2 / (1 - b_i^2); m and v
+start there, and the ratio of the test gains that density at theta' over the same at theta, m and v held. There are no
+corrections b^k: every step is one kernel, with the invariant density pi(theta) N(m; g(theta), t_1^2) N(v; g(theta)^2,
+t_2^2). Acceptance falls with D, for the factor compares D components of the gradient: it is for small D. The default
+rho_i make t_1 = 1 / s and t_2 = 1 / s^2: where the posterior has the sd c in every direction, the logarithm of the
+factor then varies by about sqrt(D) (s / c)^2 from proposal to proposal.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from sgtune.axes import B1, B2, DIRECTIONAL_NOISE, EPS, MOMENTUM_NOISE, NOISE_SD, SECOND_MOMENT_NOISE
+from sgtune.errors import InputError, check_choice
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.metropolis import Acceptance, acceptance_statistics, metropolis_step, no_acceptance
+from sgtune.samplers.target import Target
+
+__all__ = [
+    "AdamMCMCState",
+    "adam_mcmc",
+    "adam_mcmc_exact",
+    "adam_mcmc_minibatch",
+    "make_adam_mcmc",
+]
+
+
+class AdamMCMCState(NamedTuple):
+    """What a chain carries.
+
+    Attributes:
+        position: theta.
+        log_density: at ``position``, less a constant; its last minibatch's estimate where the test is of minibatches.
+        gradient: of log pi at ``position``, exact; () where the moments' is an estimate, made in the step.
+        m, v: the first and second moment of g, in the shape of the position.
+        k: steps so far.
+        acceptance: the tests' outcomes.
+        estimator: of the gradient estimator.
+    """
+
+    position: PyTree
+    log_density: Float[Array, ""]
+    gradient: PyTree
+    m: PyTree
+    v: PyTree
+    k: Int[Array, ""]
+    acceptance: Acceptance
+    estimator: PyTree
+
+
+def _dot(a: PyTree, b: PyTree) -> Float[Array, ""]:
+    return sum(jax.tree.leaves(jax.tree.map(lambda x, y: jnp.sum(x * y), a, b)))
+
+
+def _moments(m: PyTree, v: PyTree, gradient: PyTree, hyperparameters: dict) -> tuple[PyTree, PyTree]:
+    """The moving averages of g and g^2, g = -``gradient``."""
+    b1, b2 = hyperparameters["b1"], hyperparameters["b2"]
+    return (
+        jax.tree.map(lambda m, g: b1 * m - (1 - b1) * g, m, gradient),
+        jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g**2, v, gradient),
+    )
+
+
+def _update(m: PyTree, v: PyTree, hyperparameters: dict) -> PyTree:
+    """u, of moments that are corrected already. (Those of ``exact`` may be negative.)"""
+    gamma, eps = hyperparameters["step_size"], hyperparameters["eps"]
+    return jax.tree.map(lambda m, v: gamma * m / (jnp.sqrt(jnp.abs(v)) + eps), m, v)
+
+
+def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: dict) -> PyTree:
+    """theta' ~ N(theta - u, s^2 I + s_d^2 u u')."""
+    isotropic_key, along_key = jax.random.split(key)
+    s = hyperparameters["noise_sd"]
+    along = hyperparameters["directional_noise"] * jax.random.normal(along_key) - 1
+    noise = noise_like(isotropic_key, position)
+    return jax.tree.map(lambda x, u, w: x + s * w + along * u, position, u, noise)
+
+
+def _log_proposal_ratio(
+    position: PyTree, proposal: PyTree, u: PyTree, hyperparameters: dict
+) -> Float[Array, ""]:
+    """log N(theta; theta' - u, S) - log N(theta'; theta - u, S)."""
+    variance = hyperparameters["noise_sd"] ** 2 + hyperparameters["directional_noise"] ** 2 * _dot(u, u)
+    return 2 * _dot(u, jax.tree.map(jnp.subtract, proposal, position)) / variance
+
+
+def _init(
+    key: PRNGKeyArray,
+    position: PyTree,
+    estimator: PyTree,
+    target: Target,
+    hyperparameters: dict,
+    of_minibatch: bool,
+) -> AdamMCMCState:
+    """A chain at ``position``, its moments zero."""
+    zeros = jax.tree.map(jnp.zeros_like, position)
+    here = target.minibatch_log_density(position, 0) if of_minibatch else target.log_density(position)
+    return AdamMCMCState(position, here, (), zeros, zeros, jnp.int32(0), no_acceptance(), estimator)
+
+
+def _step(
+    key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict, of_minibatch: bool
+) -> AdamMCMCState:
+    """One proposal and its test: of all data, or of the minibatch of the gradient."""
+    proposal_key, test_key = jax.random.split(key)
+    gradient, estimator = target.gradient(state.position, 0, state.estimator)
+    m, v = _moments(state.m, state.v, gradient, hyperparameters)
+    k = state.k + 1
+    # 1 - b^k, which float32 would lose for k small and b near 1.
+    first, second = (-jnp.expm1(k * jnp.log(hyperparameters[name])) for name in ("b1", "b2"))
+    corrected = (jax.tree.map(lambda m: m / first, m), jax.tree.map(lambda v: v / second, v))
+    u = _update(*corrected, hyperparameters)
+    position = _propose(proposal_key, state.position, u, hyperparameters)
+    if of_minibatch:
+        here = target.minibatch_log_density(state.position, 0)
+        there = target.minibatch_log_density(position, 0)
+    else:
+        here, there = state.log_density, target.log_density(position)
+    log_ratio = there - here + _log_proposal_ratio(state.position, position, u, hyperparameters)
+    taken, acceptance = metropolis_step(
+        test_key, log_ratio, state.acceptance, (position, there), (state.position, here)
+    )
+    return AdamMCMCState(*taken, (), m, v, k, acceptance, estimator)
+
+
+def _noisy(key: PRNGKeyArray, tree: PyTree, sd: Float[Array, ""]) -> PyTree:
+    return jax.tree.map(lambda x, z: x + sd * z, tree, noise_like(key, tree))
+
+
+def _init_exact(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> AdamMCMCState:
+    """A chain at ``position``, its moments drawn from their law there."""
+    log_density, gradient = target.log_density_and_gradient(position)
+    first_key, second_key = jax.random.split(key)
+    sds = (
+        hyperparameters[noise] / jnp.sqrt(1 - hyperparameters[b] ** 2)
+        for noise, b in (("momentum_noise", "b1"), ("second_moment_noise", "b2"))
+    )
+    m = _noisy(first_key, jax.tree.map(jnp.negative, gradient), next(sds))
+    v = _noisy(second_key, jax.tree.map(jnp.square, gradient), next(sds))
+    return AdamMCMCState(position, log_density, gradient, m, v, jnp.int32(0), no_acceptance(), estimator)
+
+
+def _log_moments_ratio(
+    m: PyTree, v: PyTree, gradient: PyTree, new_gradient: PyTree, hyperparameters: dict
+) -> Float[Array, ""]:
+    """log of N(m; g, t_1^2) N(v; g^2, t_2^2) at theta' over the same at theta; its squares are cancelled by hand."""
+
+    def ratio(moment, old, new, b, noise):
+        precision = (1 - hyperparameters[b] ** 2) / hyperparameters[noise] ** 2
+        difference = jax.tree.map(jnp.subtract, new, old)
+        residual = jax.tree.map(lambda x, old, new: x - (old + new) / 2, moment, old, new)
+        return precision * _dot(difference, residual)
+
+    g, new_g = (jax.tree.map(jnp.negative, tree) for tree in (gradient, new_gradient))
+    square, new_square = (jax.tree.map(jnp.square, tree) for tree in (gradient, new_gradient))
+    return ratio(m, g, new_g, "b1", "momentum_noise") + ratio(
+        v, square, new_square, "b2", "second_moment_noise"
+    )
+
+
+def _step_exact(
+    key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict
+) -> AdamMCMCState:
+    """Moments with noise, one proposal and its test: one evaluation of log density and gradient, at the proposal."""
+    proposal_key, test_key, first_key, second_key = jax.random.split(key, 4)
+    m, v = _moments(state.m, state.v, state.gradient, hyperparameters)
+    m = _noisy(first_key, m, hyperparameters["momentum_noise"])
+    v = _noisy(second_key, v, hyperparameters["second_moment_noise"])
+    u = _update(m, v, hyperparameters)
+    position = _propose(proposal_key, state.position, u, hyperparameters)
+    log_density, gradient = target.log_density_and_gradient(position)
+    log_ratio = (
+        log_density
+        - state.log_density
+        + _log_proposal_ratio(state.position, position, u, hyperparameters)
+        + _log_moments_ratio(m, v, state.gradient, gradient, hyperparameters)
+    )
+    proposed = (position, log_density, gradient)
+    current = (state.position, state.log_density, state.gradient)
+    taken, acceptance = metropolis_step(test_key, log_ratio, state.acceptance, proposed, current)
+    return AdamMCMCState(*taken, m, v, state.k + 1, acceptance, state.estimator)
+
+
+HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
+
+
+def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") -> Sampler:
+    """A variant of AdamMCMC; those of `sgtune.samplers.SAMPLERS` are made here.
+
+    Args:
+        acceptance: ``full``, the test is of all data; ``minibatch``, of the gradient's minibatch, which is biased.
+        momentum_correction: ``none``, the paper's algorithm; ``exact``, which has noise in its moments and their law
+            in its test, and needs all data.
+
+    Raises:
+        InputError: an argument is not known, or ``exact`` is to go with a test of minibatches.
+    """
+    check_choice("acceptance", acceptance, ("full", "minibatch"))
+    check_choice("momentum_correction", momentum_correction, ("none", "exact"))
+    common = {"uses_log_density": True, "statistics": acceptance_statistics}
+    when_stuck = "try a smaller noise_sd, and a step_size smaller still"
+    if momentum_correction == "exact":
+        if acceptance == "minibatch":
+            raise InputError(
+                "acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'"
+            )
+        return Sampler(
+            _init_exact,
+            _step_exact,
+            (*HYPERPARAMETERS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
+            needs_all_data=True,
+            when_stuck=f"{when_stuck}, or more momentum_noise and second_moment_noise",
+            **common,
+        )
+    of_minibatch = acceptance == "minibatch"
+    return Sampler(
+        partial(_init, of_minibatch=of_minibatch),
+        partial(_step, of_minibatch=of_minibatch),
+        HYPERPARAMETERS,
+        log_density_terms=_terms_of_minibatch if of_minibatch else _terms_of_all_data,
+        when_stuck=when_stuck,
+        **common,
+    )
+
+
+def _terms_of_all_data(batch_size: int, n_data: int) -> int:
+    return n_data
+
+
+def _terms_of_minibatch(batch_size: int, n_data: int) -> int:
+    """At both ends of the step."""
+    return 2 * batch_size
+
+
+adam_mcmc = make_adam_mcmc()
+adam_mcmc_minibatch = make_adam_mcmc(acceptance="minibatch")
+adam_mcmc_exact = make_adam_mcmc(momentum_correction="exact")
