@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sgtune import metrics, samplers, stein, tuning
     from sgtune.errors import InputError
-    from sgtune.model import Model, define_model
+    from sgtune.model import Model, define_model, temper
     from sgtune.samplers import gradients
     from sgtune.sampling.arm import Arm
     from sgtune.sampling.budget import Budget, CostTable
@@ -38,6 +38,7 @@ _HOME = {
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
     "stein": "sgtune.stein",
+    "temper": "sgtune.model",
     "tune": "sgtune.tuning",
     "tuning": "sgtune.tuning",
 }
@@ -58,6 +59,7 @@ __all__ = [
     "sample",
     "samplers",
     "stein",
+    "temper",
     "tune",
     "tuning",
 ]

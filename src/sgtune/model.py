@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 
 from sgtune.errors import InputError, check_integer, check_number
 
-__all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid"]
+__all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid", "temper"]
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Found:
         hessian_diagonal: what it was asked for last, and the answer (`sgtune.mode.hutchinson`).
         at_mode: arrays of gradient estimators and targets that are centred at the mode, by name.
         held_out: the results of `hold_out`, by the fraction.
+        tempered: the results of `temper`, by the inverse temperature.
     """
 
     position_shape: PyTree | None = None
@@ -37,6 +38,7 @@ class Found:
     hessian_diagonal: tuple[tuple, np.ndarray] | None = None
     at_mode: dict[str, PyTree] = field(default_factory=dict)
     held_out: dict[float, "Model"] = field(default_factory=dict)
+    tempered: dict[float, "Model"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +215,43 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
             found=Found(position_shape=model.found.position_shape),
         )
     return kept[fraction]
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """A log-likelihood times a number: equal to, and in compiled programs the same as, every other such product."""
+
+    log_likelihood: Callable
+    weight: float
+
+    def __call__(self, position: PyTree, batch: PyTree) -> jax.Array:
+        return self.weight * self.log_likelihood(position, batch)
+
+
+def temper(model: Model, inverse_temperature: float) -> Model:
+    """The Gibbs posterior, proportional to exp(-lambda R(position)) times the prior, lambda the inverse temperature.
+
+    R = -(1/N) sum of the log-likelihoods is the mean loss over the data; any loss will do, as the negative of a
+    ``log_likelihood``. lambda = N is the ordinary posterior, and then ``model`` itself comes back. Otherwise it is a
+    model of its own, whose log-likelihoods are lambda / N times those of ``model``: another posterior for every
+    sampler, score and tuner, with another mode. Made once: the same object comes back as long as ``model`` lives.
+
+    Raises:
+        InputError: lambda is not a number > 0.
+    """
+    number = check_number("inverse_temperature", inverse_temperature, above=0)
+    if number == model.n_data:
+        return model
+    kept = model.found.tempered
+    if number not in kept:
+        kept[number] = replace(
+            model,
+            name=f"{model.name}-lambda-{number:g}",
+            log_likelihood=_Weighted(model.log_likelihood, number / model.n_data),
+            checksum=hashlib.sha256(f"{model.checksum} lambda {number!r}".encode()).hexdigest(),
+            found=Found(position_shape=model.found.position_shape),
+        )
+    return kept[number]
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:

@@ -44,6 +44,7 @@ class Sampler(NamedTuple):
         log_density_terms: ``(batch_size, n_data) -> data terms`` of log densities that a step evaluates where it makes
             no gradient.
         when_stuck: what to change where a Metropolis test accepts nothing.
+        optimal_acceptance: the mean acceptance probability to aim at; None of a sampler without a Metropolis test.
     """
 
     init: Callable
@@ -58,6 +59,7 @@ class Sampler(NamedTuple):
     step_size_power: int = 1
     log_density_terms: Callable[[int, int], int] = _no_terms
     when_stuck: str = ""
+    optimal_acceptance: float | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -89,4 +89,5 @@ hmc = Sampler(
     needs_all_data=True,
     statistics=acceptance_statistics,
     when_stuck="try a smaller step_size",
+    optimal_acceptance=0.651,
 )

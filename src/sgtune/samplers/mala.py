@@ -88,4 +88,5 @@ mala = Sampler(
     needs_all_data=True,
     statistics=acceptance_statistics,
     when_stuck="try a smaller step_size",
+    optimal_acceptance=0.574,
 )

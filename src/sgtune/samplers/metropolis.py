@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from sgtune.axes import named
-
 __all__ = [
     "STUCK",
     "Acceptance",
@@ -121,6 +119,5 @@ def remarks_on_acceptance(
     longest = int(statistics.get("longest_rejection", 0))
     if longest < STUCK:
         return []
-    return [
-        f"{sampler} accepted no proposal for {longest:,} steps in a row, at {named(numbers)}: {when_stuck}"
-    ]
+    at = ", ".join(f"{name}={number:.3g}" for name, number in numbers.items())
+    return [f"{sampler}: no proposal was accepted for {longest:,} steps in a row, at {at}; {when_stuck}"]

@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import PyTree
 
 from sgtune.errors import check_integer
-from sgtune.model import Model
+from sgtune.model import Model, temper
 from sgtune.positions import from_matrix
 from sgtune.posterior import scores
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
+from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
@@ -41,9 +42,11 @@ class Chain:
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
         seconds_per_step: by the cost table that turned seconds into steps; None without one.
         diverged: whether the chain left the finite numbers.
-        statistics: what the sampler says of the whole run, name -> number. ``mala``: ``acceptance_rate``, the share of
-            all its proposals that were accepted, and ``mean_acceptance_probability``. ``sghmc-shang``:
-            ``clipped_share`` and ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Others: nothing.
+        statistics: what the sampler says of the whole run, name -> number. Of one with a Metropolis test
+            ``acceptance_rate``, the share of all its proposals that were accepted, ``mean_acceptance_probability``, and
+            ``longest_rejection``, steps in a row that accepted nothing. ``sghmc-shang``: ``clipped_share`` and
+            ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Others: nothing.
+        warnings: a line if the chain accepted nothing for 1,000 steps in a row, with the settings to change.
     """
 
     model: Model = field(repr=False)
@@ -56,6 +59,7 @@ class Chain:
     clock: list[tuple[float, int]] = field(default_factory=list, repr=False)
     seconds_per_step: float | None = None
     statistics: dict[str, float] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def positions(self) -> PyTree:
@@ -97,36 +101,44 @@ def sample(
     centre: PyTree | None = None,
     kept_draws: int | None = None,
     cost: CostTable | None = None,
+    inverse_temperature: float | None = None,
     **hyperparameters: float,
 ) -> Chain:
     """Run one chain of ``sampler`` for ``budget``.
 
-    A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC). ``step_size`` is e in
-    theta + e * grad log pi + sqrt(2 e) * noise, and h of SGHMC and SGNHT. For the samplers whose momentum has unit
-    scale (CCAdL, mCCAdL, ``sghmc-shang``, ``sgnht-shang``) it is the h of theta + h * p, the square root of such an h.
+    A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC and HMC). ``step_size`` is e in
+    theta + e * grad log pi + sqrt(2 e) * noise, h of SGHMC, SGNHT and HMC, and gamma of AdamMCMC. For the samplers
+    whose momentum has unit scale (CCAdL, mCCAdL, ``sghmc-shang``, ``sgnht-shang``) it is the h of theta + h * p, the
+    square root of such an h.
 
     Args:
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
-        batch_size: n, from 1 to N; N gives exact gradients, and ``mala`` takes nothing else.
+        batch_size: n, from 1 to N; N gives exact gradients, and ``mala``, ``hmc`` and ``adam-mcmc-exact`` take nothing
+            else.
         budget: seconds of wall clock, steps, or data terms of gradients.
         replicate: another name gives another chain of the same seed.
         position: the start; the MAP unless given.
-        centre: of the control variates; for ``mala`` a position near which the log density is exact in float32, of use
-            where the MAP is dear to find. The MAP unless given.
+        centre: of the control variates; for a sampler with a Metropolis test a position near which the log density is
+            exact in float32, of use where the MAP is dear to find. The MAP unless given.
         kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
             that of the kept draws.
         cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
             wall clock if it is None.
+        inverse_temperature: lambda of the Gibbs posterior, which is sampled instead (`sgtune.temper`); N, the ordinary
+            posterior, if it is None.
         hyperparameters: the sampler's others, such as ``friction``. The chain's noise does not depend on them: chains
             that differ in nothing else are paired.
 
     Raises:
-        InputError: an argument is not allowed, or ``mala`` is to start where its log density is not finite.
+        InputError: an argument is not allowed, or a sampler with a Metropolis test is to start where its log
+            density is not finite.
     """
     sampler = published_name(sampler, gradient)
     check_integer("seed", seed, at_least=0)
     check_budget(budget)
+    if inverse_temperature is not None:
+        model = temper(model, inverse_temperature)
     most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
     if kept_draws is not None:
         most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
@@ -165,6 +177,7 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
         draws = ensemble.advance(n_steps, stride)
         seconds = perf_counter() - began
     draws = draws[:, 0]
+    statistics = {name: float(values[0]) for name, values in ensemble.statistics.items()}
     return Chain(
         model=model,
         arm=arm,
@@ -175,5 +188,11 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
         # Steps after the last kept draw count, too.
         diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
         clock=clock,
-        statistics={name: float(values[0]) for name, values in ensemble.statistics.items()},
+        statistics=statistics,
+        warnings=remarks_on_acceptance(
+            ensemble.sampler_name,
+            ensemble.sampler.when_stuck,
+            statistics,
+            {name: values.reshape(-1)[0].item() for name, values in ensemble.hyperparameters.items()},
+        ),
     )

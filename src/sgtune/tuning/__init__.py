@@ -4,7 +4,7 @@ from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import make_arms
 from sgtune.tuning.halving import halving_schedule
 from sgtune.tuning.horizon import at_horizon
-from sgtune.tuning.judges import Judge, predictive, stein
+from sgtune.tuning.judges import Judge, acceptance, predictive, stein
 from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic, Theory
 from sgtune.tuning.race import AllDivergedError
 from sgtune.tuning.result import TuningResult
@@ -22,6 +22,7 @@ __all__ = [
     "Settings",
     "Theory",
     "TuningResult",
+    "acceptance",
     "at_horizon",
     "calibrate_cost",
     "halving_schedule",

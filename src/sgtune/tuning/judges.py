@@ -1,8 +1,9 @@
 """What arms are judged by: one value per arm from its points, lower is better, infinite if it is no use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from sgtune.errors import check_choice, check_number
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
+from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import subset_scores
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
@@ -22,6 +24,7 @@ __all__ = [
     "Judge",
     "Judgement",
     "Metric",
+    "acceptance",
     "predictive",
     "predictive_metric",
     "running_seconds",
@@ -43,6 +46,8 @@ class ArmDraws(NamedTuple):
         n_steps: that the arm has made so far.
         n_draws: of how many draws the points are a part: of ``n_steps``, or of every tenth.
         share: the budget that the arm has run for, as a share of the horizon.
+        sampler: its name.
+        statistics: what the sampler says of the run so far (`sgtune.samplers.Sampler`).
     """
 
     points: Float[np.ndarray, "n d"]
@@ -50,6 +55,8 @@ class ArmDraws(NamedTuple):
     n_steps: int
     n_draws: int
     share: float
+    sampler: str = ""
+    statistics: Mapping[str, float] = MappingProxyType({})
 
     @property
     def usable(self) -> bool:
@@ -136,12 +143,14 @@ class Judge:
         points: so many points of an arm it looks at, unless the tuner says otherwise; None for a number that depends
             on D (`sgtune.tuning.horizon.enough_points`).
         thin: it looks at every thin-th draw, but thinned no further than to ten, unless the tuner says otherwise.
+        needs_test: whether it can judge samplers with a Metropolis test only.
     """
 
     metric: Callable[[int], Metric]
     tasks: tuple[str, ...] | None = None
     points: int | None = 500
     thin: int = 10
+    needs_test: bool = False
 
 
 def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:
@@ -175,3 +184,33 @@ def predictive(name: str | None = None) -> Judge:
         return Judge(lambda seed: predictive_metric(GRID_METRICS), tuple(GRID_METRICS), 50)
     check_choice("name", name, metrics.PREDICTIVE)
     return Judge(lambda seed: predictive_metric(name), (metrics.PREDICTIVE[name].task,), 50)
+
+
+def acceptance(optimum: float | None = None) -> Judge:
+    """By the distance of an arm's acceptance rate from the best one, for samplers with a Metropolis test.
+
+    The paper (Sect. 5.1) proposes it and leaves it open. The rate is the mean of the probabilities of all tests so far.
+    It says something of the step size, and of the noise of AdamMCMC; next to nothing of the batch size or the number
+    of leapfrogs, and nothing of bias.
+
+    Args:
+        optimum: the rate to aim at; None for the sampler's own: 0.574 for ``mala`` (Roberts and Rosenthal 1998), 0.651
+            for ``hmc`` (Beskos et al. 2013), both in many dimensions, and 0.234 for ``adam-mcmc`` and its variants,
+            which scale as a random walk (`sgtune.samplers.adam_mcmc.RANDOM_WALK`).
+
+    Raises:
+        InputError: the optimum is not in (0, 1).
+    """
+    if optimum is not None:
+        check_number("optimum", optimum, above=0, below=1)
+
+    def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
+        began = perf_counter()
+        values = []
+        for arm in arms:
+            best = resolve_sampler(arm.sampler)[0].optimal_acceptance if optimum is None else optimum
+            rate = arm.statistics["mean_acceptance_probability"]
+            values.append(abs(rate - best) if np.isfinite(rate) else np.inf)
+        return Judgement(values, 0.0, running_seconds(began, perf_counter()), 0)
+
+    return Judge(lambda seed: judge, points=1, needs_test=True)

@@ -58,7 +58,7 @@ class Halving:
     of `sgtune.tune` is R, what the longest arm may spend.
 
     Attributes:
-        judge: made by `stein` or `predictive`.
+        judge: made by `stein`, `predictive`, `at_horizon` or `acceptance`.
         pruning_rate: eta: in each rung one of so many arms survives.
         grid: of the arms.
         thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None: as the judge says.
@@ -90,6 +90,7 @@ class Halving:
                 tasks=self.judge.tasks,
                 points=self.judge.points,
                 thin=self.judge.thin,
+                needs_test=self.judge.needs_test,
                 remarks=left_out,
             ),
             _settings(self),
@@ -104,7 +105,7 @@ class GridSearch:
     points=2_000)``.
 
     Attributes:
-        judge: made by `stein` or `predictive`.
+        judge: as of `Halving`.
         grid: of the arms.
         batch_fraction: of the data in all arms' batches; None: those of the grid.
         start_noise: sd of the Gaussian noise around the MAP where chains start.
@@ -135,6 +136,7 @@ class GridSearch:
                 tasks=self.judge.tasks,
                 points=self.judge.points,
                 thin=self.judge.thin,
+                needs_test=self.judge.needs_test,
                 **({"remarks": left_out} if varied else {}),
             ),
             _settings(self),

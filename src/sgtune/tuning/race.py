@@ -11,6 +11,8 @@ import numpy as np
 
 from sgtune.errors import InputError
 from sgtune.model import Model
+from sgtune.samplers import resolve_sampler
+from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.by_clock import draws_for
@@ -116,7 +118,9 @@ class Race:
             reservoirs = {
                 racer.index: reservoir for _, members, reservoir in self.groups for racer in members.values()
             }
-            judged = [racer.judged(reservoirs[racer.index], cap, self.horizon) for racer in running]
+            judged = [
+                racer.judged(self.sampler, reservoirs[racer.index], cap, self.horizon) for racer in running
+            ]
             judgement = self.metric(self.model, judged)
             remarks = judgement.remarks or [""] * len(running)
             values = {racer.index: value for racer, value in zip(running, judgement.values, strict=True)}
@@ -166,6 +170,8 @@ class Race:
                 f"step_size: all {len(self.arms)} arms of {self.sampler} diverged; the smallest step size "
                 f"tried is {smallest:.3g}: try smaller ones"
             )
+        when_stuck = resolve_sampler(self.sampler)[0].when_stuck
+        self.warnings += remarks_on_acceptance(self.sampler, when_stuck, winner.statistics, winner.arm)
         return winner
 
     def _form_groups(self) -> None:
@@ -222,8 +228,10 @@ class Race:
         ended = perf_counter()
         self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         made = reservoir.n_steps - first.steps
+        statistics = ensemble.statistics
         for place, racer in members.items():
             racer.finite = bool(ensemble.finite[place])
+            racer.statistics = {name: float(values[place]) for name, values in statistics.items()}
             racer.steps += made
             racer.spent += amount
             racer.ran += ran

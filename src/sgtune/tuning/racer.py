@@ -22,6 +22,7 @@ class Racer:
         steps: made so far.
         spent: of the budget, by the schedule; ``ran``: what the steps really took of it.
         finite: whether the chain is.
+        statistics: what the sampler says of it (`sgtune.samplers.Sampler`).
     """
 
     index: int
@@ -31,18 +32,27 @@ class Racer:
     spent: float = 0.0
     ran: float = 0.0
     finite: bool = True
+    statistics: dict[str, float] = field(default_factory=dict)
 
     def keep(self, stay: np.ndarray, new: np.ndarray) -> None:
         """Of the draws so far those that ``stay``, and new ones."""
         # A copy: a view of one chain would keep the draws of its whole ensemble alive.
         self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
 
-    def judged(self, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
+    def judged(self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
         """What a judge sees of it: at most so many draws, a random part of those that count; none if it diverged."""
         places, n_draws = reservoir.part(at_most)
         if not self.finite:
             places = places[:0]
-        return ArmDraws(self.draws[places], reservoir.steps[places], self.steps, n_draws, self.ran / horizon)
+        return ArmDraws(
+            self.draws[places],
+            reservoir.steps[places],
+            self.steps,
+            n_draws,
+            self.ran / horizon,
+            sampler,
+            self.statistics,
+        )
 
 
 def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:

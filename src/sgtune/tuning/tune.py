@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.model import Model
 from sgtune.randomness import named_seed
-from sgtune.samplers import Sampler, published_name
+from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
@@ -49,8 +49,8 @@ def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner,
     return (tuner.name, *tuner.as_tuner())
 
 
-def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Settings) -> None:
-    """What must hold between a model, a tuner and its settings, or an `InputError`."""
+def _check(model: Model, sampler: str, tuner: str, method: Tuner, budget: Budget, settings: Settings) -> None:
+    """What must hold between a model, a sampler, a tuner and its settings, or an `InputError`."""
     check_choice("clock", settings.clock, ("calibrated", "wall"))
     if settings.clock == "wall" and budget.seconds is None:
         raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
@@ -66,6 +66,12 @@ def _check(model: Model, tuner: str, method: Tuner, budget: Budget, settings: Se
     check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
     check_number("start_noise", settings.start_noise, at_least=0)
     check_names(settings.hyperparameters)
+    if method.needs_test and resolve_sampler(sampler)[0].optimal_acceptance is None:
+        tested = ", ".join(name for name, known in SAMPLERS.items() if known.optimal_acceptance is not None)
+        raise InputError(
+            f"sampler: {sampler!r} is not allowed; {tuner!r} judges by the acceptance rate, which only those with a "
+            f"Metropolis test have: {tested}"
+        )
     if method.tasks is not None:
         if not settings.validation_fraction and (model.test_data is None or model.predict is None):
             raise InputError(
@@ -135,7 +141,7 @@ def tune(
     check_integer("replicate", replicate, at_least=0)
     budget = check_budget(method.default if budget is None else budget)
     horizon = budget if horizon is None else check_horizon(horizon, budget)
-    _check(model, tuner, method, budget, settings)
+    _check(model, sampler, tuner, method, budget, settings)
     racing = racing_model(model, method.tasks, settings.validation_fraction)
     arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
     if method.metric is None and method.choose is None:

@@ -87,7 +87,7 @@ class Tuner:
     those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none;
     ``remarks`` are on the arms that it makes. ``looks_ahead``: it judges by `horizon_metric`. A tuner with ``choose``,
     ``(model, sampler, arms, n_steps, report) -> Choice``, runs none: it is told how many steps the budget buys of
-    each."""
+    each. With ``needs_test`` it can judge samplers with a Metropolis test only."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -100,6 +100,7 @@ class Tuner:
     remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
     choose: Callable[..., Choice] | None = None
     looks_ahead: bool = False
+    needs_test: bool = False
 
 
 def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
