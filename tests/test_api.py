@@ -163,7 +163,7 @@ def told(**changes):
 
 
 BAD_TUNES = [
-    ({**TUNE, "sampler": "hmc"}, "sampler", "'hmc'", "sghmc-cv"),
+    ({**TUNE, "sampler": "sghm-cv"}, "sampler", "'sghm-cv'", "sghmc-cv"),
     ({**TUNE, "tuner": "mambo"}, "tuner", "'mambo'", "did you mean 'mamba'?"),
     ({**TUNE, "seed": 0.5}, "seed", "0.5", ">= 0"),
     ({**TUNE, "budget": 1.0}, "budget", "1.0", "Budget"),

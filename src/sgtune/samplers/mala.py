@@ -61,7 +61,8 @@ def init(
 
 def step(key: PRNGKeyArray, state: MALAState, target: Target, hyperparameters: dict) -> MALAState:
     """One proposal and its test: one evaluation of the log density and its gradient, at the proposal."""
-    e, gamma = hyperparameters["step_size"], hyperparameters["drift"]
+    e = hyperparameters["step_size"]
+    gamma = hyperparameters.get("drift", e)
     noise_key, test_key = jax.random.split(key)
     noise = noise_like(noise_key, state.position)
     position = jax.tree.map(

@@ -28,7 +28,7 @@ from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, s
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
 
-__all__ = ["Lockstep", "compile_together", "compiled_programs", "data_terms"]
+__all__ = ["Lockstep", "chunk_length", "compile_together", "compiled_programs", "data_terms"]
 
 
 CHUNK_DRAWS = 1_024
@@ -39,6 +39,12 @@ CHUNK_BYTES = 32 * 2**20
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
 """LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products
 of matrices, gathers and random bits."""
+
+
+def chunk_length(dimension: int, width: int) -> int:
+    """Draws that a program of so many chains hands back at a time."""
+    return min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * dimension * width)))
+
 
 _jitted_advance = jax.jit(advance, static_argnums=0)
 _compiled: dict[tuple, Callable] = {}
@@ -94,13 +100,12 @@ class Lockstep:
             ]
         )
         init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
-        length = min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * len(flat) * len(arms))))
         self.program = Program(
             density_of(model),
             self.sampler,
             self.estimator,
             self.arms[0].batch_size,
-            length,
+            chunk_length(len(flat), len(arms)),
             static_numbers(sampler_name, self.arms[0], overrides or {}),
         )
         self.states = initial_states(

@@ -1,0 +1,70 @@
+"""Many independent chains of one arm, each from a position of its own: for the law of a chain after so many steps."""
+
+from copy import copy
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from sgtune.errors import InputError
+from sgtune.model import Model
+from sgtune.positions import from_matrix
+from sgtune.randomness import named_key
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep, chunk_length
+from sgtune.sampling.preparation import check_states
+from sgtune.sampling.program import initial_states
+
+__all__ = ["independent_chains"]
+
+
+def independent_chains(
+    model: Model,
+    sampler: str,
+    arm: Arm,
+    positions: Float[np.ndarray | Array, "w D"],
+    *,
+    seed: int = 0,
+    replicate: int | str = 0,
+    centre: PyTree | None = None,
+) -> Lockstep:
+    """An ensemble of W chains of ``arm`` that start at the rows of ``positions``.
+
+    Their noise is independent, but all take their i-th minibatch in common: with a batch size below N they are
+    independent given the minibatches. Memory: the states of W chains.
+
+    Args:
+        centre: as of `Lockstep.at_mode`; the MAP unless given.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    width = len(positions)
+    if np.ndim(positions) != 2 or width == 0 or positions.shape[1] != model.dimension:
+        raise InputError(
+            f"positions: shape {np.shape(positions)} is not allowed; {model.name!r} needs one or more rows of "
+            f"{model.dimension}"
+        )
+    starts = from_matrix(model, np.asarray(positions, np.float32))
+    first = jax.tree.map(lambda leaf: leaf[0], starts)
+    options = {"seed": seed, "replicate": replicate}
+    ensemble = copy(Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options))
+    names = (ensemble.sampler_name, *ensemble.arms[0].key, replicate)
+    ensemble.arms = ensemble.arms * width
+    ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))
+    ensemble.keys = jax.random.split(named_key(seed, "noise", *names, "independent"), width)
+    ensemble.hyperparameters = {
+        name: jnp.repeat(number, width) if jnp.ndim(number) else number
+        for name, number in ensemble.hyperparameters.items()
+    }
+    ensemble.states = initial_states(
+        ensemble.program,
+        ensemble.constants,
+        jax.random.split(named_key(seed, "init", *names, "independent"), width),
+        jax.tree.map(jnp.asarray, starts),
+        ensemble.hyperparameters,
+        ensemble.minibatch_key,
+    )
+    check_states(model, ensemble.sampler, ensemble.states)
+    return ensemble
