@@ -211,12 +211,14 @@ def gaussian():
 
 
 def test_statistics_are_those_of_the_whole_run(gaussian):
-    """Of all steps, kept or not; accepted ones are those in which the chain moves."""
+    """Of all steps, kept or not; accepted ones are those in which the chain moves, rejected ones those between."""
     arm = {"step_size": 0.5, "batch_size": 8}
     chain = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001))
     moved = np.any(np.diff(chain.draws, axis=0) != 0, axis=1)
-    rate, probability = chain.statistics.values()
-    assert list(chain.statistics) == ["acceptance_rate", "mean_acceptance_probability"]
+    rate, probability, longest = chain.statistics.values()
+    assert list(chain.statistics) == ["acceptance_rate", "mean_acceptance_probability", "longest_rejection"]
+    stood = "".join("-+"[step] for step in moved.astype(int)).split("+")
+    assert longest in {max(map(len, stood)), len(stood[0]) + 1}
     assert round(rate * 3_001) in (moved.sum(), moved.sum() + 1)
     assert 0.3 < rate < 0.9
     assert abs(rate - probability) < SIGMAS * np.sqrt(0.25 / 3_001)

@@ -26,6 +26,7 @@ def gaussian():
 
 def arm_of(name, step_size=0.05, batch_size=N_DATA):
     return Arm(step_size, batch_size, N_LEAPFROG if resolve_sampler(name)[0].has_leapfrog else None)
+    return Arm(step_size, batch_size, N_LEAPFROG if name.startswith(("sghmc", "hmc")) else None)
 
 
 def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, seed=0, stride=1):
@@ -120,6 +121,10 @@ UNBIASED = {"mala"}
 STEP_SIZES = {"sgld": 0.2, "sghmc-shang": 0.5, "sghmc-shang-diagonal": 0.5}
 """Of the samplers that are close to the target at 0.05."""
 BATTERY = [*SAMPLERS, "sgld-cv", "sghmc-cv"]
+# Of those with a Metropolis test, which are no linear recursions: what they leave invariant is in test_invariance.
+BIASED = {"sgnht", "adam-mcmc", "adam-mcmc-minibatch"}
+UNBIASED = {"mala", "hmc", "adam-mcmc-exact"}
+BATTERY = [*SAMPLERS, "sgld-cv", "sghmc-cv", "adam-mcmc-cv"]
 
 
 def test_every_sampler_of_the_registry_is_tested():
@@ -250,9 +255,11 @@ def batch_size_of(model, name):
 def test_a_chain_is_its_own(small, name):
     """It depends on seed, replicate and arm; not on chunks, on thinning, nor on the arms that run beside it."""
     arms = [arm_of(name, step_size, batch_size_of(small, name)) for step_size in (1e-3, 2e-3, 3e-3)]
+    # Off the mode: there a gradient with control variates is rounding, to which Adam gives the size of a step.
+    start = jnp.array([0.9, -0.5])
 
     def draws(arms, *parts, stride=1, **options):
-        chains = Lockstep.at_mode(small, name, arms, **{"seed": 3, **options})
+        chains = Lockstep.at_mode(small, name, arms, **{"seed": 3, "position": start, **options})
         return np.concatenate([chains.advance(part, stride) for part in parts])
 
     together = draws(arms, 20)

@@ -165,6 +165,8 @@ def told(**hyperparameters):
         ({"fricton": (0.1,)}, ("hyperparameters: 'fricton'", "did you mean 'friction'?", "noise_estimate")),
         ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, kappa, noise_estimate")),
         ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, kappa, noise_estimate")),
+        ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, ", "noise_estimate, ")),
+        ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, ", "noise_estimate, ")),
         ({"friction": ()}, ("friction: ", "empty", "at least one")),
         ({"friction": (-0.1,)}, ("friction: -0.1", ">= 0")),
         ({"friction": (0.1, 0.2), "noise_estimate": (0.15,)}, ("noise_estimate: 0.15", "friction, 0.1")),

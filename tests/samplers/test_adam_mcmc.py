@@ -1,0 +1,272 @@
+"""AdamMCMC step by step, against float64 by hand; what its chains leave invariant is in test_invariance."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.stats import multivariate_normal, norm
+
+from sgtune.errors import InputError
+from sgtune.samplers import SAMPLERS
+from sgtune.samplers.adam_mcmc import make_adam_mcmc
+from sgtune.samplers.target import Target
+
+SIGMAS = 4.5
+START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
+NUMBERS = {
+    "step_size": 0.3,
+    "noise_sd": 0.4,
+    "directional_noise": 1.5,
+    "b1": 0.7,
+    "b2": 0.8,
+    "eps": 0.05,
+    "momentum_noise": 2.0,
+    "second_moment_noise": 3.0,
+}
+GAMMA, S, S_D, B1, B2, DELTA, RHO_1, RHO_2 = NUMBERS.values()
+TRACED = {name: jnp.float32(number) for name, number in NUMBERS.items()}
+# What an estimate of the gradient has wrong: not zero, so that a test tells it from the exact one.
+ESTIMATE_IS_OFF = np.array([0.3, -0.2, 0.5])
+
+
+def log_density(flat, module=jnp):
+    """Neither Gaussian nor symmetric."""
+    return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
+
+
+def gradient_of(flat):
+    """By hand, in float64."""
+    inner = flat[0] - flat[1] * flat[2]
+    return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
+
+
+def float64(position):
+    return np.asarray(ravel_pytree(position)[0], np.float64)
+
+
+def unravel(flat):
+    return ravel_pytree(START)[1](jnp.asarray(flat, jnp.float32))
+
+
+@jax.jit
+def value_and_gradient(position):
+    return jax.value_and_grad(lambda position: log_density(ravel_pytree(position)[0]))(position)
+
+
+class Recorder:
+    """A target that keeps what it is asked for; log densities of minibatches are off by a slope."""
+
+    def __init__(self):
+        self.asked = []
+        self.target = Target(
+            lambda position, i, estimator: (
+                jax.tree.map(jnp.add, value_and_gradient(position)[1], unravel(ESTIMATE_IS_OFF)),
+                estimator,
+            ),
+            self.evaluate("full"),
+            self.evaluate("with gradient", value_and_gradient),
+            lambda position, i: self.evaluate("minibatch")(position) + 0.4 * position["a"][0],
+        )
+
+    def evaluate(self, kind, function=lambda position: value_and_gradient(position)[0]):
+        def ask(position):
+            self.asked.append((kind, position))
+            return function(position)
+
+        return ask
+
+
+def steps_of(name, n_steps):
+    """(state before, what was asked for in the step, state after) of steps along one chain."""
+    recorder, sampler = Recorder(), SAMPLERS[name]
+    state = sampler.init(jax.random.key(0), START, (), recorder.target, TRACED)
+    made = []
+    for key in jax.random.split(jax.random.key(1), n_steps):
+        recorder.asked.clear()
+        after = sampler.step(key, state, recorder.target, TRACED)
+        made.append((state, list(recorder.asked), after))
+        state = after
+    return made
+
+
+@pytest.fixture(scope="module", params=["adam-mcmc", "adam-mcmc-minibatch", "adam-mcmc-exact"])
+def chain(request):
+    return request.param, steps_of(request.param, 80)
+
+
+def moments_by_hand(before, name):
+    """m and v after the step, of an exact sampler without their noise, and g."""
+    here = float64(before.position)
+    g = -gradient_of(here) - (0 if name == "adam-mcmc-exact" else ESTIMATE_IS_OFF)
+    return B1 * float64(before.m) + (1 - B1) * g, B2 * float64(before.v) + (1 - B2) * g**2
+
+
+def update_by_hand(after, name):
+    m, v, k = float64(after.m), float64(after.v), int(after.k)
+    if name == "adam-mcmc-exact":
+        return GAMMA * m / (np.sqrt(np.abs(v)) + DELTA)
+    return GAMMA * (m / (1 - B1**k)) / (np.sqrt(v / (1 - B2**k)) + DELTA)
+
+
+def test_moments_are_adams(chain):
+    """Those of the exact variant with noise of its own, of the sds rho_1 and rho_2."""
+    name, made = chain
+    residuals = [[], []]
+    for before, _, after in made:
+        assert after.k == before.k + 1
+        for found, expected, kept in zip(
+            (after.m, after.v), moments_by_hand(before, name), residuals, strict=True
+        ):
+            kept.append(float64(found) - expected)
+    for kept, sd in zip(np.array(residuals), (RHO_1, RHO_2), strict=True):
+        if name == "adam-mcmc-exact":
+            assert abs(np.mean((kept / sd) ** 2) - 1) < SIGMAS * np.sqrt(2 / kept.size)
+            assert abs(kept.mean()) < SIGMAS * sd / np.sqrt(kept.size)
+        else:
+            np.testing.assert_allclose(kept, 0, atol=1e-4)
+
+
+def test_the_probability_is_that_of_dense_covariances_in_float64(chain):
+    """Of N(theta; tau - u, S) / N(tau; theta - u, S) with S = s^2 I + s_d^2 u u' as a matrix, and of the moments."""
+    name, made = chain
+    found, expected, without_proposals = [], [], []
+    for before, asked, after in made:
+        kinds = {
+            "adam-mcmc": ["full"],
+            "adam-mcmc-minibatch": ["minibatch"] * 2,
+            "adam-mcmc-exact": ["with gradient"],
+        }
+        assert [kind for kind, _ in asked] == kinds[name]
+        here, there = float64(before.position), float64(asked[-1][1])
+        u = update_by_hand(after, name)
+        covariance = S**2 * np.eye(3) + S_D**2 * np.outer(u, u)
+        back = multivariate_normal(there - u, covariance).logpdf(here)
+        forth = multivariate_normal(here - u, covariance).logpdf(there)
+        difference = log_density(there, np) - log_density(here, np)
+        if name == "adam-mcmc-minibatch":
+            difference += 0.4 * (there[0] - here[0])
+        if name == "adam-mcmc-exact":
+            for place, sign in ((there, 1), (here, -1)):
+                g = -gradient_of(place)
+                difference += sign * norm(g, RHO_1 / np.sqrt(1 - B1**2)).logpdf(float64(after.m)).sum()
+                difference += sign * norm(g**2, RHO_2 / np.sqrt(1 - B2**2)).logpdf(float64(after.v)).sum()
+        found.append(float(after.acceptance.probability))
+        expected.append(np.exp(min(0.0, difference + back - forth)))
+        without_proposals.append(np.exp(min(0.0, difference)))
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-5)
+    # These steps tell the ratio from that of the densities alone, and there are some that are no certain matter.
+    assert np.abs(np.array(expected) - without_proposals).max() > 0.3
+    assert sum(0.02 < probability < 0.98 for probability in found) > 10
+
+
+def test_theta_goes_or_stays_and_the_moments_go_on(chain):
+    name, made = chain
+    accepted = [bool(after.acceptance.is_accepted) for _, _, after in made]
+    assert 5 < sum(accepted) < len(made) - 5
+    since = 0
+    for before, asked, after in made:
+        moved = after.acceptance.is_accepted
+        expected = asked[-1][1] if moved else before.position
+        np.testing.assert_array_equal(float64(after.position), float64(expected))
+        assert np.abs(float64(after.m) - float64(before.m)).min() > 0
+        since = 0 if moved else since + 1
+        assert after.acceptance.n_since == since
+        if name != "adam-mcmc-minibatch":
+            assert after.log_density == pytest.approx(log_density(float64(after.position), np), abs=1e-5)
+        if name == "adam-mcmc-exact":
+            np.testing.assert_allclose(
+                float64(after.gradient), gradient_of(float64(after.position)), atol=1e-4
+            )
+    assert made[-1][2].acceptance.longest == max(int(after.acceptance.n_since) for _, _, after in made)
+
+
+@pytest.mark.parametrize("s_d", [0.0, 1.5])
+def test_a_proposal_has_one_normal_along_the_update(s_d):
+    """N(theta - u, s^2 I + s_d^2 u u'): its moments, by 20,000 proposals from one state."""
+    seen = Target(
+        lambda position, i, estimator: (jax.tree.map(jnp.negative, unravel([0.5, -1.0, 2.0])), estimator),
+        lambda position: jnp.float32(0),
+    )
+    sampler, numbers = SAMPLERS["adam-mcmc"], {**TRACED, "directional_noise": jnp.float32(s_d)}
+    state = sampler.init(jax.random.key(0), START, (), seen, numbers)
+    step = jax.vmap(lambda key: sampler.step(key, state, seen, numbers))
+    after = step(jax.random.split(jax.random.key(3), 20_000))
+    # All moments are those of the first step: u = gamma g / (|g| + delta).
+    g = np.array([0.5, -1.0, 2.0])
+    u = GAMMA * g / (np.abs(g) + DELTA)
+    covariance = S**2 * np.eye(3) + s_d**2 * np.outer(u, u)
+    flat = np.concatenate([np.asarray(after.position["a"]), np.asarray(after.position["b"])[:, :, 0]], axis=1)
+    moved = flat.astype(np.float64) - float64(START)
+    # A proposal that was rejected is not seen: weight those that were taken by 1 / probability.
+    taken = np.asarray(after.acceptance.is_accepted)
+    weights = taken / np.asarray(after.acceptance.probability, np.float64)
+    for values, expected in (
+        (moved, -u),
+        *(((moved + u)[:, [i]] * (moved + u), covariance[i]) for i in range(3)),
+    ):
+        weighted = weights[:, None] * (values - expected)
+        error = weighted.std(axis=0) / np.sqrt(len(weighted))
+        assert (np.abs(weighted.mean(axis=0)) < SIGMAS * error).all()
+
+
+def test_moments_of_the_exact_variant_start_in_their_law():
+    sampler, recorder = SAMPLERS["adam-mcmc-exact"], Recorder()
+    start = jax.vmap(lambda key: sampler.init(key, START, (), recorder.target, TRACED))
+    states = start(jax.random.split(jax.random.key(4), 20_000))
+    g = -gradient_of(float64(START))
+    for tree, mean, sd in (
+        (states.m, g, RHO_1 / np.sqrt(1 - B1**2)),
+        (states.v, g**2, RHO_2 / np.sqrt(1 - B2**2)),
+    ):
+        flat = np.concatenate([np.asarray(tree["a"]), np.asarray(tree["b"])[:, :, 0]], axis=1)
+        scaled = (flat.astype(np.float64) - mean) / sd
+        assert (np.abs(scaled.mean(0)) < SIGMAS / np.sqrt(len(flat))).all()
+        assert (np.abs((scaled**2).mean(0) - 1) < SIGMAS * np.sqrt(2 / len(flat))).all()
+
+
+@pytest.mark.parametrize("b", [0.0, 0.9, 0.99999])
+def test_the_first_step_has_the_sign_of_the_gradient(b):
+    """u = gamma g / |g|, whatever the averages forget: the corrections are those of a moving average of one number."""
+    recorder, sampler = Recorder(), SAMPLERS["adam-mcmc"]
+    numbers = {**TRACED, "b1": jnp.float32(b), "b2": jnp.float32(b), "noise_sd": jnp.float32(1e-6)}
+    numbers |= {"directional_noise": jnp.float32(0), "eps": jnp.float32(1e-8)}
+    state = sampler.init(jax.random.key(0), START, (), recorder.target, numbers)
+    sampler.step(jax.random.key(1), state, recorder.target, numbers)
+    moved = float64(recorder.asked[-1][1]) - float64(START)
+    g = -gradient_of(float64(START)) - ESTIMATE_IS_OFF
+    np.testing.assert_allclose(moved, -GAMMA * np.sign(g), rtol=2e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["adam-mcmc", "adam-mcmc-exact"])
+def test_what_is_not_finite_is_rejected(name, value):
+    def asked(position):
+        return jnp.float32(value), jax.tree.map(jnp.ones_like, position)
+
+    bad = Target(
+        lambda position, i, estimator: (asked(position)[1], estimator),
+        lambda position: asked(position)[0],
+        asked,
+    )
+    sampler, recorder = SAMPLERS[name], Recorder()
+    state = sampler.init(jax.random.key(0), START, (), recorder.target, TRACED)
+    after = sampler.step(jax.random.key(1), state, bad, TRACED)
+    assert not after.acceptance.is_accepted
+    np.testing.assert_array_equal(float64(after.position), float64(START))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"acceptance": "some"}, r"^acceptance: 'some' is not known.*full, minibatch"),
+        ({"momentum_correction": "half"}, r"^momentum_correction: 'half' is not known.*exact, none"),
+        (
+            {"acceptance": "minibatch", "momentum_correction": "exact"},
+            r"^acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'",
+        ),
+    ],
+)
+def test_unknown_variants_get_one_line(arguments, line):
+    with pytest.raises(InputError, match=line):
+        make_adam_mcmc(**arguments)

@@ -1,0 +1,130 @@
+"""HMC step by step, and MALA with a drift of its own; that they keep their targets is in test_invariance."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model
+
+from sgtune import Budget, sample
+from sgtune.samplers import SAMPLERS
+from sgtune.samplers.target import Target
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import data_terms
+
+START = jnp.array([0.9, -1.4, 0.6])
+H, LEAPFROGS = 0.05, 4
+
+
+def log_density(x, module=jnp):
+    """Neither Gaussian nor symmetric."""
+    return -module.sum(x**4) / 4 - (x[0] - x[1] * x[2]) ** 2 / 2 + x[2]
+
+
+def gradient_of(x):
+    """By hand, in float64."""
+    return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
+
+
+def steps_of(name, numbers, n_steps, seed=1):
+    """The proposals and the states after one step each from the same state."""
+    target = Target(None, log_density_and_gradient=jax.value_and_grad(log_density))
+    sampler = SAMPLERS[name]
+    start = sampler.init(jax.random.key(0), START, (), target, numbers)
+    # With log densities of its own at the start alone, every proposal is taken: states show it.
+    lower = start._replace(log_density=jnp.float32(-1e6))
+    keys = jax.random.split(jax.random.key(seed), n_steps)
+    tried = jax.vmap(lambda key: sampler.step(key, start, target, numbers))(keys)
+    taken = jax.vmap(lambda key: sampler.step(key, lower, target, numbers))(keys)
+    assert taken.acceptance.is_accepted.all()
+    return np.asarray(taken.position, np.float64), tried
+
+
+def hmc_numbers(h=H, n_leapfrog=LEAPFROGS):
+    return {"step_size": jnp.float32(h), "n_leapfrog": jnp.int32(n_leapfrog)}
+
+
+def leapfrogs(x, v, n_leapfrog=LEAPFROGS):
+    """In float64, as a manual has it."""
+    v = v + H / 2 * gradient_of(x)
+    for i in range(n_leapfrog):
+        x = x + v
+        v = v + (H if i < n_leapfrog - 1 else H / 2) * gradient_of(x)
+    return x, v
+
+
+def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
+    proposals, tried = steps_of("hmc", hmc_numbers(), 300)
+    here = np.asarray(START, np.float64)
+    keys = jax.random.split(jax.random.key(1), 300)
+    probabilities = []
+    for key, proposal in zip(keys, proposals, strict=True):
+        momentum = np.sqrt(H) * np.asarray(jax.random.normal(jax.random.split(key)[0], (3,)), np.float64)
+        x, v = leapfrogs(here, momentum)
+        np.testing.assert_allclose(proposal, x, atol=2e-5)
+        # The way back is the same with the momentum turned round.
+        np.testing.assert_allclose(leapfrogs(x, -v)[0], here, atol=1e-10)
+        energy = (v @ v - momentum @ momentum) / (2 * H) - log_density(x, np) + log_density(here, np)
+        probabilities.append(min(1.0, np.exp(-energy)))
+    found = np.asarray(tried.acceptance.probability, np.float64)
+    np.testing.assert_allclose(found, probabilities, rtol=1e-3)
+    assert np.ptp(probabilities) > 0.1
+
+
+def test_one_leapfrog_is_a_step_of_mala():
+    """At e = h / 2: the same proposals of the same noise, and the same probabilities."""
+    proposals, tried = steps_of("hmc", hmc_numbers(n_leapfrog=1), 50)
+    same, as_mala = steps_of("mala", {"step_size": jnp.float32(H / 2)}, 50)
+    np.testing.assert_allclose(proposals, same, atol=1e-6)
+    np.testing.assert_allclose(tried.acceptance.probability, as_mala.acceptance.probability, rtol=1e-4)
+
+
+@pytest.mark.parametrize("drift", [0.05, 0.6])
+def test_mala_with_a_drift_of_its_own(drift):
+    """theta' ~ N(theta + drift grad, 2 e I), and back with the gradient at theta': by both densities, in float64."""
+    e = 0.3
+    numbers = {"step_size": jnp.float32(e), "drift": jnp.float32(drift)}
+    proposals, tried = steps_of("mala", numbers, 300)
+    here = np.asarray(START, np.float64)
+    noise = (proposals - here - drift * gradient_of(here)) / np.sqrt(2 * e)
+    assert abs(np.mean(noise**2) - 1) < 4.5 * np.sqrt(2 / noise.size)
+    assert abs(noise.mean()) < 4.5 / np.sqrt(noise.size)
+
+    def log_proposal(x, given):
+        return -np.sum((x - given - drift * gradient_of(given)) ** 2) / (4 * e)
+
+    ratios = [
+        log_density(there, np) - log_density(here, np) + log_proposal(here, there) - log_proposal(there, here)
+        for there in proposals
+    ]
+    found = np.asarray(tried.acceptance.probability, np.float64)
+    np.testing.assert_allclose(found, np.exp(np.minimum(0, ratios)), rtol=2e-3, atol=1e-5)
+    assert np.ptp(found) > 0.5
+
+
+def test_the_drift_of_mala_is_its_step_size_unless_given():
+    """Said or not: the same draws."""
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+    options = {"step_size": 0.3, "batch_size": 8, "budget": Budget(steps=50)}
+    plain = sample(model, "mala", **options)
+    assert (sample(model, "mala", drift=0.3, **options).draws == plain.draws).all()
+    assert (sample(model, "mala", drift=0.2, **options).draws != plain.draws).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "terms"),
+    [
+        ("mala", Arm(0.1, 8), 8),
+        ("hmc", Arm(0.1, 8, 5), 40),
+        ("adam-mcmc-exact", Arm(0.1, 8), 8),
+        ("adam-mcmc", Arm(0.1, 2), 2 + 8),
+        ("adam-mcmc-cv", Arm(0.1, 2), 4 + 8),
+        ("adam-mcmc-minibatch", Arm(0.1, 2), 2 + 4),
+    ],
+)
+def test_budgets_of_gradients_count_the_data_of_tests(name, arm, terms):
+    """A test on all data is a pass over them; a minibatch is evaluated at both ends of the step."""
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+    assert data_terms(model, name, arm) == terms
+    budget = Budget(gradients=10 * terms + 1)
+    assert sample(model, name, **arm, budget=budget).n_samples == 10

@@ -1,0 +1,93 @@
+"""What samplers with a Metropolis test leave invariant: a million steps of 512 chains that start from exact draws.
+
+A chain is a batch: its mean over 2,000 steps has the target's expectation if its kernel keeps the target, however
+slowly it moves.
+"""
+
+import numpy as np
+import pytest
+from known_targets import N_DATA, TARGETS, moments_and_errors
+from small_models import gaussian_model
+
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.ensembles import independent_chains
+
+WIDTH, N_STEPS = 512, 2_000
+SIGMAS = 4.5
+
+ADAM = {"batch_size": N_DATA, "noise_sd": 0.5}
+EXACT = {
+    "mala": Arm(0.2, N_DATA),
+    "mala with a drift": Arm(0.2, N_DATA, drift=0.1),
+    "hmc": Arm(0.2, N_DATA, 3),
+    "adam-mcmc-exact": Arm(0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=20.0),
+    "adam-mcmc-exact, isotropic": Arm(
+        0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=20.0, directional_noise=0.0
+    ),
+}
+
+
+def deviations(target, name, arm, burn_in=0):
+    """Of the moments from the target's, and their standard errors."""
+    start = target.draw(np.random.default_rng(1), WIDTH)
+    chains = independent_chains(target.model, name, arm, start, centre=np.zeros(2, np.float32))
+    chains.advance(burn_in, max(1, burn_in))
+    means, errors = moments_and_errors(target, chains.advance(N_STEPS, 4))
+    return means - target.expectations, errors, chains
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_exact_draws_have_the_moments_by_which_samplers_are_judged(name):
+    target = TARGETS[name]
+    draws = target.draw(np.random.default_rng(2), 40 * WIDTH).reshape(40, WIDTH, 2)
+    means, errors = moments_and_errors(target, draws)
+    assert (np.abs(means - target.expectations) < SIGMAS * errors).all()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("sampler", EXACT)
+def test_exact_samplers_keep_the_target(sampler, name):
+    arm = EXACT[sampler]
+    found, errors, chains = deviations(TARGETS[name], sampler.split(",")[0].split(" ")[0], arm)
+    assert (np.abs(found) < SIGMAS * errors).all()
+    assert (errors < 0.05).all()
+    # They moved, and proposals were rejected.
+    assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.98
+
+
+SMALL_BIAS = 0.04
+"""The paper's approximation at gamma = s / 50 and s half of the posterior's sd: of second moments, relative."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
+    """Seen of E x^2 on the Gaussian at s = 0.5: -0.02 at gamma = 0.01, -0.04 at 0.03, -0.10 at 0.1, -0.11 at 0.3."""
+    found = [
+        deviations(TARGETS[name], "adam-mcmc", Arm(gamma, **ADAM), burn_in=500)[:2] for gamma in (0.01, 0.1)
+    ]
+    (small, small_error), (large, large_error) = found
+    scale = np.maximum(np.abs(TARGETS[name].expectations), 1.0 if name != "mixture" else 0.41)
+    assert (np.abs(small) < SMALL_BIAS * scale + SIGMAS * small_error).all()
+    # This many steps tell the other from the target, and from the small one.
+    second = np.argmax(np.abs(large) / large_error)
+    assert np.abs(large)[second] > 6 * large_error[second] or name == "banana"
+    assert np.abs(large)[second] > np.abs(small)[second] + 3 * np.hypot(small_error, large_error)[second]
+
+
+def test_a_test_of_minibatches_is_biased_where_one_of_all_data_is_not():
+    """At a gamma that alone hardly matters. N(0, 1) with minibatches of one datum of eight."""
+    model = gaussian_model(np.eye(1), np.zeros(1))
+    start = np.random.default_rng(1).standard_normal((64, 1))
+
+    def variance(name):
+        """And its error: the minibatches are common to all chains, so that parts of the run are the batches."""
+        chains = independent_chains(model, name, Arm(0.01, 1, noise_sd=0.7), start)
+        chains.advance(200, 200)
+        squares = chains.advance(16_000, 4).astype(np.float64) ** 2
+        of_parts = squares.reshape(16, -1).mean(axis=1)
+        return of_parts.mean(), of_parts.std(ddof=1) / 4
+
+    full, full_error = variance("adam-mcmc")
+    biased, biased_error = variance("adam-mcmc-minibatch")
+    assert abs(full - 1) < SMALL_BIAS + SIGMAS * full_error
+    assert biased - 1 > 0.05 + SIGMAS * biased_error
