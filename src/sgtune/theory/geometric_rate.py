@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 
-def total_variation(p: Float[np.ndarray, "*k n"], q: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*k"]:
-    """(1/2) sum |p - q|, in [0, 1], of probabilities of the same n bins."""
+def total_variation(p: Float[np.ndarray, "k n"], q: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
+    """(1/2) sum |p - q|, in [0, 1], of k laws and one, all probabilities of the same n bins."""
     return np.abs(p - q).sum(axis=-1) / 2
 
 
@@ -148,14 +148,13 @@ def distances_of_chains(
     positions = np.tile(np.asarray(start, np.float32), (n_chains, 1))
     chains = independent_chains(model, sampler, arm, positions, seed=seed, replicate=replicate)
 
-    def distance(draws):
-        counts = np.bincount(np.searchsorted(edges, draws[:, coordinate]), minlength=len(target))
-        return float(total_variation(counts / n_chains, np.asarray(target, np.float64)))
+    def counts(draws):
+        return np.bincount(np.searchsorted(edges, draws[:, coordinate]), minlength=len(target))
 
-    distances = [distance(positions)]
-    while len(distances) <= n_steps:
-        distances += [distance(draws) for draws in chains.advance_chunk(n_steps + 1 - len(distances))]
-    return np.array(distances)
+    laws = [counts(positions)]
+    while len(laws) <= n_steps:
+        laws += [counts(draws) for draws in chains.advance_chunk(n_steps + 1 - len(laws))]
+    return total_variation(np.array(laws) / n_chains, np.asarray(target, np.float64))
 
 
 class GeometricFit(NamedTuple):

@@ -1,0 +1,136 @@
+"""What a user is told of samplers with a Metropolis test: bad numbers, and chains that accept nothing."""
+
+import numpy as np
+import pytest
+from small_models import gaussian_model
+
+from sgtune import Arm, Budget, sample, tune
+from sgtune.errors import InputError
+from sgtune.samplers.metropolis import STUCK, remarks_on_acceptance
+from sgtune.sampling.arm import check_arm
+from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.tuning import Grid, Halving
+
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
+
+
+BAD = [
+    ("adam-mcmc", "step_size", 0.0, "> 0"),
+    ("adam-mcmc", "step_size", -1.0, "> 0"),
+    ("adam-mcmc", "noise_sd", 0.0, "> 0"),
+    ("adam-mcmc", "noise_sd", -0.1, "> 0"),
+    ("adam-mcmc", "noise_sd", NAN, "> 0"),
+    ("adam-mcmc", "directional_noise", -0.1, ">= 0"),
+    ("adam-mcmc", "b1", 1.0, ">= 0 and < 1"),
+    ("adam-mcmc", "b1", -0.1, ">= 0 and < 1"),
+    ("adam-mcmc", "b2", 1.0, ">= 0 and < 1"),
+    ("adam-mcmc", "b2", 2, ">= 0 and < 1"),
+    ("adam-mcmc", "eps", 0.0, "> 0"),
+    ("adam-mcmc", "momentum_noise", 1.0, "adam-mcmc has no such hyperparameter"),
+    ("adam-mcmc-exact", "momentum_noise", 0.0, "> 0"),
+    ("adam-mcmc-exact", "second_moment_noise", 0.0, "> 0"),
+    ("adam-mcmc-exact", "batch_size", 4, "must be 8"),
+    ("adam-mcmc-minibatch", "batch_size", 9, ">= 1 and <= 8"),
+    ("mala", "drift", 0.0, "> 0"),
+    ("hmc", "n_leapfrog", 0, ">= 1"),
+    ("hmc", "batch_size", 4, "must be 8"),
+]
+
+
+@pytest.mark.parametrize(("sampler", "name", "value", "allowed"), BAD)
+def test_bad_numbers_get_one_line(gaussian, sampler, name, value, allowed):
+    """As a number of an arm, of a grid's arms, and of a chain."""
+    good = {"step_size": 0.1, "batch_size": 8, **({"n_leapfrog": 2} if sampler == "hmc" else {})}
+    with pytest.raises(InputError) as raised:
+        check_arm(gaussian, sampler, Arm(**{**good, name: value}))
+    line = str(raised.value)
+    assert line.startswith(f"{name}: {value!r} ")
+    assert allowed in line
+    assert "\n" not in line
+    with pytest.raises(InputError, match=f"^{name}: "):
+        sample(gaussian, sampler, **{**good, name: value}, budget=Budget(steps=1))
+
+
+def test_numbers_that_an_arm_does_not_have_follow_from_those_that_it_has(gaussian):
+    """s is gamma; rho_1 and rho_2 are such that the moments' sds are 1 / s and 1 / s^2."""
+    arms = [Arm(0.1, 8), Arm(0.2, 8, noise_sd=0.5), Arm(0.3, 8, noise_sd=0.4, b1=0.6, momentum_noise=7.0)]
+    found = Lockstep.at_mode(gaussian, "adam-mcmc-exact", arms).hyperparameters
+    np.testing.assert_allclose(found["noise_sd"], [0.1, 0.5, 0.4])
+    np.testing.assert_allclose(found["b1"], [0.9, 0.9, 0.6])
+    np.testing.assert_allclose(found["momentum_noise"], [np.sqrt(0.19) / 0.1, np.sqrt(0.19) / 0.5, 7.0])
+    second = np.sqrt(1 - 0.999**2) / np.array([0.1, 0.5, 0.4]) ** 2
+    np.testing.assert_allclose(found["second_moment_noise"], second, rtol=1e-6)
+    assert float(found["directional_noise"]) == 1.0
+    given = Lockstep.at_mode(gaussian, "adam-mcmc", [Arm(0.1, 8)], overrides={"noise_sd": 0.3})
+    np.testing.assert_allclose(given.hyperparameters["noise_sd"], 0.3)
+
+
+SETTINGS = {
+    "mala": ("step_size", {}),
+    "hmc": ("step_size", {"n_leapfrog": 2}),
+    "adam-mcmc": ("noise_sd", {}),
+    "adam-mcmc-exact": ("momentum_noise", {}),
+    "adam-mcmc-minibatch": ("noise_sd", {}),
+}
+
+
+@pytest.mark.parametrize("sampler", SETTINGS)
+def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gaussian, sampler):
+    setting, further = SETTINGS[sampler]
+    arm = {"step_size": 1e4, "batch_size": 8, **further}
+    stuck = sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK + 200))
+    assert (stuck.draws == stuck.draws[0]).all()
+    (line,) = stuck.warnings
+    assert line.startswith(
+        f"{sampler}: no proposal was accepted for 1,200 steps in a row, at step_size=1e+04"
+    )
+    advice = line.split("; ")[1]
+    assert setting in advice
+    assert f"{setting}=" in line
+    # One step fewer than that says nothing, and neither does a chain that moves.
+    assert sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK - 1)).warnings == []
+    moving = sample(gaussian, sampler, **{**arm, "step_size": 0.1}, budget=Budget(steps=STUCK + 200))
+    assert moving.warnings == []
+    assert moving.statistics["longest_rejection"] < 200
+
+
+def test_the_longest_rejection_is_that_of_the_whole_run():
+    """Also where the chain moved on after it."""
+    statistics = {"acceptance_rate": 0.5, "mean_acceptance_probability": 0.5, "longest_rejection": 1_000.0}
+    (line,) = remarks_on_acceptance("mala", "try less", statistics, {"step_size": 0.1})
+    assert line == "mala: no proposal was accepted for 1,000 steps in a row, at step_size=0.1; try less"
+    assert remarks_on_acceptance("mala", "try less", {**statistics, "longest_rejection": 999.0}, {}) == []
+    assert remarks_on_acceptance("sgld", "", {}, {}) == []
+
+
+def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
+    """The paper's KSD is best for a chain that never moves from the mode."""
+    grid = Grid(log10_step_sizes=(4.0, 3.0), batch_fractions=(1.0,))
+    result = tune(gaussian, "mala", tuner=Halving(grid=grid), budget=Budget(steps=1_500))
+    assert any(line.startswith("mala: no proposal was accepted for") for line in result.warnings)
+    assert any(line.endswith("try a smaller step_size") for line in result.warnings)
+
+
+def test_independent_chains_are_independent_and_start_where_they_are_told(gaussian):
+    start = np.random.default_rng(0).standard_normal((5, 2)).astype(np.float32)
+    chains = independent_chains(gaussian, "mala", Arm(1e-12, 8), start, seed=2)
+    np.testing.assert_allclose(chains.advance(1)[0], start, atol=1e-4)
+    together = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], seed=2)
+    draws = together.advance(20)
+    assert (np.abs(draws[-1, 0] - draws[-1, 1:]) > 1e-4).all()
+    again = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], seed=2).advance(20)
+    assert (again == draws).all()
+    for options in ({"seed": 3}, {"seed": 2, "replicate": 1}):
+        other = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], **options).advance(20)
+        assert (np.abs(other[-1] - draws[-1]) > 1e-4).all()
+    # Moments that the exact variant starts with are each chain's own.
+    exact = independent_chains(gaussian, "adam-mcmc-exact", Arm(0.3, 8), start[[0, 0, 0]])
+    assert len(np.unique(np.asarray(exact.states.m)[:, 0])) == 3
+    with pytest.raises(InputError, match=r"^positions: shape \(5, 3\) is not allowed.*rows of 2"):
+        independent_chains(gaussian, "mala", Arm(0.3, 8), np.zeros((5, 3), np.float32))

@@ -1,0 +1,102 @@
+"""The Gibbs posterior of an inverse temperature: `sgtune.temper`, and the argument of `sgtune.sample`."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model, small_logistic_model
+
+import sgtune
+from sgtune import Budget, sample, temper
+from sgtune.mode.find import map_position
+from sgtune.posterior import log_posterior, scores
+from sgtune.samplers.gradients import control_variate
+
+PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    return small_logistic_model(n_data=200, seed=4)
+
+
+@pytest.mark.parametrize("inverse_temperature", [0.5, 50, 1_000.0])
+def test_the_density_is_that_of_gibbs(logistic, inverse_temperature):
+    """exp(-lambda R) p, R the mean loss; and its scores."""
+    model = temper(logistic, inverse_temperature)
+    rows = np.asarray(logistic.data["signed_inputs"], np.float64)
+
+    def exact(position):
+        loss = np.logaddexp(0, -rows @ position).mean()
+        return -inverse_temperature * loss - position @ position / 20
+
+    def exact_score(position):
+        slope = (rows / (1 + np.exp(rows @ position))[:, None]).mean(axis=0)
+        return inverse_temperature * slope - position / 10
+
+    positions = np.array([[0.2, -0.4], [1.5, 1.0]])
+    found = [float(log_posterior(model, jnp.asarray(one, jnp.float32), model.data)) for one in positions]
+    assert found[1] - found[0] == pytest.approx(exact(positions[1]) - exact(positions[0]), rel=1e-4)
+    expected = [exact_score(one) for one in positions]
+    np.testing.assert_allclose(scores(model, positions.astype(np.float32)), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_n_is_the_ordinary_posterior_and_each_model_is_made_once(logistic):
+    assert temper(logistic, 200) is logistic
+    cold, again = temper(logistic, 400.0), temper(logistic, 400)
+    assert cold is again
+    assert cold.name != logistic.name
+    assert cold.checksum != logistic.checksum
+    assert temper(logistic, 300.0).checksum != cold.checksum
+    # The same functions and the same number: the same compiled programs.
+    other = temper(small_logistic_model(n_data=200, seed=5), 400)
+    assert other.log_likelihood == cold.log_likelihood
+    assert hash(other.log_likelihood) == hash(cold.log_likelihood)
+
+
+@pytest.mark.parametrize("sampler", ["mala", "adam-mcmc-cv"])
+def test_samplers_take_any_inverse_temperature(sampler):
+    """The variance of a Gaussian posterior whose prior has a quarter of the precision: 1 / (1/4 + 3/4 lambda / N)."""
+    model = gaussian_model(np.eye(1), np.zeros(1))
+    numbers = {"step_size": 0.4} if sampler == "mala" else {"step_size": 0.01, "noise_sd": 1.0}
+    for inverse_temperature, variance in ((8 * 5.0, 0.25), (8 / 3, 2.0), (None, 1.0)):
+        chain = sample(
+            model,
+            sampler,
+            **numbers,
+            batch_size=8,
+            budget=Budget(steps=40_000),
+            inverse_temperature=inverse_temperature,
+        )
+        squares = (chain.draws.astype(np.float64) ** 2).reshape(40, -1).mean(axis=1)
+        error = squares.std(ddof=1) / np.sqrt(40)
+        # The approximation of adam-mcmc is off by less than 4% at so small a gamma (test_invariance).
+        bias = 0.0 if sampler == "mala" else 0.04 * variance
+        assert abs(squares.mean() - variance) < 4.5 * error + bias
+        assert error < 0.05 * variance
+        assert chain.model is (model if inverse_temperature is None else temper(model, inverse_temperature))
+
+
+def test_the_mode_and_control_variates_are_those_of_the_tempered_posterior(logistic):
+    hot = temper(logistic, 5.0)
+    mode = map_position(hot)
+    assert np.abs(scores(hot, np.asarray(mode)[None])).max() < 0.01
+    assert np.linalg.norm(mode) < np.linalg.norm(map_position(logistic))
+    chain = sample(
+        logistic,
+        "sgld",
+        gradient=control_variate,
+        step_size=0.01,
+        batch_size=20,
+        budget=Budget(steps=5),
+        inverse_temperature=5,
+    )
+    assert chain.model is hot
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf")])
+def test_bad_inverse_temperatures_get_one_line(logistic, value):
+    options = {"step_size": 0.1, "batch_size": 20, "budget": Budget(steps=1)}
+    with pytest.raises(sgtune.InputError, match=r"^inverse_temperature: .* it must be a number > 0$"):
+        sample(logistic, "adam-mcmc", inverse_temperature=value, **options)
+    with pytest.raises(sgtune.InputError, match=r"^inverse_temperature: "):
+        temper(logistic, value)
