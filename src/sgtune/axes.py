@@ -77,6 +77,11 @@ def _step_size(numbers: Mapping[str, float]) -> float:
     return numbers[STEP_SIZE.name]
 
 
+def _noise_sd(numbers: Mapping[str, float]) -> float:
+    """Both have the unit of a position; the bias of AdamMCMC falls with their ratio."""
+    return 10 * numbers[STEP_SIZE.name]
+
+
 def _momentum_noise(numbers: Mapping[str, float]) -> float:
     """With it the stationary sd of the first moment, rho / sqrt(1 - b1^2), is 1 / s, in the unit of a gradient."""
     return (1 - numbers[B1.name] ** 2) ** 0.5 / numbers[NOISE_SD.name]
@@ -89,7 +94,7 @@ def _second_moment_noise(numbers: Mapping[str, float]) -> float:
 
 # Of MALA and AdamMCMC (Bieringer et al. 2023). The step size of AdamMCMC is the paper's gamma; MALA's is s^2/2.
 DRIFT = Axis("drift", _step_size, symbol="gamma", above=0, at_least=None)
-NOISE_SD = Axis("noise_sd", _step_size, symbol="s", above=0, at_least=None)
+NOISE_SD = Axis("noise_sd", _noise_sd, symbol="s", above=0, at_least=None)
 DIRECTIONAL_NOISE = Axis("directional_noise", 1.0, symbol="s_d")
 B1 = Axis("b1", 0.9, below=1)
 B2 = Axis("b2", 0.999, below=1)

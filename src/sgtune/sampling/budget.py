@@ -39,7 +39,7 @@ class Budget:
     """One of: ``seconds`` of sampling, ``steps`` (samples of the chain), or ``gradients`` (minibatch terms).
 
     ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as
-    many with control variates.
+    many with control variates, and those of the log densities of a Metropolis test.
 
     Raises:
         InputError: not exactly one is given, or it is not a positive finite number.
