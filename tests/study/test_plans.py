@@ -11,6 +11,8 @@ import pytest
 from config_files import raw_config
 from workflow_runs import ROOT, snakemake
 
+from sgtune.study.catalogue import STUDIES
+
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks"}
 """In a run that goes by a given cost table; where evaluation goes by the wall clock, it is the third."""
 
@@ -44,12 +46,13 @@ def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(timed, arg
     by_the_clock = tmp_path / "clock.yaml"
     by_the_clock.write_text("run: clock\nevaluation: {clock: wall}\n")
     arguments = [argument.format(by_the_clock=by_the_clock) for argument in arguments]
-    done = run_here("--dry-run", "--forceall", "all", "publish", "collect_costs", *arguments)
+    targets = ["all", "publish", "collect_costs", *(f"publish_{study}" for study in STUDIES), *STUDIES]
+    done = run_here("--dry-run", "--forceall", *targets, *arguments)
     assert done.returncode == 0, done.stderr[-2000:]
     seen = {}
     for block in re.split(r"\n(?=\[)", done.stdout):
         found = re.search(r"^(?:local)?rule (\w+):", block, re.M)
-        if found and found[1] != "all":
+        if found and found[1] not in ("all", *STUDIES):
             machine = re.search(r"machine=(\d+)", block)
             assert machine, f"{found[1]} does not take the resource machine"
             seen[found[1]] = int(machine[1])

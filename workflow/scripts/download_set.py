@@ -13,5 +13,5 @@ with job(snakemake, saved=False):
         folder,
         {},
         mirror=snakemake.config["data"]["mirror"],
-        rule=snakemake.rule,
+        rule=snakemake.output.source,
     )

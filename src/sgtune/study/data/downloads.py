@@ -102,8 +102,8 @@ def download_or_stand_in(
     mirror: str | Path | None = None,
     rule: str = "download_ood",
 ) -> dict:
-    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead; ``rule`` is what
-    tries again.
+    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead; what tries
+    again is the rule, or the job that makes the file, ``rule``.
 
     Returns:
         As `download`; of a stand-in, ``source`` is None and ``missing`` says why.

@@ -1,0 +1,266 @@
+"""The tables and figures of the CCAdL study, from small records."""
+
+# ruff: noqa: RUF001 - tables print Greek letters
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from config_files import valid
+from workflow_runs import ROOT
+
+from sgtune.files import write_json
+from sgtune.study.artifacts import make_figure, make_table
+from sgtune.study.artifacts.layout import DASH
+from sgtune.study.artifacts.records import load_records
+from sgtune.study.catalogue import STUDIES
+from sgtune.study.ccadl.deviations_table import ccadl_deviations
+from sgtune.study.ccadl.logistic_table import logistic_convergence, logistic_errors
+from sgtune.study.ccadl.normal_table import normal, normal_details
+
+PUBLISHED = ROOT / "workflow/resources/ccadl/published.csv"
+CELLS = [(0.001, 1), (0.001, 10), (0.01, 1), (0.01, 10)]
+PROVENANCE = {"run": "mine", "seed": 0, "commit": "c" * 40, "created": "2026-01-02T03:04:05", "versions": {}}
+
+
+def run_of(replicate, *, rmse, time, method):
+    own = {
+        **{"density_rmse": rmse, "time": time, "lags": 10, "batch_means_time": time / 2},
+        **{"mean_error": 0.0, "sd_ratio": 1.0},
+    }
+    statistics = {"clipped_share": 0.25} if method == "sghmc" else {}
+    both = {"mu": dict(own), "gamma": own}
+    return {"replicate": replicate, "diverged": False, "crossings": 0, **both, "statistics": statistics}
+
+
+def normal_record(method, rmse, times, n=4):
+    """Replicates that differ by a tenth of 1%, but for sds of 0."""
+    edges, density = np.linspace(0.0, 1.0, 6), np.array([0.5, 1, 2, 1, 0.5])
+    cells = [
+        {
+            "step_size": h,
+            "friction": a,
+            "density": {"mu": density, "gamma": density},
+            "bias": {"mu": {"value": 0.04, "se": 0.001}, "gamma": {"value": 0.001, "se": 0.001}},
+            "replicates": [
+                run_of(i, rmse=rmse * (1 + 0.001 * i), time=time, method=method) for i in range(n)
+            ],
+        }
+        for (h, a), time in zip(CELLS, times, strict=True)
+    ]
+    record = {
+        "method": method,
+        "data": {"n": 100, "mean": 0.0, "variance": 1.0},
+        "steps": 1000,
+        "cells": cells,
+    }
+    both = {"mu": edges, "gamma": edges}
+    return record | {"edges": both, "exact": {"mu": density, "gamma": density}, "provenance": PROVENANCE}
+
+
+@pytest.fixture
+def records():
+    published = load_records([PUBLISHED], STUDIES["ccadl"].kinds)["published"]
+    times = {"sghmc": [236, 333, 29.8, 39.3], "sgnht": [238, 407, 26.7, 55], "ccadl": [238, 402, 26.7, 80]}
+    own = [
+        normal_record(method, rmse, times[method])
+        for method, rmse in (("sghmc", 3), ("sgnht", 2), ("ccadl", 1))
+    ]
+    return {"normal": own, "published": published}
+
+
+def cells_of(table):
+    return {(c.sampler, c.metric, c.detail): c for row in table.rows for c in row.cells}
+
+
+def test_published_numbers_are_the_papers():
+    rows = load_records([PUBLISHED], STUDIES["ccadl"].kinds)["published"]
+    assert len([row for row in rows if row["table"] == "table1"]) == 24
+    values = {
+        (r["model"], r["sampler"], r["step_size"], r["friction"], r["metric"]): r["value"] for r in rows
+    }
+    assert values["normal", "sghmc", "0.01", "1", "density_rmse"] == 0.0531
+    assert values["normal", "ccadl", "0.01", "10", "autocorrelation_time"] == 54.43
+    assert values["normal", "sgnht", "0.001", "10", "autocorrelation_time"] == 406.71
+    assert values["letter", "", "", "", "n_parameters"] == 4326
+    assert values["connect-4", "", "", "", "n_test"] == 13_511
+
+
+def test_times_stand_beside_the_papers_and_are_counted(records):
+    table = normal(records)
+    cells = cells_of(table)
+    where = "h = 0.001, A = 10"
+    assert cells["sgnht", "time_paper", where].shown == "406.71"
+    assert cells["sgnht", "time_ratio", where].value == pytest.approx(407 / 406.71)
+    assert cells["ccadl", "time_ratio", "h = 0.01, A = 10"].value == pytest.approx(80 / 54.43)
+    assert "Of 12 of the paper's times 11 are within 20%" in table.caption
+    assert [heading for _, heading in table.columns] == [
+        "h = 0.001, A = 1",
+        where,
+        "h = 0.01, A = 1",
+        "h = 0.01, A = 10",
+    ]
+
+
+def test_a_sampler_is_best_only_where_it_is_told_from_all_others(records):
+    best = {key[0] for key, cell in cells_of(normal(records)).items() if cell.best}
+    assert best == {"ccadl"}
+    records["normal"][1] = normal_record("sgnht", 1.0001, [238, 407, 26.7, 55])
+    assert not any(cell.best for cell in cells_of(normal(records)).values())
+
+
+def test_a_sampler_that_the_paper_lacks_has_no_paper_rows(records):
+    records["normal"].append(normal_record("mccadl", 0.5, [1, 1, 1, 1]))
+    labels = [row.labels for row in normal(records).rows]
+    assert ("mCCAdL", "Time, γ") in labels
+    assert ("mCCAdL", "Time, paper") not in labels
+    assert ("CCAdL", "Time, paper") in labels
+
+
+def test_details_have_a_bias_only_where_it_is_told_from_none_and_what_was_clipped(records):
+    cells = cells_of(normal_details(records))
+    where = "h = 0.01, A = 1"
+    assert cells["ccadl", "density_bias_mu", where].value == pytest.approx(0.2)
+    assert cells["ccadl", "density_bias_gamma", where].shown == DASH
+    assert cells["sghmc", "clipped_percent", where].value == 25
+    assert ("CCAdL", "Clipped (%)") not in [row.labels for row in normal_details(records).rows]
+
+
+def test_a_chain_that_diverged_is_left_out_of_means_and_said_to(records):
+    cell = records["normal"][2]["cells"][0]
+    cell["replicates"][0] = {"replicate": 0, "diverged": True, "statistics": {}}
+    records["normal"][1]["cells"][0]["replicates"] = [
+        {"replicate": 0, "diverged": True, "statistics": {}}
+    ] * 2
+    cells = cells_of(normal(records))
+    where = "h = 0.001, A = 1"
+    assert cells["ccadl", "density_rmse_mu", where].shown.endswith("(3/4)")
+    assert not cells["ccadl", "density_rmse_mu", where].best
+    assert cells["sgnht", "density_rmse_mu", where].shown == "diverged"
+    assert cells["sgnht", "time_ratio", where].value is None
+
+
+def logistic_records(methods=("sgnht", "ccadl")):
+    passes, end = [1.0, 2.0, 3.0, 4.0], {"sgnht": -0.5, "ccadl": -0.105}
+    curves = [
+        {
+            "method": method,
+            "passes": passes,
+            "cells": [
+                {
+                    "step_size": h,
+                    "friction": 10,
+                    "replicates": [
+                        {
+                            "replicate": i,
+                            "log_likelihoods": [-2, -0.3, end[method], end[method] + 0.001 * i],
+                            "statistics": {},
+                        }
+                        for i in range(3)
+                    ],
+                }
+                for h in (0.1, 0.2)
+            ],
+        }
+        for method in methods
+    ]
+    draws = [
+        {
+            "method": method,
+            "steps": 100,
+            "covariance": "full",
+            "coordinates": [1, 4],
+            "truth_log_likelihood": -0.1,
+            "cells": [
+                {
+                    "step_size": h,
+                    "friction": 10,
+                    "replicates": [
+                        {
+                            **{
+                                "replicate": i,
+                                "diverged": False,
+                                "xi_white": None,
+                                "xi_rel": 0.1,
+                                "mean_error": 0.1,
+                            },
+                            **{"mean": [0.1 * i, 0.0], "covariance": [[4.0, 0.0], [0.0, 1.0]]},
+                        }
+                        for i in range(3)
+                    ],
+                }
+                for h in (0.1, 0.2)
+            ],
+        }
+        for method in methods
+    ]
+    curves[-1]["cells"][1]["replicates"] = [
+        {"replicate": i, "log_likelihoods": [-1, None, None, None], "statistics": {}} for i in range(3)
+    ]
+    draws[-1]["cells"][1]["replicates"] = [{"replicate": i, "diverged": True} for i in range(3)]
+    diagnostics = {"chains": 2, "draws": 100, "r_hat": 1.01, "ess_bulk": 90.0}
+    reference = {"mean": [0.0] * 5, "sd": [1.0] * 5, "covariance": np.eye(5), "diagnostics": diagnostics}
+    found = {"logistic_curves": curves, "logistic_draws": draws, "logistic_reference": [reference]}
+    return {kind: [record | {"provenance": PROVENANCE} for record in own] for kind, own in found.items()}
+
+
+def test_passes_are_counted_to_the_predictions_of_nuts():
+    cells = cells_of(logistic_convergence(logistic_records()))
+    first, second = "h = 0.1, A = 10", "h = 0.2, A = 10"
+    assert cells["ccadl", "passes_to_reference", first].value == 3
+    assert cells["sgnht", "passes_to_reference", first].shown == "> 4"
+    assert cells["ccadl", "passes_to_reference", second].shown == "diverged"
+    assert cells["ccadl", "log_likelihood_end", first].best
+    # Of one that all its runs, and no run of another, get to.
+    assert cells["ccadl", "passes_to_reference", first].best
+    assert cells["ccadl", "passes_to_reference", first].se == pytest.approx(np.sqrt(1 / 12 / 3))
+
+
+def test_errors_are_over_the_sds_of_nuts():
+    table = logistic_errors(logistic_records())
+    cells = cells_of(table)
+    assert cells["sgnht", "sd_ratio_2", "h = 0.1, A = 10"].value == 2
+    assert cells["sgnht", "sd_ratio_5", "h = 0.1, A = 10"].value == 1
+    assert cells["ccadl", "sd_ratio_2", "h = 0.2, A = 10"].shown == "diverged"
+    assert not [row for row in table.rows if "whitened" in row.labels[1]]
+
+
+def test_deviations_follow_the_configuration():
+    config = valid()
+
+    def whats(section):
+        record = {"configuration": {"ccadl": section}}
+        return {row.labels: row.cells[1].text for row in ccadl_deviations({"settings": [record]}).rows}
+
+    paper = whats(config["ccadl"])
+    assert ("Normal", "Draws") not in paper
+    assert paper["All", "Further samplers"] == "mCCAdL"
+    config["ccadl"]["normal"]["steps"] = 5_000
+    config["ccadl"]["data"]["simulated"] = 600
+    other = whats(config["ccadl"])
+    assert other["Normal", "Draws"] == "5,000 in each of 10 chains"
+    assert other["All", "Data sets"] == "600 simulated rows of each"
+
+
+def test_files_of_every_format_are_written_with_their_provenance(records, tmp_path):
+    paths = [PUBLISHED]
+    every = {**logistic_records(), "normal": records["normal"]}
+    for kind, found in every.items():
+        for record in found:
+            paths.append(tmp_path / f"ccadl/{kind}/{record.get('method', 'nuts')}.json")
+            write_json(paths[-1], record)
+    paths.append(tmp_path / "ccadl/settings.json")
+    write_json(paths[-1], {"configuration": {"ccadl": valid()["ccadl"]}, "provenance": PROVENANCE})
+    for name in ("normal", "normal_details", "logistic_convergence", "logistic_errors", "ccadl_deviations"):
+        out = {ending: tmp_path / f"{name}.{ending}" for ending in ("csv", "md", "html")}
+        make_table(name, paths, **out)
+        with out["csv"].open(encoding="utf-8") as file:
+            shown = [row["shown"] for row in csv.DictReader(file)]
+        assert len(shown) > 5
+        printed = out["md"].read_text(encoding="utf-8").replace("\\|", "|")
+        assert all(text in printed for text in shown)
+        assert json.loads((tmp_path / f"{name}.json").read_text())["sources"]["run"] == ["mine"]
+    for name in ("normal_densities", "logistic_regression"):
+        make_figure(name, paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")
+        assert "mine" in (tmp_path / "f.svg").read_text()
