@@ -33,10 +33,6 @@ RUN = f"results/{config['run']}"
 LOGS = f"{RUN}/logs"
 MODELS = config["models"]
 
-STUDY_RESULTS = {}
-"""Of each further study the result files that its tables and figures are made from, by kind, and its `data` if it has
-any: its rules file (workflow/rules/{study}.smk) adds them."""
-
 STUDIED = studied(config)
 """Every (model, sampler, tuner) of the run."""
 
@@ -138,12 +134,6 @@ def sources_of(wildcards):
     entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
     models = [entry.model, ""] if entry.model else [*MODELS, ""]
     return [path for kind in entry.kinds for model in models for path in RESULTS[kind].get(model, [])]
-
-
-def sources_of_study(wildcards):
-    """The result files that a table or figure of a further study is made from."""
-    entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
-    return [path for kind in entry.kinds for path in STUDY_RESULTS[entry.study][kind]]
 
 
 def study_of(model):

@@ -3,26 +3,6 @@
 A study's own rules file comes before this one; it makes the result files and says which there are (`STUDY_RESULTS`).
 """
 
-from sgtune.study.artifacts import artifacts_of
-
-
-def artifacts_of_study(wildcards):
-    """The files of a study's tables and figures by which Snakemake knows them."""
-    study = wildcards.study
-    return [
-        (
-            f"{RUN}/{study}/tables/{name}.html"
-            if form_of(name) == "table"
-            else f"{RUN}/{study}/figures/{name}.svg"
-        )
-        for name in artifacts_of(study)
-    ]
-
-
-def sections_of_study(wildcards):
-    """What the study's results depend on."""
-    return {name: config[name] for name in ("run", "seed", wildcards.study)}
-
 
 rule record_study_settings:
     """A further study's part of the configuration, defaults filled in."""
