@@ -34,6 +34,12 @@ ALLOWED = {
     "sgtune.study.artifacts.figures": FIGURE,
     "sgtune.study.artifacts.regret_figures": FIGURE,
     "sgtune.study.artifacts.entropy_figure": FIGURE,
+    # Of further studies.
+    "sgtune.study.catalogue.studies": (),
+    "sgtune.study.ccadl.settings": (),
+    "sgtune.study.ccadl.normal_table": (),
+    "sgtune.study.ccadl.drbm_table": (),
+    "sgtune.study.ccadl.normal_figure": FIGURE,
     # Data.
     "sgtune.study.data.downloads": (),
     "sgtune.study.data.movielens": (),

@@ -12,7 +12,7 @@ from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.catalogue.ccadl import SETS
 from sgtune.study.ccadl.drbm_table import sets_in
 from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style
-from sgtune.study.ccadl.names import methods_in
+from sgtune.study.ccadl.names import method_label, methods_in
 
 __all__ = ["drbm_curves"]
 
@@ -25,6 +25,7 @@ def _panel(
 ) -> None:
     axis.axhline(at_map, **MAP)
     axis.axvline(own[0]["burn_in_passes"], **BURN_IN)
+    lost: list[str] = []
     for record in own:
         for cell in record["cells"]:
             if cell["step_size"] == step_size:
@@ -32,6 +33,11 @@ def _panel(
                 look = method_style(record["method"]) | {"marker": "", "linewidth": 1.1, "label": None}
                 look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
                 axis.plot(record["passes"], errors, **look)
+                if not np.isfinite(errors[-1]):
+                    lost.append(method_label(record["method"]))
+    if lost:
+        words = f"diverged: {', '.join(dict.fromkeys(lost))}"
+        axis.text(0.97, 0.9, words, transform=axis.transAxes, ha="right", fontsize="small")
     axis.set_title(f"h = {step_size:g}")
 
 

@@ -46,7 +46,7 @@ def _curves(
     axis: Axes, found: Sequence[dict], step_size: float, frictions: Sequence[float], goal: float
 ) -> None:
     axis.axhline(goal, **NUTS)
-    lost = []
+    lost: list[str] = []
     for record in found:
         for cell in record["cells"]:
             if cell["step_size"] != step_size:
