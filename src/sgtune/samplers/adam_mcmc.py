@@ -32,7 +32,8 @@ was
     D = 50, s_d = 3                  0.853    0.520    0.163    0.073     0.77 to 0.71
 
 with standard errors below 0.006 (0.02 of the largest). The test takes a pass over all data; gradients are of
-minibatches, or with control variates (``adam-mcmc-cv``). At the mode itself a gradient of no noise is rounding, to which u gives the size of a step.
+minibatches, or with control variates (``adam-mcmc-cv``). At the mode itself a gradient of no noise is rounding, to
+which u gives the size of a step.
 
 ``adam-mcmc-minibatch`` takes the test, too, from the minibatch of its gradient, and is BIASED for that: the noise of
 the log density's estimate, of variance O(N^2/n |theta' - theta|^2), heats the chain.
