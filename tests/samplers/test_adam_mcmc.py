@@ -190,7 +190,7 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
     )
     sampler, numbers = SAMPLERS["adam-mcmc"], {**TRACED, "directional_noise": jnp.float32(s_d)}
     state = sampler.init(jax.random.key(0), START, (), seen, numbers)
-    step = jax.vmap(lambda key: sampler.step(key, state, seen, numbers))
+    step = jax.jit(jax.vmap(lambda key: sampler.step(key, state, seen, numbers)))
     after = step(jax.random.split(jax.random.key(3), 20_000))
     # All moments are those of the first step: u = gamma g / (|g| + delta).
     g = np.array([0.5, -1.0, 2.0])
@@ -212,7 +212,7 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
 
 def test_moments_of_the_exact_variant_start_in_their_law():
     sampler, recorder = SAMPLERS["adam-mcmc-exact"], Recorder()
-    start = jax.vmap(lambda key: sampler.init(key, START, (), recorder.target, TRACED))
+    start = jax.jit(jax.vmap(lambda key: sampler.init(key, START, (), recorder.target, TRACED)))
     states = start(jax.random.split(jax.random.key(4), 20_000))
     g = -gradient_of(float64(START))
     for tree, mean, sd in (

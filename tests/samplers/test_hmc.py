@@ -30,12 +30,12 @@ def steps_of(name, numbers, n_steps, seed=1):
     """The proposals and the states after one step each from the same state."""
     target = Target(None, log_density_and_gradient=jax.value_and_grad(log_density))
     sampler = SAMPLERS[name]
-    start = sampler.init(jax.random.key(0), START, (), target, numbers)
+    start = jax.jit(lambda: sampler.init(jax.random.key(0), START, (), target, numbers))()
     # With log densities of its own at the start alone, every proposal is taken: states show it.
     lower = start._replace(log_density=jnp.float32(-1e6))
     keys = jax.random.split(jax.random.key(seed), n_steps)
-    tried = jax.vmap(lambda key: sampler.step(key, start, target, numbers))(keys)
-    taken = jax.vmap(lambda key: sampler.step(key, lower, target, numbers))(keys)
+    step = jax.jit(jax.vmap(lambda key, state: sampler.step(key, state, target, numbers), (0, None)))
+    tried, taken = step(keys, start), step(keys, lower)
     assert taken.acceptance.is_accepted.all()
     return np.asarray(taken.position, np.float64), tried
 
@@ -57,9 +57,10 @@ def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
     proposals, tried = steps_of("hmc", hmc_numbers(), 300)
     here = np.asarray(START, np.float64)
     keys = jax.random.split(jax.random.key(1), 300)
+    noise = jax.jit(jax.vmap(lambda key: jax.random.normal(jax.random.split(key)[0], (3,))))(keys)
     probabilities = []
-    for key, proposal in zip(keys, proposals, strict=True):
-        momentum = np.sqrt(H) * np.asarray(jax.random.normal(jax.random.split(key)[0], (3,)), np.float64)
+    for normal, proposal in zip(np.asarray(noise, np.float64), proposals, strict=True):
+        momentum = np.sqrt(H) * normal
         x, v = leapfrogs(here, momentum)
         np.testing.assert_allclose(proposal, x, atol=2e-5)
         # The way back is the same with the momentum turned round.

@@ -83,7 +83,7 @@ def test_a_test_of_minibatches_is_biased_where_one_of_all_data_is_not():
         """And its error: the minibatches are common to all chains, so that parts of the run are the batches."""
         chains = independent_chains(model, name, Arm(0.01, 1, noise_sd=0.7), start)
         chains.advance(200, 200)
-        squares = chains.advance(16_000, 4).astype(np.float64) ** 2
+        squares = chains.advance(6_400, 4).astype(np.float64) ** 2
         of_parts = squares.reshape(16, -1).mean(axis=1)
         return of_parts.mean(), of_parts.std(ddof=1) / 4
 
