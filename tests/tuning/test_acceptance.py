@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from small_models import gaussian_model
+from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Budget, sample, tune
 from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS
-from sgtune.tuning import Grid, GridSearch, Halving, acceptance
+from sgtune.tuning import Grid, GridSearch, Halving, Settings, acceptance
 
 STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)
 
@@ -82,3 +82,21 @@ def test_samplers_without_a_test_get_one_line(model):
 def test_a_bad_optimum_gets_one_line(optimum):
     with pytest.raises(InputError, match=r"^optimum: .* > 0 and < 1$"):
         acceptance(optimum)
+
+
+@pytest.mark.parametrize("tuner", ["mamba", "mamba-ksd"])
+def test_gamma_s_s_d_and_the_batch_size_go_through_the_race(tuner):
+    """All combinations are arms, and an arm is a mapping that `sgtune.sample` takes."""
+    model = small_logistic_model(n_data=200)
+    settings = Settings(
+        log10_step_sizes=(-1.0, -2.0),
+        batch_fractions=(1.0, 0.1),
+        hyperparameters={"noise_sd": (0.1, 0.3), "directional_noise": (0.0, 1.0)},
+    )
+    result = tune(model, "adam-mcmc", tuner=tuner, budget=Budget(steps=300), settings=settings)
+    first = result.rungs[result.rungs["rung"] == 1]
+    names = ["step_size", "batch_size", "directional_noise", "noise_sd"]
+    assert len(first[names].drop_duplicates()) == len(first) == 16
+    assert list(result.best) == names
+    check_rungs(result)
+    assert np.isfinite(sample(model, "adam-mcmc", **result.best, budget=Budget(steps=5)).draws).all()
