@@ -27,6 +27,7 @@ class Still(Lockstep):
         self.arms = list(arms)
 
     finite = property(lambda self: np.ones(self.width, bool))
+    statistics = property(lambda self: {})
 
     def narrow(self, kept):
         return Still([self.arms[i] for i in kept])

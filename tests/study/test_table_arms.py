@@ -56,7 +56,8 @@ def with_and_without_arm(request):
     return before, records_of(files), request.param
 
 
-@pytest.mark.parametrize("name", TABLES)
+# Means over samplers are of those with an arm: test_table_headline.
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "headline"])
 def test_a_tuner_without_an_arm_is_told_and_nothing_else_on_the_page_changes(with_and_without_arm, name):
     before, after, sampler = with_and_without_arm
     before, after = (TABLES[name](records) for records in (before, after))

@@ -163,8 +163,6 @@ def told(**hyperparameters):
     ("hyperparameters", "parts"),
     [
         ({"fricton": (0.1,)}, ("hyperparameters: 'fricton'", "did you mean 'friction'?", "noise_estimate")),
-        ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, kappa, noise_estimate")),
-        ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, kappa, noise_estimate")),
         ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, ", "noise_estimate, ")),
         ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, ", "noise_estimate, ")),
         ({"friction": ()}, ("friction: ", "empty", "at least one")),

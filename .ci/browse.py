@@ -1,4 +1,4 @@
-"""Open the built site, or a report, in a browser as a reader would: python tests/browse.py FOLDER [FOLDER ...]
+"""Open the built site, or a report, in a browser as a reader would: python .ci/browse.py FOLDER [FOLDER ...]
 
 Every page, at the width of a desk and of a phone: no console error, no picture that does not load, nothing wider than
 the page. Of a report every result is opened. Needs Playwright and a Chromium (`CHROMIUM` names it).
