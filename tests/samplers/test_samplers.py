@@ -116,7 +116,7 @@ EXACT = {
 # Of those with a Metropolis test, which are no linear recursions: what they leave invariant is in test_invariance.
 BIASED = {
     *("sgnht", "sgnht-shang", "ccadl", "ccadl-diagonal", "ccadl-as-published", "mccadl", "mccadl-diagonal"),
-    *("adam-mcmc", "adam-mcmc-minibatch"),
+    *("adam-mcmc", "adam-mcmc-minibatch", "sghmc-shang-lazy"),
 }
 UNBIASED = {"mala", "hmc", "adam-mcmc-exact"}
 STEP_SIZES = {"sgld": 0.2, "sghmc-shang": 0.5, "sghmc-shang-diagonal": 0.5}

@@ -169,7 +169,6 @@ def logistic_records(methods=("sgnht", "ccadl")):
         {
             "method": method,
             "steps": 100,
-            "covariance": "full",
             "coordinates": [1, 4],
             "truth_log_likelihood": -0.1,
             "cells": [

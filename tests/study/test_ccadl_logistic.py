@@ -76,7 +76,7 @@ def test_curves_are_those_of_the_chains(model, tmp_path):
 def test_long_chains_have_the_moments_of_their_draws(model, tmp_path):
     truth = Truth(np.zeros(8), np.full(8, 2.0), np.diag(np.full(8, 4.0)))
     record = sample_draws("ccadl", model, truth, SETTINGS, seed=3, parts=Parts(tmp_path))
-    assert (record["steps"], record["covariance"]) == (2_500, "full")
+    assert (record["steps"], record["sampler"]) == (2_500, "ccadl")
     assert [cell["friction"] for cell in record["cells"]] == [10.0, 10.0]
     from sgtune.mode.find import map_position
 
@@ -95,11 +95,11 @@ def test_long_chains_have_the_moments_of_their_draws(model, tmp_path):
     assert run["xi_white"] == pytest.approx(run["xi_rel"], rel=0.5)
 
 
-def test_sghmc_has_the_diagonal_in_long_chains_and_says_what_is_clipped(model, tmp_path):
+def test_sghmc_is_lazy_in_long_chains_and_says_what_is_clipped(model, tmp_path):
     truth = Truth(np.zeros(8), np.ones(8), None)
     own = {**SETTINGS, "step_sizes": [0.002]}
     record = sample_draws("sghmc", model, truth, own, parts=Parts(tmp_path / "draws"))
-    assert record["covariance"] == "diagonal"
+    assert record["sampler"] == "sghmc-shang-lazy"
     assert record["cells"][0]["replicates"][0]["xi_white"] is None
     curves = sample_curves("sghmc", model, own, parts=Parts(tmp_path / "curves"))
     shares = [cell["replicates"][0]["statistics"]["clipped_share"] for cell in curves["cells"]]

@@ -18,6 +18,7 @@ from sgtune.samplers.sghmc_shang import (
     sghmc_shang,
     sghmc_shang_diagonal,
 )
+from sgtune.samplers.sghmc_shang_lazy import sghmc_shang_lazy
 from sgtune.samplers.sgld import sgld
 from sgtune.samplers.sgnht import sgnht
 from sgtune.samplers.unit_momentum import in_units_of_steps, sgnht_shang
@@ -48,6 +49,7 @@ __all__ = [
     "sghmc_chen",
     "sghmc_shang",
     "sghmc_shang_diagonal",
+    "sghmc_shang_lazy",
     "sgld",
     "sgnht",
     "sgnht_shang",
@@ -65,6 +67,7 @@ SAMPLERS: dict[str, Sampler] = {
     "ccadl-as-published": ccadl_as_published,
     "sghmc-shang": sghmc_shang,
     "sghmc-shang-diagonal": sghmc_shang_diagonal,
+    "sghmc-shang-lazy": sghmc_shang_lazy,
     "sgnht-shang": sgnht_shang,
     "mccadl": mccadl,
     "mccadl-diagonal": mccadl_diagonal,

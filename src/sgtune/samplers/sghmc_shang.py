@@ -85,16 +85,17 @@ def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
     if matrix.ndim == 1:
         return jnp.sqrt(jnp.maximum(matrix, 0.0)), jnp.minimum(jnp.min(matrix), 0.0)
 
-    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides.
+    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides. The matrix changes in
+    # it: XLA takes what does not out of a loop, and would find the eigenvectors of every matrix.
     def has_failed(carry):
-        root, _, done = carry
-        return ~done & jnp.isnan(root).any()
+        return ~carry[-1] & jnp.isnan(carry[0]).any()
 
     def by_eigenvectors(carry):
-        values, vectors = jnp.linalg.eigh(matrix)
-        return vectors * jnp.sqrt(jnp.maximum(values, 0.0)), jnp.minimum(values[0], 0.0), jnp.array(True)
+        values, vectors = jnp.linalg.eigh(carry[2])
+        root = vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+        return root, jnp.minimum(values[0], 0.0), jnp.zeros_like(matrix), jnp.array(True)
 
-    start = (jnp.linalg.cholesky(matrix), jnp.float32(0), jnp.array(False))
+    start = (jnp.linalg.cholesky(matrix), jnp.float32(0), matrix, jnp.array(False))
     return jax.lax.while_loop(has_failed, by_eigenvectors, start)[:2]
 
 

@@ -122,10 +122,10 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
     if "sghmc" in logistic["samplers"]:
         yield (
             LOGISTIC,
-            "Covariance of SGHMC's long chains",
-            "not said of SGHMC; full of CCAdL",
-            "diagonal; full in the curves",
-            "Clipping the full one takes the eigenvectors of a 100 × 100 matrix in every step.",
+            "Root of the noise in SGHMC's long chains",
+            "not said",
+            "made again when the running covariance has grown by 1%, in the curves in every step",
+            "Where noise is clipped it takes the eigenvectors of a 100 × 100 matrix.",
         )
     sizes = "; ".join(f"{SETS[name]} {listed(drbm['step_sizes'][name])}" for name in drbm["sets"])
     yield DRBM, "h", "not in the text", sizes, H_AND_A

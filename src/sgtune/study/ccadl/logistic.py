@@ -26,6 +26,9 @@ __all__ = ["COORDINATES", "Truth", "late_means", "sample_curves", "sample_draws"
 COORDINATES = (1, 4)
 """Of the paper's two-dimensional marginals: "dimensions of 2 and 5", counted from 1."""
 
+LAZY = {"sghmc": "sghmc-shang-lazy"}
+"""Samplers of `sgtune.samplers` that long chains run in place of those of the curves."""
+
 CHUNK = 1_000
 """Draws that are in memory at a time, of long chains."""
 
@@ -123,8 +126,8 @@ def sample_draws(
 ) -> dict:
     """Moments of long chains from the MAP with every h at one friction, against those of NUTS.
 
-    SGHMC has the diagonal covariance here: of the full one each step that is clipped takes the eigenvectors, tens of
-    times as long as the rest of it.
+    SGHMC makes the root of its noise again only as its covariance changes: of clipped noise each root takes the
+    eigenvectors, tens of times as long as the rest of a step.
 
     Args:
         truth: by NUTS.
@@ -138,10 +141,9 @@ def sample_draws(
     """
     own = settings["draws"]
     cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]
-    form = "diagonal" if method == "sghmc" else "full"
+    sampler = LAZY.get(method) or sampler_of(method, "full")
 
     def one(replicate: int) -> list[dict]:
-        sampler = sampler_of(method, form)
         start, stream = map_position(model), f"ccadl draws {replicate}"
         ensemble = _ensemble(model, sampler, cells, settings, start, seed, stream)
         if own["warmup"]:
@@ -158,7 +160,7 @@ def sample_draws(
     return {
         "method": method,
         "steps": own["steps"],
-        "covariance": form,
+        "sampler": sampler,
         "coordinates": COORDINATES,
         "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
         "cells": by_cell(cells, runs),

@@ -10,7 +10,7 @@ from sgtune.study.artifacts.layout import Cell, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.ccadl.names import method_label, methods_in, setting
+from sgtune.study.ccadl.names import methods_in, setting
 from sgtune.study.ccadl.table_parts import BOLD, cell_of, rows_of
 
 __all__ = ["NEAR", "logistic_convergence", "logistic_errors", "passes_to", "reference_said"]
@@ -133,15 +133,11 @@ def logistic_errors(records: Records) -> Table:
     }
     first = next(iter(found.values()))
     n = len(first["cells"][0]["replicates"])
-    diagonal = [
-        method_label(method) for method, record in found.items() if record["covariance"] == "diagonal"
-    ]
-    form = f" {', '.join(diagonal)}: with the diagonal of the covariance." if diagonal else ""
     return Table(
         name=name,
         title=artifact(name).title,
         caption=f"{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; ± one standard error over "
-        f"chains.{form} {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
+        f"chains. {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
         "eigen-directions of the posterior and along the axes, in hundredths; error of means: root mean square over "
         "parameters, in sds; sd / NUTS: of the two coordinates of the figure. They hold bias and Monte Carlo error "
         f"together, that of NUTS too.\n{BOLD}",

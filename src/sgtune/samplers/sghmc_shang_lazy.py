@@ -1,0 +1,119 @@
+"""SGHMC of Eq. (14) (`sgtune.samplers.sghmc_shang`) that makes the root of its noise again only as S changes.
+
+    B     <- root of (A I - h S / 2)+, if the last one is 1% of S's memory, min(t, 1 / kappa) steps, ago or more
+    p     <- p + h grad - h A p + sqrt(2 h) B N(0, I)
+
+and all else as there: positions, S, h, A and ``kappa``, the invariant density, and the statistics. In a hundredth of
+its memory S, a mean of that many matrices, changes by 1% of the difference between them and itself, so that the
+injected noise is as good; a chain of t steps makes some 100 (1 + log(t / 100)) roots at kappa = 0. It is worth its
+while where noise is clipped: a root then takes the eigenvectors of a D x D matrix, at D = 100 more than the rest of a
+step by far.
+
+Registered is ``sghmc-shang-lazy``, with the full covariance.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from sgtune.axes import FRICTION_RATE, KAPPA
+from sgtune.samplers.base import Sampler, noise_like
+from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
+from sgtune.samplers.sghmc_shang import SGHMCShangState, clipped_root, clipped_statistics
+from sgtune.samplers.target import Target
+
+__all__ = ["SGHMCShangLazyState", "sghmc_shang_lazy"]
+
+SHARE = 0.01
+"""Of S's memory, after which a root is made again."""
+
+
+class SGHMCShangLazyState(NamedTuple):
+    """`sgtune.samplers.sghmc_shang.SGHMCShangState`, with B, the least eigenvalue then, and the step that made them."""
+
+    position: PyTree
+    momentum: PyTree
+    noise: RunningCovariance
+    estimator: PyTree
+    n_clipped: Int[Array, ""]
+    friction_needed: Float[Array, ""]
+    root: Float[Array, "D D"]
+    least: Float[Array, ""]
+    made_at: Int[Array, ""]
+
+
+def init(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> SGHMCShangLazyState:
+    """A chain at ``position`` with p ~ N(0, I), and no root yet: the first step makes one."""
+    friction = jnp.asarray(hyperparameters["friction"], jnp.float32)
+    noise = no_steps("full", position)
+    return SGHMCShangLazyState(
+        position,
+        noise_like(key, position),
+        noise,
+        estimator,
+        jnp.int32(0),
+        friction,
+        noise.covariance,
+        jnp.float32(0),
+        jnp.int32(0),
+    )
+
+
+def step(
+    key: PRNGKeyArray, state: SGHMCShangLazyState, target: Target, hyperparameters: dict
+) -> SGHMCShangLazyState:
+    """One step of Eq. (14), in the order of Algorithm 1."""
+    h, friction = hyperparameters["step_size"], hyperparameters["friction"]
+    position = jax.tree.map(lambda x, p: x + h * p, state.position, state.momentum)
+    gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, "full")
+    noise = updated(state.noise, covariance, hyperparameters["kappa"])
+    memory = jnp.minimum(noise.n_steps, 1 / jnp.maximum(hyperparameters["kappa"], 1e-9))
+    is_due = (noise.n_steps - state.made_at) >= SHARE * memory
+
+    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides. Its matrix changes in
+    # it: XLA takes what does not out of a loop, and would make the root in every step.
+    def make(carry):
+        matrix = carry[0]
+        return (jnp.zeros_like(matrix), *clipped_root(matrix), noise.n_steps, jnp.array(False))
+
+    matrix = friction * jnp.eye(len(state.root)) - h / 2 * noise.covariance
+    start = (matrix, state.root, state.least, state.made_at, is_due)
+    _, root, least, made_at, _ = jax.lax.while_loop(lambda carry: carry[-1], make, start)
+    flat, unravel = ravel_pytree(noise_like(key, state.momentum))
+    momentum = jax.tree.map(
+        lambda p, g, z: p + h * (g - friction * p) + jnp.sqrt(2 * h) * z,
+        state.momentum,
+        gradient,
+        unravel(times(root, flat)),
+    )
+    return SGHMCShangLazyState(
+        position,
+        momentum,
+        noise,
+        estimator,
+        state.n_clipped + (least < 0),
+        jnp.maximum(state.friction_needed, friction - least),
+        root,
+        least,
+        made_at,
+    )
+
+
+def statistics(state: SGHMCShangLazyState) -> dict[str, Array]:
+    """`sgtune.samplers.sghmc_shang.clipped_statistics`."""
+    return clipped_statistics(SGHMCShangState(*(getattr(state, name) for name in SGHMCShangState._fields)))
+
+
+sghmc_shang_lazy = Sampler(
+    init,
+    step,
+    (FRICTION_RATE, KAPPA),
+    statistics=statistics,
+    covariance="full",
+    step_size_power=2,
+)
