@@ -11,8 +11,8 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.catalogue.ccadl import SETS
 from sgtune.study.ccadl.drbm_table import sets_in
-from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style
-from sgtune.study.ccadl.names import method_label, methods_in
+from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style, say_diverged
+from sgtune.study.ccadl.names import methods_in
 
 __all__ = ["drbm_curves"]
 
@@ -34,10 +34,8 @@ def _panel(
                 look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
                 axis.plot(record["passes"], errors, **look)
                 if not np.isfinite(errors[-1]):
-                    lost.append(method_label(record["method"]))
-    if lost:
-        words = f"diverged: {', '.join(dict.fromkeys(lost))}"
-        axis.text(0.97, 0.9, words, transform=axis.transAxes, ha="right", fontsize="small")
+                    lost.append(record["method"])
+    say_diverged(axis, lost, 0.78)
     axis.set_title(f"h = {step_size:g}")
 
 

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import INK, WIDTH, styled
-from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style
-from sgtune.study.ccadl.names import method_label, methods_in
+from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style, say_diverged
+from sgtune.study.ccadl.names import methods_in
 
 __all__ = ["ellipse_of", "logistic_regression"]
 
@@ -56,10 +56,8 @@ def _curves(
             look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
             axis.plot(record["passes"], values.mean(axis=0), **look)
             if not np.isfinite(values[:, -1]).all():
-                lost.append(method_label(record["method"]))
-    if lost:
-        words = f"diverged: {', '.join(dict.fromkeys(lost))}"
-        axis.text(0.97, 0.05, words, transform=axis.transAxes, ha="right", fontsize="small")
+                lost.append(record["method"])
+    say_diverged(axis, lost, 0.05)
 
 
 def _ellipses(axis: Axes, found: Sequence[dict], step_size: float, reference: Mapping) -> None:

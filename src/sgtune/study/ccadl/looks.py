@@ -1,15 +1,27 @@
 """How the study's samplers look in figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from sgtune.study.catalogue.ccadl import METHODS
 
-__all__ = ["FRICTION_LINES", "handles_of", "method_style"]
+__all__ = ["FRICTION_LINES", "handles_of", "method_style", "say_diverged"]
 
 FRICTION_LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.5, 1.5)))
 """Of the frictions in a panel, in their order."""
+
+
+def say_diverged(axis: Axes, methods: Iterable[str], height: float) -> None:
+    """Which samplers have a run in the panel that diverged, at this height of it; nothing of none."""
+    names = dict.fromkeys(METHODS[method].label for method in methods)
+    if names:
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+        words = f"diverged: {', '.join(names)}"
+        axis.text(
+            0.97, height, words, transform=axis.transAxes, ha="right", fontsize="small", bbox=box, zorder=5
+        )
 
 
 def method_style(method: str) -> dict:
