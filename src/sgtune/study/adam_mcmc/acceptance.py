@@ -1,0 +1,173 @@
+"""Acceptance rates and effective sample sizes of AdamMCMC against the noise s, with and without directional noise."""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.positions import to_matrix
+from sgtune.randomness import named_seed
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import batch_size_of
+from sgtune.sampling.ensembles import independent_chains
+from sgtune.study.adam_mcmc.autocorrelation import pooled_time
+from sgtune.study.adam_mcmc.gaussians import standard_normal
+from sgtune.study.config.sections import fingerprint
+from sgtune.study.parts import Parts, code_digest
+
+__all__ = ["SAMPLER", "acceptance_on_gaussian", "acceptance_on_posterior", "arms_of"]
+
+SAMPLER = "adam-mcmc"
+MOST_PARAMETERS = 20
+"""So many parameters, evenly spaced, are behind the autocorrelation times."""
+
+
+def arms_of(settings: Mapping, root_trace: float, batch_size: int) -> list[dict]:
+    """Every (gamma / s, s_d, s) of the section ``acceptance``: the numbers as printed, and the arm.
+
+    ``scale`` is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
+    about 1, of a random walk, whatever D is.
+    """
+    cells = product(settings["drifts"], settings["directional_noises"], settings["scales"])
+    return [
+        {
+            **{"drift_ratio": ratio, "directional_noise": along, "scale": scale},
+            "arm": Arm(
+                step_size=ratio * scale / root_trace,
+                batch_size=batch_size,
+                noise_sd=scale / root_trace,
+                directional_noise=along,
+            ),
+        }
+        for ratio, along, scale in cells
+    ]
+
+
+def acceptance_on_gaussian(
+    dimension: int,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """On N(0, I), from exact draws, by exact gradients: `_measured` with the steps of the section ``acceptance``."""
+    rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
+    starts = rng.standard_normal((settings["replicates"], dimension))
+    common = {"seed": seed, "parts": parts, "report": report}
+    cells = arms_of(settings, np.sqrt(dimension), 1)
+    scale = np.ones(dimension)
+    found = _measured(
+        standard_normal(dimension), cells, settings, starts, scale, np.zeros(dimension), **common
+    )
+    return {"target": f"gaussian-{dimension}", "dimension": dimension, "n_data": 1, **found}
+
+
+def acceptance_on_posterior(
+    model: Model,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """On a posterior close to Gaussian, from draws of its Laplace approximation; gradients of minibatches."""
+    factor = np.asarray(laplace_scale(model), np.float64)
+    mode = np.asarray(_mode(model), np.float64)
+    rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", model.name))
+    starts = mode + rng.standard_normal((settings["replicates"], model.dimension)) @ factor.T
+    root_trace = float(np.sqrt(np.sum(np.linalg.inv(factor) ** 2)))
+    batch_size = batch_size_of(settings["batch_fraction"], model.n_data)
+    sds = np.linalg.norm(factor, axis=1)
+    own = {**settings, "steps": settings["posterior_steps"], "warmup": settings["posterior_warmup"]}
+    cells = arms_of(own, root_trace, batch_size)
+    found = _measured(model, cells, own, starts, sds, mode, seed=seed, parts=parts, report=report)
+    return {"target": model.name, "dimension": model.dimension, "n_data": model.n_data, **found}
+
+
+def to_matrix_row(model: Model) -> Float[np.ndarray, " d"]:
+    """The MAP as a vector."""
+    tree = jax.tree.map(lambda leaf: np.asarray(leaf)[None], map_position(model))
+    return np.asarray(to_matrix(tree))[0]
+
+
+def _measured(
+    model: Model,
+    cells: list[dict],
+    settings: Mapping,
+    starts: Float[np.ndarray, "w d"],
+    sds: Float[np.ndarray, " d"],
+    centre: Float[np.ndarray, " d"],
+    *,
+    seed: int,
+    parts: Parts,
+    report: Callable[[str], None],
+) -> dict:
+    """Of every cell, a number for each chain of: ``acceptance``, the mean probability of the tests after the warm-up;
+    ``time``, the integrated autocorrelation time in steps (None: too slow for the run, or it never moved); and
+    ``square``, the mean of ((theta - centre) / sd)^2, 1 of the posterior.
+
+    Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 20 parameters.
+    """
+    depends_on = {
+        **{"target": model.name, "data": model.checksum, "seed": seed},
+        **{"settings": dict(settings), "code": code_digest()},
+    }
+    places = np.unique(np.linspace(0, model.dimension - 1, min(model.dimension, MOST_PARAMETERS)).astype(int))
+    found = []
+    for cell in cells:
+        name = " ".join(f"{key}={value:g}" for key, value in cell.items() if key != "arm")
+        own = fingerprint({**depends_on, "cell": name})
+        record = parts.get(name, own)
+        if record is None:
+            chains = _chains(model, cell["arm"], settings, starts, places, seed, name)
+            record = {
+                **{key: value for key, value in cell.items() if key != "arm"},
+                **{"arm": cell["arm"].to_record(), **_said(*chains, sds[places], centre[places])},
+            }
+            parts.keep(name, own, record)
+            report(f"{name}: acceptance {np.mean(record['acceptance']):.3f}")
+        found.append(record)
+    return {"steps": settings["steps"], "warmup": settings["warmup"], "cells": found}
+
+
+def _chains(
+    model: Model,
+    arm: Arm,
+    settings: Mapping,
+    starts: Float[np.ndarray, "w d"],
+    places: np.ndarray,
+    seed: int,
+    name: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Acceptance of each chain after the warm-up, and the draws of the parameters ``places``."""
+    chains = independent_chains(model, SAMPLER, arm, starts, seed=seed, replicate=f"adam_mcmc {name}")
+    warmup, steps = settings["warmup"], settings["steps"]
+    if warmup:
+        chains.advance(warmup, warmup)
+    before = np.asarray(chains.states.acceptance.mean_probability, np.float64)
+    kept, done = [], 0
+    while done < steps:
+        kept.append(chains.advance_chunk(steps - done)[:, :, places])
+        done += len(kept[-1])
+    after = np.asarray(chains.states.acceptance.mean_probability, np.float64)
+    return ((warmup + steps) * after - warmup * before) / steps, np.concatenate(kept)
+
+
+def _said(
+    rates: np.ndarray,
+    draws: Float[np.ndarray, "n w k"],
+    sds: Float[np.ndarray, " k"],
+    centre: Float[np.ndarray, " k"],
+) -> dict:
+    deviations = (draws.astype(np.float64) - centre) / sds
+    return {
+        "acceptance": [float(rate) for rate in rates],
+        "time": [pooled_time(deviations[:, i]) for i in range(deviations.shape[1])],
+        "square": [float(value) for value in (deviations**2).mean(axis=(0, 2))],
+    }

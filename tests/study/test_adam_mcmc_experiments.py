@@ -1,0 +1,121 @@
+"""The experiments of AdamMCMC's study on known densities: models, times, acceptance, bias and distances."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from sgtune.posterior import density_of, log_posterior, score
+from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, arms_of
+from sgtune.study.adam_mcmc.autocorrelation import pooled_time
+from sgtune.study.adam_mcmc.bias import measure_bias
+from sgtune.study.adam_mcmc.distances import measure_distances
+from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
+from sgtune.study.parts import Parts
+
+ACCEPTANCE = {
+    **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
+    **{"steps": 2_000, "warmup": 200, "replicates": 4},
+}
+
+
+def log_density(model, position):
+    return log_posterior(density_of(model), position, model.data)
+
+
+@pytest.mark.parametrize("n_data", [1, 20])
+def test_posterior_is_standard_normal(n_data):
+    model = standard_normal(3, n_data)
+    position = jnp.array([0.3, -1.0, 2.0])
+    assert np.allclose(score(density_of(model), position, model.data), -position, atol=1e-5)
+    difference = log_density(model, position) - log_density(model, jnp.zeros(3))
+    assert difference == pytest.approx(-0.5 * np.sum(np.square(position)), rel=1e-5)
+
+
+def test_noise_of_a_minibatch_is_as_said():
+    rows = 50 * np.asarray(standard_normal(2, 50).data["y"])
+    assert np.allclose(rows.mean(axis=0), 0, atol=1e-5)
+    assert np.allclose(rows.var(axis=0), 50, rtol=1e-5)
+
+
+def test_density_on_the_line_has_bounded_gradients():
+    model = logistic_density_model()
+    gradients = jax.vmap(lambda x: score(density_of(model), x, model.data))(
+        jnp.linspace(-40, 40, 81)[:, None]
+    )
+    assert np.abs(gradients).max() <= 1.0
+    x = np.array([-3.0, 0.0, 2.0])
+    density = np.exp([float(log_density(model, jnp.array([value]))) for value in x])
+    exact = np.exp(-x) / (1 + np.exp(-x)) ** 2
+    assert np.allclose(density / density[1], exact / exact[1], rtol=1e-5)
+
+
+def test_time_of_autoregressions_is_theirs():
+    """(1 + a) / (1 - a) = 9; 50 chains of 20,000 steps. The standard error over 20 repetitions is below 0.15."""
+    noise = np.random.default_rng(0).standard_normal((20_000, 50))
+    assert pooled_time(lfilter([1], [1, -0.8], noise, axis=0)) == pytest.approx(9, abs=0.6)
+
+
+def test_a_run_too_short_for_its_time_has_none():
+    walk = np.cumsum(np.random.default_rng(0).standard_normal((400, 5)), axis=0) + 100
+    assert pooled_time(walk) is None
+    assert pooled_time(np.ones((100, 2))) is None
+    assert pooled_time(np.full((100, 2), np.nan)) is None
+
+
+def test_every_combination_is_an_arm():
+    cells = arms_of({**ACCEPTANCE, "scales": [0.5, 2.0]}, 10.0, 1)
+    assert len(cells) == 8
+    for cell in cells:
+        arm = cell["arm"]
+        assert arm["noise_sd"] == pytest.approx(cell["scale"] / 10)
+        assert arm["step_size"] == pytest.approx(cell["drift_ratio"] * arm["noise_sd"])
+        assert arm["directional_noise"] == cell["directional_noise"]
+
+
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory):
+    parts = Parts(tmp_path_factory.mktemp("parts") / "own")
+    return acceptance_on_gaussian(100, ACCEPTANCE, parts=parts)
+
+
+def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the_noise(accepted):
+    """At D = 100 and gamma = s the update has about ten times the length of s: without it hardly anything is taken."""
+    rates = {(c["drift_ratio"], c["directional_noise"]): np.array(c["acceptance"]) for c in accepted["cells"]}
+    without, along = rates[1.0, 0.0], rates[1.0, 1.0]
+    error = np.hypot(without.std(ddof=1), along.std(ddof=1)) / 2
+    assert along.mean() - without.mean() > 5 * error
+    assert without.mean() < 0.02
+
+
+def test_acceptance_leaves_out_the_warm_up_and_lies_between_0_and_1(accepted):
+    for cell in accepted["cells"]:
+        assert all(-1e-6 <= rate <= 1 + 1e-6 for rate in cell["acceptance"])
+        assert len(cell["time"]) == len(cell["square"]) == ACCEPTANCE["replicates"]
+
+
+def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
+    settings = {
+        **{"dimensions": [2], "ratios": [0.5], "scale": 0.7, "exact_up_to": 2},
+        **{"steps": 6_000, "warmup": 300, "chains": 32},
+    }
+    found = {cell["variant"]: cell for cell in measure_bias(settings, parts=Parts(tmp_path / "own"))["cells"]}
+
+    def deviation(variant):
+        squares = np.array(found[variant]["squares"])
+        return (squares.mean() - 1) / (squares.std(ddof=1) / np.sqrt(len(squares)))
+
+    assert len(found["minibatch-test"]["squares"]) == 4
+    assert abs(deviation("exact")) < 4.5
+    assert deviation("prolate") < -5
+    assert deviation("minibatch-test") > 5
+
+
+def test_chains_of_mala_come_as_fast_as_its_matrix_says():
+    found = measure_distances({"steps": 30, "chains": 20_000, "bins": 20})
+    lines = {line["name"]: np.array(line["distances"]) for line in found["lines"]}
+    # Where the law still is far from the target: bins and points see the same distance, up to the bins' width.
+    assert np.allclose(lines["mala"][5:15], lines["mala-grid"][5:15], atol=0.06)
+    assert lines["mala"][-1] < 3 * found["floor"]
+    assert all(line[0] == pytest.approx(0.95) for name, line in lines.items() if name != "mala-grid")
