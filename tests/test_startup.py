@@ -40,6 +40,12 @@ ALLOWED = {
     "sgtune.study.ccadl.normal_table": (),
     "sgtune.study.ccadl.drbm_table": (),
     "sgtune.study.ccadl.normal_figure": FIGURE,
+    "sgtune.study.adam_mcmc.settings": (),
+    "sgtune.study.adam_mcmc.acceptance_table": (),
+    "sgtune.study.adam_mcmc.bias_table": (),
+    "sgtune.study.adam_mcmc.regret_table": (),
+    "sgtune.study.adam_mcmc.evaluation_table": (),
+    "sgtune.study.adam_mcmc.theory_figures": FIGURE,
     # Data.
     "sgtune.study.data.downloads": (),
     "sgtune.study.data.movielens": (),

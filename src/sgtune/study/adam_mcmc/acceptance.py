@@ -90,7 +90,7 @@ def acceptance_on_posterior(
     return {"target": model.name, "dimension": model.dimension, "n_data": model.n_data, **found}
 
 
-def to_matrix_row(model: Model) -> Float[np.ndarray, " d"]:
+def _mode(model: Model) -> Float[np.ndarray, " d"]:
     """The MAP as a vector."""
     tree = jax.tree.map(lambda leaf: np.asarray(leaf)[None], map_position(model))
     return np.asarray(to_matrix(tree))[0]

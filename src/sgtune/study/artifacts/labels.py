@@ -262,6 +262,14 @@ METRICS |= {
     "sd_ratio_5": Metric("Sd / NUTS, no. 5"),
 }
 
+# Of the study of AdamMCMC.
+METRICS |= {
+    "acceptance_rate": Metric("Acceptance"),
+    "acceptance_gain": Metric("Acceptance gained"),
+    "second_moment": Metric("E x²"),
+    "ess_per_second": Metric("ESS per second", best=max),
+}
+
 for _metric, _label in {
     "relative_sd_error_x100": "ξ(σ̂)",
     "xi_rel_x100": "ξ relative",

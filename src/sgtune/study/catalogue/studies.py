@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sgtune.study.catalogue import ccadl
+from sgtune.study.catalogue import adam_mcmc, ccadl
 from sgtune.study.catalogue.artifact import Artifact
 
 __all__ = ["STUDIES", "FurtherStudy"]
@@ -34,5 +34,8 @@ class FurtherStudy(NamedTuple):
 
 STUDIES: dict[str, FurtherStudy] = {
     "ccadl": FurtherStudy(ccadl.LABEL, ccadl.KINDS, ccadl.TABLES, ccadl.FIGURES, ccadl.SHOWN),
+    "adam_mcmc": FurtherStudy(
+        adam_mcmc.LABEL, adam_mcmc.KINDS, adam_mcmc.TABLES, adam_mcmc.FIGURES, adam_mcmc.SHOWN
+    ),
 }
 """By name, in the order of print."""

@@ -1,0 +1,84 @@
+"""The figure of acceptance rates, effective sample sizes and widths against the noise s."""
+
+# ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sgtune.study.adam_mcmc.acceptance_table import ess_per_second, seconds_per_step
+from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
+
+__all__ = ["adam_acceptance_curves"]
+
+COLORS = (BLUE, ORANGE, VERMILION, INK)
+"""Of gamma / s, ascending."""
+LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)))
+"""Of s_d, ascending from 0."""
+ROWS = {"acceptance": "acceptance", "ess": "ESS per second", "square": "E x²"}
+
+
+def _values(row: str, cell: Mapping, seconds: float | None) -> list[float]:
+    if row == "ess":
+        return [value for value in ess_per_second(cell, seconds) if value is not None]
+    return list(cell[row])
+
+
+@styled
+def adam_acceptance_curves(records: Records) -> Figure:
+    """A column per target: acceptance, ESS per second and E x^2 against s, a line per gamma / s and s_d."""
+    found = targets_in(need(records, "acceptance", "adam_acceptance_curves"))
+    ratios = sorted({cell["drift_ratio"] for cell in found[0]["cells"]})
+    alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
+    figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    axes = figure.subplots(len(ROWS), len(found), squeeze=False, sharex=True)
+    for column, record in enumerate(found):
+        seconds = seconds_per_step(records, record)
+        for place, row in enumerate(ROWS):
+            axis = axes[place, column]
+            for ratio, color in zip(ratios, COLORS, strict=False):
+                for along, line in zip(alongs, LINES, strict=False):
+                    own = [
+                        (cell["scale"], *mean_of(values))
+                        for cell in record["cells"]
+                        if (cell["drift_ratio"], cell["directional_noise"]) == (ratio, along)
+                        and (values := _values(row, cell, seconds))
+                    ]
+                    if own:
+                        scales, means, errors = zip(*sorted(own), strict=True)
+                        axis.errorbar(
+                            scales,
+                            means,
+                            yerr=[2 * (error or 0) for error in errors],
+                            color=color,
+                            linestyle=line,
+                            linewidth=1.1,
+                            marker="o",
+                            markersize=2.5,
+                        )
+            axis.set_xscale("log")
+            if row == "ess" and axis.has_data():
+                axis.set_yscale("log")
+            if row == "square":
+                axis.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
+                axis.set_ylim(bottom=0)
+                axis.set_xlabel("s √T")
+            if row == "acceptance":
+                axis.set_ylim(-0.02, 1.02)
+                axis.set_title(target_label(record), fontsize="small")
+            if column == 0:
+                axis.set_ylabel(ROWS[row])
+            log_ticks(axis.xaxis)
+    handles = [
+        Line2D([], [], color=color, label=f"γ / s = {ratio:g}")
+        for ratio, color in zip(ratios, COLORS, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color=INK, linestyle=line, label=f"s_d = {along:g}")
+        for along, line in zip(alongs, LINES, strict=False)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
+    return figure

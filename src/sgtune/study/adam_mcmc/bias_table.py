@@ -1,0 +1,61 @@
+"""The table of the bias of AdamMCMC's approximations."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.artifacts.layout import Cell, Row, Table
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.studies import artifact
+
+__all__ = ["adam_bias"]
+
+VARIANTS = {
+    "isotropic": "s_d = 0",
+    "prolate": "s_d = 1",
+    "prolate-batch": "s_d = 1, minibatch gradients",
+    "minibatch-test": "s_d = 1, minibatch test",
+    "exact": "s_d = 1, exact",
+}
+"""As the figure has them, which loads Matplotlib."""
+
+
+def adam_bias(records: Records) -> Table:
+    """E x^2 and acceptance: a row per variant, D and number, a column per gamma / s."""
+    name = "adam_bias"
+    [found] = need(records, "bias", name)
+    cells = {(c["dimension"], c["variant"], c["ratio"]): c for c in found["cells"]}
+    ratios = list(dict.fromkeys(ratio for _, _, ratio in cells))
+    rows = []
+    for dimension, variant in dict.fromkeys((d, v) for d, v, _ in cells):
+        for metric, key, label in (
+            ("second_moment", "squares", "E x²"),
+            ("acceptance_rate", "acceptance", "Acceptance"),
+        ):
+            own = []
+            for ratio in ratios:
+                values = cells[dimension, variant, ratio][key]
+                value, se = mean_of(values)
+                own.append(
+                    Cell(
+                        f"gaussian-{dimension}",
+                        variant,
+                        "",
+                        metric,
+                        value=value,
+                        se=se,
+                        finite=len(values),
+                        replicates=len(values),
+                        detail=f"{ratio:g}",
+                    )
+                )
+            rows.append(Row((f"{dimension:,}", VARIANTS[variant], label), tuple(own)))
+    return Table(
+        name=name,
+        title=artifact(name).title,
+        caption=f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
+        f"rate. {found['chains']} chains of {found['steps']:,} steps from exact draws, ± one standard error (over "
+        "groups of chains that share minibatches, where there are minibatches).",
+        stub=("D", "Variant", "Number"),
+        columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
+        rows=tuple(rows),
+    )

@@ -1,0 +1,128 @@
+"""What the configuration's section ``adam_mcmc`` says, and what each of the study's results depends on.
+
+Imports nothing heavy: the workflow reads it while it is parsed.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import prod
+
+from sgtune.errors import InputError
+from sgtune.study.config.sections import model_settings
+from sgtune.study.config.sections import settings_of as main_settings_of
+
+__all__ = [
+    "MOST_ARMS",
+    "OF_POSTERIOR",
+    "check",
+    "costs_settings",
+    "experiment_settings",
+    "grid_of",
+    "model_job_settings",
+    "models_of",
+    "posterior_settings",
+    "race_settings",
+]
+
+MOST_ARMS = 81
+"""Of a grid of the study."""
+
+OF_POSTERIOR = ("posterior_steps", "posterior_warmup", "batch_fraction")
+"""Keys of the section ``acceptance`` that the Gaussians have no use for."""
+
+
+def check(section: Mapping) -> None:
+    """What the schema cannot say of the section, because it compares one key with another.
+
+    Raises:
+        InputError: one line naming the key, its value and what is allowed.
+    """
+    along = section["acceptance"]["directional_noises"]
+    if 0 not in along or len(along) < 2:
+        raise InputError(
+            f"adam_mcmc.acceptance.directional_noises: {along!r} is not allowed; it must contain 0, the isotropic "
+            "proposal, and one that is not 0"
+        )
+    for model, grids in section["grids"].items():
+        for sampler, grid in grids.items():
+            n_arms = prod(len(values) for values in grid.values())
+            if n_arms > MOST_ARMS:
+                raise InputError(
+                    f"adam_mcmc.grids.{model}.{sampler}: {n_arms} combinations are not allowed; they must be <= "
+                    f"{MOST_ARMS}"
+                )
+    seconds = section["race"]["regret"]["seconds"]
+    if any(later <= earlier for earlier, later in pairwise(seconds)):
+        raise InputError(f"adam_mcmc.race.regret.seconds: {seconds!r} is not allowed; it must ascend")
+
+
+def models_of(config: Mapping) -> list[str]:
+    """The models whose networks and regressions the study evaluates: those of the run."""
+    return [model for model in config["adam_mcmc"]["evaluation"] if model in config["models"]]
+
+
+def grid_of(config: Mapping, model: str, sampler: str) -> dict:
+    """The arms of a sampler: the section's own for those with a Metropolis test, else the main study's."""
+    own = config["adam_mcmc"]["grids"][model]
+    if sampler in own:
+        return dict(own[sampler])
+    grid = dict(model_settings(config, model)["grids"])
+    grid.pop("smaller", None)
+    return grid
+
+
+def experiment_settings(config: Mapping, name: str) -> dict:
+    """What an experiment on densities that are known depends on: ``gaussians``, ``bias`` or ``distances``."""
+    section = config["adam_mcmc"]
+    if name == "gaussians":
+        dropped = ("dimensions", *OF_POSTERIOR)
+        own = {key: value for key, value in section["acceptance"].items() if key not in dropped}
+        return {"seed": config["seed"], "adam_mcmc": {"acceptance": own}}
+    return {"seed": config["seed"], "adam_mcmc": {name: section[name]}}
+
+
+def posterior_settings(config: Mapping) -> dict:
+    """What acceptance on the posterior of the logistic regression depends on."""
+    own = {key: value for key, value in config["adam_mcmc"]["acceptance"].items() if key != "dimensions"}
+    own = {key: value for key, value in own.items() if key not in ("steps", "warmup")}
+    return {
+        "seed": config["seed"],
+        **main_settings_of(config, "map", "logistic"),
+        "adam_mcmc": {"acceptance": own},
+    }
+
+
+def costs_settings(config: Mapping, model: str) -> dict:
+    """What the costs of a model's steps depend on: its shapes."""
+    section = config["adam_mcmc"]
+    raced = section["race"]["samplers"] if model == "logistic" else []
+    samplers = dict.fromkeys([*raced, *section["evaluation"][model]["samplers"]])
+    static = ("batch_fractions", "n_leapfrogs")
+    grids = {
+        sampler: {key: values for key, values in grid_of(config, model, sampler).items() if key in static}
+        for sampler in samplers
+    }
+    own = {"costs": section["costs"], "grids": grids}
+    own["batch_fraction"] = section["acceptance"]["batch_fraction"]
+    return {**main_settings_of(config, "map", model), "adam_mcmc": own}
+
+
+def model_job_settings(config: Mapping, model: str, sampler: str) -> dict:
+    """What the evaluation of a sampler depends on; results do not depend on which others there are."""
+    section = config["adam_mcmc"]
+    own = {key: value for key, value in section["evaluation"][model].items() if key != "samplers"}
+    race = {key: section["race"][key] for key in ("pruning_rate",)}
+    return {
+        **main_settings_of(config, "reference", model),
+        "adam_mcmc": {"evaluation": own, "race": race, "grid": grid_of(config, model, sampler)},
+    }
+
+
+def race_settings(config: Mapping, sampler: str) -> dict:
+    """What the races of a sampler on the logistic regression, and their regret, depend on."""
+    section = config["adam_mcmc"]
+    own = {key: value for key, value in section["race"].items() if key != "samplers"}
+    return {
+        **main_settings_of(config, "reference", "logistic"),
+        "adam_mcmc": {"race": own, "grid": grid_of(config, "logistic", sampler)},
+    }
