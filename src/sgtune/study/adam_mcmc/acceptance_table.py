@@ -119,13 +119,24 @@ def _best_ess(record: Mapping, ratio: float, along: float, seconds: float | None
     return max(whole, key=lambda values: sum(values), default=[None] * len(found[0]))
 
 
+def _gain(record: Mapping, first: Cell, second: Cell, detail: str) -> Cell:
+    """The difference of two rates, to three decimals: of rates near 0 or 1 significant digits say nothing."""
+    value = second.value - first.value
+    se = None if first.se is None or second.se is None else hypot(first.se, second.se)
+    text = f"{value:+.3f}" + ("" if se is None else f" ± {se:.3f}")
+    text = text.replace("-", "\N{MINUS SIGN}")
+    return Cell(
+        record["target"], "adam-mcmc", "", "acceptance_gain", value=value, se=se, detail=detail, text=text
+    )
+
+
 def adam_prolate(records: Records) -> Table:
     """What directional noise does: a row per target and gamma / s."""
     name = "adam_prolate"
     found = targets_in(need(records, "acceptance", name))
     scales = _distinct(found[0], "scale")
     shown = scales[(len(scales) - 1) // 2]
-    rows, along = [], 1.0
+    rows = []
     for record in found:
         seconds = seconds_per_step(records, record)
         for ratio, along, scale, without, with_noise in pairs_of(record):
@@ -133,16 +144,7 @@ def adam_prolate(records: Records) -> Table:
                 continue
             first = _cell(record, "acceptance_rate", without["acceptance"], "0")
             second = _cell(record, "acceptance_rate", with_noise["acceptance"], "1")
-            errors = [cell.se for cell in (first, second)]
-            gain = Cell(
-                record["target"],
-                "adam-mcmc",
-                "",
-                "acceptance_gain",
-                value=second.value - first.value,
-                se=None if None in errors else hypot(*errors),
-                detail=f"{ratio:g}",
-            )
+            gain = _gain(record, first, second, f"{ratio:g}")
             rows.append(
                 Row(
                     (target_label(record), f"{ratio:g}", f"{along:g}"),
