@@ -70,7 +70,7 @@ def adam_bias_curves(records: Records) -> Figure:
 def adam_distances(records: Records) -> Figure:
     """Total variation against the number of steps, in log scale, with the floor of the histograms."""
     [found] = need(records, "distances", "adam_distances")
-    figure = Figure(figsize=(0.62 * WIDTH, 3.0), layout="constrained")
+    figure = Figure(figsize=(0.9 * WIDTH, 3.0), layout="constrained")
     axis = figure.subplots()
     for line in found["lines"]:
         label, color, style = DISTANCES[line["name"]]
