@@ -14,6 +14,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from sgtune.study.catalogue import STUDIES
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -90,6 +92,10 @@ def test_licence_and_citation():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (citation["license"], citation["version"]) == (PROJECT["license"], PROJECT["version"])
     assert citation["references"][0]["doi"] == "10.1007/s11222-023-10233-3"
+    # The main study's paper, and one of each further study.
+    cited = " ".join(reference["title"].lower() for reference in citation["references"])
+    assert all(name in cited for name in ("tuning", "covariance-controlled", "adammcmc"))
+    assert len(citation["references"]) == 1 + len(STUDIES)
 
 
 def test_runs_are_ignored_by_git_and_published_tables_are_not():
