@@ -25,38 +25,18 @@ Invariant density: pi, exactly, for every h and L, but for float32's error in th
 It is defined on all data. A sample makes L passes over them; the gradient at its start is kept from the last one.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import PRNGKeyArray
 
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.metropolis import Acceptance, acceptance_statistics, metropolis_step, no_acceptance
+from sgtune.samplers.metropolis import MetropolisState, acceptance_statistics, start_chain, take_or_leave
 from sgtune.samplers.target import Target
 
-__all__ = ["HMCState", "hmc"]
+__all__ = ["hmc"]
 
 
-class HMCState(NamedTuple):
-    """The chain's position, the exact log density (less a constant) and gradient there, and the tests' outcomes."""
-
-    position: PyTree
-    log_density: Float[Array, ""]
-    gradient: PyTree
-    acceptance: Acceptance
-    estimator: PyTree
-
-
-def init(
-    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
-) -> HMCState:
-    """A chain at ``position``."""
-    log_density, gradient = target.log_density_and_gradient(position)
-    return HMCState(position, log_density, gradient, no_acceptance(), estimator)
-
-
-def step(key: PRNGKeyArray, state: HMCState, target: Target, hyperparameters: dict) -> HMCState:
+def step(key: PRNGKeyArray, state: MetropolisState, target: Target, hyperparameters: dict) -> MetropolisState:
     """One sample: L evaluations of the log density and its gradient, and the test of the last one."""
     h, n_leapfrog = hyperparameters["step_size"], hyperparameters["n_leapfrog"]
     noise_key, test_key = jax.random.split(key)
@@ -75,14 +55,11 @@ def step(key: PRNGKeyArray, state: HMCState, target: Target, hyperparameters: di
     position, kicks, log_density, gradient = jax.lax.fori_loop(0, n_leapfrog, leapfrog, start)
     work = jax.tree.map(lambda k, v: jnp.sum(k * (v + h / 2 * k)), kicks, momentum)
     log_ratio = log_density - state.log_density - sum(jax.tree.leaves(work))
-    proposed = (position, log_density, gradient)
-    current = (state.position, state.log_density, state.gradient)
-    taken, acceptance = metropolis_step(test_key, log_ratio, state.acceptance, proposed, current)
-    return HMCState(*taken, acceptance, state.estimator)
+    return take_or_leave(test_key, log_ratio, state, (position, log_density, gradient))
 
 
 hmc = Sampler(
-    init,
+    start_chain,
     step,
     has_leapfrog=True,
     uses_log_density=True,

@@ -22,44 +22,19 @@ Rosenthal 1998).
 It is defined on all data: a ratio from a minibatch would leave another density invariant.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import PRNGKeyArray
 
 from sgtune.axes import DRIFT
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.metropolis import (
-    Acceptance,
-    acceptance_statistics,
-    metropolis_step,
-    no_acceptance,
-)
+from sgtune.samplers.metropolis import MetropolisState, acceptance_statistics, start_chain, take_or_leave
 from sgtune.samplers.target import Target
 
-__all__ = ["MALAState", "mala"]
+__all__ = ["mala"]
 
 
-class MALAState(NamedTuple):
-    """The chain's position, the exact log density (less a constant) and gradient there, and the tests' outcomes."""
-
-    position: PyTree
-    log_density: Float[Array, ""]
-    gradient: PyTree
-    acceptance: Acceptance
-    estimator: PyTree
-
-
-def init(
-    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
-) -> MALAState:
-    """A chain at ``position``."""
-    log_density, gradient = target.log_density_and_gradient(position)
-    return MALAState(position, log_density, gradient, no_acceptance(), estimator)
-
-
-def step(key: PRNGKeyArray, state: MALAState, target: Target, hyperparameters: dict) -> MALAState:
+def step(key: PRNGKeyArray, state: MetropolisState, target: Target, hyperparameters: dict) -> MetropolisState:
     """One proposal and its test: one evaluation of the log density and its gradient, at the proposal."""
     e = hyperparameters["step_size"]
     gamma = hyperparameters.get("drift", e)
@@ -75,14 +50,11 @@ def step(key: PRNGKeyArray, state: MALAState, target: Target, hyperparameters: d
 
     leaves = jax.tree.map(work, state.position, position, state.gradient, gradient)
     log_ratio = log_density - state.log_density - gamma / (2 * e) * sum(jax.tree.leaves(leaves))
-    proposed = (position, log_density, gradient)
-    current = (state.position, state.log_density, state.gradient)
-    taken, acceptance = metropolis_step(test_key, log_ratio, state.acceptance, proposed, current)
-    return MALAState(*taken, acceptance, state.estimator)
+    return take_or_leave(test_key, log_ratio, state, (position, log_density, gradient))
 
 
 mala = Sampler(
-    init,
+    start_chain,
     step,
     (DRIFT,),
     uses_log_density=True,

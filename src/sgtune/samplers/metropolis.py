@@ -14,15 +14,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from sgtune.samplers.target import Target
+
 __all__ = [
     "STUCK",
     "Acceptance",
+    "MetropolisState",
     "acceptance_statistics",
     "choose",
     "metropolis_step",
     "metropolis_test",
     "no_acceptance",
     "remarks_on_acceptance",
+    "start_chain",
+    "take_or_leave",
 ]
 
 STUCK = 1_000
@@ -89,6 +94,44 @@ def metropolis_step(
     """What all samplers with a test end their step with: ``proposed`` or ``current``, and the outcome."""
     acceptance = metropolis_test(key, log_ratio, before)
     return choose(acceptance, proposed, current), acceptance
+
+
+class MetropolisState(NamedTuple):
+    """State of a chain without memory: MALA's and HMC's.
+
+    Attributes:
+        position: the chain's.
+        log_density: exact, less a constant, at ``position``.
+        gradient: of the log density there.
+        acceptance: outcomes of the tests.
+        estimator: the gradient estimator's state.
+    """
+
+    position: PyTree
+    log_density: Float[Array, ""]
+    gradient: PyTree
+    acceptance: Acceptance
+    estimator: PyTree
+
+
+def start_chain(
+    key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+) -> MetropolisState:
+    """A chain at ``position``."""
+    log_density, gradient = target.log_density_and_gradient(position)
+    return MetropolisState(position, log_density, gradient, no_acceptance(), estimator)
+
+
+def take_or_leave(
+    key: PRNGKeyArray,
+    log_ratio: Float[Array, ""],
+    state: MetropolisState,
+    proposed: tuple[PyTree, Float[Array, ""], PyTree],
+) -> MetropolisState:
+    """``state`` after the test of ``proposed``: a position, its log density, its gradient."""
+    current = (state.position, state.log_density, state.gradient)
+    taken, acceptance = metropolis_step(key, log_ratio, state.acceptance, proposed, current)
+    return MetropolisState(*taken, acceptance, state.estimator)
 
 
 def acceptance_statistics(state: Any) -> dict[str, Array]:
