@@ -1,5 +1,6 @@
 """Bayesian logistic regression (paper Sect. 4.1, App. B.1.1)."""
 
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -14,9 +15,9 @@ __all__ = ["from_arrays", "load"]
 PRIOR_VARIANCE = 10.0
 
 
-def log_prior(position: jax.Array) -> jax.Array:
-    """N(0, 10 I), up to a constant."""
-    return -0.5 / PRIOR_VARIANCE * position @ position
+def log_prior(position: jax.Array, *, variance: float) -> jax.Array:
+    """N(0, variance I), up to a constant."""
+    return -0.5 / variance * position @ position
 
 
 def log_likelihood(position: jax.Array, batch: dict) -> jax.Array:
@@ -42,21 +43,23 @@ def from_arrays(
     inputs,
     targets,
     *,
+    name: str = "logistic",
+    prior_variance: float = PRIOR_VARIANCE,
     test_data=None,
     data_dir=None,
     shuffle_seed: int | None = 0,
     checksum: str | None = None,
 ) -> Model:
-    """Logistic regression on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1."""
+    """Logistic regression without an intercept on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1."""
     # NumPy's arithmetic: JAX would compile a program for each operation.
     inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(targets, np.float32) - 1
     dimension = inputs.shape[1]
     return define_model(
-        "logistic",
-        log_prior=log_prior,
+        name,
+        log_prior=partial(log_prior, variance=prior_variance),
         log_likelihood=log_likelihood,
         data={"signed_inputs": inputs * signs[:, None]},
-        init=lambda key: jnp.sqrt(PRIOR_VARIANCE) * jax.random.normal(key, (dimension,)),
+        init=lambda key: jnp.sqrt(prior_variance) * jax.random.normal(key, (dimension,)),
         predict=predict,
         test_data=test_data,
         as_test=as_test,

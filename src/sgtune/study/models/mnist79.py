@@ -1,52 +1,18 @@
-"""Bayesian logistic regression of nines against sevens (Shang et al. 2015, Sect. 4.2)."""
+"""Bayesian logistic regression of nines against sevens (Shang et al. 2015, Sect. 4.2).
 
+Their likelihood 1 / (1 + exp(-y w' x)), y = -1 or 1, is `sgtune.study.models.logistic`'s; their prior is N(0, I).
+"""
+
+from functools import partial
 from pathlib import Path
 
-import jax
-import numpy as np
-
-from sgtune.model import Model, define_model
+from sgtune.model import Model
 from sgtune.study.data import classification
-from sgtune.study.models.logistic import as_test, log_likelihood, predict
+from sgtune.study.models import logistic
 
 __all__ = ["from_arrays", "load"]
 
-
-def log_prior(position: jax.Array) -> jax.Array:
-    """N(0, I), up to a constant."""
-    return -0.5 * position @ position
-
-
-def from_arrays(
-    inputs: np.ndarray,
-    labels: np.ndarray,
-    *,
-    test_data: dict | None = None,
-    data_dir: str | Path | None = None,
-    shuffle_seed: int | None = 0,
-    checksum: str | None = None,
-) -> Model:
-    """Logistic regression without an intercept, as the paper's likelihood 1 / (1 + exp(-y w' x)) has none.
-
-    Args:
-        inputs: (N, D) float32.
-        labels: (N,) of 0 (y = -1) and 1 (y = 1).
-    """
-    inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(labels, np.float32) - 1
-    dimension = inputs.shape[1]
-    return define_model(
-        "mnist79",
-        log_prior=log_prior,
-        log_likelihood=log_likelihood,
-        data={"signed_inputs": inputs * signs[:, None]},
-        init=lambda key: jax.random.normal(key, (dimension,)),
-        predict=predict,
-        test_data=test_data,
-        as_test=as_test,
-        data_dir=data_dir,
-        shuffle_seed=shuffle_seed,
-        checksum=checksum,
-    )
+from_arrays = partial(logistic.from_arrays, name="mnist79", prior_variance=1.0)
 
 
 def load(data_dir: str | Path) -> Model:
