@@ -1,7 +1,8 @@
 """The axes along which arms differ: the hyperparameters of samplers, and the keys that are made of their numbers.
 
-An axis is traced, a number that each chain of an ensemble has for itself, one compiled program for all; or static,
-a part of a step's shape: the chains of an ensemble have it in common, and what a step costs depends on it.
+An axis is traced or static. A traced one is a number that each chain of an ensemble has for itself: one compiled
+program serves all values. A static one is a part of a step's shape: all chains of an ensemble share its value, and the
+cost of a step depends on it.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
@@ -19,12 +20,12 @@ class Axis:
     """One hyperparameter.
 
     Attributes:
-        default: what a chain has whose arm does not say: a number, or a function of the numbers, by name, of the
-            sampler's axes before this one; None if every arm must say.
-        symbol: what it is called where there is little room; its name if it is empty.
+        default: the value for an arm that does not give one: a number, or a function of the numbers, by name, of the
+            sampler's axes before this one; None if every arm must give a value.
+        symbol: a short name for table columns and labels; the axis's name if it is empty.
         is_static: whether it is a part of a step's shape.
-        is_integer: whether it counts something.
-        above, at_least, at_most, below: bounds of its numbers.
+        is_integer: whether its values are integers.
+        above, at_least, at_most, below: bounds of its values.
         in_grids: the key under which a grid lists its values; its name if it is empty.
     """
 
@@ -44,10 +45,10 @@ class Axis:
         object.__setattr__(self, "in_grids", self.in_grids or self.name)
 
     def check(self, number: object, at_most: float | None = None, name: str = "") -> float | int:
-        """``number`` as a float, or as an int if the axis counts something; ``name`` is what an error calls it.
+        """``number`` as a float, or as an int if the axis has integer values; ``name`` is its name in error messages.
 
         Raises:
-            InputError: it is not finite, not whole where it must be, or out of bounds.
+            InputError: it is not finite, not an integer where it must be, or out of bounds.
         """
         name = name or self.name
         at_most = min((bound for bound in (at_most, self.at_most) if bound is not None), default=None)
@@ -68,7 +69,7 @@ N_LEAPFROG = Axis(
 FRICTION = Axis("friction", 0.01, symbol="a")
 NOISE_ESTIMATE = Axis("noise_estimate", 0.0, symbol="b")
 FRICTION_RATE = replace(FRICTION, default=1.0, symbol="A", above=0, at_least=None)
-"""The same axis for the samplers whose momentum has unit scale: A, per unit of time; a = A h of one of their steps."""
+"""The friction of samplers whose momentum has unit scale: A, per unit of time; one of their steps has a = A h."""
 KAPPA = Axis("kappa", 0.0, at_most=1)
 """Weight of the newest minibatch in a running average; 0: 1/t in step t."""
 
@@ -78,7 +79,7 @@ def _step_size(numbers: Mapping[str, float]) -> float:
 
 
 def _noise_sd(numbers: Mapping[str, float]) -> float:
-    """Both have the unit of a position; the bias of AdamMCMC falls with their ratio."""
+    """Step size and noise sd have the unit of a position; the bias of AdamMCMC falls with their ratio."""
     return 10 * numbers[STEP_SIZE.name]
 
 
@@ -103,27 +104,29 @@ MOMENTUM_NOISE = Axis("momentum_noise", _momentum_noise, symbol="rho1", above=0,
 SECOND_MOMENT_NOISE = Axis("second_moment_noise", _second_moment_noise, symbol="rho2", above=0, at_least=None)
 
 COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
-"""Those that every record has a place for, empty for samplers that lack them; further axes stand behind them."""
+"""The axes that every record has a place for, empty for samplers that lack them; further axes follow them."""
 
 STATIC = tuple(axis for axis in COMMON if axis.is_static)
-"""Those of a step's shape, in the order of a cost table's keys."""
+"""The axes that make up a step's shape, in the order of a cost table's keys."""
 
 OF_METROPOLIS = (DRIFT, NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE)
 
 AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE, KAPPA, *OF_METROPOLIS)}
-"""The axes of the samplers that this package has, by name, in the order of print."""
+"""All axes of the samplers of this package, by name, in the order in which they are printed."""
 
 
 def key_of(numbers: Mapping, common: Sequence[Axis]) -> tuple:
-    """``numbers`` as a tuple: those of ``common`` in its order, None where there is none, then a pair (name, number)
-    for each other one, by the alphabet. Random streams and cost tables go by it, so a further axis only appends."""
+    """``numbers`` as a tuple: the numbers of the axes ``common`` in their order, None where there is none, then a pair
+    (name, number) for each other axis, in alphabetical order.
+
+    Random streams and cost tables are keyed by it. A further axis only appends a pair, so older keys stay valid."""
     names = [axis.name for axis in common]
     further = sorted(numbers.keys() - set(names))
     return (*(numbers.get(name) for name in names), *((name, numbers[name]) for name in further))
 
 
 def numbers_of(key: tuple, common: Sequence[Axis]) -> dict[str, float | int | None]:
-    """The numbers by name of which `key_of` made ``key``; None of ``common`` where there is none."""
+    """The inverse of `key_of`: the numbers by name; None for an axis of ``common`` without a number."""
     if len(key) < len(common):
         names = ", ".join(axis.name for axis in common)
         raise InputError(f"shape: {key!r} is not allowed; it must have {names}")
@@ -132,12 +135,12 @@ def numbers_of(key: tuple, common: Sequence[Axis]) -> dict[str, float | int | No
 
 
 def symbol_of(name: str) -> str:
-    """The symbol of the axis ``name``; of one that is not in `AXES`, its name."""
+    """The symbol of the axis ``name``, or the name itself if it is not in `AXES`."""
     return AXES[name].symbol if name in AXES else name
 
 
 def named(numbers: Mapping[str, float | int | None]) -> str:
-    """``h=0.001 n=20`` and the like, of each number that is there."""
+    """A line such as ``h=0.001 n=20``, of every number that is not None."""
     return " ".join(
         f"{symbol_of(name)}={number if isinstance(number, int) else format(number, '.6g')}"
         for name, number in numbers.items()

@@ -1,4 +1,4 @@
-"""Errors a user meets: one line that names the argument, the value, and what is allowed."""
+"""Errors that users see: one line that names the argument, the value, and what is allowed."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ class InputError(ValueError):
 
 
 class DataError(InputError):
-    """A file that is missing, truncated, from another version, or holds what it must not."""
+    """A file that is missing, truncated, from another version, or has wrong contents."""
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ __all__ = ["atomic_write", "file_sha256", "read_json", "read_npz", "write_json"]
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path``, of the same suffix, that becomes ``path`` when the block ends well.
+    """A temporary path beside ``path``, of the same suffix, that is renamed to ``path`` if the block does not raise.
 
     When the block raises, the temporary file is removed and ``path`` stays as it was. The folder is made if
     it is missing.
@@ -35,7 +35,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 
 def write_json(path: str | Path, obj: object) -> None:
-    """``obj`` as JSON, atomically; numbers that are not finite become null, arrays lists, paths strings."""
+    """Write ``obj`` as JSON, atomically. Non-finite numbers become null, arrays become lists, paths become strings."""
     text = json.dumps(_plain(obj), indent=2, allow_nan=False)
     with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -56,7 +56,7 @@ def _plain(obj: object) -> object:
 
 
 def read_json(path: str | Path) -> object:
-    """What a JSON file holds.
+    """The contents of a JSON file.
 
     Raises:
         DataError: the file is missing or is not JSON.

@@ -1,4 +1,4 @@
-"""What a model is: a log-prior, one log-likelihood value per datum, and the data."""
+"""The model: a log-prior, one log-likelihood value per datum, and the data."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,14 +20,14 @@ __all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid", "temper"
 
 @dataclass
 class Found:
-    """What has been found of a model in this process, so that it is found once.
+    """Results computed for a model in this process, kept so that each is computed once.
 
     Attributes:
         position_shape: shapes and dtypes of a position.
         mode: the result of `sgtune.mode.find.map_result`.
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
-        hessian_diagonal: what it was asked for last, and the answer (`sgtune.mode.hutchinson`).
-        at_mode: arrays of gradient estimators and targets that are centred at the mode, by name.
+        hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.hutchinson`).
+        at_mode: arrays of the gradient estimators and targets that are centred at the mode, by name.
         held_out: the results of `hold_out`, by the fraction.
         tempered: the results of `temper`, by the inverse temperature.
     """
@@ -48,20 +48,20 @@ class Model:
     log pi(position) = log_prior(position) + sum over the N rows of log_likelihood(position, rows).
 
     Attributes:
-        name: how tables and files call it.
+        name: its name in tables and files.
         log_prior: ``position -> ()``, up to a constant.
         log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch.
         data: pytree of arrays whose leading axis is N, in random order (see `define_model`).
         init: ``key -> position``, a draw from the prior or another sensible start.
         predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
         test_data: dict with ``inputs`` and ``targets``, or None.
-        functionals: ``position -> (K,)``, what of a position the data identify, by which chains are held against a
-            reference; None: the position itself.
+        functionals: ``position -> (K,)``, the quantities that the data identify; chains are compared with a reference
+            by them. None: the position itself.
         as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data`` (`hold_out`), or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
-        max_lockstep: most chains of one shape that gain from advancing together; None for any number.
-        checksum: SHA-256 of the training data; the MAP is kept under it.
-        data_dir: where the MAP is kept, or None: then it is found anew in every process.
+        max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
+        checksum: SHA-256 of the training data; the file of the MAP is identified by it.
+        data_dir: the folder of the MAP's file. None: the MAP is not saved, and every process finds it again.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Model:
         return self.found.position_shape
 
     def abreast(self, chains: list) -> list[list]:
-        """``chains`` of one shape in the groups that are to advance together: as many at a time as gain by it."""
+        """``chains`` of one shape, split into groups of at most `max_lockstep` that advance together."""
         width = self.max_lockstep or max(1, len(chains))
         return [chains[start : start + width] for start in range(0, len(chains), width)]
 
@@ -126,12 +126,12 @@ def define_model(
 ) -> Model:
     """A `Model` from its functions and data, for a sampler, a tuner or the pipeline.
 
-    Rows are shuffled once, from ``shuffle_seed``, because minibatches above 4,000 rows are made of blocks of
-    consecutive rows (`sgtune.samplers.minibatch`); pass None when the data come in random order already.
-    ``checksum``, where the data come with one, saves reading them all for their SHA-256.
+    Rows are shuffled once, from ``shuffle_seed``, because minibatches of more than 4,000 rows consist of blocks of
+    consecutive rows (`sgtune.samplers.minibatch`); pass None if the data are in random order already. If the SHA-256 of
+    the data is known, pass it as ``checksum``: otherwise all data are read to compute it.
 
     Raises:
-        InputError: the leaves of ``data`` differ in length, or the model gives other shapes than it must.
+        InputError: the leaves of ``data`` differ in length, or a function of the model returns a wrong shape.
     """
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
     if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
@@ -158,7 +158,7 @@ def define_model(
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
-    # Shapes alone: to slice the arrays, JAX would compile a program for each.
+    # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
     rows = jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
     )
@@ -178,12 +178,12 @@ def define_model(
 def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     """``model`` without the last floor(``fraction`` N) rows of its data, which become its ``test_data``.
 
-    Rows are in random order, so these are a random part, and the same one every time. It is a model of its own: its
-    posterior is wider, its mode another, kept beside the first one's under a name that says the fraction. Made once:
-    the same object comes back as long as ``model`` lives.
+    Rows are in random order, so the held-out rows are a random subset; it is the same in every call. The result is a
+    model of its own: its posterior is wider and has another mode, which is saved beside the mode of ``model`` under a
+    name that contains the fraction. As long as ``model`` lives, further calls return the same object.
 
     Args:
-        name: what an error calls the fraction.
+        name: the name of the fraction in error messages.
 
     Raises:
         InputError: the fraction is not in (0, 1) or leaves no row out, or the model has not both ``predict`` and
@@ -195,7 +195,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
         raise InputError(
             f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} has not both"
         )
-    # As it is written: 0.29 of 100 rows are 29, though the float is a little less.
+    # The decimal as it is written: 0.29 of 100 rows are 29, although the float 0.29 is slightly smaller.
     n_held = int(Fraction(repr(float(fraction))) * model.n_data)
     if n_held < 1:
         raise InputError(
@@ -204,7 +204,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     kept = model.found.held_out
     if fraction not in kept:
         n_left = model.n_data - n_held
-        # NumPy's slices: JAX would compile a program for each.
+        # NumPy slices, because JAX would compile a program for each.
         rows = jax.tree.map(np.asarray, model.data)
         kept[fraction] = replace(
             model,
@@ -219,7 +219,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """A log-likelihood times a number: equal to, and in compiled programs the same as, every other such product."""
+    """A log-likelihood times a number. Products of the same two are equal, so they share compiled programs."""
 
     log_likelihood: Callable
     weight: float
@@ -231,10 +231,10 @@ class _Weighted:
 def temper(model: Model, inverse_temperature: float) -> Model:
     """The Gibbs posterior, proportional to exp(-lambda R(position)) times the prior, lambda the inverse temperature.
 
-    R = -(1/N) sum of the log-likelihoods is the mean loss over the data; any loss will do, as the negative of a
-    ``log_likelihood``. lambda = N is the ordinary posterior, and then ``model`` itself comes back. Otherwise it is a
-    model of its own, whose log-likelihoods are lambda / N times those of ``model``: another posterior for every
-    sampler, score and tuner, with another mode. Made once: the same object comes back as long as ``model`` lives.
+    R = -(1/N) sum of the log-likelihoods is the mean loss over the data; to use any other loss, pass its negative as
+    ``log_likelihood``. lambda = N gives the ordinary posterior, and ``model`` itself is returned. Otherwise the result
+    is a model of its own, whose log-likelihoods are lambda / N times the log-likelihoods of ``model``: samplers, scores
+    and tuners see this posterior and its own mode. As long as ``model`` lives, further calls return the same object.
 
     Raises:
         InputError: lambda is not a number > 0.
@@ -264,9 +264,10 @@ def _checksum(leaves: list[np.ndarray]) -> str:
 
 @jax.custom_jvp
 def log_sigmoid(x: jax.Array) -> jax.Array:
-    """log(1 / (1 + exp(-x))), stable; its derivative is taken as sigmoid(-x).
+    """log(1 / (1 + exp(-x))), numerically stable, with the derivative sigmoid(-x).
 
-    `jax.nn.log_sigmoid` differentiates through log1p, which on a CPU costs several times the gradient itself.
+    `jax.nn.log_sigmoid` differentiates through log1p; on a CPU that costs several times as much as the rest of the
+    gradient.
     """
     return -jnp.logaddexp(-x, 0.0)
 

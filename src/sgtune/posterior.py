@@ -1,6 +1,7 @@
 """The log posterior of ALL data, its gradient and curvature, in row tiles that bound the memory.
 
-Data are arguments of every compiled program here, never its constants: XLA takes for ever over 32 MB of them.
+Data are arguments of every compiled program here, never its constants: with 32 MB of constants XLA's compilation does
+not end in a reasonable time.
 """
 
 from collections.abc import Callable
@@ -42,24 +43,24 @@ CHUNK_LARGE, LARGE_DIMENSION = 4, 200
 
 
 class Density(NamedTuple):
-    """What a compiled program must know of a model: its two functions, hashable; the data are traced."""
+    """The part of a model that a compiled program depends on: its two functions, hashable. The data are traced."""
 
     log_prior: Callable
     log_likelihood: Callable
 
 
 def density_of(model: Model) -> Density:
-    """The model's `Density`, equal for all models made of the same functions."""
+    """The model's `Density`; models with the same functions have equal densities."""
     return Density(model.log_prior, model.log_likelihood)
 
 
 def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int | None = None) -> PyTree:
     """Sum of ``function(rows)`` over blocks of ``tile`` consecutive rows of ``data``, the last one shorter.
 
-    ``tile`` is 4,096 unless given, or 16,384 where a row has no more than 256 bytes: so much of what the function
-    computes for a row is in memory at once.
+    ``tile`` is 4,096 unless given, or 16,384 where a row has no more than 256 bytes. The intermediate results of one
+    tile of rows are in memory at once.
 
-    Kahan's compensation keeps the float32 error of the sum at that of one tile.
+    Kahan's compensation keeps the float32 error of the sum as small as the error of one tile.
     """
     leaves = jax.tree.leaves(data)
     n_rows = leaves[0].shape[0]
@@ -110,7 +111,7 @@ def sum_of_gradients(density: Density, position: PyTree, rows: PyTree) -> PyTree
 
 
 def score(density: Density, position: PyTree, data: PyTree) -> PyTree:
-    """Gradient of log pi at ``position``, of its structure; under `jax.vmap` a tile is read once for all."""
+    """Gradient of log pi at ``position``, in its structure; under `jax.vmap` a tile is read once for all positions."""
     likelihood = sum_of_gradients(density, position, data)
     return jax.tree.map(jnp.add, likelihood, jax.grad(density.log_prior)(position))
 
@@ -119,9 +120,9 @@ def score(density: Density, position: PyTree, data: PyTree) -> PyTree:
 def log_posterior(
     density: Density | Model, position: PyTree, data: PyTree, offset: ArrayLike = 0.0
 ) -> Float[Array, ""]:
-    """log pi(position) - N * offset on ``data``: the model's, passed as an argument of the caller's program.
+    """log pi(position) - N * offset on ``data``, which are the model's data as an argument of the caller's program.
 
-    Differentiable once, in reverse mode, in one pass over the data that keeps nothing of a tile.
+    Differentiable once, in reverse mode, in one pass over the data that keeps no intermediate results of a tile.
     """
     likelihood = sum_over_tiles(lambda rows: jnp.sum(density.log_likelihood(position, rows) - offset), data)
     return density.log_prior(position) + likelihood
@@ -146,8 +147,8 @@ def _scores(density, positions, data):
 def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[np.ndarray, "n D"]:
     """Gradients of the full-data log posterior at n positions: flat rows, or a position with a leading axis.
 
-    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, no more than ``model.max_lockstep``), the last ones
-    padded, so one compiled program serves every n, and all models made of the same functions.
+    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, at most ``model.max_lockstep``). The last chunk is
+    padded, so one compiled program serves every n and all models with the same functions.
 
     Raises:
         InputError: the positions have another D than the model.
@@ -169,7 +170,7 @@ def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[n
 def chunked(
     model: Model, run: Callable, matrix: Float[np.ndarray, "n D"], chunk: int | None = None
 ) -> Float[np.ndarray, "n D"]:
-    """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time, the last ones padded."""
+    """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time; the last chunk is padded."""
     default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
     default = min(default, model.max_lockstep or default)
     chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)

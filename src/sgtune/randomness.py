@@ -20,5 +20,5 @@ def named_key(seed: int, *names: object) -> PRNGKeyArray:
 
 
 def named_seed(seed: int, *names: object) -> int:
-    """A root seed below 2^31 of ``seed`` and names: for what takes a seed and derives keys of its own from it."""
+    """A root seed below 2^31 from ``seed`` and names, for functions that take a seed and derive their own keys."""
     return crc32(":".join(map(str, (seed, *names))).encode()) >> 1

@@ -89,7 +89,7 @@ def sampler_names() -> list[str]:
 
 
 def resolve_sampler(name: str) -> tuple[Sampler, GradientEstimator]:
-    """The sampler and the gradient estimator that a published name such as ``sghmc-cv`` stands for.
+    """The sampler and the gradient estimator of a published name, for example ``sghmc-cv``.
 
     Raises:
         InputError: no such sampler.
@@ -107,14 +107,14 @@ def resolve_sampler(name: str) -> tuple[Sampler, GradientEstimator]:
 
 
 def published_name(sampler: str | Sampler, gradient: GradientEstimator | None = None) -> str:
-    """The name of a sampler, given by it or as an object, with a gradient estimator: ``sghmc-cv`` and the like.
+    """The name of a sampler with a gradient estimator, for example ``sghmc-cv``; ``sampler`` is a name or an object.
 
     Args:
-        gradient: the estimator; None for what the name says, or plain minibatches.
+        gradient: the estimator. None: the one that the name stands for, or plain minibatches for a sampler object.
 
     Raises:
         InputError: the sampler or the estimator is in no registry (`SAMPLERS`, `sgtune.samplers.gradients.ESTIMATORS`),
-            or the name says another estimator.
+            or the name stands for another estimator.
     """
     if isinstance(sampler, str):
         base, named = sampler, gradient is None or sampler in SAMPLERS

@@ -1,6 +1,6 @@
-"""AdamMCMC: Adam's update as the drift of a proposal that a Metropolis test takes or leaves (Bieringer et al. 2023).
+"""AdamMCMC: Adam's update as the drift of a proposal, followed by a Metropolis test (Bieringer et al. 2023).
 
-With g an estimate of grad(lambda R - log p) = -grad log pi at theta, of the sampler's gradient estimator, gamma the
+Let g be an estimate of grad(lambda R - log p) = -grad log pi at theta by the sampler's gradient estimator, gamma the
 ``step_size``, s the ``noise_sd`` (10 gamma unless given), s_d the ``directional_noise``, delta = ``eps`` and k the
 number of the step:
 
@@ -9,20 +9,21 @@ number of the step:
     theta' = theta - u + s W + s_d Z u            W ~ N(0, I),  ONE scalar Z ~ N(0, 1)
 
 so that theta' ~ N(theta - u, S), S = s^2 I + s_d^2 u u', prolate along u; ``directional_noise=0`` is the isotropic
-proposal. gamma and s have the unit of a position, s_d none. The way back is N(theta' - u, S) with the SAME u and S: the
-determinants cancel, and with the inverse of S by the rank-one formula the logarithm of the ratio of the test is
+proposal. gamma and s have the unit of a position, s_d none. The reverse proposal is N(theta' - u, S) with the SAME u
+and S, so the determinants cancel. With the rank-one formula for the inverse of S, the log acceptance ratio is
 
     log pi(theta') - log pi(theta) + 2 u.(theta' - theta) / (s^2 + s_d^2 |u|^2)
 
-On rejection theta stays; m and v move on either way. The term of u has variance 4 |u|^2 / (s^2 + s_d^2 |u|^2), which
-s_d bounds by 4 / s_d^2 where |u| is much larger than s, as in many dimensions. (The paper's authors draw one normal per
-weight along u, which is another covariance than the one of their acceptance.)
+On rejection theta stays; m and v are updated in every step. The term with u has variance
+4 |u|^2 / (s^2 + s_d^2 |u|^2), which s_d bounds by 4 / s_d^2 where |u| is much larger than s, as in many dimensions.
+(The code of the paper's authors draws one normal per weight along u; this proposal has another covariance than the one
+in their acceptance ratio.)
 
-Invariant density, of ``adam-mcmc``: pi up to an error that vanishes with gamma / s: m and v depend on theta through g,
-and the test leaves that out. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error
-grows with D and with s_d, and no acceptance rate shows it: u points to the mode, and along a ray to the mode the
-density of the test lacks the ray's r^(D-1), so that draws come too close to it. Of N(0, I), at s = 0.7 / sqrt(D), E x^2
-was
+Invariant density of ``adam-mcmc``: pi up to an error that vanishes with gamma / s: m and v depend on theta through g,
+and the test ignores this. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error grows
+with D and with s_d, and the acceptance rate does not show it: u points to the mode, and along a ray to the mode the
+density of the test lacks the ray's r^(D-1), so that draws are too close to the mode. For the target N(0, I), at
+s = 0.7 / sqrt(D), we measured E x^2 =
 
     gamma / s                        0.014    0.043    0.14     0.43      acceptance rate
     D = 2,  s_d = 1                  0.990    0.971    0.896    0.864     0.77 to 0.73
@@ -31,25 +32,25 @@ was
     D = 50, s_d = 1                  0.914    0.829    0.761    0.224     0.77 to 0.42
     D = 50, s_d = 3                  0.853    0.520    0.163    0.073     0.77 to 0.71
 
-with standard errors below 0.006 (0.02 of the largest). The test takes a pass over all data; gradients are of
-minibatches, or with control variates (``adam-mcmc-cv``). At the mode itself a gradient of no noise is rounding, to
-which u gives the size of a step.
+with standard errors below 0.006 (0.02 for the largest value). The test takes a pass over all data; gradients are
+minibatch gradients, or have control variates (``adam-mcmc-cv``). At the mode itself a noise-free gradient is rounding
+error, which u scales to the size of a full step.
 
-``adam-mcmc-minibatch`` takes the test, too, from the minibatch of its gradient, and is BIASED for that: the noise of
-the log density's estimate, of variance O(N^2/n |theta' - theta|^2), heats the chain.
+``adam-mcmc-minibatch`` computes the test, too, from the minibatch of its gradient. This makes it BIASED: the noise of
+the estimated log density, of variance O(N^2/n |theta' - theta|^2), heats the chain.
 
-``adam-mcmc-exact`` keeps pi, exactly. The moments are Gaussian given theta, with rho_1 = ``momentum_noise`` and rho_2 =
-``second_moment_noise``, of the units of g and g^2, and xi, xi' ~ N(0, I):
+``adam-mcmc-exact`` leaves pi invariant exactly. The moments are Gaussian given theta, with rho_1 = ``momentum_noise``
+and rho_2 = ``second_moment_noise``, in the units of g and g^2, and xi, xi' ~ N(0, I):
 
     m <- b1 m + (1 - b1) g + rho_1 xi             v <- b2 v + (1 - b2) g^2 + rho_2 xi'
     u = gamma m / (sqrt|v| + delta)
 
-with g of all data. These two leave N(m; g, t_1^2) N(v; g^2, t_2^2) invariant, t_i^2 = rho_i^2 / (1 - b_i^2); m and v
-start there, and the ratio of the test gains that density at theta' over the same at theta, m and v held. There are no
-corrections b^k: every step is one kernel, with the invariant density pi(theta) N(m; g(theta), t_1^2) N(v; g(theta)^2,
-t_2^2). Acceptance falls with D, for the factor compares D components of the gradient: it is for small D. The default
-rho_i make t_1 = 1 / s and t_2 = 1 / s^2: where the posterior has the sd c in every direction, the logarithm of the
-factor then varies by about sqrt(D) (s / c)^2 from proposal to proposal.
+with g on all data. These two updates leave N(m; g, t_1^2) N(v; g^2, t_2^2) invariant, t_i^2 = rho_i^2 / (1 - b_i^2);
+the initial m and v are draws from it. The acceptance ratio has a further factor: this density at theta' over its value
+at theta, for the same m and v. There are no corrections b^k: every step is the same kernel, with the invariant density
+pi(theta) N(m; g(theta), t_1^2) N(v; g(theta)^2, t_2^2). The factor compares D components of the gradient, so acceptance
+falls with D: use it for small D. The default rho_i give t_1 = 1 / s and t_2 = 1 / s^2: where the posterior has the sd c
+in every direction, the logarithm of the factor then varies by about sqrt(D) (s / c)^2 from proposal to proposal.
 """
 
 from functools import partial
@@ -75,16 +76,16 @@ __all__ = [
 
 
 class AdamMCMCState(NamedTuple):
-    """What a chain carries.
+    """The state of a chain.
 
     Attributes:
         position: theta.
-        log_density: at ``position``, less a constant; its last minibatch's estimate where the test is of minibatches.
-        gradient: of log pi at ``position``, exact; () where the moments' is an estimate, made in the step.
+        log_density: at ``position``, less a constant; the last minibatch's estimate where the test uses minibatches.
+        gradient: the exact gradient of log pi at ``position``; () where each step estimates the gradient.
         m, v: the first and second moment of g, in the shape of the position.
         k: steps so far.
-        acceptance: the tests' outcomes.
-        estimator: of the gradient estimator.
+        acceptance: the outcomes of the tests.
+        estimator: the state of the gradient estimator.
     """
 
     position: PyTree
@@ -111,7 +112,7 @@ def _moments(m: PyTree, v: PyTree, gradient: PyTree, hyperparameters: dict) -> t
 
 
 def _update(m: PyTree, v: PyTree, hyperparameters: dict) -> PyTree:
-    """u, of moments that are corrected already. (Those of ``exact`` may be negative.)"""
+    """u, from moments that are corrected already. (The second moments of ``exact`` may be negative.)"""
     gamma, eps = hyperparameters["step_size"], hyperparameters["eps"]
     return jax.tree.map(lambda m, v: gamma * m / (jnp.sqrt(jnp.abs(v)) + eps), m, v)
 
@@ -150,7 +151,7 @@ def _init(
 def _step(
     key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict, of_minibatch: bool
 ) -> AdamMCMCState:
-    """One proposal and its test: of all data, or of the minibatch of the gradient."""
+    """One proposal and its test, on all data or on the gradient's minibatch."""
     proposal_key, test_key = jax.random.split(key)
     gradient, estimator = target.gradient(state.position, 0, state.estimator)
     m, v = _moments(state.m, state.v, gradient, hyperparameters)
@@ -179,7 +180,7 @@ def _noisy(key: PRNGKeyArray, tree: PyTree, sd: Float[Array, ""]) -> PyTree:
 def _init_exact(
     key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
 ) -> AdamMCMCState:
-    """A chain at ``position``, its moments drawn from their law there."""
+    """A chain at ``position``, its moments drawn from their conditional density given ``position``."""
     log_density, gradient = target.log_density_and_gradient(position)
     first_key, second_key = jax.random.split(key)
     sds = (
@@ -194,7 +195,7 @@ def _init_exact(
 def _log_moments_ratio(
     m: PyTree, v: PyTree, gradient: PyTree, new_gradient: PyTree, hyperparameters: dict
 ) -> Float[Array, ""]:
-    """log of N(m; g, t_1^2) N(v; g^2, t_2^2) at theta' over the same at theta; its squares are cancelled by hand."""
+    """log of N(m; g, t_1^2) N(v; g^2, t_2^2) at theta' over the same at theta; squares cancel analytically."""
 
     def ratio(moment, old, new, b, noise):
         precision = (1 - hyperparameters[b] ** 2) / hyperparameters[noise] ** 2
@@ -212,7 +213,7 @@ def _log_moments_ratio(
 def _step_exact(
     key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict
 ) -> AdamMCMCState:
-    """Moments with noise, one proposal and its test: one evaluation of log density and gradient, at the proposal."""
+    """Noisy moments, one proposal and its test: one evaluation of log density and gradient, at the proposal."""
     proposal_key, test_key, first_key, second_key = jax.random.split(key, 4)
     m, v = _moments(state.m, state.v, state.gradient, hyperparameters)
     m = _noisy(first_key, m, hyperparameters["momentum_noise"])
@@ -233,24 +234,24 @@ def _step_exact(
 
 
 RANDOM_WALK = 0.234
-"""The acceptance rate to aim at, as of a random walk (Roberts, Gelman and Gilks 1997). With the same u both ways the
-terms of first order do not cancel, as they do in MALA, so that s falls as 1 / sqrt(D). On N(0, I) the expected squared
-jump was largest at rates from 0.38 to 0.41 for D = 2, 0.20 to 0.31 for D = 10 and 0.17 to 0.39 for D = 50 (gamma / s
-from 0.03 to 1, s_d of 0, 1 and 3)."""
+"""The acceptance rate to aim at: the optimum of a random walk (Roberts, Gelman and Gilks 1997). Both directions use the
+same u, so the terms of first order do not cancel as they do in MALA, and s must fall as 1 / sqrt(D). On N(0, I) the
+expected squared jump was largest at rates from 0.38 to 0.41 for D = 2, 0.20 to 0.31 for D = 10 and 0.17 to 0.39 for
+D = 50 (gamma / s from 0.03 to 1, s_d of 0, 1 and 3)."""
 
 HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
 
 
 def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") -> Sampler:
-    """A variant of AdamMCMC; those of `sgtune.samplers.SAMPLERS` are made here.
+    """A variant of AdamMCMC, such as those in `sgtune.samplers.SAMPLERS`.
 
     Args:
-        acceptance: ``full``, the test is of all data; ``minibatch``, of the gradient's minibatch, which is biased.
-        momentum_correction: ``none``, the paper's algorithm; ``exact``, which has noise in its moments and their law
-            in its test, and needs all data.
+        acceptance: ``full``: the test uses all data; ``minibatch``: the gradient's minibatch, which is biased.
+        momentum_correction: ``none``: the paper's algorithm; ``exact``: the moments have noise, the test includes their
+            density, and every step uses all data.
 
     Raises:
-        InputError: an argument is not known, or ``exact`` is to go with a test of minibatches.
+        InputError: an argument is not known, or ``exact`` is combined with ``minibatch``.
     """
     check_choice("acceptance", acceptance, ("full", "minibatch"))
     check_choice("momentum_correction", momentum_correction, ("none", "exact"))
@@ -289,7 +290,7 @@ def _terms_of_all_data(batch_size: int, n_data: int) -> int:
 
 
 def _terms_of_minibatch(batch_size: int, n_data: int) -> int:
-    """At both ends of the step."""
+    """The minibatch's log density at both ends of the step."""
     return 2 * batch_size
 
 

@@ -1,4 +1,4 @@
-"""The shape that all samplers share: a pair of pure functions and the numbers they may be given."""
+"""The interface of all samplers: a pair of pure functions, and the hyperparameters that they take."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,21 +30,21 @@ class Sampler(NamedTuple):
         step: ``(key, state, target, hyperparameters) -> State``: one sample of the chain. The key is for the
             sampler's own noise; gradients and log densities are those of the `sgtune.samplers.target.Target`.
         hyperparameters: the axes besides step size, batch size and number of leapfrogs, each with a default; a pair
-            (name, default) is short for a traced one.
-        has_leapfrog: whether a step makes ``n_leapfrog`` gradients; otherwise it makes one.
+            (name, default) is short for a traced axis.
+        has_leapfrog: whether a step evaluates ``n_leapfrog`` gradients; otherwise it evaluates one.
         least_leapfrog: the smallest ``n_leapfrog`` for which the method is defined.
-        uses_log_density: whether it asks its target for log densities. These need one pass over all data at the
-            start, and a start at which they are finite.
-        needs_all_data: whether it is defined for batches of all N data only; it has no ``-cv`` then.
-        statistics: ``state -> {name: number}``: what a run says of itself besides its draws; nothing as a rule.
-        covariance: "diagonal" or "full" if it asks its target for that covariance of the gradient's noise
-            (`sgtune.samplers.covariance`); batches of 1 < N are refused then. Empty if it does not.
+        uses_log_density: whether it asks its target for log densities. This takes one pass over all data at the
+            start, and the log density must be finite at the starting position.
+        needs_all_data: whether it is defined only for batches of all N data; it then has no ``-cv`` variant.
+        statistics: ``state -> {name: number}``: diagnostics of a run besides its draws; empty for most samplers.
+        covariance: "diagonal" or "full" if it asks its target for this form of the covariance of the gradient's noise
+            (`sgtune.samplers.covariance`); a batch of 1 < N is then refused. Empty if it does not.
         step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
             momentum has unit scale.
-        log_density_terms: ``(batch_size, n_data) -> data terms`` of log densities that a step evaluates where it makes
-            no gradient.
-        when_stuck: what to change where a Metropolis test accepts nothing.
-        optimal_acceptance: the mean acceptance probability to aim at; None of a sampler without a Metropolis test.
+        log_density_terms: ``(batch_size, n_data) -> data terms``: the terms of log densities that a step evaluates
+            besides its gradients.
+        when_stuck: advice on what to change if the Metropolis test accepts nothing.
+        optimal_acceptance: the mean acceptance probability to aim at; None for a sampler without a Metropolis test.
     """
 
     init: Callable
@@ -63,7 +63,7 @@ class Sampler(NamedTuple):
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """What an arm of this sampler may hold; it must hold those that have no default."""
+        """The axes that an arm of this sampler may have; it must have those without a default."""
         leapfrogs = (replace(N_LEAPFROG, at_least=self.least_leapfrog),) if self.has_leapfrog else ()
         further = (axis if isinstance(axis, Axis) else Axis(*axis) for axis in self.hyperparameters)
         return (STEP_SIZE, BATCH_SIZE, *leapfrogs, *further)

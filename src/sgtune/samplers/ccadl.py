@@ -1,7 +1,7 @@
 """Covariance-controlled adaptive Langevin thermostat, CCAdL (Shang, Zhu, Leimkuhler and Storkey 2015, Algorithm 1).
 
-With h the ``step_size``, A the ``friction`` (1), D the number of parameters, grad an estimate of grad log pi whose
-noise has the covariance Sigma, and p ~ N(0, I), xi = A at the start:
+Let h be the ``step_size``, A the ``friction`` (1), D the number of parameters, and grad an estimate of grad log pi
+whose noise has the covariance Sigma. A chain starts with p ~ N(0, I) and xi = A:
 
     theta <- theta + h p
     S     <- (1 - kappa_t) S + kappa_t Sigma(theta)              kappa_t = max(1 / t, kappa), t = 1, 2, ...
@@ -10,18 +10,18 @@ noise has the covariance Sigma, and p ~ N(0, I), xi = A at the start:
 
 Gradient and Sigma are from one minibatch, at the new theta. The momentum has unit scale, so ``step_size`` is the
 paper's own h, a time: it is the square root of the ``step_size`` of `sgtune.samplers.sgnht`, whose momentum is
-v = h p. An arm {step_size: h, friction: A} is for SGNHT {step_size: h^2, friction: A h}, and alpha = h xi. With S = 0,
-as for batches of all N data, CCAdL is SGNHT.
+v = h p. The arm {step_size: h, friction: A} corresponds to SGNHT's {step_size: h^2, friction: A h}, with alpha = h xi.
+With S = 0, as for batches of all N data, CCAdL is SGNHT.
 
 Invariant density, as h -> 0 and with S the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D) (Proposition 2;
-M = I, beta = 1 and thermal mass mu = D, as in Algorithm 1). The term (h / 2) Sigma p takes off what gradient noise of
-any Sigma(theta) brings in, where SGNHT's one xi takes off a multiple of I that is the same everywhere.
+M = I, beta = 1 and thermal mass mu = D, as in Algorithm 1). The term (h / 2) Sigma p compensates for gradient noise of
+any covariance Sigma(theta); SGNHT's scalar xi compensates only for a constant multiple of I.
 
-``kappa`` is 0 in Algorithm 1: S then is the mean of Sigma over all steps so far and converges to a constant, so the
-chain keeps a bias where Sigma depends on theta. With ``kappa`` > 0 S follows the chain, with a memory of 1 / kappa
-steps (`sgtune.samplers.running_covariance`). On N(0, I) in two dimensions, with noise whose covariance, supplied
-exactly, grows from left to right from 0 to 1,000 times a matrix of correlation 0.5, at h = 0.01 and A = 1 (standard
-errors 0.02; `tests/samplers/test_parameter_dependent_noise.py`):
+``kappa`` is 0 in Algorithm 1: S is then the mean of Sigma over all steps so far and converges to a constant, so the
+chain keeps a bias where Sigma depends on theta. With ``kappa`` > 0, S follows the chain, with a memory of 1 / kappa
+steps (`sgtune.samplers.running_covariance`). An example: N(0, I) in two dimensions; the covariance of the noise, which
+is supplied exactly, grows from left to right from 0 to 1,000 times a matrix of correlation 0.5; h = 0.01 and A = 1
+(standard errors 0.02; `tests/samplers/test_parameter_dependent_noise.py`):
 
     bias of             mean of theta_1    E theta_1 theta_2
     SGNHT                      0.27               0.34
@@ -30,16 +30,16 @@ errors 0.02; `tests/samplers/test_parameter_dependent_noise.py`):
     CCAdL, kappa = 1           0.01               0.00
     mCCAdL                     0.01               0.00
 
-So the mean over all steps takes off the correlation of the noise, but not what depends on theta.
+So the mean over all steps compensates for the correlation of the noise, but not for its dependence on theta.
 
-Sigma is (N^2 / n) (1 - n / N) V for minibatches without replacement, V the minibatch's covariance of the gradients of
-single data (with control variates: of their differences from those at the centre), and 0 at n = N. The paper's
+Sigma is (N^2 / n) (1 - n / N) V for minibatches without replacement, and 0 at n = N. V is the minibatch's covariance of
+the per-datum gradients (with control variates: of their differences from the gradients at the centre). The paper's
 Eq. (17), N^2 / n V, is ``factor="as printed"``.
 
-Cost: beside SGNHT's gradient of the minibatch a step has the n gradients of its single data, n D numbers, in chunks
+Cost: besides SGNHT's minibatch gradient, a step computes the n per-datum gradients, n D numbers, in chunks
 (`sgtune.samplers.covariance`); their squares, n D operations, or for the full covariance a product of matrices, n D^2;
-and S p, D or D^2. Memory is D or D^2 numbers for each chain, a few times. So the diagonal form is a constant times as
-dear as SGNHT, and the full form grows with D. With n = N it costs what SGNHT does, but for S p.
+and S p, D or D^2. Memory is a few times D or D^2 numbers for each chain. So the diagonal form costs a constant multiple
+of SGNHT's cost, and the full form's cost grows with D. With n = N it costs as much as SGNHT, except for S p.
 
 Registered are ``ccadl`` (full covariance), ``ccadl-diagonal`` and ``ccadl-as-published`` (full, Eq. 17).
 """
@@ -62,11 +62,11 @@ from sgtune.samplers.target import Target
 __all__ = ["CCAdLState", "FACTORS", "ccadl", "ccadl_as_published", "ccadl_diagonal", "make_ccadl"]
 
 FACTORS = ("without replacement", "as printed")
-"""Of V in Sigma: (N^2 / n) (1 - n / N), or the N^2 / n of Eq. (17)."""
+"""The factor of V in Sigma: (N^2 / n) (1 - n / N), or N^2 / n as in Eq. (17)."""
 
 
 class CCAdLState(NamedTuple):
-    """Position, momentum of unit scale in its shape, thermostat xi, S, and what the gradient estimator carries."""
+    """Position, momentum of unit scale in its shape, thermostat xi, S, and the state of the gradient estimator."""
 
     position: PyTree
     momentum: PyTree
@@ -111,7 +111,7 @@ def make_ccadl(*, covariance: str = "full", factor: str = "without replacement")
 
     Args:
         covariance: "full", ``(D, D)`` for each chain, refused above D = 5,000; or "diagonal", ``(D,)``.
-        factor: of `FACTORS`. Both are 0 at n = N, where a gradient has no noise.
+        factor: one of `FACTORS`. Sigma is 0 at n = N for both, because the gradient has no noise there.
 
     Raises:
         InputError: an argument is not known.

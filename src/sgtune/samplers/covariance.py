@@ -24,23 +24,23 @@ __all__ = [
 Covariance = Float[Array, " D"] | Float[Array, "D D"]
 
 FORMS = ("diagonal", "full")
-"""What may be estimated: D variances, or the D x D matrix."""
+"""The forms of an estimate: D variances, or the D x D matrix."""
 
 LARGEST_FULL_DIMENSION = 5_000
 """Above this D a full matrix is refused: its memory and time grow with D^2, for every chain."""
 
 CHUNK_FLOATS = {"diagonal": 2**16, "full": 2**20}
-"""Gradients of single data are computed as many at a time as fit into so many float32 numbers, and one at least."""
-# Measured on 2 cores: squares are summed quickest while a chunk stays in the cache, 3 to 5 times as quick at D = 52,580
-# and 79,510 as with 2^20; a product of matrices, at D = 1,000, is twice as quick with 2^20 as with 2^16.
+"""A chunk has as many per-datum gradients as fit into this many float32 numbers, at least one."""
+# Measured on 2 cores: sums of squares are fastest while a chunk stays in the cache, 3 to 5 times as fast at D = 52,580
+# and 79,510 as with 2^20; a product of matrices, at D = 1,000, is twice as fast with 2^20 as with 2^16.
 
 
 def check_covariance(form: str, batch_size: int, n_data: int, dimension: int) -> str:
     """``form`` if that covariance can be estimated from ``batch_size`` of ``n_data`` rows, for D = ``dimension``.
 
     Raises:
-        InputError: ``form`` is unknown, or "full" for D > `LARGEST_FULL_DIMENSION`; ``batch_size`` is no integer from
-            1 to N, or is 1 < N: one gradient has no covariance.
+        InputError: ``form`` is unknown, or "full" for D > `LARGEST_FULL_DIMENSION`; ``batch_size`` is not an integer
+            from 1 to N, or is 1 < N: one gradient has no covariance.
     """
     check_choice("covariance", form, FORMS)
     check_integer("batch_size", batch_size, at_least=1, at_most=n_data)
@@ -71,19 +71,19 @@ def noise_covariance(
     """Estimated covariance of (N / n) * (sum of g over a minibatch): (N^2 / n) (1 - n / N) V.
 
     This is Sigma of the CCAdL paper (Shang et al. 2015, Eq. 17), with V its Eq. 19, for rows drawn without
-    replacement: the paper's N^2 / n belongs to draws with replacement. It is the covariance of the whole gradient
-    estimate, for the prior's part of that is exact. Its unit is that of a squared gradient of log pi. The paper's
-    moving average over steps (Eq. 18) is the sampler's affair.
+    replacement: the paper's N^2 / n is for draws with replacement. It is the covariance of the whole gradient estimate,
+    because the gradient of the prior is exact. Its unit is the unit of a squared gradient of log pi. The sampler
+    computes the paper's moving average over steps (Eq. 18).
 
     V estimates S, the population covariance (divisor N - 1) of the N gradients g at this position. Where rows are
-    drawn singly the expectation of V over minibatches is S. What is returned then has as its expectation exactly the
+    drawn singly, the expectation of V over minibatches is S. The expectation of the result is then exactly the
     covariance of the gradient estimate, for every n from 2 to N - 1.
 
-    Where a minibatch is made of blocks of neighbouring rows (`sgtune.samplers.minibatch`), the data must be in random
-    order. Averaged over that order too, V still has the expectation S, and the noise of the gradient has the
-    covariance of rows drawn singly. For the one order there is, its variances depart from these by chance: relatively
-    by about sqrt(2 / M), with M the number of blocks in the data. In data that are not in random order neighbours are
-    alike, and what is returned can be far too small.
+    Where a minibatch consists of blocks of neighbouring rows (`sgtune.samplers.minibatch`), the data must be in random
+    order. Averaged over this order too, V still has the expectation S, and the noise of the gradient has the
+    covariance of rows drawn singly. For one given order the variances differ from these by chance: relatively
+    by about sqrt(2 / M), with M the number of blocks in the data. If the data are not in random order, neighbours are
+    alike, and the result can be far too small.
 
     Args:
         batch: the n rows, n < N.
@@ -110,14 +110,14 @@ def empirical_covariance(
 ) -> Covariance:
     """V = 1 / (n - 1) * sum over the batch of (g_i - mean g) (g_i - mean g)' (Shang et al. 2015, Eq. 19).
 
-    g_i is the gradient of the log-likelihood of datum i at ``position``, less that at ``centre`` if one is given, as
-    control variates have it.
+    g_i is the gradient of the log-likelihood of datum i at ``position``. With a ``centre``, as for control variates, it
+    is the difference of this gradient from the gradient at ``centre``.
 
-    ``sums`` is the sum of g over the batch, which the caller has computed for the gradient. Deviations are taken from
-    its mean before they are squared: float32 would lose a covariance that is small beside the mean's square.
+    ``sums`` is the sum of g over the batch, which the caller has computed for the gradient. The mean is subtracted
+    before squaring: float32 would lose a covariance that is small compared with the mean's square.
 
-    Memory: `CHUNK_FLOATS` numbers for the gradients of a chunk of data, a few times, and a few arrays of the result's
-    size; under `jax.vmap` all that for each chain.
+    Memory: a few times `CHUNK_FLOATS` numbers for the gradients of a chunk, and a few arrays of the result's size;
+    under `jax.vmap` this much for each chain.
 
     Returns:
         The diagonal of V, ``(D,)``, or V itself, ``(D, D)``, in the order of `ravel_pytree`.

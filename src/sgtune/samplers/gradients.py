@@ -1,7 +1,7 @@
 """Gradient estimators: unbiased estimates of the gradient of the log posterior from a minibatch of n of N data.
 
-Every estimator is one `GradientEstimator`. A sampler takes any of them: the published name ``sghmc-cv`` is the pair
-(sghmc, control variate at the MAP) and no sampler of its own. With n = N each of them is the exact gradient.
+Every estimator is a `GradientEstimator`, and a sampler takes any of them: the published name ``sghmc-cv`` stands for
+the pair (sghmc, control variate at the MAP), not for another sampler. With n = N each estimate is the exact gradient.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class GradientEstimator(NamedTuple):
 
     Attributes:
         prepare: ``(model, centre) -> constants``: arrays that all chains share, made once (data, centre, ...).
-        init: ``(constants, position) -> state``: what one chain carries from step to step; () if nothing.
+        init: ``(constants, position) -> state``: the estimator's state in one chain; () if it has none.
         estimate: ``(density, constants, key, position, batch_size, state) -> (gradient, state)``.
         estimate_with_covariance: ``(density, constants, key, position, batch_size, state, covariance) -> (gradient,
             noise covariance, state)``: the same gradient from the same minibatch, and an estimate of the covariance
@@ -36,7 +36,7 @@ class GradientEstimator(NamedTuple):
             n = N. It evaluates each datum of a minibatch twice as often as ``estimate``. It raises an `InputError`
             for a minibatch of 1 < N, and for "full" where D is too large.
         needs_centre: whether ``prepare`` uses its centre.
-        evaluations: times that ``estimate`` evaluates each datum of a minibatch.
+        evaluations: how often ``estimate`` evaluates each datum of a minibatch.
     """
 
     name: str
@@ -59,7 +59,7 @@ def _n_data(constants: dict) -> int:
 def _from_batch(
     exact_part: Callable, density: Density, constants: dict, position: PyTree, batch: PyTree
 ) -> tuple[PyTree, PyTree]:
-    """The exact part + (N/n) * the noisy sum, and that sum: the gradients of a minibatch's data, less a centre's."""
+    """The exact part + (N/n) * the noisy sum, and the noisy sum: a minibatch's gradients, less those at a centre."""
     sums = sum_of_gradients(density, position, batch)
     if "centre" in constants:
         sums = jax.tree.map(jnp.subtract, sums, sum_of_gradients(density, constants["centre"], batch))
@@ -152,7 +152,7 @@ control_variate = GradientEstimator(
 """The minibatch estimate minus its error at the centre (Baker et al. 2019)."""
 
 ESTIMATORS = {"": minibatch, "cv": control_variate}
-"""By the ending of the sampler's published name: ``sgld`` and ``sgld-cv``."""
+"""Estimators by the suffix of the sampler's published name: ``sgld`` and ``sgld-cv``."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -169,9 +169,9 @@ def subset_scores(
 ) -> Float[np.ndarray, "n D"]:
     """Scores from the first ``fraction`` of the rows (they are in random order), corrected at ``centre``.
 
-    score(centre) + (score of the subset at the position - score of the subset at the centre): exact at the centre,
-    and near it off by the error of the subset's curvature. One subset serves all positions, so that the error is common
-    to all that is compared. ``fraction`` = 1 gives `scores`.
+    score(centre) + (score of the subset at the position - score of the subset at the centre): exact at the centre; near
+    it the error is the error of the subset's curvature. All positions use the same subset, so all arms that are
+    compared have the same error. ``fraction`` = 1 gives `scores`.
     """
     n_rows = max(1, round(fraction * model.n_data))
     if n_rows == model.n_data:

@@ -6,23 +6,23 @@ Each sample draws a fresh momentum v ~ N(0, h I), h the ``step_size``, and makes
     drift       theta <- theta + v                                     L times, with
     kick        v <- v + h grad                                        between the drifts, and half a kick at the end
 
-    theta', v' is taken with probability min(1, pi(theta') N(v' | 0, h I) / (pi(theta) N(v | 0, h I)))
+    theta', v' is accepted with probability min(1, pi(theta') N(v' | 0, h I) / (pi(theta) N(v | 0, h I)))
 
-Momenta are scaled as those of `sgtune.samplers.sghmc`, which is this without test and with friction: h is the square of
-the leapfrog step of BlackJAX's or Stan's manual, and of the unit of a squared position.
+Momenta are scaled as in `sgtune.samplers.sghmc`, which is HMC with friction and without a test. h has the unit of a
+squared position: it is the square of the leapfrog step in BlackJAX's or Stan's manual.
 
-All kicks together are h k, k the mean of the first and the last gradient plus the sum of those between. Then the
+The sum of all kicks is h k, where k is the mean of the first and the last gradient plus the sum of the others. Then the
 logarithm of the ratio is
 
     log pi(theta') - log pi(theta) - k . (v + (h/2) k)
 
-in which the squares of the momenta, large in many dimensions, are cancelled by hand and not by float32. One leapfrog
-is a step of MALA at e = h / 2.
+Here the squares of the momenta, which are large in many dimensions, cancel analytically and not in float32. One
+leapfrog is a step of MALA at e = h / 2.
 
-Invariant density: pi, exactly, for every h and L, but for float32's error in the log density
-(`sgtune.samplers.target`). The acceptance rate is best near 0.65 in many dimensions (Beskos et al. 2013).
+Invariant density: pi, exactly, for every h and L, except for float32's error in the log density
+(`sgtune.samplers.target`). The best acceptance rate is near 0.65 in many dimensions (Beskos et al. 2013).
 
-It is defined on all data. A sample makes L passes over them; the gradient at its start is kept from the last one.
+HMC is defined on all data. A sample makes L passes over them; the gradient at its start is kept from the last sample.
 """
 
 import jax

@@ -1,25 +1,25 @@
 """The Metropolis-adjusted Langevin algorithm, on all data (Roberts and Tweedie 1996; Bieringer et al. 2023, Sect. 3).
 
-A step of SGLD with the exact gradient is a proposal, and the Metropolis-Hastings test takes it or leaves it:
+The proposal is a step of SGLD with the exact gradient; the Metropolis-Hastings test accepts or rejects it:
 
     theta' = theta + gamma * grad + s * N(0, I)                      grad = grad log pi(theta)
     theta <- theta' with probability min(1, pi(theta') q(theta | theta') / (pi(theta) q(theta' | theta)))
 
 with s^2 = 2 e, e the ``step_size``, gamma the ``drift``, which is e = s^2 / 2 unless given, and q(theta' | theta) =
-N(theta' | theta + gamma * grad, s^2 I). On rejection all of the state stays. With d = theta' - theta and grad' =
+N(theta' | theta + gamma * grad, s^2 I). On rejection the whole state stays. With d = theta' - theta and grad' =
 grad log pi(theta') the logarithm of the ratio is
 
     log pi(theta') - log pi(theta) - (gamma / s^2) (grad + grad') . (d + (gamma / 2) (grad' - grad))
 
-in which the squares that q has, large in many dimensions, are cancelled by hand and not by float32. (The reverse mean
-has the gradient at theta', unlike that of AdamMCMC, `sgtune.samplers.adam_mcmc`.)
+Here the squares in q, which are large in many dimensions, cancel analytically and not in float32. (The mean of the
+reverse proposal uses the gradient at theta'; in AdamMCMC, `sgtune.samplers.adam_mcmc`, it does not.)
 
-Invariant density: pi, exactly, for every e and gamma, but for float32's error in the log density
-(`sgtune.samplers.target`). With gamma other than e the terms of first order do not cancel, and acceptance falls sooner
-with e and with D. A large e shows in the acceptance rate, which is best near 0.57 in many dimensions (Roberts and
+Invariant density: pi, exactly, for every e and gamma, except for float32's error in the log density
+(`sgtune.samplers.target`). If gamma is not e, the terms of first order do not cancel, and acceptance falls faster with
+e and with D. A too large e shows as a low acceptance rate; the best rate is near 0.57 in many dimensions (Roberts and
 Rosenthal 1998).
 
-It is defined on all data: a ratio from a minibatch would leave another density invariant.
+MALA is defined on all data: with a ratio from a minibatch, another density would be invariant.
 """
 
 import jax

@@ -1,13 +1,13 @@
 """CCAdL by a symmetric splitting into flows that are solved exactly, mCCAdL (after Wei and Shang, arXiv 2512.24515).
 
-The dynamics are those of CCAdL (Shang et al. 2015, Eq. 12), with h the ``step_size``, a time, A the ``friction`` (1),
-D the number of parameters and mu = D,
+The dynamics are CCAdL's (Shang et al. 2015, Eq. 12). With h the ``step_size``, a time, A the ``friction`` (1), D the
+number of parameters and mu = D,
 
     d theta = p dt
     d p     = grad dt - (h / 2) Sigma p dt - xi p dt + sqrt(2 A) dW
     d xi    = (|p|^2 - D) / mu dt
 
-split into five flows over a time t,
+They are split into five flows over a time t,
 
     drift         theta <- theta + t p
     kick          p     <- p + t grad
@@ -15,32 +15,33 @@ split into five flows over a time t,
     OU            p     <- exp(-xi t) p + sqrt(A (1 - exp(-2 xi t)) / xi) N(0, I), the root of 2 A t at xi = 0
     thermostat    xi    <- xi + t (|p|^2 / D - 1)
 
-and composed symmetrically. A step is, with t = h for the OU flow and t = h / 2 for all others,
+which are composed symmetrically. With t = h for the OU flow and t = h / 2 for all others, a step is
 
     kick  covariance  drift  thermostat  OU  thermostat  drift  covariance  kick
 
-Only the drifts change theta: the last two flows of a step and the first two of the next have one theta, one minibatch,
-one gradient and one Sigma, and are together covariance(h/2) kick(h) covariance(h/2). The function `step` therefore goes
-from one such triple to the next: one gradient a step, and the draws are those of the symmetric order.
+Only the drifts change theta. So the last two flows of a step and the first two of the next have the same theta,
+minibatch, gradient and Sigma; together they are covariance(h/2) kick(h) covariance(h/2). The function `step` therefore
+goes from the end of one such triple to the end of the next: it evaluates one gradient, and the draws are the same as in
+the symmetric order.
 
-Why this order: a symmetric one is of second order in h, where Algorithm 1 is of first. Kick and drift stand around OU
-as in BAOAB (Leimkuhler and Matthews 2013). With exact gradients on a Gaussian, and xi at rest, the draws, taken where
-the gradient is, have then the exact covariance, and so has p where the thermostat reads it; draws taken at OU would be
-off by h^2 / 4. The covariance flow stands around the kick because gradient noise alone then leaves p with the variance
-x / sinh(x), x = h^2 Sigma / 2: 1 - x^2 / 6 for small x, and never above 1; a kick around the covariance flow would
-leave (x / 2) coth(x / 2), which grows with x.
+Why this order: a symmetric composition is of second order in h, Algorithm 1 of first. Kick and drift surround OU as in
+BAOAB (Leimkuhler and Matthews 2013). With exact gradients on a Gaussian, and constant xi, the draws at the position of
+the gradient then have the exact covariance, and so has p where the thermostat reads it; draws at OU would be off by
+h^2 / 4. The covariance flow surrounds the kick because gradient noise alone then gives p the variance x / sinh(x),
+x = h^2 Sigma / 2: this is 1 - x^2 / 6 for small x, and never above 1. A kick around the covariance flow would give
+(x / 2) coth(x / 2), which grows with x.
 
-Sigma is that of the current minibatch (kappa = 1), with (N^2 / n) (1 - n / N); there is no moving average. In the full
-form the covariance flow is the scaling part of scaling and squaring: a Taylor polynomial of exp(-M / 2^k), with
-M = (h / 2) Sigma t, applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. It is exact to
-float32, and no D x D exponential is made. In the diagonal form it is the exponential itself.
+Sigma is the estimate of the current minibatch (kappa = 1), with (N^2 / n) (1 - n / N); there is no moving average. In
+the full form the covariance flow uses the scaling of scaling and squaring: a Taylor polynomial of exp(-M / 2^k), with
+M = (h / 2) Sigma t, is applied 2^k times to the vector, where k brings the norm of M / 2^k to 1/2 or less. It is exact
+to float32, and no D x D exponential is computed. In the diagonal form it is the exponential itself.
 
-Stability: noise of variance h^2 Sigma enters p with every kick of Algorithm 1, and of SGNHT, and no friction cools p
-below it: |p|^2 cannot come down to D unless h^2 tr Sigma < D, so their limit is h = 1 / sigma for Sigma = sigma^2 I
-(they diverge there; at 0.9 / sigma they run, with a variance of 0.56 on N(0, I)). Here the covariance flow damps what a
-kick brings in, by exp(-h^2 Sigma / 4), and p never gets hotter than it should be, for any h; on the same target the
-variance is 1.03 at 0.9 / sigma, 1.05 at 1.1 / sigma and 1.27 at 2 / sigma. It grows beyond that, for the gradient is
-damped too. What remains for all of them is the limit of the leapfrog, h < 2 / sqrt(largest curvature).
+Stability: every kick of Algorithm 1, and of SGNHT, adds noise of variance h^2 Sigma to p, and no friction cools p
+below it: |p|^2 cannot come down to D unless h^2 tr Sigma < D. So their limit is h = 1 / sigma for Sigma = sigma^2 I
+(they diverge there; at 0.9 / sigma they run, with a variance of 0.56 on N(0, I)). Here the covariance flow damps the
+noise of a kick by exp(-h^2 Sigma / 4), and gradient noise never makes p too hot, for any h. On the same target the
+variance is 1.03 at 0.9 / sigma, 1.05 at 1.1 / sigma and 1.27 at 2 / sigma; it grows further with h, because the
+gradient is damped too. All three methods have the limit of the leapfrog, h < 2 / sqrt(largest curvature).
 
 Invariant density, as h -> 0 and with the exact Sigma(theta): pi(theta) N(p | 0, I) N(xi | A, 1 / D), as for CCAdL.
 """
@@ -63,15 +64,15 @@ from sgtune.samplers.target import Target
 __all__ = ["MCCAdLState", "make_mccadl", "mccadl", "mccadl_diagonal"]
 
 TAYLOR_DEGREE = 6
-"""Of the polynomial of exp(-X): its error at a norm of 1/2 is 1.6e-6 of the vector."""
+"""Degree of the polynomial for exp(-X): its error at a norm of 1/2 is 1.6e-6 of the vector."""
 
 LARGEST_HALVING = 8
-"""The most k. A chain for which the norm of M is above 128, at h beyond 20 / sigma, is left to diverge: it would hold
-up the chains beside it."""
+"""The largest k. A chain for which the norm of M is above 128, at h beyond 20 / sigma, may diverge: more halvings
+would slow down the other chains of its ensemble."""
 
 
 class MCCAdLState(NamedTuple):
-    """Position, momentum of unit scale in its shape, thermostat xi, and what the gradient estimator carries."""
+    """Position, momentum of unit scale in its shape, thermostat xi, and the state of the gradient estimator."""
 
     position: PyTree
     momentum: PyTree
@@ -94,11 +95,11 @@ def damped(exponent: Covariance, vector: Float[Array, " D"]) -> Float[Array, " D
     # Two bounds of the largest eigenvalue.
     norm = jnp.minimum(jnp.linalg.norm(exponent), jnp.abs(exponent).sum(1).max())
     halvings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(2 * norm, 1.0))), 0, LARGEST_HALVING)
-    # Of a chain that is not finite no integer can be made.
+    # A norm that is not finite cannot become an integer.
     n_times = jnp.left_shift(1, jnp.where(jnp.isfinite(norm), halvings, 0).astype(jnp.int32))
 
     def polynomial(_, vector):
-        # Horner's form.
+        # Horner's scheme.
         result = vector
         for degree in range(TAYLOR_DEGREE, 0, -1):
             result = vector - times(exponent, result) / (n_times * degree)
@@ -125,7 +126,7 @@ def ornstein_uhlenbeck(
 def step(
     form: str, key: PRNGKeyArray, state: MCCAdLState, target: Target, hyperparameters: dict
 ) -> MCCAdLState:
-    """From behind one kick to behind the next."""
+    """From the end of one covariance-kick-covariance triple to the end of the next."""
     h, friction = hyperparameters["step_size"], hyperparameters["friction"]
     momentum, unravel = ravel_pytree(state.momentum)
     noise = ravel_pytree(noise_like(key, state.momentum))[0]
@@ -149,7 +150,7 @@ def step(
 
 
 def make_mccadl(*, covariance: str = "full") -> Sampler:
-    """mCCAdL with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
+    """mCCAdL with a "full" or "diagonal" covariance; the same argument gives the same object.
 
     Raises:
         InputError: ``covariance`` is not known.

@@ -1,10 +1,10 @@
-"""The Metropolis-Hastings test, and what a chain keeps of its outcomes.
+"""The Metropolis-Hastings test, and the statistics of its outcomes that a chain keeps.
 
-A proposal theta' ~ q(. | theta) is taken with probability min(1, ratio),
+A proposal theta' ~ q(. | theta) is accepted with probability min(1, ratio),
 
     ratio = pi(theta') q(theta | theta') / (pi(theta) q(theta' | theta))
 
-and else the chain stays where it is. Invariant density: pi, exactly, whatever q is.
+and otherwise the chain stays where it is. Invariant density: pi, exactly, for every q.
 """
 
 from collections.abc import Mapping
@@ -31,19 +31,19 @@ __all__ = [
 ]
 
 STUCK = 1_000
-"""A chain that accepts no proposal for so many steps in a row is reported."""
+"""A chain that accepts no proposal for this many steps in a row is reported."""
 
 
 class Acceptance(NamedTuple):
-    """Outcomes of a chain's tests: of the last one, and of all so far.
+    """Outcomes of a chain's tests: the last one, and statistics of all so far.
 
     Attributes:
-        is_accepted: whether the last proposal was taken.
-        probability: min(1, ratio) of the last proposal; 0 if it was not finite.
+        is_accepted: whether the last proposal was accepted.
+        probability: min(1, ratio) of the last proposal; 0 if the ratio was not finite.
         n_proposals: tests so far.
-        n_accepted: proposals taken so far.
+        n_accepted: proposals accepted so far.
         mean_probability: mean of ``probability`` over all tests.
-        n_since: proposals rejected since the last one taken.
+        n_since: proposals rejected since the last accepted one.
         longest: the largest ``n_since`` so far.
     """
 
@@ -63,9 +63,9 @@ def no_acceptance() -> Acceptance:
 
 
 def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance) -> Acceptance:
-    """The test of a proposal whose ratio has this logarithm; one that is not finite is never taken.
+    """The test of a proposal with this log ratio; a proposal whose ratio is not finite is never accepted.
 
-    The logarithm must not be finite where anything of the proposal is not.
+    The caller must pass a log ratio that is not finite if any number of the proposal is not.
     """
     probability = jnp.where(jnp.isfinite(log_ratio), jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
     is_accepted = jax.random.uniform(key) < probability
@@ -76,7 +76,7 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
         probability=probability,
         n_proposals=n_proposals,
         n_accepted=before.n_accepted + is_accepted,
-        # A running mean: the sum of many would stand still in float32.
+        # A running mean, because a float32 sum of many numbers stops growing.
         mean_probability=before.mean_probability + (probability - before.mean_probability) / n_proposals,
         n_since=n_since,
         longest=jnp.maximum(before.longest, n_since),
@@ -84,14 +84,14 @@ def metropolis_test(key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acce
 
 
 def choose(acceptance: Acceptance, proposed: PyTree, current: PyTree) -> PyTree:
-    """``proposed`` if it was taken, ``current`` bit for bit if not."""
+    """``proposed`` if it was accepted, otherwise ``current`` bit for bit."""
     return jax.tree.map(lambda new, old: jnp.where(acceptance.is_accepted, new, old), proposed, current)
 
 
 def metropolis_step(
     key: PRNGKeyArray, log_ratio: Float[Array, ""], before: Acceptance, proposed: PyTree, current: PyTree
 ) -> tuple[PyTree, Acceptance]:
-    """What all samplers with a test end their step with: ``proposed`` or ``current``, and the outcome."""
+    """The end of a step of every sampler with a test: ``proposed`` or ``current``, and the outcome."""
     acceptance = metropolis_test(key, log_ratio, before)
     return choose(acceptance, proposed, current), acceptance
 
@@ -135,11 +135,11 @@ def take_or_leave(
 
 
 def acceptance_statistics(state: Any) -> dict[str, Array]:
-    """Of a state with an ``acceptance``, or of many with a leading axis.
+    """Statistics of a state with an ``acceptance``, or of many states with a leading axis.
 
-    ``acceptance_rate`` is the share of all proposals so far that were taken; ``mean_acceptance_probability`` is
+    ``acceptance_rate`` is the share of all proposals so far that were accepted; ``mean_acceptance_probability`` is
     the mean of their probabilities: the same number in the long run, with less noise. ``longest_rejection`` is the
-    largest number of steps in a row that accepted nothing.
+    largest number of rejections in a row.
     """
     acceptance = state.acceptance
     return {
@@ -152,7 +152,7 @@ def acceptance_statistics(state: Any) -> dict[str, Array]:
 def remarks_on_acceptance(
     sampler: str, when_stuck: str, statistics: Mapping[str, float], numbers: Mapping[str, float]
 ) -> list[str]:
-    """A line if a chain accepted nothing for `STUCK` steps in a row: on its settings, and what to change of them.
+    """A line if a chain accepted nothing for `STUCK` steps in a row: it names the settings, and what to change.
 
     Args:
         sampler: its name; ``when_stuck``: its advice (`sgtune.samplers.Sampler`).

@@ -2,8 +2,8 @@
 
 The first n places of a keyed pseudo-random permutation of {0, ..., N-1} are a subset without replacement. The
 permutation is a Feistel network over pairs (left, right) with left * right >= N [Black and Rogaway 2002, "Ciphers
-with arbitrary finite domains"]: every round is invertible, so no two places meet; places that fall on or above N
-walk on along their cycle until they are below it. Nothing of length N is made, and nothing is sorted.
+with arbitrary finite domains"]: every round is invertible, so no two places have the same value. A value of N or more
+is passed through the network again until it is below N. No array of length N is made, and nothing is sorted.
 """
 
 from math import isqrt
@@ -16,10 +16,10 @@ __all__ = ["BLOCK_ROWS", "ROWS_DRAWN_SINGLY", "block_rows", "draw_minibatch", "s
 
 
 ROWS_DRAWN_SINGLY = 4_000
-"""Up to this many rows every row is drawn by itself; above it, blocks of consecutive rows may be drawn."""
+"""Up to this many rows, every row is drawn by itself; above it, blocks of consecutive rows may be drawn."""
 
 BLOCK_ROWS = 16
-"""The most rows a block may have."""
+"""The largest number of rows in a block."""
 
 N_ROUNDS = 5
 
@@ -27,7 +27,7 @@ N_ROUNDS = 5
 def subset_indices(key: PRNGKeyArray, n: int, n_data: int) -> Int[Array, " n"]:
     """``n`` distinct indices below ``n_data``: the first n places of a keyed permutation.
 
-    As a set they are uniform; so is their order, but for a few percent on fewer than seven data.
+    As a set they are uniform; so is their order, except for deviations of a few percent on fewer than seven data.
 
     Cost and memory are O(n); ``n_data`` may be up to 2^32 / 4. ``n`` and ``n_data`` are static.
     """
@@ -35,8 +35,8 @@ def subset_indices(key: PRNGKeyArray, n: int, n_data: int) -> Int[Array, " n"]:
     round_keys = jax.random.bits(key, (N_ROUNDS, 2), jnp.uint32)
 
     def permute(place):
-        # A loop and not eight lines in a row: XLA would fuse the whole network into the gather that follows and
-        # compute it anew for every element it reads (and LLVM would take a quarter of a minute to compile that).
+        # A loop, not unrolled rounds: XLA would fuse the whole network into the gather that follows and
+        # recompute it for every element it reads (and LLVM would take a quarter of a minute to compile that).
         return jax.lax.fori_loop(0, N_ROUNDS, feistel_round, place)
 
     def feistel_round(i, place):
@@ -70,7 +70,7 @@ def draw_minibatch(key: PRNGKeyArray, data: PyTree, n: int) -> PyTree:
     """``n`` rows of every leaf of ``data``, uniformly without replacement; all rows as they are if n = N.
 
     Above `ROWS_DRAWN_SINGLY` the subset is made of whole blocks of `block_rows` consecutive rows, drawn without
-    replacement: the data must then be in random order, and a minibatch is again a uniform subset over that shuffle.
+    replacement. The data must then be in random order; averaged over this order, a minibatch is a uniform subset.
     """
     n_data = jax.tree.leaves(data)[0].shape[0]
     if n == n_data:
@@ -86,7 +86,7 @@ def draw_minibatch(key: PRNGKeyArray, data: PyTree, n: int) -> PyTree:
 
 
 def _domain(n_data: int) -> tuple[int, int]:
-    """Two nearly equal factors whose product is at least N and wastes least: few places have to walk on."""
+    """Two nearly equal factors whose product is at least N and as small as possible, so few values reach N or more."""
     root = isqrt(n_data - 1) + 1 if n_data > 1 else 2
     root = max(root, 2)
     candidates = [(left, -(-n_data // left)) for left in range(max(2, -(-7 * root // 8)), root + 1)]

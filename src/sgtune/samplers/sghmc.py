@@ -7,15 +7,15 @@ Each sample draws a fresh momentum v ~ N(0, h I) and makes L leapfrog steps with
     drift       theta <- theta + v                                       L times
     kick        v <- v + h grad - a v + N(0, 2 (a - b) h I)              between the drifts, at the new position
 
-The last half kick is left out, since v is drawn anew: L gradients a sample.
+The last half kick is omitted, because the next sample draws a new v: L gradients a sample.
 
-Invariant density: pi(theta) N(v | 0, h I), as h -> 0 and with exact gradients; gradient noise of covariance V heats it
-by O(h V / a), which b is there to take off.
+Invariant density: pi(theta) N(v | 0, h I), as h -> 0 and with exact gradients; gradient noise of covariance V heats the
+chain by O(h V / a), and b compensates for it.
 
-Two more orders stand for the audit of published results, and for nothing else:
+Two more orders exist only for the audit of published results:
 
 * ``chen``: drift, then a full kick at the new position, as Chen et al. print it. With v redrawn every L steps its
-  variance tends to L / (L - 1) times the target's even as h -> 0, so it is not defined for L = 1.
+  variance tends to L / (L - 1) times the target's variance even as h -> 0, so it is not defined for L = 1.
 * ``as_published``: the kick takes the gradient from BEFORE the drift (explicit Euler), as the code behind the paper
   does. It gains energy at every step and is unstable at step sizes where the leapfrog is not.
 """
@@ -34,7 +34,7 @@ __all__ = ["SGHMCState", "sghmc", "sghmc_as_published", "sghmc_chen"]
 
 
 class SGHMCState(NamedTuple):
-    """The chain's position and what its gradient estimator carries; the momentum lives within a step only."""
+    """The chain's position and the state of its gradient estimator; the momentum exists only within a step."""
 
     position: PyTree
     estimator: PyTree
@@ -53,7 +53,7 @@ def _fresh_momentum(key: PRNGKeyArray, position: PyTree, hyperparameters: dict) 
 
 
 def _kick(key: PRNGKeyArray, momentum: PyTree, gradient: PyTree, hyperparameters: dict, length=1.0) -> PyTree:
-    """``length`` times the deterministic part of a kick, with noise of ``length`` times its variance."""
+    """``length`` times the deterministic part of a kick, with ``length`` times the variance of its noise."""
     h, friction = hyperparameters["step_size"], hyperparameters["friction"]
     noise_sd = jnp.sqrt(length * 2 * (friction - hyperparameters["noise_estimate"]) * h)
     noise = noise_like(key, momentum)

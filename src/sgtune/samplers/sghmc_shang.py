@@ -1,28 +1,28 @@
 """Stochastic gradient Hamiltonian Monte Carlo as in the CCAdL paper (Shang et al. 2015, Eq. 14).
 
-With h the ``step_size``, A the ``friction`` (1), grad an estimate of grad log pi whose noise has the covariance Sigma,
-and p ~ N(0, I) at the start:
+Let h be the ``step_size``, A the ``friction`` (1), and grad an estimate of grad log pi whose noise has the covariance
+Sigma. A chain starts with p ~ N(0, I):
 
     theta <- theta + h p
     S     <- (1 - kappa_t) S + kappa_t Sigma(theta)              kappa_t = max(1 / t, kappa), t = 1, 2, ...
     p     <- p + h grad - h A p + N(0, 2 h (A I - h S / 2)+)
 
-Gradient and Sigma are from one minibatch, at the new theta. h, A, S and ``kappa`` are those of `sgtune.samplers.ccadl`:
+Gradient and Sigma are from one minibatch, at the new theta. h, A, S and ``kappa`` are as in `sgtune.samplers.ccadl`:
 the momentum has unit scale, and step_size = h^2, v = h p, a = A h, b = h^2 Sigma / 2 are the units of `sghmc`
-(`sgtune.samplers.unit_momentum`). Unlike `sghmc` it never draws the momentum anew, so it has no number of leapfrogs.
+(`sgtune.samplers.unit_momentum`). Unlike `sghmc` it never draws a new momentum, so it has no number of leapfrogs.
 
 Invariant density, as h -> 0 and with S the exact Sigma(theta): pi(theta) N(p | 0, I), as long as A I - h S / 2 is
-positive semi-definite: the noise that is left out is what the gradient brings in. Where it is not, (.)+ sets its
-negative eigenvalues to 0. The chain is too hot there, and its statistics say so:
+positive semi-definite: the noise that is left out equals the noise of the gradient. Where it is not, (.)+ sets the
+negative eigenvalues to 0, and the chain is too hot. Two statistics of a chain show this:
 
 * ``clipped_share``: the share of all steps so far in which A I - h S / 2 had a negative eigenvalue;
-* ``friction_needed``: the largest eigenvalue of h S / 2 in those steps, the least A for which none had been clipped;
-  A itself if there was none.
+* ``friction_needed``: the largest eigenvalue of h S / 2 in those steps, which is the least A without clipping;
+  A itself if there were no such steps.
 
-`check_not_clipped` makes an error of it.
+`check_not_clipped` raises an error if a step was clipped.
 
 Cost: with the full covariance a step has a Cholesky factorisation, D^3 / 3 operations, in place of CCAdL's product of
-S and p; where that fails, for one chain or more of those in lockstep, also their eigenvectors.
+S and p. Where it fails for a chain, a step of all chains in lockstep also computes eigenvectors.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class SGHMCShangState(NamedTuple):
-    """Position, momentum of unit scale in its shape, S, what the gradient estimator carries, and the clipped steps.
+    """Position, momentum of unit scale in its shape, S, the gradient estimator's state, and the clipped steps.
 
     Attributes:
         n_clipped: steps so far in which the noise's covariance was clipped.
@@ -85,8 +85,8 @@ def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
     if matrix.ndim == 1:
         return jnp.sqrt(jnp.maximum(matrix, 0.0)), jnp.minimum(jnp.min(matrix), 0.0)
 
-    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides. The matrix changes in
-    # it: XLA takes what does not out of a loop, and would find the eigenvectors of every matrix.
+    # A loop of zero or one rounds, not a condition: under `jax.vmap` a condition computes both branches. The matrix
+    # must change in the loop: XLA hoists invariant code out of loops, and would decompose every matrix.
     def has_failed(carry):
         return ~carry[-1] & jnp.isnan(carry[0]).any()
 
@@ -127,19 +127,19 @@ def step(
 
 
 def clipped_statistics(state: SGHMCShangState) -> dict[str, Array]:
-    """Of a state, or of many with a leading axis."""
+    """Statistics of a state, or of many states with a leading axis."""
     n_steps = jnp.maximum(state.noise.n_steps, 1)
     return {"clipped_share": state.n_clipped / n_steps, "friction_needed": state.friction_needed}
 
 
 def check_not_clipped(statistics: Mapping[str, ArrayLike]) -> None:
-    """For runs whose noise must be that of Eq. (14): none of their steps was clipped.
+    """Check that no step was clipped, so that the noise of a run is the noise of Eq. (14).
 
     Args:
-        statistics: of a chain (``chain.statistics``), or of several.
+        statistics: ``chain.statistics`` of one chain, or of several.
 
     Raises:
-        InputError: one was; it says which friction would have sufficed.
+        InputError: a step was clipped; the message names the friction that would have sufficed.
     """
     share = float(np.max(statistics["clipped_share"]))
     if share > 0:
@@ -151,7 +151,7 @@ def check_not_clipped(statistics: Mapping[str, ArrayLike]) -> None:
 
 
 def make_sghmc_shang(*, covariance: str = "full") -> Sampler:
-    """SGHMC of Eq. (14) with that form of covariance, "full" or "diagonal"; the same argument gives the same object.
+    """SGHMC of Eq. (14) with a "full" or "diagonal" covariance; the same argument gives the same object.
 
     Raises:
         InputError: ``covariance`` is not known.

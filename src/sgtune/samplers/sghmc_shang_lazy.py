@@ -1,13 +1,12 @@
-"""SGHMC of Eq. (14) (`sgtune.samplers.sghmc_shang`) that makes the root of its noise again only as S changes.
+"""SGHMC of Eq. (14) (`sgtune.samplers.sghmc_shang`) that recomputes the matrix root of its noise only as S changes.
 
     B     <- root of (A I - h S / 2)+, if the last one is 1% of S's memory, min(t, 1 / kappa) steps, ago or more
     p     <- p + h grad - h A p + sqrt(2 h) B N(0, I)
 
-and all else as there: positions, S, h, A and ``kappa``, the invariant density, and the statistics. In a hundredth of
-its memory S, a mean of that many matrices, changes by 1% of the difference between them and itself, so that the
-injected noise is as good; a chain of t steps makes some 100 (1 + log(t / 100)) roots at kappa = 0. It is worth its
-while where noise is clipped: a root then takes the eigenvectors of a D x D matrix, at D = 100 more than the rest of a
-step by far.
+Everything else is the same: positions, S, h, A and ``kappa``, the invariant density, and the statistics. Within 1% of
+its memory S changes by about 1% of its distance from the recent estimates, so the injected noise is as good. A chain of
+t steps computes about 100 (1 + log(t / 100)) roots at kappa = 0. This saves time where noise is clipped: a root then
+needs the eigenvectors of a D x D matrix, which at D = 100 take far longer than the rest of a step.
 
 Registered is ``sghmc-shang-lazy``, with the full covariance.
 """
@@ -28,11 +27,11 @@ from sgtune.samplers.target import Target
 __all__ = ["SGHMCShangLazyState", "sghmc_shang_lazy"]
 
 SHARE = 0.01
-"""Of S's memory, after which a root is made again."""
+"""The root is recomputed after this share of S's memory."""
 
 
 class SGHMCShangLazyState(NamedTuple):
-    """`sgtune.samplers.sghmc_shang.SGHMCShangState`, with B, the least eigenvalue then, and the step that made them."""
+    """`sgtune.samplers.sghmc_shang.SGHMCShangState` with B, the least eigenvalue, and the step that computed them."""
 
     position: PyTree
     momentum: PyTree
@@ -48,7 +47,7 @@ class SGHMCShangLazyState(NamedTuple):
 def init(
     key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
 ) -> SGHMCShangLazyState:
-    """A chain at ``position`` with p ~ N(0, I), and no root yet: the first step makes one."""
+    """A chain at ``position`` with p ~ N(0, I), and no root yet: the first step computes it."""
     friction = jnp.asarray(hyperparameters["friction"], jnp.float32)
     noise = no_steps("full", position)
     return SGHMCShangLazyState(
@@ -75,8 +74,8 @@ def step(
     memory = jnp.minimum(noise.n_steps, 1 / jnp.maximum(hyperparameters["kappa"], 1e-9))
     is_due = (noise.n_steps - state.made_at) >= SHARE * memory
 
-    # A loop of no or one round, and no condition: of a condition `jax.vmap` computes both sides. Its matrix changes in
-    # it: XLA takes what does not out of a loop, and would make the root in every step.
+    # A loop of zero or one rounds, not a condition: under `jax.vmap` a condition computes both branches. The matrix
+    # must change in the loop: XLA hoists invariant code out of loops, and would compute the root in every step.
     def make(carry):
         matrix = carry[0]
         return (jnp.zeros_like(matrix), *clipped_root(matrix), noise.n_steps, jnp.array(False))

@@ -2,8 +2,8 @@
 
     theta <- theta + e * grad + sqrt(2 e) * N(0, I)
 
-with e the ``step_size`` and grad an unbiased estimate of grad log pi(theta). Only the paper's Eq. (1) writes h = 2 e;
-the tables, SGMCMCJax and BlackJAX count in e, and so does this package.
+with e the ``step_size`` and grad an unbiased estimate of grad log pi(theta). Only the paper's Eq. (1) uses h = 2 e;
+its tables, SGMCMCJax, BlackJAX and this package use e.
 
 Invariant density: pi, as e -> 0. With exact gradients on N(0, S) the chain is the AR(1) process
 theta <- (I - e P) theta + sqrt(2 e) N(0, I), P = S^-1, whose stationary covariance (P - e P^2 / 2)^-1 exceeds S by
@@ -23,7 +23,7 @@ __all__ = ["SGLDState", "sgld"]
 
 
 class SGLDState(NamedTuple):
-    """The chain's position and what its gradient estimator carries."""
+    """The chain's position and the state of its gradient estimator."""
 
     position: PyTree
     estimator: PyTree

@@ -1,14 +1,14 @@
 """Stochastic gradient Nose-Hoover thermostat (Ding et al. 2014, Alg. 2; preprint Eq. 7).
 
-With h the ``step_size``, a the ``friction`` (0.01), D the number of parameters, and v ~ N(0, h I), alpha = a at the
-start:
+Let h be the ``step_size``, a the ``friction`` (0.01) and D the number of parameters. A chain starts with v ~ N(0, h I)
+and alpha = a:
 
     v     <- v + h grad - alpha v + N(0, 2 a h I)
     theta <- theta + v
     alpha <- alpha + |v|^2 / D - h
 
-One thermostat alpha serves the whole parameter vector: it takes up the friction that gradient noise of unknown size
-asks for.
+One thermostat alpha serves the whole parameter vector: it adapts to the friction that balances gradient noise of
+unknown size.
 
 Invariant density, as h -> 0: pi(theta) N(v | 0, h I) N(alpha | a + B, ...), where B is the (isotropic) gradient noise
 in units of the friction. The Euler discretisation leaves an O(h) bias.
@@ -28,7 +28,7 @@ __all__ = ["SGNHTState", "sgnht"]
 
 
 class SGNHTState(NamedTuple):
-    """Position, momentum in the shape of the position, scalar thermostat, and what the estimator carries."""
+    """Position, momentum in the shape of the position, scalar thermostat, and the gradient estimator's state."""
 
     position: PyTree
     momentum: PyTree

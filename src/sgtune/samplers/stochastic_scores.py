@@ -1,4 +1,4 @@
-"""Unbiased estimates of the score at draws, each from a minibatch of its own."""
+"""Unbiased estimates of the scores of draws, each from its own minibatch."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from sgtune.samplers.gradients import GradientEstimator, minibatch
 __all__ = ["stochastic_scores"]
 
 CHUNK = 64
-"""Draws of a call of the program."""
+"""Draws in one call of the compiled program."""
 
 
 def stochastic_scores(
@@ -30,15 +30,15 @@ def stochastic_scores(
     gradient: GradientEstimator = minibatch,
     constants: PyTree = None,
 ) -> Float[np.ndarray, "n d"]:
-    """The estimate of the score at each draw, every one from a fresh minibatch (Gorham et al. 2020).
+    """An estimate of the score at each draw, from a fresh minibatch for every draw (Gorham et al. 2020).
 
-    The noise of two draws is independent, so that products of scores of different draws are unbiased. Takes the
-    gradients of one draw at a time; exact, and many at a time, if ``batch_size`` is N.
+    The noise of two draws is independent, so products of scores of different draws are unbiased. The scores are
+    computed one draw at a time; with ``batch_size`` = N they are exact, and computed many at a time.
 
     Args:
         gradient: the estimator; with `sgtune.gradients.control_variate` the noise is small near the mode.
-        constants: of the estimator (`sgtune.sampling.preparation.shared_constants`), with its centre if it has one;
-            None: they are prepared here.
+        constants: the estimator's constants (`sgtune.sampling.preparation.shared_constants`), with its centre if it
+            has one; None: they are prepared here.
 
     Raises:
         InputError: the estimator has a centre, and ``constants`` is None.

@@ -1,8 +1,9 @@
-"""What a sampler samples from: gradients of the log density and, for methods that ask for it, the log density itself.
+"""The target of a sampler: gradients of the log density and, for samplers that ask for it, the log density itself.
 
 log pi(position) = log prior + sum over the N data of the log-likelihood, less a constant: N times an ``offset``, the
-mean at a centre. A float32 of 100,000 has a step of 1/128, too coarse for the ratio of a Metropolis test; what is left
-after the offset is of the size of the differences that the test looks at: errors of 1e-4 were seen with 200,000 data.
+mean at a centre. Near 100,000 the spacing of float32 numbers is 1/128, too coarse for the ratio of a Metropolis test.
+Less the offset, log densities are of the size of the differences that the test needs: with 200,000 data their errors
+were about 1e-4.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ __all__ = ["Target", "offset_at", "target_of"]
 
 
 class Target(NamedTuple):
-    """The functions of one step; every chain of an ensemble has the same minibatches in it.
+    """The functions of one step; all chains of an ensemble use the same minibatches in it.
 
     The three of log densities are None unless the sampler ``uses_log_density``.
 
@@ -57,7 +58,7 @@ def target_of(
     """The target of one step, of ``constants`` that may be traced.
 
     Args:
-        constants: of the estimator; with an ``offset`` if log densities are to be had.
+        constants: the estimator's constants, with an ``offset`` if log densities are needed.
         minibatch_key: ``i -> key`` of the i-th minibatch of the step.
     """
 
@@ -92,13 +93,13 @@ def target_of(
     )
 
 
-# Compiled by themselves where no program is around them, as at a chain's start; data are arguments there, too.
+# Outside a compiled program, as at a chain's start, each is a program of its own, with the data as arguments.
 _log_density = partial(jax.jit, static_argnums=0)(log_posterior)
 _log_density_and_gradient = partial(jax.jit, static_argnums=0)(value_and_score)
 
 
 def offset_at(model: Model, centre: PyTree) -> Float[Array, ""]:
-    """log pi(centre) / N, in one pass over the data: with it as the offset the log density at ``centre`` is about 0.
+    """log pi(centre) / N, in one pass over the data: with this offset the log density at ``centre`` is about 0.
 
     Raises:
         InputError: it is not finite.

@@ -1,18 +1,18 @@
-"""SGNHT as the CCAdL paper counts (Shang et al. 2015, Eq. 8), and the map between its units and those of `sgnht`.
+"""SGNHT in the units of the CCAdL paper (Shang et al. 2015, Eq. 8), and the map between these and the units of `sgnht`.
 
-`sgnht` and `sghmc` count as Ding et al. and Chen et al. do: their momentum v has the variance ``step_size``. The CCAdL
-paper has p ~ N(0, I), a time step h, a friction A and a thermostat xi, both per unit of time. With Sigma the
-covariance of the gradient's noise these are the same chains under
+`sgnht` and `sghmc` use the units of Ding et al. and Chen et al.: their momentum v has the variance ``step_size``. The
+CCAdL paper has p ~ N(0, I), a time step h, a friction A and a thermostat xi, both per unit of time. With Sigma the
+covariance of the gradient's noise, these are the same chains under
 
     step_size = h^2        v = h p        alpha = h xi        a = A h        b = h^2 Sigma / 2
 
-(b is what `sghmc` calls the ``noise_estimate``): put in, v <- v + step_size grad - alpha v + N(0, 2 a step_size I) is h
-times p <- p + h grad - h xi p + N(0, 2 A h I), theta <- theta + v is theta <- theta + h p, and
+(b is the ``noise_estimate`` of `sghmc`): v <- v + step_size grad - alpha v + N(0, 2 a step_size I) is h times
+p <- p + h grad - h xi p + N(0, 2 A h I), theta <- theta + v is theta <- theta + h p, and
 alpha <- alpha + |v|^2 / D - step_size is h times xi <- xi + h (|p|^2 / D - 1).
 
-``sgnht-shang`` is `sgnht` at these numbers, so that the arm {step_size: h, friction: A} means the same for it, for
-`sgtune.samplers.ccadl` and for `sgtune.samplers.sghmc_shang`. Its state is that of `sgnht`, in v and alpha. It kicks
-before it drifts, the others after: its draw t is their draw t + 1, the same sequence of positions.
+``sgnht-shang`` is `sgnht` with these values, so the arm {step_size: h, friction: A} means the same for it, for
+`sgtune.samplers.ccadl` and for `sgtune.samplers.sghmc_shang`. Its state is the state of `sgnht`, in v and alpha. It
+kicks before it drifts, the others after: its draw t is their draw t + 1 of the same sequence of positions.
 
 Invariant density, as h -> 0 and for noise of a constant Sigma = sigma^2 I: pi(theta) N(p | 0, I)
 N(xi | A + h sigma^2 / 2, 1 / D) (Proposition 1).
@@ -32,7 +32,7 @@ __all__ = ["in_units_of_steps", "sgnht_shang"]
 
 
 def in_units_of_steps(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """An arm that counts h and A in the units of `sgnht`: step_size h^2, friction A h, all other numbers as they are.
+    """An arm with h and A converted to the units of `sgnht`: step_size h^2, friction A h, other numbers unchanged.
 
     ``sample(model, "sgnht", **in_units_of_steps(arm))`` and ``sample(model, "sgnht-shang", **arm)`` are one method.
     """

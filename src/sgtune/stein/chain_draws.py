@@ -1,4 +1,4 @@
-"""The draws of a chain by the stretches that they are from: what the moments of this package are taken of."""
+"""The draws of a chain, by the stretch that each is from: the input of the moments of this package."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ TARGETS = ("all directions", "marginals")
 
 
 class ChainDraws(NamedTuple):
-    """Draws, scores and what they are measured by, checked.
+    """Draws and scores, their stretches, scale and centre, all checked.
 
     Attributes:
-        positions, scores: a row for each draw, as they were given.
+        positions, scores: a row for each draw, as given by the caller.
         in_stretch: whether a draw is from a stretch.
         scale: "identity", D sds, or a (D, D) factor.
         centre: zeros if none was given.

@@ -1,4 +1,4 @@
-"""The KSD of many draws told from a random part of them, how well the part knows it, and the best KSD there is."""
+"""The KSD of many draws estimated from a random subset, with its standard error, and the smallest expected KSD."""
 
 from typing import NamedTuple
 
@@ -13,10 +13,10 @@ __all__ = ["KsdEstimate", "ksd_estimate", "ksd_floor"]
 
 
 class KsdEstimate(NamedTuple):
-    """A KSD and its standard error from the drawing of the part alone: 0 if the part is all.
+    """A KSD and its standard error from drawing the random subset alone: 0 if the subset has all draws.
 
-    ``squared`` estimates KSD^2 without bias, and may be negative. Its root, the value, has a bias: averages over runs
-    are to be taken of ``squared``.
+    ``squared`` is an unbiased estimate of KSD^2, and may be negative. Its root, the value, is biased: average
+    ``squared`` over runs, not the value.
     """
 
     value: float
@@ -32,30 +32,30 @@ def ksd_estimate(
     n_draws: int | None = None,
     block: tuple[int, int] = BLOCK,
 ) -> KsdEstimate:
-    """The KSD of ``n_draws`` draws, of which the n given are a uniformly random part, drawn without replacement.
+    """The KSD of ``n_draws`` draws, estimated from n of them that were drawn uniformly without replacement.
 
-    KSD^2 of all N draws is U + (d - U) / N, d the mean of the diagonal of k_pi (`sgtune.stein.ksd`) and U its mean off
-    the diagonal. Both means over the part are unbiased for those over all, however the draws depend on each other. The
-    value is the root of T = U + (d - U) / N of the part, or 0 if T < 0. An evenly thinned part (`ksd` with ``n_draws``)
-    has not the pairs of neighbours, and its value is too low where a chain mixes slowly.
+    KSD^2 of all N draws is U + (d - U) / N, with d the mean of the diagonal of k_pi (`sgtune.stein.ksd`) and U its mean
+    off the diagonal. The means over the subset are unbiased for the means over all draws, even if the draws are
+    dependent. The value is the root of T = U + (d - U) / N of the subset, or 0 if T < 0. An evenly spaced subset (`ksd`
+    with ``n_draws``) has no pairs of neighbours, and its value is too low where a chain mixes slowly.
 
     T is the mean over pairs of f_ij = (1 - 1/N) k_pi(x_i, x_j) + (d_i + d_j) / (2 N). With A, B, C the means of
     f_ij f_kl over pairs that share both indices, one, or none,
 
         var T = 4 (1/n - 1/N) (B - C) + 2 (1/(n (n-1)) - 1/(N (N-1))) (A - 2 B + C),
 
-    exactly (Hoeffding 1948, for finite populations Nandi and Sen 1963): a first-order projection, and what only pairs
-    tell, which is most of it for a chain that mixes well, for then every draw by itself looks alike. A, B and C of the
-    part are unbiased; B - C counts as 0 if it is less. ``se`` is sqrt(var T) / (2 sqrt(T)), as if T were no less than
-    sqrt(var T).
+    exactly (Hoeffding 1948; for finite populations Nandi and Sen 1963). The first term is the first-order projection.
+    The second is the variance of pairs alone, which dominates for a chain that mixes well: single draws then all have
+    nearly the same projection. The estimates of A, B and C from the subset are unbiased; a negative B - C counts as 0.
+    ``se`` is sqrt(var T) / (2 sqrt(T)), with T replaced by sqrt(var T) if that is larger.
 
     Args:
-        positions, scores, scale, block: as in `sgtune.stein.ksd`, and so are the memory and the time.
+        positions, scores, scale, block: as in `sgtune.stein.ksd`; memory and time are the same, too.
         n_draws: N, at least n; None for n.
 
     Returns:
-        The value, infinite if a position or score is not finite; ``se`` is then NaN. Of fewer than four draws of more
-        ``se`` is infinite: they do not tell.
+        The value, infinite if a position or score is not finite; ``se`` is then NaN. ``se`` is infinite for a subset of
+        fewer than four draws, which is too small to estimate it.
 
     Raises:
         InputError: as `sgtune.stein.ksd`.
@@ -96,7 +96,7 @@ def _variance(sums: Float[np.ndarray, " n"], squares: float, n_draws: int) -> fl
         return 0.0
     if n < 4:
         return float("inf")
-    # About the mean, on which the variance does not depend: products of means would drown the differences.
+    # Centred, which does not change the variance: products of means would be far larger than the differences.
     n_pairs = n * (n - 1)
     mean = sums.sum() / n_pairs
     sums, squares = sums - (n - 1) * mean, squares - n_pairs * mean**2
@@ -112,12 +112,12 @@ def _variance(sums: Float[np.ndarray, " n"], squares: float, n_draws: int) -> fl
 def ksd_floor(model_trace: float, dimension: int, n: int) -> float:
     """The root of E[KSD^2] of ``n`` independent exact draws: sqrt((trace + D) / n).
 
-    The diagonal of k_pi has mean E|score|^2 + D, and off it the mean is 0. No sampler that makes n draws can be
-    expected to be lower, unless its draws repel each other.
+    The diagonal of k_pi has mean E|score|^2 + D; off the diagonal the mean is 0. No sampler with n draws has a smaller
+    expected value, unless its draws repel each other.
 
     Args:
-        model_trace: E|score|^2, the trace of the mean of the Hessian of -log pi; by Laplace that at the mode
-            (`sgtune.mode.curvature.hessian_trace`), and D in coordinates of the Laplace scale.
+        model_trace: E|score|^2, the trace of the posterior mean of the Hessian of -log pi. Laplace's approximation is
+            the trace at the mode (`sgtune.mode.curvature.hessian_trace`), and D in coordinates of the Laplace scale.
         dimension: D.
 
     Raises:

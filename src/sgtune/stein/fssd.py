@@ -16,9 +16,9 @@ __all__ = ["fssd", "fssd_at", "optimise_locations"]
 
 COLUMNS = 2048
 MANY_DIMENSIONS = 200
-# A chain that stays at the MAP has all its Gaussian locations on that one point, where g is zero and its norm
-# has no slope: without a nudge Adam stays there too, and the dead chain scores zero. The nudge's size hardly
-# matters, because Adam's steps do not depend on that of the slope.
+# For a chain that stays at the MAP, all Gaussian locations are at this point, where g is zero and its norm has no
+# gradient: without a perturbation Adam stays there too, and the frozen chain has FSSD zero. The size of the
+# perturbation hardly matters, because Adam's steps do not depend on the size of the gradient.
 NUDGE = 1e-4
 
 
@@ -34,13 +34,13 @@ def fssd(
 ) -> float:
     """FSSD between the empirical distribution of the draws and the posterior whose scores these are (Eq. 4).
 
-    The locations are chosen on the even draws (0, 2, 4, ...) by `optimise_locations`, and the value is that
-    of the odd ones (`fssd_at`), so that it does not rise merely because the locations were made for its own
-    draws; neighbours in a chain are not independent, so this holds less well for a chain that mixes slowly.
-    Fewer than four draws are not split: they serve for both.
+    The locations are optimised on the even draws (0, 2, 4, ...) by `optimise_locations`, and the value is computed
+    from the odd draws (`fssd_at`), so that it is not inflated by the optimisation. Neighbours in a chain are not
+    independent, so this holds less well for a chain that mixes slowly. Fewer than four draws are not split: they
+    serve for both.
 
-    It is a weaker judge than KSD: of 500 draws in ten dimensions it sees a shift or a spread that is too
-    small, but not one three times too large.
+    FSSD is less sensitive than KSD: with 500 draws in ten dimensions it detects a shift or a spread that is too
+    small, but not a spread three times too large.
 
     The cost is linear in n; see `optimise_locations` for compilation. The same seed and draws give the same
     value bit for bit on the same machine.
@@ -49,8 +49,8 @@ def fssd(
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
         scores: gradients of the log posterior at the positions, of the same structure and shapes.
         scale: as in `sgtune.stein.ksd`.
-        seed: of the locations; the key is fresh in every call, so that calls do not depend on their order.
-        n_draws: not used: the FSSD is that of the draws given, however many they stand for (`sgtune.stein.ksd`).
+        seed: of the locations; every call derives its key from it, so the order of calls does not matter.
+        n_draws: not used: the FSSD is computed for the given draws alone (compare `sgtune.stein.ksd`).
         n_locations: J, the number of locations.
         n_steps: Adam's steps; 0 leaves the locations as drawn.
 
@@ -71,7 +71,7 @@ def fssd_at(positions: PyTree, scores: PyTree, locations: ArrayLike, scale: Scal
 
         g(v) = mean over the draws of [score k(x, v) + grad_x k(x, v)],   k(x, v) = (1 + |x - v|^2)^(-1/2).
 
-    Memory beside the inputs is bounded: a tile of columns is in float64, unless ``scale`` is a (D, D) factor.
+    Memory besides the inputs is bounded: only a tile of columns is in float64, unless ``scale`` is a (D, D) factor.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
@@ -120,14 +120,14 @@ def optimise_locations(
 ) -> Float[np.ndarray, "j d"]:
     """Locations that make the FSSD of these draws large, in the model's own coordinates (Sect. 2.2.2).
 
-    They start as draws of the Gaussian fitted to the draws, made as mean + z'(centred draws) / sqrt(n) with n
-    standard normals z: exactly the fitted covariance, with no D x D matrix. Adam then climbs the FSSD, and
-    the best locations on its way are kept, so the end is not below the start. Its steps are about a tenth of
-    sqrt(1 + E|x - v|^2), over which the kernel changes. This part is in float32.
+    They start as draws of the Gaussian fitted to the draws, computed as mean + z'(centred draws) / sqrt(n) with n
+    standard normals z: this has exactly the fitted covariance and needs no D x D matrix. Adam then maximises the
+    FSSD, and the best locations on its way are kept, so the result is not below the start. Its steps are about a
+    tenth of sqrt(1 + E|x - v|^2), the distance over which the kernel changes. The optimisation is in float32.
 
-    The program is compiled once per D, J, n_steps and power of two >= max(n, 32), or max(n, 8) in more than
-    200 dimensions,
-    where a step takes as long as there are points: draws are padded to it with points of weight zero.
+    The program is compiled once per D, J, n_steps and power of two >= max(n, 32), or >= max(n, 8) in more than
+    200 dimensions, where the time of a step is proportional to the number of points. Draws are padded to this number
+    with points of weight zero.
 
     Returns:
         (J, D) in float64; not finite if a position or score is not, or if they overflow float32.
@@ -145,7 +145,7 @@ def optimise_locations(
         return np.full((n_locations, dimension), np.nan)
     with np.errstate(over="ignore", invalid="ignore"):
         ((_, x, s),) = draws.tiles(slice(None), dimension)
-        # FSSD is linear in (score, kernel slope): to float32 both go in units in which no score exceeds one.
+        # FSSD is linear in (score, kernel gradient): for float32 both are scaled so that no score exceeds one.
         unit = 1.0 / max(1.0, np.abs(s).max())
         step = 0.1 * np.sqrt((1.0 + 2.0 * np.vdot(x, x) / n) / dimension)
         padded = max(32 if dimension <= MANY_DIMENSIONS else 8, 1 << (n - 1).bit_length())
@@ -181,14 +181,14 @@ def _climb(
     n_steps: int,
 ) -> Float[Array, "j d"]:
     """The locations with the highest FSSD on Adam's way up; centred positions, weights that sum to one."""
-    import optax  # slow to load, and no other discrepancy has a use for it
+    import optax  # slow to import, and no other discrepancy needs it
 
     fit_key, nudge_key = jax.random.split(key)
     normals = jax.random.normal(fit_key, (n_locations, len(positions)))
     start = normals @ (jnp.sqrt(weights)[:, None] * positions)
     start += NUDGE * jax.random.normal(nudge_key, start.shape)
     slope = jax.value_and_grad(partial(_weighted_fssd, positions, scores, weights, unit))
-    # Slopes per coordinate shrink as 1 / (J D): the default eps would drown them in high dimension.
+    # Gradients per coordinate shrink as 1 / (J D): in high dimension the default eps would be larger than they are.
     optimiser = optax.adam(step, eps=1e-12)
 
     def climb(carry, _):
@@ -211,12 +211,12 @@ def _weighted_fssd(
     unit: Float[Array, ""],
     points: Float[Array, "j d"],
 ) -> Float[Array, ""]:
-    """``unit`` times Eq. (4) at ``points``, for weighted draws; the scores come times ``unit`` already."""
+    """``unit`` times Eq. (4) at ``points``, for weighted draws; the caller has multiplied the scores by ``unit``."""
     products = positions @ points.T
     squares = jnp.sum(positions**2, axis=1)[:, None] + jnp.sum(points**2, axis=1) - 2.0 * products
     inverse = 1.0 / (1.0 + jnp.maximum(squares, 0.0))
     k1 = weights[:, None] * jnp.sqrt(inverse)
     k3 = k1 * inverse * unit
     witness = k1.T @ scores - (k3.T @ positions - jnp.sum(k3, axis=0)[:, None] * points)
-    # The root has no slope at zero.
+    # The derivative of the root is infinite at zero.
     return jnp.sqrt(jnp.mean(witness**2) + jnp.finfo(jnp.float32).tiny)

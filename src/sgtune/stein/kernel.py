@@ -1,9 +1,9 @@
-"""The kernel of the Stein discrepancies, and the coordinates in which it looks at the draws.
+"""The kernel of the Stein discrepancies, and the coordinates in which it is evaluated.
 
 The kernel is the inverse multiquadric k(x, y) = (1 + |x - y|^2)^(-1/2) that the paper (Sect. 2.2.1) takes
-from Gorham and Mackey (2017), with c = 1 and beta = -1/2. Its width of 1 is in the coordinates it is given:
-on a posterior much narrower than 1 it is constant, and the discrepancy blind to variance. `rescale` puts the
-draws in coordinates where the posterior has sd 1.
+from Gorham and Mackey (2017), with c = 1 and beta = -1/2. Its width is 1 in the given coordinates: on a posterior
+much narrower than 1 it is nearly constant, and the discrepancy cannot see the variance. `rescale` transforms the
+draws to coordinates in which the posterior has sd 1.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def squared_distances(
     norms_a: Float[np.ndarray, " a"], norms_b: Float[np.ndarray, " b"], products: Float[np.ndarray, "a b"]
 ) -> Float[np.ndarray, "a b"]:
     """|a_i - b_j|^2 from |a_i|^2, |b_j|^2 and a_i'b_j."""
-    # Rounding can push the distance of near-equal points below zero.
+    # Rounding can make the squared distance of near-equal points negative.
     return np.maximum(norms_a[:, None] + norms_b - 2.0 * products, 0.0)
 
 
@@ -156,7 +156,7 @@ def rescale(
 class Draws:
     """n draws and their scores, read in float64 in centred coordinates of a scale, a tile at a time.
 
-    Centring changes no distance, but the Gram matrix of positions far from zero has lost their spread.
+    Centring changes no distance, and without it the Gram matrix of positions far from zero loses their spread.
     """
 
     positions: Shaped[np.ndarray, "n d"]
@@ -176,10 +176,10 @@ class Draws:
         scale = check_scale(scale, positions.shape[1])
         if not (np.isfinite(positions).all() and np.isfinite(scores).all()):
             return None
-        # A sum that overflows makes the centre, and with it the discrepancy, infinite.
+        # If a sum overflows, the centre and the discrepancy are infinite.
         with np.errstate(over="ignore"):
             centre = positions.mean(axis=0, dtype=np.float64)
-        # A factor mixes the columns, so it comes before the tiles; where it fits in memory, n x D does too.
+        # A factor mixes the columns, so it is applied before tiling; where it fits in memory, n x D does too.
         is_rescaled = not isinstance(scale, str) and scale.ndim == 2
         if is_rescaled:
             positions, scores = rescale(positions - centre, scores, scale)
@@ -199,7 +199,7 @@ class Draws:
             yield tile, positions.astype(np.float64, copy=False), scores.astype(np.float64, copy=False)
 
     def to_coordinates(self, points: Float[np.ndarray, "j d"]) -> Float[np.ndarray, "j d"]:
-        """Points of the model's own space in the coordinates of the tiles."""
+        """Transform points from the model's coordinates to the coordinates of the tiles."""
         return rescale(points - self.centre, points, self.scale)[0]
 
     def from_coordinates(self, points: Float[np.ndarray, "j d"]) -> Float[np.ndarray, "j d"]:

@@ -33,16 +33,16 @@ def ksd(
     q = 1 + |x - y|^2 and s the score, the gradient of the log posterior. n independent draws of N(0, I) have
     E[KSD^2] = 2 D / n.
 
-    With ``n_draws`` > n the draws stand for so many, of which they are an evenly thinned part, and the value is an
-    estimate of the KSD of all: the root of U + (d - U) / n_draws, d the mean of the diagonal of k_pi and U, or 0
-    if that is more, its mean off the diagonal (d if n = 1). A few draws know U well in many dimensions, where the
-    diagonal, which falls as 1 / n, is most of the sum: without this, few draws of a long chain and all of a short
-    one would look alike. What draws closer to each other than these have in common is not seen, so the estimate
-    is low for chains that mix more slowly than that.
+    With ``n_draws`` > n the given draws are an evenly spaced subset of ``n_draws`` draws, and the value estimates
+    the KSD of all of them: the root of U + (d - U) / n_draws, where d is the mean of the diagonal of k_pi and U its
+    mean off the diagonal, at least 0 (d if n = 1). In many dimensions the diagonal, which falls as 1 / n, is most of
+    the sum, and few draws estimate U well; without this correction, few draws of a long chain and all of a short one
+    would have about the same value. The correlation of draws within the spacing is not seen, so the estimate is too
+    low for chains whose autocorrelation outlasts the spacing.
 
-    All comes from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X and S
-    never exist unless ``scale`` is a (D, D) factor. Memory beside the inputs is bounded by ``block``, (rows,
-    columns), whatever n and D: about 0.25 GB as it stands. It takes 4 n^2 D floating-point operations (the
+    The value is computed from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X
+    and S never exist unless ``scale`` is a (D, D) factor. Memory besides the inputs is bounded by ``block``, (rows,
+    columns), for any n and D: about 0.25 GB by default. It takes 4 n^2 D floating-point operations (the
     symmetric half of a 2n x 2n Gram matrix): a second for 500 x 79,510 on two cores, seven for 20,000 x 10.
 
     Args:
@@ -50,7 +50,7 @@ def ksd(
         scores: gradients of the log posterior at the positions, of the same structure and shapes.
         scale: ``"identity"`` is the paper's KSD, with a kernel of width 1 in the model's own coordinates; or
             a (D,) array of posterior sds, or a (D, D) factor of the covariance: see `sgtune.stein.rescale`.
-        seed: not used: the KSD draws nothing (`sgtune.stein.fssd` does).
+        seed: not used: the KSD uses no random numbers (`sgtune.stein.fssd` does).
         n_draws: at least n; None for n.
         block: rows and columns of a tile; they change memory and time, not the value.
 
@@ -93,7 +93,7 @@ def check_block(block: tuple[int, int]) -> tuple[int, int]:
 
 
 class Pairs(NamedTuple):
-    """The pairs of the draws ``a`` with the draws ``b``, and what k_pi is made of there.
+    """The pairs of the draws ``a`` with the draws ``b``, and the terms of k_pi for them.
 
     ``ss``: s_x's_y; ``crossed``: x's_y + s_x'y; ``squares``: |x - y|^2; ``slopes_a`` and ``slopes_b``: x's_x.
     """
@@ -109,7 +109,7 @@ class Pairs(NamedTuple):
 
 
 def pair_blocks(draws: Draws, rows: int, columns: int) -> Iterator[Pairs]:
-    """The blocks on the diagonal, then those above it; k_pi is symmetric, so that those below have the same values."""
+    """The blocks on the diagonal, then those above it; k_pi is symmetric, so those below it have the same values."""
     n, dimension = draws.positions.shape
     blocks = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
     norms, slopes = np.empty(n), np.empty(n)
@@ -132,7 +132,7 @@ def _grams(draws: Draws, a: slice, b: slice, columns: int) -> tuple[Float[np.nda
     if a == b:
         for _, x, s in draws.tiles(a, columns):
             stacked = np.concatenate([x, s])
-            # Z Z' of one array is a symmetric rank-k update to NumPy: half the operations.
+            # NumPy computes Z Z' of one array as a symmetric rank-k update, in half the operations.
             gram += stacked @ stacked.T
     else:
         for (_, x_a, s_a), (_, x_b, s_b) in zip(

@@ -1,4 +1,4 @@
-"""How far a chain's means are from those of the law that it samples from: standard errors of batch means, no scores."""
+"""The error of a chain's means, as standard errors of batch means; scores are not used."""
 
 import numpy as np
 from jaxtyping import Int, PyTree
@@ -23,21 +23,22 @@ def mean_error(
     """The mean over directions of (se_i / sd_i)^2, se_i the standard error of the chain's mean, sd_i its own sd.
 
     se_i^2 is the variance of the means of the stretches over their number (batch means, Geyer 1992); the first stretch,
-    the way from the mode, is left out. It is 1 / ESS_i of the direction, and in expectation the mean's part of
-    `sgtune.metrics.functional_error`, squared, of coordinates in place of functionals, as far as the chain's law has
-    the right mean and sd: what it has not is for `sgtune.stein.virial` to see. A chain that is longer than its
-    autocorrelation time has 1 / ESS; a slower one at most about 1 / 5. A direction that never moves has 1.
+    the transient from the mode, is left out. (se_i / sd_i)^2 is 1 / ESS_i of the direction. In expectation it is the
+    mean's contribution to `sgtune.metrics.functional_error`, squared, with coordinates in place of functionals, if the
+    chain's stationary density has the right mean and sd; if not, `sgtune.stein.virial` sees it. A chain that is longer
+    than its autocorrelation time has 1 / ESS; a slower one at most about 1 / 5. A direction that never moves has 1.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
         stretch: of each draw (`sgtune.stein.quadratic.stretch_of`).
-        scale: a (D, D) factor of the posterior's covariance has the eigenvectors that are the directions; of others
-            they are the parameters, and their sds have no part in it.
-        n_draws: N, at least n, of which the draws given are a uniformly random part, whose own noise is taken off.
-        target: ``all directions``, the above, or ``marginals``: the parameters, whatever the scale.
+        scale: with a (D, D) factor of the posterior's covariance the directions are the eigenvectors of the covariance;
+            with any other scale they are the parameters, and the sds in the scale are not used.
+        n_draws: N, at least n: the given draws are a uniformly random subset of N draws, and the noise of drawing this
+            subset is subtracted.
+        target: ``all directions``: the above; ``marginals``: the parameters, for every scale.
 
     Returns:
-        A number from 1 / N, what independent draws have, to about 1; infinite if a position is not finite, 1 where
+        A number from 1 / N, the value of independent draws, to about 1; infinite if a position is not finite, 1 if
         fewer than two of the later stretches have draws.
 
     Raises:
@@ -56,7 +57,7 @@ def mean_error(
     rows_at_once = max(1, TILE // dimension)
     for start in range(0, n, rows_at_once):
         rows = slice(start, start + rows_at_once)
-        # About one of the draws, so that little is lost to rounding.
+        # Centred at one of the draws, so that little is lost to rounding.
         x = positions[rows].astype(np.float64) - positions[-1]
         x = x if turn is None else x @ turn
         inside = in_stretch[:, rows].astype(np.float64)
@@ -71,7 +72,7 @@ def mean_error(
     between = means.var(axis=0, ddof=1)
     within = np.maximum(squares - counts[:, None] * means**2, 0.0).sum(axis=0) / counts.sum()
     own = within + between
-    # Of a part the stretches' means are noisy; of all draws they are what they are.
+    # The stretch means of a subset are noisy; the means of all draws are exact.
     noise = np.mean(1 / counts) - N_STRETCHES / n_draws
     errors = (between - max(noise, 0.0) * own) / N_STRETCHES
     ratios = np.divide(errors, own, out=np.ones(dimension), where=own > 0)

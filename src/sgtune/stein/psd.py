@@ -1,8 +1,8 @@
 """Polynomial Stein discrepancy (Srinivasan, Sutton, Drovandi and South 2024, arXiv 2412.05135), of second order.
 
 With s the score and any fixed c, draws of the posterior have E[s_i] = 0 and E[s_i (x_j - c_j)] = -1 if i = j, else 0.
-The PSD is what the draws' means of these moments are short of that. It has no kernel, and n draws take time and memory
-linear in n.
+The PSD is the deviation of the draws' means of these moments from these values. It has no kernel, and its time and
+memory are linear in the number of draws.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ def psd(
     target: str = "all directions",
     blocks: Sequence[int] | None = None,
 ) -> float:
-    """PSD of the draws: the root of the weighted mean square of what their moments are short of.
+    """PSD of the draws: the root of the weighted mean square of the deviations of their moments.
 
     In coordinates z of the scale about the centre, z = L^-1 (x - c) and s_z = L' s for a (D, D) factor L, or
     z = (x - c) / sd and s_z = sd s, let m = E[s_z] and M = E[s_z z'] + I, means over the draws. Its square is
@@ -43,34 +43,34 @@ def psd(
         D <= 200:  (|m|^2 + |M|^2) / D;
         D > 200:   (|m|^2 + sum of M_ii^2) / D + mean over blocks of [(e'm)^2 + (sum of M_ij, i != j in it, / D_b)^2],
 
-    where e is 1 / sqrt(D_b) at the D_b coordinates of a block. A chain frozen at the centre has PSD 1. Of the square, a
-    coordinate that is frozen costs 1 / D, one with r times its variance (r - 1)^2 / D, and a frozen direction of
-    independent coordinates 1 / D with all pairs. The last sum is e'Me less the mean of the diagonal, so that nothing
-    counts twice. With it a frozen common mode of one block costs 1 over the number of blocks however large D is, where
-    the diagonal alone has 1 / D^2; a common mode of several blocks costs less, each block having but a part of it.
+    where e is 1 / sqrt(D_b) at the D_b coordinates of a block. A chain frozen at the centre has PSD 1. Contributions to
+    the square: a frozen coordinate 1 / D; a coordinate with r times its variance (r - 1)^2 / D; a frozen direction of
+    independent coordinates, with all pairs, 1 / D. The last sum is e'Me less the mean of the diagonal, so that nothing
+    counts twice. It makes a frozen common mode of one block contribute 1 over the number of blocks for any D; the
+    diagonal alone has 1 / D^2. A common mode of several blocks contributes less, because each block has only a share.
 
-    Off the diagonal there is more noise. n exact independent draws have a mean square of (D + 2) / n with all pairs,
-    3 / n on the diagonal, and 3 / n more of common modes; less its mean the square has an sd of about 2 / n, of
-    sqrt(10 / D) / n, and of sqrt(10 / B) / n for B blocks. Widths alone ``marginals`` tells from far fewer draws.
+    The moments off the diagonal add noise. The mean square of n exact independent draws is (D + 2) / n with all pairs,
+    3 / n for the diagonal, and 3 / n more for common modes; the sd of the square is about 2 / n, sqrt(10 / D) / n and
+    sqrt(10 / B) / n for B blocks. ``marginals`` estimates errors of the sds alone, from far fewer draws.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
         scores: gradients of the log posterior at the positions, or unbiased estimates of them from minibatches that are
-            fresh at every draw. Moments have no bias then, but their squares do: only products of separate draws are
-            without (`psd_stretches`).
-        scale: as in `sgtune.stein.ksd`. M_ii of a (D,) scale does not depend on it, so that sds may be rough.
-        seed: not used: the PSD draws nothing.
-        n_draws: N, at least n, of which the draws given are a uniformly random part (`quadratic.mean_square`).
-        centre: c, of D entries: the MAP. Never the draws' mean, which depends on the draws, so that those of an exact
-            chain that mixes slowly would seem too narrow. None is the origin: right too on average, but a posterior r
-            sds away from it has r times the noise of m in M.
-        target: ``all directions``, the above, or ``marginals``: the mean over i of m_i^2 + M_ii^2 with z_i = (x_i -
-            c_i) / sd_i and s_z,i = (P s)_i / sd_i, P = L L' and sd_i^2 = P_ii, of any D. It tells errors of the
-            marginal sds in the coordinates of the model, for a posterior near N(c, P), with less noise; it does not
-            see errors of correlations, which the former does. With a (D,) scale P is diagonal: then M is that of all
-            directions, and tells marginal sds only of coordinates that are nearly independent.
-        blocks: sizes of the blocks, in the order of the coordinates; None for the leaves of the positions, of which an
-            array is one. Blocks of one coordinate have no common mode, and do not count in the mean.
+            fresh at every draw. The moments are then unbiased, but not their squares: only products of different draws
+            are (`psd_stretches`).
+        scale: as in `sgtune.stein.ksd`. With a (D,) scale M_ii does not depend on the sds, so they may be rough.
+        seed: not used: the PSD uses no random numbers.
+        n_draws: N, at least n: the given draws are a uniformly random subset of N draws (`quadratic.mean_square`).
+        centre: c, of D entries: the MAP. Do not pass the draws' mean: it depends on the draws, and an exact chain that
+            mixes slowly would look too narrow. None is the origin, which is also right on average; but if the posterior
+            is r sds away from it, M has r times the noise of m.
+        target: ``all directions``: the above; ``marginals``: the mean over i of m_i^2 + M_ii^2 with z_i = (x_i -
+            c_i) / sd_i and s_z,i = (P s)_i / sd_i, P = L L' and sd_i^2 = P_ii, for any D. For a posterior near N(c, P)
+            it measures errors of the marginal sds in the coordinates of the model, with less noise; unlike
+            ``all directions`` it does not see errors of correlations. With a (D,) scale P is diagonal: M is then the
+            same as for ``all directions``, and gives marginal sds only for nearly independent coordinates.
+        blocks: sizes of the blocks, in the order of the coordinates; None: the leaves of the positions (an array is one
+            leaf). Blocks of one coordinate have no common mode, and do not count in the mean.
 
     Returns:
         The discrepancy, >= 0; infinity if a position or score is not finite.
@@ -98,9 +98,10 @@ def psd_stretches(
 ) -> Stretches:
     """Sums over stretches of a chain of k(x, y), the product of the weighted moments of x and y: PSD^2 is its mean.
 
-    They are products of the stretches' sums of moments, so that pairs of draws are never formed. Memory beside the
-    inputs is five (D, D) matrices for all pairs of coordinates, ten (D,) vectors else, and a tile of 1,024 draws,
-    of 2,048 columns unless the scale is a (D, D) factor; time is n D^2 in the first case and with a factor, else n D.
+    They are products of the stretches' sums of moments, so pairs of draws are never formed. Memory besides the inputs
+    is five (D, D) matrices for all pairs of coordinates, otherwise ten (D,) vectors, and a tile of 1,024 draws
+    by 2,048 columns, or by D columns if the scale is a (D, D) factor. Time is n D^2 with all pairs or a factor,
+    otherwise n D.
 
     Args:
         positions, scores, scale, centre, target, blocks: as in `psd`.
@@ -134,7 +135,7 @@ def psd_stretches(
 
 
 Tiles = Iterator[tuple[slice, slice, Float[np.ndarray, "b c"], Float[np.ndarray, "b c"]]]
-"""A range of draws, one of coordinates, and z and s_z there."""
+"""A range of draws, a range of coordinates, and z and s_z for them."""
 
 
 def _tiles(draws: ChainDraws, width: int, marginals: bool = False) -> Tiles:
@@ -183,7 +184,7 @@ def _diagonal(
     n_stretches, n = in_stretch.shape
     first, own = np.zeros((n_stretches, dimension)), np.zeros(n)
     second = np.repeat(in_stretch.sum(axis=1)[:, None].astype(np.float64), dimension, axis=1)
-    # Sums of s_z, z and their products over each block's coordinates.
+    # Sums over each block's coordinates of s_z, z and their products.
     of_scores, of_positions, of_products = np.zeros((3, n, len(blocks)))
     edges = np.concatenate([[0], np.cumsum(blocks)])
     for rows, columns, z, s in tiles:
@@ -220,7 +221,7 @@ def _leaf_sizes(positions: PyTree) -> list[int]:
 
 
 def _check_blocks(blocks: Sequence[int], dimension: int) -> Int[np.ndarray, " b"]:
-    # An empty leaf of a position is no block.
+    # An empty leaf of a position is not a block.
     sizes = [check_integer("blocks", size, at_least=0) for size in blocks]
     if sum(sizes) != dimension:
         raise InputError(f"blocks: sum {sum(sizes)} is not allowed; the sizes must add up to D = {dimension}")

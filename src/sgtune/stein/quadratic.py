@@ -1,4 +1,4 @@
-"""What is common to discrepancies whose square is a mean over pairs of draws: bias, variance, and their forecast."""
+"""Discrepancies whose square is a mean over pairs of draws: their bias, their variance, and a forecast of both."""
 
 from typing import NamedTuple
 
@@ -21,20 +21,21 @@ __all__ = [
 ]
 
 N_STRETCHES = 5
-"""A chain is cut into so many stretches of equal length. The first one is the way from the mode and tells no bias."""
+"""A chain is cut into this many stretches of equal length. The bias is not estimated from the first stretch, which is
+the transient from the mode."""
 
 FEWEST_DRAWS = 10
-"""Fewer draws do not tell bias from variance."""
+"""With fewer draws, bias and variance cannot be separated."""
 
 LEAST_SHARE = 0.1
-"""The variance is not foreseen to fall below this share of today's: a forecast further ahead is a guess."""
+"""The forecast variance is at least this share of the present one: a forecast further ahead would be a guess."""
 
 
 class Stretches(NamedTuple):
-    """Sums of k(x_i, x_j) over pairs of draws, by the stretches of the chain that they are from.
+    """Sums of k(x_i, x_j) over pairs of draws, by the stretches of the chain that contain the draws.
 
     Attributes:
-        counts: the draws of each stretch.
+        counts: the number of draws from each stretch.
         sums: over i in stretch a and j in stretch b, the pairs i = j left out; symmetric.
         own: k(x_i, x_i) over the draws of each stretch.
     """
@@ -50,12 +51,12 @@ def stretch_of(steps: Int[np.ndarray, " n"], n_steps: int) -> Int[np.ndarray, " 
 
 
 def mean_square(stretches: Stretches, n_draws: int) -> float:
-    """V = U + (d - U) / N: the squared discrepancy of all N draws, of which the given ones are a random part.
+    """V = U + (d - U) / N: the squared discrepancy of all N draws, from the sums of a random subset.
 
-    d is the mean of k(x_i, x_i) and U the mean over other pairs. The estimate is unbiased for a uniformly random part
-    (`sgtune.stein.ksd_estimate`). Of a part it counts as no less than d / N, what independent draws have on average: no
-    sampler of ours does better, and a noisy U must not make an arm look perfect. Of all draws nothing is estimated, and
-    the value is the mean over all pairs. It is infinite if a sum is not finite.
+    d is the mean of k(x_i, x_i) and U the mean over other pairs. The estimate is unbiased for a uniformly random subset
+    (`sgtune.stein.ksd_estimate`). A subset's value is raised to d / N, the average for independent draws, if it is
+    below: no sampler of this package does better, and a noisy U must not make an arm look perfect. With all draws
+    nothing is estimated, and the value is the mean over all pairs. It is infinite if a sum is not finite.
     """
     n = int(stretches.counts.sum())
     n_draws = check_integer("n_draws", n_draws, at_least=n)
@@ -70,11 +71,11 @@ def mean_square(stretches: Stretches, n_draws: int) -> float:
 
 
 def squared_bias(stretches: Stretches) -> tuple[float, float]:
-    """B^2, the squared discrepancy of the law that the chain samples from, and its jackknife standard error.
+    """B^2, the squared discrepancy of the chain's stationary density, and its jackknife standard error.
 
-    The mean of k over pairs of draws from two separate stretches: the first stretch is left out, and neighbours are not
-    paired. Unbiased as far as stretches that are not neighbours are independent, and it may be negative. (0, inf)
-    if too many stretches are empty, or a sum is not finite.
+    B^2 is the mean of k over pairs of draws from two different stretches; the first stretch is left out, and
+    neighbouring stretches are not paired. It is unbiased if stretches that are not neighbours are independent, and may
+    be negative. (0, inf) if too many stretches are empty, or a sum is not finite.
     """
     later = [place for place in range(1, len(stretches.counts)) if stretches.counts[place]]
     pairs = [(a, b) for a in later for b in later if b > a + 1]
@@ -97,9 +98,9 @@ def _mean_between(stretches: Stretches, pairs: list[tuple[int, int]]) -> float |
 def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
     """The squared discrepancy that a chain is expected to have at the horizon (`foreseen`), plus se(B^2).
 
-    With B^2 by `squared_bias` and V by `mean_square`; of fewer than ten draws, which do not tell bias from variance,
-    it is V. It is never negative. The standard error is there because the arm with the smallest of many noisy values
-    is a lucky one.
+    B^2 is from `squared_bias` and V from `mean_square`. With fewer than ten draws, bias and variance cannot be
+    separated, and the result is V. It is never negative. The standard error is added because the smallest of many noisy
+    values tends to be smallest by luck.
     """
     square = mean_square(stretches, n_draws)
     if stretches.counts.sum() < FEWEST_DRAWS:
@@ -113,13 +114,13 @@ def horizon_score(stretches: Stretches, n_draws: int, share: float) -> float:
 def foreseen(square: float, bias: float, error: float, *, least: float, share: float) -> float:
     """B+ + max(V - B+, least) max(T / T_horizon, 1/10), with B+ = max(B^2, 0).
 
-    The bias stays and the variance falls as one over the time, for a T well above the chain's autocorrelation time: a
-    chain slower than that is judged as biased.
+    The bias stays, and the variance falls as one over the time if T is well above the chain's autocorrelation time. For
+    a slower chain, part of the variance counts as bias.
 
     Args:
         square: V, of the draws so far.
-        bias, error: B^2 and its standard error; V is the answer if that is not finite, so that B^2 is not known.
-        least: the variance of as many independent draws.
+        bias, error: B^2 and its standard error; the result is V if the error is not finite, as B^2 is then unknown.
+        least: the variance of the same number of independent draws.
         share: T / T_horizon; more than 1 for a chain that has run beyond the horizon.
     """
     share = max(check_number("share", share, above=0), LEAST_SHARE)

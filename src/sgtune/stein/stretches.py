@@ -1,4 +1,4 @@
-"""The KSD's sums over stretches of a chain, from which its bias and variance are told (`sgtune.stein.quadratic`)."""
+"""The KSD's sums over stretches of a chain, from which `sgtune.stein.quadratic` estimates its bias and variance."""
 
 import numpy as np
 from jaxtyping import Int, PyTree
@@ -21,7 +21,7 @@ def ksd_stretches(
     """Sums over stretches of a chain of k_pi, whose mean over all pairs is KSD^2 (`sgtune.stein.ksd`).
 
     Args:
-        positions, scores, scale, block: as in `sgtune.stein.ksd`, and so are the memory and the time.
+        positions, scores, scale, block: as in `sgtune.stein.ksd`; memory and time are the same, too.
         stretch: of each draw (`sgtune.stein.quadratic.stretch_of`).
 
     Returns:

@@ -1,9 +1,9 @@
-"""How far chains are from a posterior's spread, direction by direction, by the virial: E[-s_i (x_i - c_i)] = 1.
+"""The error of a chain's spread in each direction, by the virial: E[-s_i (x_i - c_i)] = 1 under the posterior.
 
 With s the score and any fixed c the virial of each direction is 1 under the posterior (Stein's identity for linear
 functions, as in the second-order polynomial Stein discrepancy of Srinivasan, Sutton, Drovandi and South 2024,
-arXiv 2412.05135). For a posterior near a Gaussian the virial of draws is their variance over the posterior's,
-so that its root says by how much their sd is off: what `sgtune.metrics.xi_white` says, without a reference.
+arXiv 2412.05135). For a posterior near a Gaussian the virial of draws is their variance over the posterior's variance,
+so its root is the ratio of the sds: the quantity that `sgtune.metrics.xi_white` measures, without a reference.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,16 +20,16 @@ from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, foreseen
 __all__ = ["Virials", "squared_error", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]
 
 TILE = 2**21
-"""Entries of float64 that are made of the draws at a time."""
+"""The largest number of float64 entries in a tile of draws."""
 
 
 class Virials(NamedTuple):
-    """Sums over draws, by the stretches of the chain that they are from, in D directions.
+    """Sums over draws in D directions, by the stretches of the chain.
 
     Attributes:
-        counts: the draws of each stretch.
-        virials: of -s_i z_i.
-        squares: of (s_i z_i)^2, over all stretches.
+        counts: the number of draws from each stretch.
+        virials: sums of -s_i z_i.
+        squares: sums of (s_i z_i)^2 over all stretches.
     """
 
     counts: Int[np.ndarray, " s"]
@@ -52,11 +52,12 @@ def virial(
     Means are over the draws; z = (x - c) / sd and s the score times sd, or for a (D, D) factor L of the posterior's
     covariance the same along the eigenvectors of L L', the directions of `sgtune.metrics.xi_white`. For a Gaussian
     posterior with mean c, v_i is the mean square of the draws in posterior sds, so that this is xi_white about c. A
-    direction in which the chain is frozen costs 1 / D of the square, as much as one with twice the sd; a mean that is
-    off by a sds costs (sqrt(1 + a^2) - 1)^2 / D. v_i does not depend on sd, so that sds may be rough.
+    frozen direction contributes 1 / D to the square, as much as one with twice the sd; a mean that is off by a sds
+    contributes (sqrt(1 + a^2) - 1)^2 / D. v_i does not depend on sd, so the sds may be rough.
 
-    Time and memory are linear in n and D (n D^2 with a factor). It does not see correlations between the directions, or
-    anything else that keeps all v_i; and where D is large, a single direction, which is one in D.
+    Time and memory are linear in n and D (n D^2 with a factor). The virial does not see errors of correlations between
+    the directions, or any other error that leaves all v_i unchanged. Where D is large it hardly sees an error in a
+    single direction, which contributes only 1 / D.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.
@@ -64,8 +65,8 @@ def virial(
             fresh at every draw.
         scale: as in `sgtune.stein.ksd`.
         seed: not used.
-        n_draws: N, at least n, of which the draws given are a uniformly random part.
-        centre: c, the MAP; None is the origin. Never the draws' mean.
+        n_draws: N, at least n: the given draws are a uniformly random subset of N draws.
+        centre: c, the MAP; None is the origin. Do not pass the draws' mean (see `sgtune.stein.psd`).
         target: ``all directions``, or ``marginals``: z_i = (x_i - c_i) / sd_i and (P s)_i / sd_i with P = L L', so
             that v_i is the variance of a single parameter over the posterior's.
 
@@ -89,9 +90,9 @@ def virial_sums(
     centre: PyTree | None,
     target: str = "all directions",
 ) -> Virials:
-    """The sums that all else is made of; all infinite if a position or score is not finite.
+    """The sums from which all else is computed; all infinite if a position or score is not finite.
 
-    Memory beside the inputs is six (D,) vectors and tiles of 16 MB, or of one draw.
+    Memory besides the inputs is six (D,) vectors and a tile of at most 16 MB, or of one draw if that is larger.
 
     Args:
         positions, scores, scale, centre, target: as in `virial`.
@@ -148,11 +149,11 @@ def squared_error(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]
 
 
 def virial_error(sums: Virials, n_draws: int) -> float:
-    """V, the square of `virial` of all N draws, of which the given ones are a uniformly random part.
+    """V, the square of `virial` of all N draws, from the sums of a uniformly random subset.
 
-    The square of the part has the mean of V and, to first order, u (1/n - 1/N), u the mean over directions of
-    var(s_i z_i) / (4 v_i^(3/2)): this is taken off. As `sgtune.stein.quadratic.mean_square` it then counts as no less
-    than u / N, what independent draws have. Infinite if a sum is not finite.
+    The square for the subset has expectation V + u (1/n - 1/N), to first order, u the mean over directions of
+    var(s_i z_i) / (4 v_i^(3/2)); the second term is subtracted. As in `sgtune.stein.quadratic.mean_square`, the result
+    is at least u / N, the value of independent draws. Infinite if a sum is not finite.
     """
     n = int(sums.counts.sum())
     n_draws = check_integer("n_draws", n_draws, at_least=n)
@@ -166,20 +167,20 @@ def virial_error(sums: Virials, n_draws: int) -> float:
 
 
 def _unit(sums: Virials) -> float:
-    """u: n times what n independent draws like these add to the square, by E[sqrt(v)] < sqrt(E[v])."""
+    """u: n times the expected contribution to the square of the noise of n independent draws like these."""
     n = int(sums.counts.sum())
     virials = sums.virials.sum(axis=0) / n
     variances = np.maximum(sums.squares / n - virials**2, 0.0)
-    # Where a virial is lost in its noise the root has no slope to speak of.
+    # A virial below its noise is replaced by the noise, because the derivative of the root is infinite at zero.
     known = np.maximum(virials, np.sqrt(variances / n))
     return float(np.mean(np.divide(variances, 4 * known**1.5, out=np.zeros_like(known), where=known > 0)))
 
 
 def virial_bias(sums: Virials) -> tuple[float, float]:
-    """The square of `virial` of the law that the chain samples from, and its jackknife standard error.
+    """The square of `virial` of the chain's stationary density, and its jackknife standard error.
 
-    The first stretch, the way from the mode, is left out; leaving out each of the others in turn takes off the bias
-    that falls as one over the time (Quenouille's jackknife), as far as stretches are independent. It may be negative.
+    The first stretch, the transient from the mode, is left out. Leaving out each of the others in turn removes the bias
+    of order one over the time (Quenouille's jackknife), if stretches are independent. The result may be negative.
     (0, inf) if a stretch is empty or a sum is not finite.
     """
     counts, virials = sums.counts[1:], sums.virials[1:]
@@ -195,8 +196,9 @@ def virial_bias(sums: Virials) -> tuple[float, float]:
 def virial_score(sums: Virials, n_draws: int, share: float) -> float:
     """The square of `virial` that the chain is expected to have at the horizon (`sgtune.stein.quadratic.foreseen`).
 
-    From `virial_error` and `virial_bias`; of fewer than ten draws it is the former. No standard error is added: virials
-    of a chain that hardly moves have next to none, so that to add it would favour frozen arms over those that explore.
+    It is computed from `virial_error` and `virial_bias`; with fewer than ten draws it is `virial_error`. No standard
+    error is added: the virials of a chain that hardly moves have a tiny standard error, so adding it would favour
+    frozen arms over arms that explore.
     """
     square = virial_error(sums, n_draws)
     if sums.counts.sum() < FEWEST_DRAWS or not np.isfinite(square):
