@@ -198,7 +198,7 @@ def test_a_kept_map_of_another_posterior_is_found_anew(tmp_path, caplog, functio
     map_position(model)
     other = replace(model, found=Found(), **functions)
     found = map_result(other)
-    assert "kept one is of another log posterior, found anew" in caplog.text
+    assert "the saved one is of another log posterior; found again" in caplog.text
     expected = find_map(replace(other, data_dir=None)).negative_log_posterior
     assert found.negative_log_posterior == pytest.approx(expected)
 

@@ -1,6 +1,6 @@
-"""Predictions averaged over draws one by one, and all that is judged by them.
+"""Predictions averaged over draws, and the metrics computed from them.
 
-One pass over the draws gives every average at once; memory is that of a few predictions, whatever their number.
+One pass over the draws computes all averages; it needs memory for a few predictions, for any number of draws.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ __all__ = [
 
 
 CHUNK = 64
-"""Draws that a compiled program takes at a time; it stops at the last one, so that filling it up costs nothing."""
+"""Draws that a compiled program takes at a time; it stops at the last one, so padding costs nothing."""
 
 
 def _mean(prediction: Array, targets: PyTree) -> dict:
@@ -119,8 +119,9 @@ def can_predict(model: Model) -> bool:
 def average_predictions(model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, np.ndarray]:
     """Averages over ``draws`` at the test inputs, in float64.
 
-    ``mean``: the posterior predictive mean, or probability, in the shape of ``model.predict``; of a classification also
-    ``mean_log``: of the log-probabilities, ``(m, classes)``; of a regression ``mean_squared_error``: of single draws.
+    ``mean``: the posterior predictive mean, or probability, in the shape of ``model.predict``. Classification:
+    ``mean_log``, the mean of the log-probabilities, ``(m, classes)``. Regression: ``mean_squared_error``, the mean over
+    draws of each draw's mean squared error.
     """
     inputs, targets = model.test_data["inputs"], jnp.asarray(model.test_data["targets"])
     return _average(model, draws, inputs, targets, _task(model).summarise)
@@ -145,7 +146,7 @@ def predictive_metrics(
     NaN if there are no draws, or not all are finite.
 
     Args:
-        averages: `average_predictions` of these draws, where they are at hand.
+        averages: `average_predictions` of these draws, if the caller has them.
     """
     if not can_predict(model):
         return {}

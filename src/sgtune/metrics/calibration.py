@@ -1,4 +1,4 @@
-"""Calibration errors: how far confidence is from accuracy (Guo et al. 2017; paper Sects. 3.3.3, 4.3)."""
+"""Calibration errors: the difference of confidence and accuracy (Guo et al. 2017; paper Sects. 3.3.3, 4.3)."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,8 +17,8 @@ def class_probabilities(probabilities: Float[Array | np.ndarray, "m ..."]) -> Fl
 def ece(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
     """Expected calibration error: the mean of |accuracy - confidence| over the bins, weighted by their data.
 
-    The confidence of a datum is the probability of its most probable class. 15 equal bins on [0, 1], each with its
-    upper and without its lower edge (Guo et al. 2017).
+    The confidence of a datum is the probability of its most probable class. There are 15 equal bins on [0, 1]; each
+    includes its upper and excludes its lower edge (Guo et al. 2017).
     """
     gaps, shares = _gaps(probabilities, targets)
     return float(gaps @ shares)
@@ -32,9 +32,10 @@ def mce(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) 
 def ece_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: np.ndarray) -> float:
     """The ECE of the paper's code, from log-probabilities averaged over the draws.
 
-    Confidence is the exponential of the largest of them: a geometric mean, whose sum over the classes is below 1. 10
-    equal bins between the smallest and the largest confidence, each with its lower and without its upper edge: the
-    largest confidence is in none, though its datum counts in the weights. NaN if no datum is in any.
+    Confidence is the exponential of the largest averaged log-probability: a geometric mean, whose sum over the classes
+    is below 1. There are 10 equal bins between the smallest and the largest confidence; each includes its lower and
+    excludes its upper edge. The largest confidence is in no bin, although its datum counts in the weights. NaN if no
+    datum is in a bin.
     """
     gaps, shares = _gaps_published(log_probabilities, targets)
     return float(gaps @ shares) if len(gaps) else float("nan")

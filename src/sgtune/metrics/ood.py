@@ -1,4 +1,4 @@
-"""Whether predictions are less certain on inputs from elsewhere (Lakshminarayanan et al. 2017; paper Sect. 3.3.3)."""
+"""Uncertainty on out-of-distribution inputs (Lakshminarayanan et al. 2017; paper Sect. 3.3.3)."""
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -10,7 +10,7 @@ __all__ = ["auroc", "compare_entropies", "predictive_entropy"]
 BINS = 40
 
 ENTROPY_FACTS = ("auroc", "entropy_test", "entropy_ood", "edges", "histogram_test", "histogram_ood")
-"""What `compare_entropies` gives."""
+"""The entries of the result of `compare_entropies`."""
 
 
 def predictive_entropy(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, " m"]:
@@ -33,7 +33,7 @@ def auroc(negatives: Float[np.ndarray, " n"], positives: Float[np.ndarray, " k"]
 def compare_entropies(
     test: Float[Array | np.ndarray, "m ..."], ood: Float[Array | np.ndarray, "k ..."]
 ) -> dict:
-    """Entropies of the averaged probabilities at the test inputs and at those from elsewhere.
+    """Entropies of the averaged probabilities at the test inputs and at the out-of-distribution inputs.
 
     Returns:
         ``auroc`` of the entropy as a detector of the latter; means ``entropy_test`` and ``entropy_ood``, in nats;
@@ -41,7 +41,7 @@ def compare_entropies(
     """
     largest = np.log(class_probabilities(test).shape[1])
     edges = np.linspace(0, largest, BINS + 1)
-    # Rounding takes the entropy of equal probabilities past the last edge.
+    # Because of rounding, the entropy of equal probabilities can exceed the last edge.
     entropies = {
         name: np.minimum(predictive_entropy(p), largest) for name, p in (("test", test), ("ood", ood))
     }

@@ -1,4 +1,4 @@
-"""How good predictions are, given the true targets."""
+"""Metrics of predictions, given the true targets."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -62,4 +62,4 @@ PREDICTIVE = {
     "mce": Predictive("classification", mce),
     "rmse": Predictive("regression", rmse),
 }
-"""By the name that tuners use."""
+"""Metrics by the names that tuners use."""

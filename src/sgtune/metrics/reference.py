@@ -1,4 +1,4 @@
-"""How far draws are from a trusted reference: errors of moments, each in units of the reference's own spread."""
+"""Errors of draws against a trusted reference: errors of moments, in units of the reference's sds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,28 +24,28 @@ __all__ = [
 ]
 
 BLOCK = 2**20
-"""So many float64 numbers are made of draws at a time, or those of one draw of each chain."""
+"""Draws are converted to float64 in tiles of at most this many numbers, or of one draw of each chain."""
 
 DRAWS = 64
-"""So many draws' functionals are computed at a time, or those of one draw of each chain."""
+"""Functionals are computed for this many draws at a time, or for one draw of each chain."""
 
 
 def xi_rel(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
     """sqrt(mean over parameters of (sd / reference_sd - 1)^2); infinite if ``sd`` is not finite.
 
-    Every parameter counts alike, whatever its unit; in `relative_sd_error` those of large sd are most of the sum.
+    Every parameter has the same weight, in any unit; in `relative_sd_error` parameters with a large sd dominate.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         return _finite(np.sqrt(np.mean((np.asarray(sd, np.float64) / reference_sd - 1) ** 2)))
 
 
 def xi_white(covariance: Float[np.ndarray, "d d"], reference_covariance: Float[np.ndarray, "d d"]) -> float:
-    """`xi_rel` of the sds along the eigenvectors v of the reference's covariance: of v'x, over the root of the
-    eigenvalue. ``covariance`` is that of the draws; infinite if it is not finite.
+    """`xi_rel` of the sds of v'x along the eigenvectors v of the reference's covariance, over the roots of the
+    eigenvalues. ``covariance`` is the draws' covariance; the result is infinite if it is not finite.
 
-    Parameters that are correlated have directions far narrower than any one of them; this sees errors there. It does
-    not depend on the origin, the common unit or a rotation of the coordinates; but units of single parameters have a
-    part in what the eigenvectors are. Eigenvectors of equal eigenvalues are any such basis.
+    Correlated parameters have directions in which the posterior is far narrower than along any single parameter; this
+    metric sees errors there. It does not depend on the origin, the common unit or a rotation of the coordinates; but
+    the eigenvectors depend on the units of single parameters. The basis is arbitrary where eigenvalues are equal.
     """
     eigenvalues, directions = np.linalg.eigh(np.asarray(reference_covariance, np.float64))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -76,13 +76,13 @@ def _finite(error: np.floating) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What long, trusted runs know of a posterior; in float64.
+    """Moments of a posterior from long, trusted runs; in float64.
 
     Attributes:
-        sd: of each parameter, in the order of flat positions.
-        covariance: of the parameters, or None where D is too large for it.
-        functionals_mean, functionals_sd: of ``model.functionals``, or None. For a model without functionals they are
-            those of the position, if they are given.
+        sd: sds of the parameters, in the order of flat positions.
+        covariance: covariance of the parameters, or None where D is too large.
+        functionals_mean, functionals_sd: mean and sd of ``model.functionals``, or None. For a model without functionals
+            they are the moments of the position, if they are given.
 
     Raises:
         InputError: shapes that do not agree, numbers that are not finite, sds that are not > 0, or a covariance that is
@@ -115,7 +115,7 @@ class Reference:
 
     @classmethod
     def from_record(cls, record: Mapping) -> "Reference":
-        """Out of the record of a ground truth: ``sd``, and where they are there ``covariance`` and the ``mean`` and
+        """The reference from the record of a ground truth: ``sd``, and if present ``covariance`` and the ``mean`` and
         ``sd`` of ``functionals``."""
         functionals = record.get("functionals") or {}
         found = {
@@ -130,7 +130,7 @@ class Reference:
 
 
 class _Sums:
-    """Of W chains' vectors about ``origin``, in float64, and of their squares; ``crossed``: of all products of two."""
+    """Sums of W chains' vectors less ``origin``, in float64, and of their squares; ``crossed``: of all products."""
 
     def __init__(self, origin: Float[Array | np.ndarray, " d"], n_chains: int, crossed: bool):
         self.n, self.origin, self.crossed = 0, np.asarray(origin, np.float64), crossed
@@ -152,7 +152,7 @@ class _Sums:
     def moments(
         self, place: int
     ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"], Float[np.ndarray, "d d"] | None]:
-        """Mean, sd and, if ``crossed``, covariance of one chain, with divisor n; NaN if there is nothing yet."""
+        """Mean, sd and, if ``crossed``, covariance of one chain, with divisor n; NaN if no draws have been added."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             shift = self.total[place] / np.float64(self.n)
             products = self.products[place] / np.float64(self.n)
@@ -169,15 +169,17 @@ def _of_each(functionals: Callable, positions: PyTree) -> Array:
 class Moments:
     """Running moments of chains of ``model`` in lockstep, and their errors against ``reference``.
 
-    Moments are those of all draws added; sds have divisor n. Memory beside the draws: 16 D bytes a chain, with a
-    covariance 8 D^2, with K functionals 16 K; and while draws are added about 16 MB and the functionals of 64 draws.
+    The moments are over all draws added so far; sds have divisor n. Memory besides the draws: 16 D bytes per chain,
+    with a covariance 8 D^2 more, with K functionals 16 K more; while draws are added, about 16 MB and the functionals
+    of 64 draws.
 
     Args:
-        origin: a flat position near the draws, about which sums are taken: rounding grows with the distance.
+        origin: a flat position near the draws, which is subtracted before summing: rounding grows with the distance.
         n_chains: W.
 
     Raises:
-        InputError: the reference, or the origin, is not of the model's D, or the reference not of its functionals.
+        InputError: the reference or the origin does not have the model's D, or the reference has another number of
+            functionals.
     """
 
     def __init__(
@@ -205,10 +207,10 @@ class Moments:
                 self._functionals = _Sums(reference.functionals_mean, n_chains, crossed=False)
 
     def add(self, draws: Float[np.ndarray, "n w d"]) -> None:
-        """Take ``n`` more draws of each chain.
+        """Add ``n`` draws of each chain.
 
         Raises:
-            InputError: they are of another number of chains or parameters.
+            InputError: they have another number of chains or parameters.
         """
         n_chains, dimension = self._positions.total.shape
         if draws.shape[1:] != (n_chains, dimension):
@@ -221,7 +223,7 @@ class Moments:
         rows = max(1, DRAWS // n_chains)
         for start in range(0, len(draws), rows):
             some = draws[start : start + rows]
-            # Filled up, so that one program serves every number of draws.
+            # Padded, so that one program serves every number of draws.
             filled = np.pad(some, ((0, rows - len(some)), (0, 0), (0, 0)), mode="edge")
             values = _of_each(self.model.functionals, from_matrix(self.model, filled.reshape(-1, dimension)))
             self._functionals.add(np.asarray(values).reshape(rows, n_chains, -1)[: len(some)])
@@ -229,7 +231,7 @@ class Moments:
     def errors(self, place: int) -> dict[str, float | None]:
         """Errors of the chain at ``place``: relative_sd_error, xi_rel, xi_white, functional_error.
 
-        None where the reference has not what it takes; infinite where moments are not finite, or nothing was added.
+        None where the reference lacks the moments; infinite where moments are not finite, or no draws were added.
         """
         reference = self.reference
         mean, sd, covariance = self._positions.moments(place)
@@ -267,8 +269,8 @@ def reference_errors(
 
 
 def frozen_errors(model: Model, position: PyTree, reference: Reference) -> dict[str, float | None]:
-    """Errors of a chain that stays at ``position``, such as the mode: of means there, and sds of 0.
+    """Errors of a chain that stays at ``position``, such as the mode: the means are there, and the sds are 0.
 
-    What a chain has to fall below before it knows more than its start.
+    A chain has learnt something about the posterior only if its errors are smaller than these.
     """
     return reference_errors(model, flatten(position)[None], reference)

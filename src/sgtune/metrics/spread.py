@@ -1,4 +1,4 @@
-"""How well a chain's standard deviations agree with a reference's."""
+"""Errors of a chain's standard deviations against a reference's."""
 
 import jax
 import numpy as np
@@ -30,7 +30,7 @@ def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarra
 
 
 def position_blocks(model: Model) -> dict[str, slice]:
-    """The entries of a flat position that each top-level key of the position stands for; none if it has no keys."""
+    """The entries of a flat position for each top-level key of the position; empty if it has no keys."""
     shape = model.position_shape
     if not isinstance(shape, dict):
         return {}
@@ -45,7 +45,7 @@ def position_blocks(model: Model) -> dict[str, slice]:
 def relative_sd_error_by_block(
     model: Model, sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]
 ) -> dict[str, float]:
-    """`relative_sd_error` of each of `position_blocks` by itself."""
+    """`relative_sd_error` of each block of `position_blocks`."""
     return {
         name: relative_sd_error(sd[block], reference_sd[block])
         for name, block in position_blocks(model).items()
@@ -53,7 +53,7 @@ def relative_sd_error_by_block(
 
 
 def sd_of_draws(draws: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-    """Standard deviation of each column, in float64, with memory for a few thousand columns at a time."""
+    """Standard deviation of each column, in float64, a few thousand columns at a time to save memory."""
     starts = range(0, draws.shape[1], COLUMNS)
     with np.errstate(invalid="ignore", over="ignore"):
         return np.concatenate([np.std(draws[:, i : i + COLUMNS], axis=0, dtype=np.float64) for i in starts])

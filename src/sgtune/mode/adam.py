@@ -19,7 +19,7 @@ BATCH_SIZE = 1_000
 
 def descend(model: Model, position: PyTree, *, epochs: int) -> tuple[PyTree, int]:
     """Minimise -log pi / N by Adam (optax) on minibatches of 1,000; the learning rate falls from 0.01 to 0
-    along a cosine, so that the minibatches' noise has died out at the end.
+    along a cosine, so that the minibatches' noise vanishes at the end.
 
     Returns:
         the position, and the number of steps.

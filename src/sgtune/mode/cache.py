@@ -1,4 +1,4 @@
-"""Arrays found once per model and kept beside its data, under the checksum of the data."""
+"""Arrays computed once per model and saved beside its data, with the checksum of the data."""
 
 import logging
 from pathlib import Path
@@ -27,16 +27,16 @@ def keep(model: Model, kind: str, **arrays: object) -> None:
 
 
 def read_kept(model: Model, kind: str) -> dict[str, np.ndarray] | None:
-    """What `keep` wrote, or None: nothing there, made of other data, or not readable."""
+    """The arrays that `keep` wrote; None if there are none, they are for other data, or the file is not readable."""
     path = _path(model, kind)
     if path is None or not path.is_file():
         return None
     try:
         arrays = read_npz(path)
     except DataError:
-        logger.warning("%s: not readable, made anew", path)
+        logger.warning("%s: not readable; computed again", path)
         return None
     if str(arrays.pop("checksum", "")) != model.checksum:
-        logger.warning("%s: made of other data, made anew", path)
+        logger.warning("%s: computed from other data; computed again", path)
         return None
     return arrays

@@ -20,11 +20,12 @@ def laplace_scale(
     """Scale of N(position, H^-1), H the Hessian of -log pi at ``position`` (the MAP unless given).
 
     D <= 200: the ``(D, D)`` lower-triangular L with L L' = H^-1, H exact. D > 200: ``(D,)`` sds, one over the
-    root of the diagonal of H, by `hutchinson_diagonal`: sds given all other coordinates, at most the marginal
-    ones. That at the MAP is found once: kept in ``{model.data_dir}/{model.name}.laplace.npz`` and in memory.
+    root of the diagonal of H, by `hutchinson_diagonal`: conditional sds given all other coordinates, which are at most
+    the marginal sds. The scale at the MAP is computed once, and saved in
+    ``{model.data_dir}/{model.name}.laplace.npz`` and in memory.
 
     Raises:
-        InputError: D <= 200 and -log pi is not convex at the position, so that it is no mode.
+        InputError: D <= 200 and -log pi is not convex at the position, so that it is not a mode.
     """
     if position is not None:
         return _scale(model, position)
@@ -56,15 +57,15 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
 
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:
-    """Marginal sds of the Laplace approximation at the MAP; for D > 200 those of `laplace_scale`."""
+    """Marginal sds of the Laplace approximation at the MAP; for D > 200 the conditional sds of `laplace_scale`."""
     scale = laplace_scale(model)
     return scale if scale.ndim == 1 else np.linalg.norm(scale, axis=1)
 
 
 def hessian_trace(model: Model) -> float:
-    """Trace of the Hessian of -log pi at the MAP: what E|score|^2 is by Laplace (`sgtune.stein.ksd_floor`).
+    """Trace of the Hessian of -log pi at the MAP: Laplace's approximation of E|score|^2 (`sgtune.stein.ksd_floor`).
 
-    From `laplace_scale`: exact for D <= 200, else by `hutchinson_diagonal`, whose bounds on entries hold here too.
+    From `laplace_scale`: exact for D <= 200, otherwise by `hutchinson_diagonal`, with its bounds on entries.
     """
     scale = laplace_scale(model)
     return float(np.sum(1 / scale**2) if scale.ndim == 1 else np.sum(np.linalg.inv(scale) ** 2))

@@ -23,29 +23,31 @@ __all__ = ["MapResult", "find_map", "map_position", "map_result"]
 
 logger = logging.getLogger(__name__)
 
-# Steps without progress after which float32 gives no more.
+# After this many steps without progress the limit of float32 is reached.
 PATIENCE = 30
 
 MEMORY = 30
-"""Pairs that L-BFGS keeps: three times optax's own, for features that collapse along curved valleys."""
+"""Pairs that L-BFGS keeps: three times optax's default, for factorisations whose features collapse along curved
+valleys."""
 
 FIRST_ROWS = 256
-"""What a kept mode is known by: the log prior and these rows' log-likelihoods there."""
+"""A saved mode is identified by the log prior and the log-likelihoods of this many rows there."""
 
 SMALLEST_GRADIENT = 1e-8
-"""Of -log pi / N in models of up to 200 parameters, where less is of no use."""
+"""Of -log pi / N, in models of up to 200 parameters: a smaller gradient is below float32 noise."""
 
 
 class MapResult(NamedTuple):
-    """Where `find_map` came to.
+    """The result of `find_map`.
 
     Attributes:
         position: the mode, as a position of the model.
-        gradient_norm: of the gradient of log pi over all data; float32 error at an exact mode.
-        distance: length of the Newton step from here, in posterior sds; with D > 200 by the Hessian's diagonal
-            alone; nan where the Hessian says that this is no mode.
-        converged: whether ``distance`` is at most ``tolerance`` times sqrt(D), how far draws are from the mode.
-        steps: of the optimisers, Adam's minibatch steps included.
+        gradient_norm: norm of the gradient of log pi over all data; at an exact mode this is float32 error.
+        distance: length of the Newton step from the position, in posterior sds; with D > 200 by the Hessian's diagonal
+            alone; nan if the Hessian shows that the position is not a mode.
+        converged: whether ``distance`` is at most ``tolerance`` times sqrt(D), the typical distance of draws from the
+            mode.
+        steps: steps of the optimisers, including Adam's minibatch steps.
         negative_log_posterior: without the constants that the model leaves out.
     """
 
@@ -65,17 +67,17 @@ def find_map(
     tolerance: float = 0.01,
     max_steps: int = 5000,
 ) -> MapResult:
-    """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, else from ``model.init``.
+    """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, or from ``model.init``.
 
-    With D > 200 and no ``position``, Adam goes ahead on minibatches, ``epochs`` times over the data
-    (`sgtune.mode.adam`): L-BFGS from a random start would spend its steps, each over all data, where Adam
-    passes at once. Then L-BFGS works in coordinates scaled by the root of the Hessian's diagonal
-    (`hutchinson_diagonal`, anew after every round) until ``distance`` is ``tolerance`` times sqrt(D).
+    With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
+    (`sgtune.mode.adam`): from a random start L-BFGS would need many steps over all data for the distance that Adam
+    covers quickly. L-BFGS then works in coordinates scaled by the root of the Hessian's diagonal
+    (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D).
 
-    L-BFGS takes at most ``max_steps``. It stops where float32 gives no more: the norm of the gradient of
-    -log pi / N is 1e-8, or for 30 steps neither it has shrunk by 10% nor the value by one part in a million; with
-    D <= 200 nowhere before. The result is the step of the smallest gradient among those whose values float32
-    cannot tell from the lowest: a saddle on the way is none of them.
+    L-BFGS takes at most ``max_steps``. It stops at the limit of float32: when the norm of the gradient of
+    -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one part in a million.
+    With D <= 200 it stops only there. The result is the step with the smallest gradient among the steps whose values
+    equal the lowest value within float32 precision; this excludes saddle points on the way.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
@@ -121,7 +123,7 @@ def find_map(
 
 
 def _sds(model: Model, position: PyTree) -> np.ndarray | None:
-    """Those of the Hessian's diagonal, None if nothing curves upwards; ones for small models, which need no help."""
+    """Sds from the Hessian's diagonal, None if no entry is positive; ones for small models, which need no scaling."""
     if model.dimension <= LARGE_DIMENSION:
         return np.ones(model.dimension)
     try:
@@ -171,7 +173,7 @@ def _optimiser():
 
 @jax.jit
 def _initial_state(position: PyTree) -> PyTree:
-    # A weakly typed leaf would make the first step another program than the rest.
+    # A weakly typed leaf would make the first step compile a program of its own.
     return jax.tree.map(
         lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), _optimiser().init(position)
     )
@@ -206,11 +208,11 @@ def _distance(model: Model, position: PyTree, gradient: np.ndarray) -> float:
 
 
 def map_result(model: Model, **budget: float) -> MapResult:
-    """`find_map` of the model, found once: kept in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
+    """The result of `find_map`, computed once and saved in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
 
-    It is found anew when the data are others (by ``model.checksum``), or the functions of the model: these by their
-    values there, of the log prior and the first 256 rows' log-likelihoods. ``budget``: ``epochs``, ``tolerance`` and
-    ``max_steps`` of `find_map`, which matter to the one who finds it.
+    It is computed again if the data have changed (by ``model.checksum``), or the functions of the model have: their
+    values at the mode, of the log prior and the first 256 rows' log-likelihoods, are compared. ``budget``: ``epochs``,
+    ``tolerance`` and ``max_steps`` of `find_map`, which are ignored if a saved mode is used.
     """
     if model.found.mode is None:
         model.found.mode = _kept_or_found(model, budget)
@@ -220,15 +222,15 @@ def map_result(model: Model, **budget: float) -> MapResult:
 def _kept_or_found(model: Model, budget: dict) -> MapResult:
     kept = read_kept(model, "map")
     if kept is not None and not kept.keys() >= {*MapResult._fields, "first_rows"}:
-        logger.warning("MAP of %s: kept one is of another version of sgtune, found anew", model.name)
+        logger.warning("MAP of %s: the saved one is of another version of sgtune; found again", model.name)
     elif kept is not None and kept["position"].shape == (model.dimension,):
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
-        # Split by NumPy: JAX would compile a program for each leaf.
+        # Split by NumPy, because JAX would compile a program for each leaf.
         position = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), from_matrix(model, kept["position"][None]))
         value, expected = _value_of_first_rows(model, position), kept["first_rows"].item()
         if math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-2):
             return MapResult(position=position, **numbers)
-        logger.warning("MAP of %s: kept one is of another log posterior, found anew", model.name)
+        logger.warning("MAP of %s: the saved one is of another log posterior; found again", model.name)
     result = find_map(model, **budget)
     if model.data_dir is not None:
         arrays = {**result._asdict(), "position": flatten(result.position)}
@@ -237,8 +239,8 @@ def _kept_or_found(model: Model, budget: dict) -> MapResult:
 
 
 def _value_of_first_rows(model: Model, position: PyTree) -> float:
-    # Every job asks, so not of all data; whoever changes a function changes it for these rows, too. Products in full
-    # float32, so that an accelerator gives what a CPU gave.
+    # Every job computes it, so it does not use all data: a changed function changes the value of these rows, too.
+    # Products are in full float32, so that an accelerator gives the same value as a CPU.
     with jax.default_matmul_precision("highest"):
         return float(_log_posterior_of_first_rows(density_of(model), position, model.data))
 

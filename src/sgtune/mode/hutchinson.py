@@ -1,4 +1,4 @@
-"""The diagonal of a Hessian that is too large to be written down."""
+"""The diagonal of a Hessian that is too large for memory."""
 
 import numpy as np
 from jaxtyping import Float, PyTree
@@ -19,9 +19,9 @@ def hutchinson_diagonal(
 ) -> Float[np.ndarray, " D"]:
     """Diagonal of the Hessian of -log pi: the mean of z * (H z) over Rademacher probes z (Hutchinson).
 
-    A prior of independent parameters contributes exactly; the likelihood's part of entry i has the variance
-    sum over j != i of H_ij^2 / n_probes. Entries below the prior's curvature, which no concave likelihood
-    gives, are raised to it; those then still <= 0 become the smallest positive one.
+    The contribution of a prior of independent parameters is exact; the likelihood's contribution to entry i has the
+    variance sum over j != i of H_ij^2 / n_probes. Entries below the prior's curvature, which are impossible with a
+    concave likelihood, are raised to it; entries that are still <= 0 are set to the smallest positive entry.
 
     Raises:
         InputError: no entry is positive.
@@ -42,6 +42,6 @@ def hutchinson_diagonal(
             f"position: -log pi of model {model.name!r} has no direction of positive curvature there"
         )
     diagonal = np.where(positive, diagonal, diagonal[positive].min())
-    # `find_map` ends with the diagonal that the Laplace scale is made of: tens of seconds for a network.
+    # `find_map` ends with the diagonal that the Laplace scale needs; it takes tens of seconds for a network.
     model.found.hessian_diagonal = (asked, diagonal)
     return diagonal

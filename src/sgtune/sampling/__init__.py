@@ -1,4 +1,4 @@
-"""Running a sampler: an arm, what it may spend, chains in lockstep, one chain.
+"""Running a sampler: an arm, its budget, chains in lockstep, one chain.
 
-Import the module that is needed: `budget` does without JAX.
+Import the single module that you need: `budget`, for example, does not import JAX.
 """

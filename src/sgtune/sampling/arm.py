@@ -1,4 +1,4 @@
-"""One setting of a sampler, and the checks of what a user may give a chain."""
+"""One setting of a sampler, and the checks of a chain's arguments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
@@ -25,11 +25,11 @@ __all__ = [
 
 
 class Arm(Mapping):
-    """One setting of the tuned hyperparameters: an immutable mapping of names to numbers, which can be a key.
+    """One setting of the tuned hyperparameters: an immutable, hashable mapping of names to numbers.
 
     ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `sgtune.axes.COMMON`. ``arm.step_size``
-    is ``arm["step_size"]``; one of the common axes that the arm does not have is None there, and no entry.
-    Entries stand in one order, however they are given: the common axes, then all others by the alphabet.
+    is ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
+    Entries are always in the same order: the common axes, then all others alphabetically.
     """
 
     __slots__ = ("_numbers",)
@@ -52,7 +52,7 @@ class Arm(Mapping):
         return len(self._numbers)
 
     def __getattr__(self, name: str) -> float | int | None:
-        # Not of private names: before a copy has its numbers, it is asked for those.
+        # Private names are excluded: `copy` asks for them before the copy has its numbers.
         if not name.startswith("_"):
             if name in self._numbers:
                 return self._numbers[name]
@@ -68,16 +68,16 @@ class Arm(Mapping):
 
     @property
     def key(self) -> tuple:
-        """What its random streams are named after (`sgtune.axes.key_of`)."""
+        """The name of its random streams (`sgtune.axes.key_of`)."""
         return key_of(self, COMMON)
 
     def to_record(self) -> dict[str, float | int | None]:
-        """As a new dict for files, with None for the common axes that it does not have."""
+        """The arm as a new dict for files, with None for the common axes that it does not have."""
         return {**{axis.name: None for axis in COMMON}, **self}
 
 
 def shape_of(sampler_name: str, arm: Arm) -> tuple:
-    """The sampler and the arm's static numbers: what arms of one ensemble share, and the key of a cost table."""
+    """The sampler and the arm's static numbers, which arms of one ensemble share: the key of a cost table."""
     static = {axis.name for axis in resolve_sampler(sampler_name)[0].axes if axis.is_static}
     return (sampler_name, *key_of({name: arm[name] for name in arm if name in static}, STATIC))
 
@@ -86,12 +86,12 @@ def check_arm(model: Model, sampler_name: str, arm: Arm, overrides: Mapping[str,
     """``arm`` in canonical types.
 
     Args:
-        overrides: what chains of the arm have in place of the defaults of axes that it does not have.
+        overrides: values, in place of the defaults, for axes that the arm does not have.
 
     Raises:
-        InputError: a number that it must have is missing or out of bounds (the batch size: of 1..N, and N where the
-            sampler needs all data), the sampler has no such hyperparameter, the noise estimate exceeds the friction,
-            or the sampler asks for a covariance that cannot be estimated (`sgtune.samplers.covariance`).
+        InputError: a number that it must have is missing or out of bounds (the batch size must be in 1..N, and N where
+            the sampler needs all data), the sampler has no such hyperparameter, the noise estimate exceeds the
+            friction, or the sampler asks for a covariance that cannot be estimated (`sgtune.samplers.covariance`).
     """
     sampler, _ = resolve_sampler(sampler_name)
     axes = {axis.name: axis for axis in sampler.axes}
@@ -123,11 +123,12 @@ def _unknown(name: str, value: object, sampler_name: str, allowed: Mapping) -> I
 def check_hyperparameters(
     sampler_name: str, sampler: Sampler, overrides: Mapping[str, float]
 ) -> dict[str, float | Callable]:
-    """The numbers of the sampler's axes that have a default, with ``overrides``; a default that depends on others is
-    the function that gives it.
+    """The values of the sampler's axes that have a default, with ``overrides``; a default that depends on other axes
+    is a function.
 
     Raises:
-        InputError: one is unknown to the sampler, out of bounds, or a noise estimate above the friction.
+        InputError: the sampler does not have an axis, a value is out of bounds, or the noise estimate is above the
+            friction.
     """
     axes = {axis.name: axis for axis in sampler.axes if axis.default is not None}
     for name, value in overrides.items():
@@ -144,12 +145,12 @@ def check_hyperparameters(
 
 
 def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str, float]) -> dict[str, Array]:
-    """What the steps of W chains are given: ``(W,)`` of the traced axes that arms have, and ``()`` of all others, which
-    the chains have in common. The batch size is none of them, for it is the gradient's; nor are further static axes
-    (`static_numbers`).
+    """The hyperparameters of W chains: ``(W,)`` arrays for the traced axes that the arms have, and ``()`` for all
+    others, which the chains share. The batch size is not included, because it belongs to the gradient; nor are further
+    static axes (`static_numbers`).
 
     Raises:
-        InputError: ``overrides`` has what `check_hyperparameters` refuses, or the arms are not of one shape.
+        InputError: `check_hyperparameters` refuses ``overrides``, or the arms are not of one shape.
     """
     sampler, _ = resolve_sampler(sampler_name)
     if len({shape_of(sampler_name, arm) for arm in arms}) > 1:
@@ -173,7 +174,7 @@ def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str
 def static_numbers(
     sampler_name: str, arm: Arm, overrides: Mapping[str, float]
 ) -> tuple[tuple[str, float | int], ...]:
-    """The further static axes of a sampler and their numbers, as they are: each makes a program of its own."""
+    """The further static axes of a sampler and their numbers, not traced: each value needs its own program."""
     sampler, _ = resolve_sampler(sampler_name)
     numbers = check_hyperparameters(sampler_name, sampler, overrides)
     common = {axis.name for axis in COMMON}

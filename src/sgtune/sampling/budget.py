@@ -1,4 +1,4 @@
-"""What a run may spend, and the cost model that turns one currency into another."""
+"""The budget of a run, and the cost model that converts one currency to another."""
 
 import math
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ __all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs",
 
 
 def rows_of(fraction: float, n_data: int) -> int:
-    """floor(fraction * N), which may be none."""
-    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of a whole number is that number.
+    """floor(fraction * N), which may be 0."""
+    # 0.29 * 100 is 28.999...96 in floats: a product within rounding of an integer counts as this integer.
     return math.floor(fraction * n_data * (1 + 1e-12))
 
 
 def batch_size_of(fraction: float, n_data: int) -> int:
-    """floor(fraction * N), as the paper's tables count.
+    """floor(fraction * N), as in the paper's tables.
 
     Raises:
         InputError: the fraction is not in (0, 1], or so small that no row is left.
@@ -39,7 +39,7 @@ class Budget:
     """One of: ``seconds`` of sampling, ``steps`` (samples of the chain), or ``gradients`` (minibatch terms).
 
     ``gradients`` counts data terms: a step with batch size n and L leapfrogs spends n * L of them, twice as
-    many with control variates, and those of the log densities of a Metropolis test.
+    many with control variates; the log densities of a Metropolis test count, too.
 
     Raises:
         InputError: not exactly one is given, or it is not a positive finite number.
@@ -66,18 +66,18 @@ class Budget:
 
     @property
     def amount(self) -> float:
-        """The amount, in whatever currency."""
+        """The amount, in the currency of the budget."""
         return float(next(iter(self.given().values())))
 
     def steps_for(self, amount: float, *, seconds_per_step: float | None, gradients_per_step: int) -> int:
-        """Whole steps that ``amount`` of this budget's currency buys."""
+        """The number of whole steps that ``amount`` of this budget's currency buys."""
         if self.seconds is not None:
             return int(amount / seconds_per_step)
         return int(amount / (1 if self.steps is not None else gradients_per_step))
 
 
 def check_budget(budget: object, name: str = "budget") -> Budget:
-    """``budget`` if it is one, or an `InputError` that calls it ``name``."""
+    """``budget`` if it is a `Budget`, or an `InputError` that calls it ``name``."""
     if not isinstance(budget, Budget):
         raise InputError(
             f"{name}: {budget!r} is not allowed; it must be a Budget, such as Budget(seconds=1.0)"
@@ -130,23 +130,22 @@ class CostTable:
 
 
 def shape_of_row(row: Mapping) -> tuple:
-    """The shape that a record of a cost table is of."""
+    """The shape that a record of a cost table is for."""
     static = {axis.name: row[axis.name] for axis in STATIC}
-    # Numbers are further static axes; a remark that someone wrote beside them is none.
+    # Numbers are further static axes; text, such as a user's remark, is not.
     others = row.keys() - {"sampler", "seconds_per_step"} - static.keys()
     further = [name for name in others if isinstance(row[name], Real)]
     return (row["sampler"], *key_of({**static, **{name: row[name] for name in further}}, STATIC))
 
 
 def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None = None) -> CostTable:
-    """The costs of ``model`` from a file of several models' (the rule collect_costs makes one).
+    """The costs of ``model`` from a file of several models' costs (the rule collect_costs makes one).
 
     Args:
-        n_data, dimension: N and D of the model as it is (D None: not known yet); a step of another size has
-        another cost.
+        n_data, dimension: N and D of the model (D None: not known yet); the cost of a step depends on them.
 
     Raises:
-        DataError: the file is missing or no such table, has no costs of ``model``, or those of another N or D.
+        DataError: the file is missing or not a cost table, has no costs of ``model``, or costs for another N or D.
     """
     held = read_json(path)
     if not isinstance(held, dict) or not isinstance(held.get("models"), dict):

@@ -14,12 +14,12 @@ __all__ = ["advance_for", "draws_for"]
 def advance_for(
     ensemble: Lockstep, seconds: float, most_kept: int, at_least: int = 1
 ) -> tuple[np.ndarray, int, list[tuple[float, int]]]:
-    """Advance by the wall clock, by ``at_least`` so many steps, keeping at most ``most_kept`` draws, evenly spaced.
+    """Advance by the wall clock, at least ``at_least`` steps, and keep at most ``most_kept`` draws, evenly spaced.
 
-    Compiles first, so that the clock sees sampling only, and overshoots it by less than a step. Where there are too
-    many draws every second one is dropped, and the stride doubles: what a chain passes between kept draws stays on the
-    device. Memory: twice the kept draws, and twice `sgtune.sampling.lockstep.CHUNK_BYTES`. Stops early when no chain
-    is finite any more; that end then stands as the last draw.
+    Compiles first, so that the clock measures only sampling, and overshoots the time by less than a step. If there are
+    too many draws, every second one is dropped, and the stride doubles; draws between the kept ones stay on the device.
+    Memory: twice the kept draws, and twice `sgtune.sampling.lockstep.CHUNK_BYTES`. Stops early when no chain is finite
+    any more; the last draw is then not finite.
 
     Returns:
         draws ``(n_kept, W, D)``; the stride: the i-th draw, i = 1, 2, ..., was made by i * stride steps;
@@ -54,8 +54,8 @@ def advance_for(
 def draws_for(
     ensemble: Lockstep, seconds: float, at_least: int = 1
 ) -> Iterator[tuple[Float[np.ndarray, "n w d"], float]]:
-    """All draws, a call's at a time, and the seconds of sampling so far: as `advance_for` goes by the wall clock. What
-    is done with the draws between calls does not count, and nothing is kept here."""
+    """Yield the draws of each call, and the seconds of sampling so far, by the wall clock as in `advance_for`. Time
+    that the caller spends between calls does not count, and no draws are kept here."""
     ensemble.advance_chunk(0)
     n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
     while (elapsed < seconds or done < at_least) and is_finite:
@@ -69,14 +69,14 @@ def draws_for(
 
 
 def _next_call(made: int, took: float, left: float) -> int:
-    """Steps of the next call, after one of ``made`` steps that ``took`` so many seconds."""
-    # Aim at 20 ms a call: short against every budget, long against the cost of a call.
+    """Steps of the next call, after a call of ``made`` steps that took ``took`` seconds."""
+    # Aim at 20 ms a call: short compared with every budget, long compared with the overhead of a call.
     room = min(0.02, max(left, 0.0))
     return int(np.clip(room * made / took, 1, 4 * made))
 
 
 def _every_second(chunks: list[np.ndarray]) -> list[np.ndarray]:
-    """The second, fourth, ... of all draws, copied chunk by chunk, so that the others' memory is free at once."""
+    """The second, fourth, ... of all draws, copied chunk by chunk, so that memory of the others is freed at once."""
     start = 0
     for i, chunk in enumerate(chunks):
         chunks[i] = chunk[(start + 1) % 2 :: 2].copy()

@@ -24,7 +24,8 @@ __all__ = ["FEWEST_STEPS", "Chain", "sample"]
 
 
 FEWEST_STEPS = 10
-"""An arm makes at least so many steps before it is judged, and a chain by a cost table, whatever they cost."""
+"""An arm makes at least this many steps before it is judged, and so does a chain whose steps come from a cost table,
+even if they cost more than the budget."""
 
 KEPT_BYTES = 512 * 2**20
 """A chain keeps at most this many bytes of draws."""
@@ -32,21 +33,21 @@ KEPT_BYTES = 512 * 2**20
 
 @dataclass(frozen=True)
 class Chain:
-    """What `sample` gives back.
+    """The result of `sample`.
 
     Attributes:
         draws: kept positions, flat: ``(n_kept, D)`` float32, evenly spaced over the chain.
         stride: steps between kept draws.
-        n_samples: samples (steps) that the chain made.
+        n_samples: number of samples (steps) of the chain.
         seconds: wall seconds of sampling, without compilation.
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
-        seconds_per_step: by the cost table that turned seconds into steps; None without one.
-        diverged: whether the chain left the finite numbers.
-        statistics: what the sampler says of the whole run, name -> number. Of one with a Metropolis test
-            ``acceptance_rate``, the share of all its proposals that were accepted, ``mean_acceptance_probability``, and
-            ``longest_rejection``, steps in a row that accepted nothing. ``sghmc-shang``: ``clipped_share`` and
-            ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Others: nothing.
-        warnings: a line if the chain accepted nothing for 1,000 steps in a row, with the settings to change.
+        seconds_per_step: from the cost table that converted seconds to steps; None without a table.
+        diverged: whether the chain is no longer finite.
+        statistics: the sampler's diagnostics of the whole run, name -> number. With a Metropolis test:
+            ``acceptance_rate``, the share of all proposals that were accepted; ``mean_acceptance_probability``; and
+            ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
+            ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
+        warnings: a line if the chain accepted nothing for 1,000 steps in a row, with advice on what to change.
     """
 
     model: Model = field(repr=False)
@@ -114,24 +115,22 @@ def sample(
     Args:
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
-        batch_size: n, from 1 to N; N gives exact gradients, and ``mala``, ``hmc`` and ``adam-mcmc-exact`` take nothing
-            else.
+        batch_size: n, from 1 to N. N gives exact gradients; ``mala``, ``hmc`` and ``adam-mcmc-exact`` need n = N.
         budget: seconds of wall clock, steps, or data terms of gradients.
         replicate: another name gives another chain of the same seed.
-        position: the start; the MAP unless given.
-        centre: of the control variates; for a sampler with a Metropolis test a position near which the log density is
-            exact in float32, of use where the MAP is dear to find. The MAP unless given.
-        kept_draws: at most so many draws are kept, evenly spaced, and no more than 512 MB of them. Memory is twice
-            that of the kept draws.
-        cost: turns a budget in seconds into steps, ten or more, so that the chain is the same on every machine; by the
-            wall clock if it is None.
-        inverse_temperature: lambda of the Gibbs posterior, which is sampled instead (`sgtune.temper`); N, the ordinary
-            posterior, if it is None.
-        hyperparameters: the sampler's others, such as ``friction``. The chain's noise does not depend on them: chains
-            that differ in nothing else are paired.
+        position: the start; None: the MAP.
+        centre: the centre of the control variates; for a sampler with a Metropolis test, a position near which the log
+            density is exact in float32. None: the MAP. Pass a centre if finding the MAP takes too long.
+        kept_draws: the largest number of draws that are kept, evenly spaced; they take at most 512 MB. Peak memory is
+            twice the memory of the kept draws.
+        cost: converts a budget in seconds to steps, at least ten, so that the chain is the same on every machine. None:
+            the chain runs by the wall clock.
+        inverse_temperature: lambda of the Gibbs posterior to sample (`sgtune.temper`); None: N, the ordinary posterior.
+        hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
+            them: chains that differ only in them use the same random numbers.
 
     Raises:
-        InputError: an argument is not allowed, or a sampler with a Metropolis test is to start where its log
+        InputError: an argument is not allowed, or a sampler with a Metropolis test would start where its log
             density is not finite.
     """
     sampler = published_name(sampler, gradient)

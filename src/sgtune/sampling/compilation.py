@@ -1,18 +1,18 @@
-"""How long this process has been tracing and compiling: what a first run pays and a second one does not."""
+"""The time that this process has spent on tracing and compiling, which only the first run of a program needs."""
 
 from time import perf_counter
 
 __all__ = ["compile_seconds", "watch_compilation"]
 
 PHASES = "/jax/core/compile/"
-"""How JAX calls what it says of tracing, lowering and compiling (or reading from its cache) a program."""
+"""JAX's names of the events of tracing, lowering and compiling (or reading from its cache) a program."""
 
 _spans: list[tuple[float, float]] = []
 _watched: list[bool] = []
 
 
 def watch_compilation() -> None:
-    """Take note of every program that JAX compiles from now on; a second call changes nothing."""
+    """Record every program that JAX compiles from now on; a second call changes nothing."""
     if not _watched:
         import jax
 

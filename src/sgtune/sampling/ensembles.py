@@ -1,4 +1,4 @@
-"""Many independent chains of one arm, each from a position of its own: for the law of a chain after so many steps."""
+"""Many independent chains of one arm, each with its own start: for the density of a chain after a number of steps."""
 
 from copy import copy
 
@@ -31,11 +31,11 @@ def independent_chains(
 ) -> Lockstep:
     """An ensemble of W chains of ``arm`` that start at the rows of ``positions``.
 
-    Their noise is independent, but all take their i-th minibatch in common: with a batch size below N they are
-    independent given the minibatches. Memory: the states of W chains.
+    Their noise is independent, but all use the same i-th minibatch: with a batch size below N they are independent
+    given the minibatches. Memory: the states of W chains.
 
     Args:
-        centre: as of `Lockstep.at_mode`; the MAP unless given.
+        centre: as in `Lockstep.at_mode`; the MAP unless given.
 
     Raises:
         InputError: an argument is not allowed.

@@ -1,9 +1,9 @@
 """Chains of one shape (sampler and static axes) advanced together by one compiled program.
 
-All chains of an ensemble take their i-th minibatch in common, so its rows are gathered once; their own noise is
-independent. Numbers that differ between them (the traced axes of their arms: step sizes, ...) have a place for each
-chain: one program serves every grid. A single chain is an ensemble of width 1; the pipeline has no other way to run a
-sampler.
+All chains of an ensemble use the same i-th minibatch, so its rows are gathered once; the chains' own noise is
+independent. Numbers that differ between chains (the traced axes of their arms: step sizes, ...) are arrays with an
+entry for each chain, so one program serves every grid. A single chain is an ensemble of width 1; the pipeline has no
+other way to run a sampler.
 """
 
 import os
@@ -37,12 +37,12 @@ CHUNK_BYTES = 32 * 2**20
 
 
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
-"""LLVM's first level: programs compile in half the time and run as fast, for their inner loops are products
-of matrices, gathers and random bits."""
+"""LLVM's first level: programs compile in half the time and run as fast, because their inner loops are products of
+matrices, gathers and random bits."""
 
 
 def chunk_length(dimension: int, width: int) -> int:
-    """Draws that a program of so many chains hands back at a time."""
+    """The number of draws that a program of this many chains returns at a time."""
     return min(CHUNK_DRAWS, max(1, CHUNK_BYTES // (4 * dimension * width)))
 
 
@@ -52,13 +52,13 @@ _seconds_to_compile: dict[tuple, float] = {}
 
 
 class Lockstep:
-    """An ensemble of chains that differ in their traced hyperparameters and their noise only.
+    """An ensemble of chains that differ only in their traced hyperparameters and their noise.
 
     Args:
         arms: settings that share all static numbers.
-        seed: root seed; a chain's noise depends on it, on the arm and on ``replicate``, and on nothing else.
-        start: where every chain starts, or with ``start_noise`` > 0 the mean of N(start, start_noise^2 I), of which
-            each arm has its own draw.
+        seed: root seed; a chain's noise depends only on it, on the arm and on ``replicate``.
+        start: where every chain starts; with ``start_noise`` > 0 each arm starts at its own draw from
+            N(start, start_noise^2 I).
         constants: of the gradient estimator and the target (`sgtune.sampling.preparation.shared_constants`).
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
 
@@ -131,15 +131,16 @@ class Lockstep:
         centre: PyTree | None = None,
         **options: Any,
     ) -> "Lockstep":
-        """An ensemble that starts at the MAP and has its control variates there: found first, if it is not known.
+        """An ensemble that starts at the MAP and has its control variates there. The MAP is found first if necessary.
 
         Args:
-            position: where it starts instead.
-            centre: of the control variates, and where the log density of a Metropolis test is about 0, instead.
+            position: a start other than the MAP.
+            centre: a centre other than the MAP, for the control variates and for the offset of the log density of a
+                Metropolis test.
             options: the other arguments of `Lockstep`.
 
         Raises:
-            InputError: an argument is not allowed; nothing is looked for then.
+            InputError: an argument is not allowed; this is checked before the MAP is searched for.
         """
         checked = [check_arm(model, sampler_name, arm, options.get("overrides")) for arm in arms]
         chain_numbers(sampler_name, checked, options.get("overrides") or {})
@@ -155,10 +156,10 @@ class Lockstep:
         return len(self.arms)
 
     def narrow(self, kept: list[int]) -> "Lockstep":
-        """The ensemble of the chains ``kept``, each with its whole state, as far as it has come.
+        """The ensemble of the chains ``kept``, each with its whole current state.
 
-        A program's width is part of its shape; to share programs between rungs the new width is the next power of
-        two, filled up with copies of the last chain, whose draws are thrown away.
+        A program's width is part of its shape. To share programs between rungs, the new width is the next power of
+        two; it is filled up with copies of the last chain, whose draws are ignored.
         """
         width = min(self.width, 1 << (len(kept) - 1).bit_length())
         padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
@@ -175,7 +176,7 @@ class Lockstep:
 
     @property
     def statistics(self) -> dict[str, np.ndarray]:
-        """What the sampler says of the run so far: a ``(W,)`` array of each number, and nothing for most samplers."""
+        """The sampler's diagnostics of the run so far: a ``(W,)`` array of each number; empty for most samplers."""
         return {name: np.asarray(values) for name, values in self.sampler.statistics(self.states).items()}
 
     @property
@@ -186,7 +187,7 @@ class Lockstep:
 
     @property
     def shape(self) -> tuple:
-        """What decides whether two ensembles share a compiled program."""
+        """The key of the compiled program: ensembles with equal keys share it."""
         leaves, structure = jax.tree.flatten(self._arguments([]))
         return (self.program, structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
 
@@ -212,7 +213,7 @@ class Lockstep:
             self.compile()
         self.states, draws = self._run(*self._arguments(gaps))
         self.steps_done += int(np.sum(gaps))
-        # A view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
+        # Copied: a view of one draw would keep the whole buffer of the program, up to CHUNK_BYTES, alive.
         return np.asarray(draws)[: len(gaps)].copy()
 
     def advance_chunk(self, n_draws: int, stride: int = 1) -> np.ndarray:
@@ -234,8 +235,8 @@ class Lockstep:
         return np.concatenate(chunks)
 
     def advance_to(self, n_steps: int, kept: Int[np.ndarray, " k"]) -> np.ndarray:
-        """On to the step number ``n_steps`` of the chains' whole run; of the draws on the way those made by the steps
-        ``kept``, ascending numbers, are kept: ``(k, W, D)``."""
+        """Advance to step number ``n_steps`` of the chains' whole run, and return the draws of the steps ``kept``
+        (ascending numbers): ``(k, W, D)``."""
         gaps, length = np.diff(kept, prepend=self.steps_done), self.program.length
         chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
         chunks += [self._call(gaps[start : start + length]) for start in range(0, len(gaps), length)]
@@ -248,8 +249,8 @@ def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
     """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
 
     Returns:
-        the seconds that each of their programs took, now or before; what was compiled at once shares the wall
-        time.
+        the compilation seconds of each of their programs, now or before; programs that were compiled at the same time
+        share the wall time.
     """
     programs = {ensemble.shape: ensemble for ensemble in ensembles}
     new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
@@ -268,9 +269,9 @@ def compiled_programs() -> frozenset[tuple]:
 
 
 def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
-    """Data terms that one step evaluates: n a gradient, twice that with control variates (at the centre, too), and
-    twice as many again where the covariance of the noise is estimated from the gradients of single data; and those of a
-    Metropolis test."""
+    """Data terms that one step evaluates: n for a gradient, 2 n with control variates (at the centre, too), and
+    twice as many if the covariance of the noise is estimated from per-datum gradients; plus the terms of a Metropolis
+    test."""
     sampler, estimator = resolve_sampler(sampler_name)
     each = arm.batch_size
     if each < model.n_data:

@@ -1,4 +1,4 @@
-"""What is made of all data before the first step, once for all chains of an ensemble."""
+"""The arrays that are computed from all data before the first step, once for all chains of an ensemble."""
 
 from collections.abc import Callable
 
@@ -20,9 +20,9 @@ __all__ = ["check_states", "shared_constants"]
 def shared_constants(
     model: Model, sampler: Sampler, estimator: GradientEstimator, centre: PyTree | None
 ) -> dict:
-    """The estimator's arrays, and the offset of the log density if the sampler uses that.
+    """The estimator's arrays, and the offset of the log density if the sampler uses it.
 
-    What needs a centre is made at ``centre``, or at the MAP, once per model.
+    Arrays that need a centre use ``centre``, or the MAP, for which they are computed once per model.
 
     Raises:
         InputError: ``centre`` has another shape than a position, or the log density is not finite there.
@@ -46,7 +46,7 @@ def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -
 
 
 def check_states(model: Model, sampler: Sampler, states: PyTree) -> None:
-    """A Metropolis test never leaves a start whose log density or gradient is not finite.
+    """Check that log density and gradient are finite at the start: a Metropolis test would never leave it otherwise.
 
     Raises:
         InputError: the sampler uses the log density, and a state is not finite.

@@ -1,4 +1,4 @@
-"""What one compiled program does: so many steps of every chain of an ensemble."""
+"""The compiled program: a number of steps of every chain of an ensemble."""
 
 from typing import Any, NamedTuple
 
@@ -16,11 +16,11 @@ __all__ = ["Program", "advance", "initial_states"]
 
 
 BEFORE_THE_FIRST_STEP = 2**32 - 1
-"""The number of the step that a chain's start counts as: steps are int32, so none has it."""
+"""The step number of a chain's start. No step has this number, because steps are int32."""
 
 
 class Program(NamedTuple):
-    """All that is static about a compiled program."""
+    """The static arguments of a compiled program."""
 
     density: Density
     sampler: Sampler
@@ -28,10 +28,10 @@ class Program(NamedTuple):
     batch_size: int
     length: int
     static: tuple[tuple[str, float | int], ...] = ()
-    """Further static hyperparameters: numbers of Python, of which a sampler may make shapes."""
+    """Further static hyperparameters: Python numbers, which a sampler may use as array shapes."""
 
     def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
-        """The target of one step, which all chains share; each of its leapfrogs has a minibatch of its own."""
+        """The target of one step, which all chains share; each of its leapfrogs has its own minibatch."""
         step_key = jax.random.fold_in(minibatch_key, step)
 
         def key_of(i):
@@ -41,7 +41,7 @@ class Program(NamedTuple):
 
 
 def _mapped_axes(hyperparameters: dict) -> dict:
-    """For `jax.vmap` over chains: an array has a number for each, the other numbers are common to all."""
+    """The axes for `jax.vmap` over chains: an array has a number for each chain; all chains share other numbers."""
     return {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
 
 
@@ -60,8 +60,8 @@ def initial_states(program: Program, constants, keys, positions, hyperparameters
 
 
 def advance(program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, gaps):
-    """Steps of every chain from step ``start`` on: ``gaps[i]`` of them before the i-th of ``n_draws`` kept positions,
-    which are flat. ``gaps`` is as long as the program's draws."""
+    """Steps of every chain from step ``start`` on: ``gaps[i]`` steps before the i-th of ``n_draws`` kept positions,
+    which are flat. The length of ``gaps`` is the program's number of draws."""
     axes = (0, 0, _mapped_axes(hyperparameters))
 
     def one_step(t, states):

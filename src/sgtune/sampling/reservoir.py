@@ -1,4 +1,4 @@
-"""Which draws of a chain are kept while it runs, so that a random part of all of them can judge it at any time."""
+"""The draws of a chain that are kept while it runs, so that a random subset of all draws can judge it at any time."""
 
 import jax
 import numpy as np
@@ -9,29 +9,29 @@ from sgtune.randomness import named_key
 __all__ = ["FEWEST_POINTS", "Reservoir"]
 
 FEWEST_POINTS = 10
-"""Thinning stops at so many draws."""
+"""Thinning leaves at least this many draws."""
 
 
 class Reservoir:
-    """Uniformly random parts of a growing chain's draws, in bounded memory (bottom-k sampling).
+    """Uniformly random subsets of a growing chain's draws, in bounded memory (bottom-k sampling).
 
-    Every step has a random rank, and the draws of the lowest ranks are kept. The k draws of lowest rank among those
-    made so far are a uniformly random part without replacement, for every k and every length of the chain; the parts
-    of successive lengths and sizes overlap as much as can be. The ranks are known before the steps are made, so that
-    no other draw need leave the sampler's program.
+    Every step has a random rank, and the draws with the lowest ranks are kept. The k draws with the lowest ranks so far
+    are a uniformly random subset without replacement, for every k and every length of the chain; the subsets of
+    successive lengths and sizes overlap as much as possible. The ranks are known before the steps are made, so only the
+    kept draws are copied out of the sampler's program.
 
     Args:
         seed, names: of the ranks (`sgtune.randomness.named_key`).
-        thin: only every thin-th draw counts, as soon as there are ten of them; before that ten of all draws do, or as
-            many as there are.
+        thin: only every thin-th draw counts, once there are ten of them; before, ten of all draws do, or all draws if
+            there are fewer.
 
     Attributes:
-        n_steps: steps made so far.
-        steps: the numbers, from 1, of those whose draws are kept; ascending.
+        n_steps: steps so far.
+        steps: the numbers, from 1, of the steps whose draws are kept; ascending.
     """
 
     def __init__(self, seed: int, *names: object, thin: int = 1):
-        # NumPy's generator: JAX would compile a program for each number of steps.
+        # NumPy's generator, because JAX would compile a program for each number of steps.
         bits = np.asarray(jax.random.key_data(named_key(seed, "ranks", *names)))
         self.generator = np.random.default_rng(bits)
         self.thin = thin
@@ -42,10 +42,10 @@ class Reservoir:
         self.limit = np.inf
 
     def extend(self, n_steps: int, at_most: int) -> tuple[Bool[np.ndarray, " kept"], Int[np.ndarray, " new"]]:
-        """``n_steps`` more steps, after which at most ``at_most`` draws are kept (and ten, while they are few).
+        """Add ``n_steps`` steps, after which at most ``at_most`` draws are kept (but ten of a short chain).
 
         Returns:
-            which of the draws kept so far stay; the numbers of the new steps whose draws are to be kept.
+            which of the draws kept so far stay; the numbers of the new steps whose draws must be kept.
         """
         first = self.n_steps + 1
         steps = np.concatenate([self.steps, np.arange(first, first + n_steps)])
@@ -66,8 +66,8 @@ class Reservoir:
         return self.thin > 1 and self.n_steps < FEWEST_POINTS * self.thin
 
     def part(self, at_most: int) -> tuple[Int[np.ndarray, " n"], int]:
-        """Places, in ``steps``, of at most ``at_most`` draws that are a random part of those that count; and how many
-        draws count."""
+        """Places, in ``steps``, of at most ``at_most`` draws, a random subset of the draws that count; and the number
+        of draws that count."""
         if self._is_short:
             among, n_draws = np.arange(len(self.steps)), min(FEWEST_POINTS, self.n_steps)
             at_most = min(at_most, n_draws)

@@ -1,4 +1,4 @@
-"""Measure what a step costs: once per shape (sampler and static axes), alone on the machine."""
+"""Measure the time of a step: once per shape (sampler and static axes), with nothing else running on the machine."""
 
 from collections.abc import Callable, Iterable
 from time import perf_counter
@@ -12,7 +12,7 @@ from sgtune.sampling.lockstep import Lockstep
 __all__ = ["calibrate_cost"]
 
 LONG_ENOUGH = 1.0
-"""Seconds after which a single step is measurement enough."""
+"""If a single step takes longer than this many seconds, it is enough."""
 
 
 def calibrate_cost(
@@ -24,9 +24,9 @@ def calibrate_cost(
 ) -> CostTable:
     """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog, ...), by running it for ``seconds``.
 
-    The median over chunks of about 20 ms, three or more unless they last longer than a second, is taken, so that a
-    moment's disturbance does not count. Compilation is left out. Traced numbers play no part; a tiny step size
-    keeps the chain finite.
+    The result is the median over chunks of about 20 ms, at least three unless they last longer than a second, so that
+    short disturbances do not matter. Compilation is excluded. The cost does not depend on traced numbers; a tiny step
+    size keeps the chain finite.
     """
     table = {}
     for sampler, *static in dict.fromkeys(shapes):

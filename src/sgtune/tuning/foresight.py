@@ -1,4 +1,4 @@
-"""A tuner that runs nothing: theory says what error each arm will have at the horizon, and the least one is taken."""
+"""A tuner that runs nothing: it chooses the arm with the smallest error at the horizon that theory predicts."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -19,12 +19,11 @@ FAR = 2.0
 
 
 class Choice(NamedTuple):
-    """What a tuner without a race decides.
+    """The decision of a tuner without a race.
 
     Attributes:
-        best: the place of the chosen arm; None if none is any use.
-        rows: as of `sgtune.tuning.result.TuningResult`.
-        warnings: likewise.
+        best: the index of the chosen arm; None if all arms are unstable.
+        rows, warnings: as in `sgtune.tuning.result.TuningResult`.
     """
 
     best: int | None
@@ -39,12 +38,13 @@ def foresee(
     n_steps: Sequence[int],
     report: Callable[[str], None] = lambda line: None,
 ) -> Choice:
-    """Of all arms the one of least expected error after its ``n_steps``, by `sgtune.theory.linear.expected_errors`.
+    """The arm with the smallest expected error after its ``n_steps``, by `sgtune.theory.linear.expected_errors`.
 
-    A row for each arm has that error in place of a discrepancy. Of equal errors the smaller step size is taken.
+    The row of each arm has this error in place of a discrepancy. Of arms with equal errors, the smallest step size
+    wins.
 
     Raises:
-        InputError: the theory does not know the sampler, or the model has no proper mode.
+        InputError: the theory does not cover the sampler, or the model has no proper mode.
     """
     laplace = laplace_of(model)
     errors = expected_errors(sampler, arms, laplace.directions, n_steps)
@@ -78,7 +78,7 @@ def foresee(
 
 
 def _remarks(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:
-    """What speaks against the prediction of the chosen arm."""
+    """Reasons to doubt the prediction for the chosen arm."""
     far = (ratios > FAR) | (ratios < 1 / FAR)
     remarks = []
     if far.any():

@@ -26,18 +26,18 @@ BATCH_FRACTIONS = (1.0, 0.1, 0.01, 0.001)
 LEAPFROGS = (5, 10)
 
 FEWEST_ROWS = 10
-"""The default grid has no batch of fewer rows, unless these are all."""
+"""The default grid has no batch of fewer rows, unless the data have fewer."""
 
 
 def default_fractions(n_data: int) -> tuple[float, ...]:
-    """Those of `BATCH_FRACTIONS` that leave ten rows or more of ``n_data``; 1 in any case."""
+    """The `BATCH_FRACTIONS` that give batches of ten rows or more of ``n_data``; 1 in any case."""
     return tuple(
         fraction for fraction in BATCH_FRACTIONS if fraction == 1 or rows_of(fraction, n_data) >= FEWEST_ROWS
     )
 
 
 def remarks_on_default(n_data: int) -> list[str]:
-    """A line on the batch sizes that the default grid goes without, if there are any."""
+    """A line that names the batch fractions which the default grid omits, if there are any."""
     kept = default_fractions(n_data)
     left_out = ", ".join(f"{fraction:g}" for fraction in BATCH_FRACTIONS if fraction not in kept)
     line = f"batch_fractions: the default grid goes without {left_out}, of N={n_data} rows fewer than {FEWEST_ROWS}"
@@ -56,10 +56,10 @@ def make_arms(
     """All combinations, in this order of nesting: batch fraction, leapfrog number, further axes, step size.
 
     Args:
-        batch_fractions: None for the default (`default_fractions`; all data for samplers that take nothing else).
-        n_leapfrogs: for samplers with leapfrogs; for others it plays no part.
-        hyperparameters: values of further axes by name, such as ``friction=(0.01, 0.1)``; each for the samplers that
-            have it. What the grid does not have is at its default in all arms.
+        batch_fractions: None for the default (`default_fractions`; 1 for samplers that need all data).
+        n_leapfrogs: used only for samplers with leapfrogs.
+        hyperparameters: values of further axes by name, such as ``friction=(0.01, 0.1)``, used for the samplers that
+            have them. Axes that the grid does not list have their default values in all arms.
 
     Raises:
         InputError: the grid is empty, one of its values is not allowed, or no sampler has such a hyperparameter.
@@ -81,7 +81,7 @@ def make_arms(
             raise InputError(f"{axis.in_grids}: {listed!r} is not allowed; it must be a list of numbers")
         if len(listed) == 0:
             raise InputError(f"{axis.in_grids}: the grid is empty; give at least one value")
-    # Step sizes run fastest: arms of one shape stand together, and those that differ in nothing else.
+    # The step size varies fastest, so arms of one shape are neighbours.
     nesting = [axis for axis in axes if axis.is_static] + [axis for axis in axes[::-1] if not axis.is_static]
     numbers = [[_number(axis, value, n_data) for value in values[axis.in_grids]] for axis in nesting]
     return [
@@ -91,10 +91,10 @@ def make_arms(
 
 
 def check_names(hyperparameters: Iterable[str]) -> None:
-    """That each is an axis of some sampler which a grid lists by its own name.
+    """Check that each name is an axis of some sampler which grids list under this name.
 
     Raises:
-        InputError: no sampler has it, or grids spell it otherwise.
+        InputError: no sampler has it, or grids use another name for it.
     """
     axes = [axis for sampler in SAMPLERS.values() for axis in sampler.axes]
     for name in hyperparameters:
@@ -109,7 +109,7 @@ SPELLED: dict[str, Callable[[float, int], float | int]] = {
     STEP_SIZE.name: _from_log10,
     BATCH_SIZE.name: batch_size_of,
 }
-"""What grids give otherwise than as the number itself: ``(value, n_data) -> number``."""
+"""Axes whose grid values are not the numbers themselves: ``(value, n_data) -> number``."""
 
 
 def _number(axis: Axis, value: float, n_data: int) -> float | int:

@@ -8,7 +8,7 @@ __all__ = ["Rung", "Schedule", "halving_schedule", "single_rung"]
 
 
 class Rung(NamedTuple):
-    """``n_arms`` arms run for ``amount`` more of the budget each; the best ``n_survivors`` go on."""
+    """``n_arms`` arms each run for another ``amount`` of the budget; the best ``n_survivors`` go on."""
 
     n_arms: int
     amount: float
@@ -27,8 +27,8 @@ def halving_schedule(n_arms: int, pruning_rate: int, longest: float) -> Schedule
     """Algorithm 1 for M = ``n_arms`` arms, eta = ``pruning_rate``, and R = ``longest``, the longest arm's total.
 
     K = floor(log_eta M) by integer division; T = R M K / (1 + eta + ... + eta^(K-1)); rung i gives each of its |S_i|
-    arms r_i = T / (|S_i| K), and keeps floor(|S_i| / eta). The rungs' budgets add up to T. Floors let the last
-    survivors exceed R a little. With fewer arms than eta there is nothing to halve: all share T = R M once.
+    arms r_i = T / (|S_i| K), and keeps floor(|S_i| / eta). The rungs' budgets add up to T. Because of the floors, the
+    last survivors may exceed R a little. With fewer arms than eta there is one rung, in which each arm runs for R.
 
     Raises:
         InputError: M < 1, eta < 2, or R not positive.
@@ -52,7 +52,7 @@ def halving_schedule(n_arms: int, pruning_rate: int, longest: float) -> Schedule
 
 
 def single_rung(n_arms: int, each: float) -> Schedule:
-    """Grid search as a schedule: every arm runs for ``each``, and the best one stays."""
+    """Grid search as a schedule: every arm runs for ``each``, and the best one is chosen."""
     check_integer("arms: number of arms", n_arms, at_least=1)
     check_number("budget", each, above=0)
     return Schedule((Rung(n_arms, each, 1),), each * n_arms)

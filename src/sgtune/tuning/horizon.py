@@ -1,4 +1,4 @@
-"""Judges that look ahead: which arm will have the smallest discrepancy at the end of the run that is planned?"""
+"""Judges that look ahead: they predict each arm's discrepancy at the end of the planned run."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -27,8 +27,8 @@ from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_sec
 __all__ = ["ESCAPED", "at_horizon", "enough_points", "horizon_metric", "mean_virial"]
 
 SCORE_ROWS = 1_000
-"""Rows of the data in a score. Their noise is averaged out over draws and directions, so that for the same time more
-draws are worth more than more rows."""
+"""Rows of the data in a score. The noise of scores averages out over draws and directions, so for the same time more
+draws are better than more rows."""
 
 ESCAPED = 10.0
 """An arm with a larger mean virial has left the posterior: its draws have ten times the variance that their scores
@@ -36,15 +36,16 @@ allow."""
 
 
 def enough_points(dimension: int) -> int:
-    """Points that judge an arm in the first rung: 500; fewer above D = 4,000, where each tells more: 25 at 80,000."""
+    """Points that judge an arm in the first rung: 500; fewer above D = 4,000, where each holds more information (25 at
+    80,000)."""
     return max(20, min(500, 2_000_000 // dimension))
 
 
 def mean_virial(
     points: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n d"], centre: Float[np.ndarray, " d"]
 ) -> float:
-    """-mean(s'(x - c)) / D: 1 in expectation for the posterior, whatever c; about 0 for a chain that stays at c, and
-    large for one that has left. No scale is needed."""
+    """-mean(s'(x - c)) / D: 1 in expectation for the posterior, for any c; about 0 for a chain that stays at c, and
+    large for a chain that has left the posterior. It needs no scale."""
     centred = np.asarray(points, np.float64) - centre
     return float(-np.einsum("nd,nd->", centred, np.asarray(scores, np.float64)) / centred.size)
 
@@ -68,7 +69,7 @@ def _moments(model: Model, target: str) -> Foresight:
 
     def foresee(arm, scores, stretch):
         of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
-        # All of it is variance, which falls with time.
+        # The error of means is only variance, which falls with time.
         return of_sds(arm, scores, stretch) + of_means * max(arm.share, LEAST_SHARE)
 
     return foresee
@@ -76,7 +77,7 @@ def _moments(model: Model, target: str) -> Foresight:
 
 def _psd(model: Model, target: str) -> Foresight:
     scale, centre = laplace_scale(model), flatten(map_position(model))
-    # Without common modes: the noise of a single mode's moment would drown the mean over many coordinates.
+    # Without common modes: the noise of a single mode's moment would dominate the mean over many coordinates.
     blocks = [1] * model.dimension
 
     def foresee(arm, scores, stretch):
@@ -114,9 +115,9 @@ def horizon_metric(
 ) -> Metric:
     """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`).
 
-    And the guard: an arm whose mean virial over its last stretch is more than `ESCAPED` has no value.
+    An arm whose mean virial over its last stretch is more than `ESCAPED` has no value.
 
-    Scores are of ``score_rows`` of the data with control variates at the MAP, fresh rows for every draw: products of
+    Scores use ``score_rows`` rows of the data and control variates at the MAP. Every draw has fresh rows: products of
     two draws' scores are then unbiased.
     """
 
@@ -161,7 +162,7 @@ def _value(
     foresee: Foresight,
     centre: Float[np.ndarray, " d"],
 ) -> tuple[float, str]:
-    """An arm's value, and why it has none."""
+    """An arm's value, and the reason if it has none."""
     if not arm.usable or not np.isfinite(scores).all():
         return float("inf"), ""
     stretch = stretch_of(arm.steps, arm.n_steps)
@@ -177,22 +178,22 @@ def _value(
 def at_horizon(
     discrepancy: str = "by dimension", *, target: str = "all directions", score_rows: int = SCORE_ROWS
 ) -> Judge:
-    """By what the discrepancy is expected to be at the end of the run that is planned (`horizon` of `sgtune.tune`).
+    """Judge arms by the discrepancy expected at the end of the planned run (``horizon`` of `sgtune.tune`).
 
-    A chain is cut into stretches; products of separate ones tell its squared bias, which stays, from its variance,
-    which falls with time (`sgtune.stein.quadratic.horizon_score`). All draws count. An arm that has left the posterior
-    has no value (`ESCAPED`).
+    A chain is cut into stretches. Products of different stretches separate its squared bias, which stays, from its
+    variance, which falls with time (`sgtune.stein.quadratic.horizon_score`). All draws count. An arm that has left the
+    posterior has no value (`ESCAPED`).
 
     Args:
-        discrepancy: ``virial``, errors of sds by the virials of all directions (`sgtune.stein.virial`); ``moments``,
-            the same and the standard errors of means (`sgtune.stein.mean_errors.mean_error`), the two parts of
-            `sgtune.metrics.functional_error`; ``by dimension``, as of the tuner ``mamba``: ``virial`` up to D = 200,
-            where the directions of the posterior are known, and ``moments`` above; ``psd``, the polynomial Stein
-            discrepancy (`sgtune.stein.psd`, without common modes); or ``ksd``, with a kernel whose width is sqrt(D)
-            posterior sds.
-        target: of virial, moments and psd: ``all directions``, every direction counts alike, also those in which the
-            posterior is narrow; or ``marginals``, the sds of the parameters as they are.
-        score_rows: of the data in a score, fresh for every draw; scores are exact if the data are no more.
+        discrepancy: ``virial``: errors of sds, by the virials of all directions (`sgtune.stein.virial`); ``moments``:
+            the same plus the standard errors of means (`sgtune.stein.mean_errors.mean_error`), the two parts of
+            `sgtune.metrics.functional_error`; ``by dimension``, the choice of the tuner ``mamba``: ``virial`` up to
+            D = 200, where the directions of the posterior are known, and ``moments`` above; ``psd``: the polynomial
+            Stein discrepancy (`sgtune.stein.psd`, without common modes); ``ksd``: a kernel of width sqrt(D) posterior
+            sds.
+        target: for virial, moments and psd: ``all directions``: every direction has the same weight, including those
+            in which the posterior is narrow; ``marginals``: the sds of the parameters themselves.
+        score_rows: rows of the data in a score, fresh for every draw; scores are exact if the data have no more rows.
 
     Raises:
         InputError: an argument is not allowed.

@@ -1,4 +1,4 @@
-"""What arms are judged by: one value per arm from its points, lower is better, infinite if it is no use."""
+"""Judges of arms: one value per arm, computed from its points; lower is better, infinite for an arm without a value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,20 +34,20 @@ __all__ = [
 
 
 GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
-"""What the paper's grid search judges by, for each task."""
+"""The metric of the paper's grid search, for each task."""
 
 
 class ArmDraws(NamedTuple):
-    """What a judge sees of an arm at the end of a rung.
+    """The input of a judge: an arm at the end of a rung.
 
     Attributes:
-        points: ``(n, D)``, a uniformly random part of its draws; none of a chain that is not finite.
-        steps: the step that made each of them, ascending, from 1.
-        n_steps: that the arm has made so far.
-        n_draws: of how many draws the points are a part: of ``n_steps``, or of every tenth.
+        points: ``(n, D)``, a uniformly random subset of its draws; empty if the chain is not finite.
+        steps: the step of each point, ascending, from 1.
+        n_steps: the arm's steps so far.
+        n_draws: the number of draws that the subset was drawn from: ``n_steps``, or every ``thin``-th of them.
         share: the budget that the arm has run for, as a share of the horizon.
-        sampler: its name.
-        statistics: what the sampler says of the run so far (`sgtune.samplers.Sampler`).
+        sampler: the name of the sampler.
+        statistics: the sampler's diagnostics of the run so far (`sgtune.samplers.Sampler`).
     """
 
     points: Float[np.ndarray, "n d"]
@@ -65,8 +65,8 @@ class ArmDraws(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Values of all arms, and what they took: seconds in gradients and in the metric itself, without compilation, and
-    data terms. ``remarks``: why an arm has no value, where the judge knows it; empty if there is nothing to say."""
+    """Values of all arms, and their cost: seconds for gradients and for the metric itself, without compilation, and
+    data terms. ``remarks``: for each arm the reason why it has no value, if the judge knows it; otherwise empty."""
 
     values: list[float]
     gradient_seconds: float
@@ -82,9 +82,9 @@ Metric = Callable[[Model, list[ArmDraws]], Judgement]
 def stein_metric(
     discrepancy: str, scale: str = "identity", seed: int = 0, score_fraction: float = 1.0
 ) -> Metric:
-    """KSD or FSSD (paper Sect. 3.3.2), in coordinates scaled as ``scale`` says.
+    """KSD or FSSD (paper Sect. 3.3.2), in the coordinates of ``scale``.
 
-    Scores are of the whole data, or of ``score_fraction`` of them with a correction at the MAP (`subset_scores`).
+    Scores use all data, or the share ``score_fraction`` of them with a correction at the MAP (`subset_scores`).
     """
 
     def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
@@ -111,7 +111,7 @@ def stein_metric(
 
 
 def running_seconds(since: float, until: float) -> float:
-    """Between two times of the performance counter, without compilation."""
+    """Seconds between two times of the performance counter, without compilation."""
     return until - since - compile_seconds(since, until)
 
 
@@ -135,15 +135,15 @@ def predictive_metric(name: str | dict[str, str]) -> Metric:
 
 @dataclass(frozen=True)
 class Judge:
-    """What a tuner judges arms by: made by `stein` or `predictive`, or your own.
+    """The judge of a tuner: made by `stein`, `predictive`, `at_horizon` or `acceptance`, or your own.
 
     Attributes:
         metric: ``seed -> Metric``.
-        tasks: the tasks of models that it can judge, by predictions on their test data; None if it needs none.
-        points: so many points of an arm it looks at, unless the tuner says otherwise; None for a number that depends
-            on D (`sgtune.tuning.horizon.enough_points`).
-        thin: it looks at every thin-th draw, but thinned no further than to ten, unless the tuner says otherwise.
-        needs_test: whether it can judge samplers with a Metropolis test only.
+        tasks: the tasks of the models that it can judge, if it judges by predictions on test data; otherwise None.
+        points: the number of points per arm, if the tuner does not set it; None: a number that depends on D
+            (`sgtune.tuning.horizon.enough_points`).
+        thin: every thin-th draw is used, but at least ten draws, if the tuner does not set it.
+        needs_test: whether it can judge only samplers with a Metropolis test.
     """
 
     metric: Callable[[int], Metric]
@@ -154,12 +154,12 @@ class Judge:
 
 
 def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:
-    """By a Stein discrepancy (paper Sect. 3.3.2; see `stein_metric`).
+    """Judge arms by a Stein discrepancy (paper Sect. 3.3.2; see `stein_metric`).
 
     Args:
-        discrepancy: a name of `sgtune.stein.DISCREPANCIES`.
-        scale: ``identity``, the paper's, or ``laplace``: in coordinates scaled by the posterior's sds at the MAP.
-        score_fraction: of the data in a score; 1 is the paper's full batch.
+        discrepancy: a name in `sgtune.stein.DISCREPANCIES`.
+        scale: ``identity``, as in the paper, or ``laplace``: in coordinates scaled by the Laplace approximation's sds.
+        score_fraction: the share of the data in a score; 1 is the paper's full batch.
 
     Raises:
         InputError: an argument is not allowed.
@@ -171,11 +171,11 @@ def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: flo
 
 
 def predictive(name: str | None = None) -> Judge:
-    """By the predictions, averaged over 50 draws (paper Sect. 3.3.3): on the test set, or on rows held out of the
-    training data, where the tuner has a ``validation_fraction``.
+    """Judge arms by predictions averaged over 50 draws (paper Sect. 3.3.3): on the test set, or on rows held out of
+    the training data if the tuner has a ``validation_fraction``.
 
     Args:
-        name: of `sgtune.metrics.PREDICTIVE`; None: log-loss of classifiers, RMSE of regressions.
+        name: a name in `sgtune.metrics.PREDICTIVE`; None: log-loss for classification, RMSE for regression.
 
     Raises:
         InputError: there is no such metric.
@@ -187,14 +187,14 @@ def predictive(name: str | None = None) -> Judge:
 
 
 def acceptance(optimum: float | None = None) -> Judge:
-    """By the distance of an arm's acceptance rate from the best one, for samplers with a Metropolis test.
+    """Judge arms by the distance of the acceptance rate from an optimum, for samplers with a Metropolis test.
 
-    The paper (Sect. 5.1) proposes it and leaves it open. The rate is the mean of the probabilities of all tests so far.
-    It says something of the step size, and of the noise of AdamMCMC; next to nothing of the batch size or the number
-    of leapfrogs, and nothing of bias.
+    The paper (Sect. 5.1) proposes it as an open question. The rate is the mean acceptance probability of all tests so
+    far. It depends on the step size, and on the noise of AdamMCMC; hardly on the batch size or the number of leapfrogs,
+    and not on bias.
 
     Args:
-        optimum: the rate to aim at; None for the sampler's own: 0.574 for ``mala`` (Roberts and Rosenthal 1998), 0.651
+        optimum: the rate to aim at; None: the sampler's own, 0.574 for ``mala`` (Roberts and Rosenthal 1998), 0.651
             for ``hmc`` (Beskos et al. 2013), both in many dimensions, and 0.234 for ``adam-mcmc`` and its variants,
             which scale as a random walk (`sgtune.samplers.adam_mcmc.RANDOM_WALK`).
 

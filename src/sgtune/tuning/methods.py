@@ -1,4 +1,4 @@
-"""Tuners as objects: what they do and their numbers in one place. The names of `TUNERS` are short for some of them."""
+"""Tuners as objects, with all their settings. The names in `TUNERS` are short for some of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -26,9 +26,10 @@ class Grid:
     """The arms that a tuner chooses from: all combinations. Defaults are the paper's (App. B.1).
 
     Attributes:
-        log10_step_sizes: of the step sizes.
-        batch_fractions: of the data in a batch; None: 1, and of 0.1, 0.01, 0.001 those that leave ten rows or more.
-        n_leapfrogs: for samplers that make leapfrogs.
+        log10_step_sizes: log10 of the step sizes.
+        batch_fractions: shares of the data in a batch; None: 1, and of 0.1, 0.01, 0.001 those that give batches of ten
+            rows or more.
+        n_leapfrogs: numbers of leapfrogs, for samplers that have them.
         hyperparameters: further axes by name, such as ``{"friction": (0.01, 0.1)}``, for samplers that have them.
     """
 
@@ -55,17 +56,17 @@ class Halving:
     """Successive halving (MAMBA, paper Algorithm 1): all arms run briefly, the best of them longer, and so on.
 
     ``mamba-ksd`` is ``Halving()``, ``mamba-psd`` is ``Halving(judge=at_horizon("psd"))``. The budget
-    of `sgtune.tune` is R, what the longest arm may spend.
+    of `sgtune.tune` is R, the budget of the arm that runs longest.
 
     Attributes:
         judge: made by `stein`, `predictive`, `at_horizon` or `acceptance`.
-        pruning_rate: eta: in each rung one of so many arms survives.
-        grid: of the arms.
-        thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None: as the judge says.
-        points: at most so many points judge an arm in the first rung, eta times as many in each later one; None: as
-            the judge says.
-        validation_fraction: of the training rows, held out to judge by in place of the test set, if the judge is
-            `predictive`; 0 for none.
+        pruning_rate: eta: each rung keeps one in eta arms.
+        grid: the arms.
+        thin: every thin-th draw of an arm is used to judge it, but at least ten draws; None: the judge's default.
+        points: the largest number of points that judge an arm in the first rung, and eta times as many in each later
+            rung; None: the judge's default.
+        validation_fraction: the share of the training rows that is held out to judge arms in place of the test set, if
+            the judge is `predictive`; 0 for none.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
     """
 
@@ -99,17 +100,17 @@ class Halving:
 
 @dataclass(frozen=True)
 class GridSearch:
-    """Every arm runs for the same budget, and the best one is taken (paper Sect. 3.4.1).
+    """Every arm runs for the same budget, and the best one is chosen (paper Sect. 3.4.1).
 
     ``grid`` is ``GridSearch()``; ``grid-ksd`` is ``GridSearch(judge=stein("ksd"), batch_fraction=None, start_noise=0.0,
     points=2_000)``.
 
     Attributes:
-        judge: as of `Halving`.
-        grid: of the arms.
-        batch_fraction: of the data in all arms' batches; None: those of the grid.
-        start_noise: sd of the Gaussian noise around the MAP where chains start.
-        thin, points, validation_fraction, clock: as of `Halving`.
+        judge: as in `Halving`.
+        grid: the arms.
+        batch_fraction: the share of the data in the batches of all arms; None: the fractions of the grid.
+        start_noise: chains start at the MAP plus Gaussian noise of this sd.
+        thin, points, validation_fraction, clock: as in `Halving`.
     """
 
     judge: Judge = field(default_factory=predictive)
@@ -145,10 +146,10 @@ class GridSearch:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """h = 1 / N (paper Sect. 3.4.1; Brosse et al. 2018): runs nothing. ``heuristic`` is ``Heuristic()``.
+    """h = 1 / N (paper Sect. 3.4.1; Brosse et al. 2018); no arm is run. ``heuristic`` is ``Heuristic()``.
 
     Attributes:
-        batch_fraction, n_leapfrog: which it does not tune.
+        batch_fraction, n_leapfrog: the chosen arm's values; they are not tuned.
     """
 
     batch_fraction: float = 0.1
@@ -163,14 +164,14 @@ class Heuristic:
 
 @dataclass(frozen=True)
 class Theory:
-    """The arm of least expected error at the horizon, for posteriors close to Gaussian: runs nothing.
+    """The arm with the smallest expected error at the horizon, for posteriors close to Gaussian; no arm is run.
 
-    The horizon of `sgtune.tune`, its budget if there is none, is what a chain of the chosen arm will be given.
-    `sgtune.theory` has what it knows, of SGLD, SGHMC and SGNHT. The result warns where the chosen arm is foreseen to
-    leave the neighbourhood in which that holds. ``theory`` is ``Theory()``.
+    The horizon of `sgtune.tune` (by default its budget) is the budget of a chain of the chosen arm. The expected errors
+    are computed by `sgtune.theory`, for SGLD, SGHMC and SGNHT. The result has a warning if the chosen arm is predicted
+    to leave the neighbourhood of the mode in which the theory holds. ``theory`` is ``Theory()``.
 
     Attributes:
-        grid: of the arms.
+        grid: the arms.
     """
 
     grid: Grid = Grid()

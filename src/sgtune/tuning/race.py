@@ -1,4 +1,4 @@
-"""The engine under all tuners that run arms: rungs of running, judging and pruning.
+"""The engine of all tuners that run arms: rungs of running, judging and pruning.
 
 MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
 """
@@ -27,18 +27,16 @@ from sgtune.tuning.racer import Racer, describe, rank_arms, record_rung
 __all__ = ["AllDivergedError", "Race"]
 
 KEPT_BYTES = 2**29
-"""All running arms together keep at most so many bytes of draws, or ten draws each: a random part of them.
-Taking them apart and scoring them needs three times as much."""
+"""All running arms together keep at most this many bytes of draws, or ten draws each: a random subset of their draws.
+To separate and score them needs three times as much memory."""
 
 WORTH_COMPILING = 3.0
-"""Seconds that pruned chains would run on, one after the other, from which on a narrower program is cheaper,
-which has to be compiled: in lockstep they take a third of that or less, and to trace and compile a program
-takes about a second."""
+"""If pruned chains would keep running for this many seconds, added up, a narrower program is compiled instead. In
+lockstep they take a third of this time or less, and to trace and compile a program takes about a second."""
 
 
 class AllDivergedError(InputError):
-    """Every arm left the finite numbers. ``result`` is the `TuningResult` as far as it goes, without a best
-    arm."""
+    """No arm has a finite value. ``result`` is the `TuningResult` up to this point, without a best arm."""
 
     result = None
 
@@ -47,24 +45,23 @@ class AllDivergedError(InputError):
 class Race:
     """Run arms through the rungs of a schedule.
 
-    A survivor keeps its whole state (position, momentum, thermostat) from rung to rung, and is judged by all its draws
-    so far, or where they are more than the cap by a random part of them, the same steps of every arm of its shape
+    A survivor keeps its whole state (position, momentum, thermostat) from rung to rung. It is judged by all its draws
+    so far, or, if these are more than the cap, by a random subset of them, at the same steps for every arm of its shape
     (`sgtune.sampling.reservoir`).
 
     Args:
-        budget: its currency is the schedule's.
-        clock: ``calibrated``: seconds are turned into steps by ``cost``, arms of one shape advance in
-            lockstep, and the outcome does not depend on the machine's mood. ``wall``: one arm after the
-            other, by the clock, literally.
-        seed: of the parts that judge, together with ``replicate``.
-        horizon: the budget of the run that is planned, in the budget's currency.
-        thin: every thin-th draw judges an arm, but thinned no further than to ten.
-        points: at most so many points judge an arm in the first rung; eta times as many in each later one, where
-            1/eta of the arms are left: a rung's scores cost the same.
+        budget: in the schedule's currency.
+        clock: ``calibrated``: ``cost`` converts seconds to steps, arms of one shape advance in lockstep, and the
+            outcome does not depend on the machine's load. ``wall``: one arm after the other, by the wall clock.
+        seed: of the random subsets, together with ``replicate``.
+        horizon: the budget of the planned run, in the budget's currency.
+        thin: every thin-th draw is used to judge an arm, but at least ten draws.
+        points: the largest number of points that judge an arm in the first rung. Each later rung has 1/eta of the arms
+            and eta times as many points, so the scores of all rungs cost the same.
         growth: eta.
         make: builds the ensemble of a group of arms of one shape.
-        raced: what runs in an arm's stead, where ``model`` is one of fewer rows (`sgtune.tuning.validation`). Records
-            and costs are under the arm itself.
+        raced: the arm that runs in place of each arm, where ``model`` has fewer rows (`sgtune.tuning.validation`).
+            Records and costs are under the original arm.
     """
 
     model: Model
@@ -97,7 +94,7 @@ class Race:
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer], Reservoir]] = []
         self.programs: dict[tuple, float] = {}
-        # (minus the rung, value, place): what stands if all that outlived them diverge.
+        # (minus the rung, value, place): the fallback if all arms of the later rungs diverge.
         self.pruned_finite: list[tuple[int, float, int]] = []
 
     def run(self) -> Racer:
@@ -193,7 +190,7 @@ class Race:
         groups = []
         for ensemble, members, reservoir in self.groups:
             kept = {place: racer for place, racer in members.items() if racer.index in alive}
-            # A narrower program is another program: in a short rung the pruned chains rather run on, unheeded.
+            # A narrower program must be compiled. In a short rung pruned chains keep running; their draws are ignored.
             wasted = (ensemble.width - len(kept)) * amount if self.budget.seconds is not None else np.inf
             if kept and len(kept) < ensemble.width and wasted >= WORTH_COMPILING:
                 groups.append((ensemble.narrow(list(kept)), dict(enumerate(kept.values())), reservoir))
@@ -217,7 +214,7 @@ class Race:
                     stay, new = reservoir.extend(len(draws), most)
                     first.keep(stay, draws[new - before - 1, 0])
         else:
-            # What an arm ran over its first rung's budget it has had of the later ones'.
+            # Steps beyond the first rung's budget count towards the later rungs.
             wanted = max(int((first.spent + amount) / self._price(first.arm)), FEWEST_STEPS)
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
@@ -239,15 +236,15 @@ class Race:
 
     @property
     def overrun(self) -> float:
-        """What arms spent beyond their budgets, in its currency, because ten steps took more."""
+        """The amount that arms spent beyond their budgets, because ten steps cost more than the budget."""
         return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
 
     def _tie_break(self, racer: Racer) -> tuple:
-        """Which of the arms without a value comes first: that of the smaller step size, then the cheaper one."""
+        """The order of arms without a value: by step size, then by cost per step."""
         return (racer.arm.step_size, self.terms_per_step[racer.arm])
 
     def _price(self, arm: Arm) -> float:
-        """Of one step, in the budget's currency."""
+        """The cost of one step, in the budget's currency."""
         if self.budget.seconds is not None:
             return self.cost.lookup(*shape_of(self.sampler, arm))
         return 1 if self.budget.steps is not None else self.terms_per_step[arm]

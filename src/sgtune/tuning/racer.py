@@ -1,4 +1,4 @@
-"""One arm in a race: its draws and what they cost so far, the order in which arms go on, and the record of a rung."""
+"""One arm in a race: its draws and their cost so far; the ranking of arms, and the record of a rung."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class Racer:
 
     Attributes:
         index: its place in the grid.
-        draws: those that the reservoir of its ensemble keeps: ``(k, D)``.
-        steps: made so far.
-        spent: of the budget, by the schedule; ``ran``: what the steps really took of it.
-        finite: whether the chain is.
-        statistics: what the sampler says of it (`sgtune.samplers.Sampler`).
+        draws: the draws that the reservoir of its ensemble keeps: ``(k, D)``.
+        steps: steps so far.
+        spent: the budget spent according to the schedule; ``ran``: the actual cost of the steps.
+        finite: whether the chain is finite.
+        statistics: the sampler's diagnostics (`sgtune.samplers.Sampler`).
     """
 
     index: int
@@ -35,12 +35,12 @@ class Racer:
     statistics: dict[str, float] = field(default_factory=dict)
 
     def keep(self, stay: np.ndarray, new: np.ndarray) -> None:
-        """Of the draws so far those that ``stay``, and new ones."""
+        """Keep the draws so far at the places ``stay``, and append new ones."""
         # A copy: a view of one chain would keep the draws of its whole ensemble alive.
         self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
 
     def judged(self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
-        """What a judge sees of it: at most so many draws, a random part of those that count; none if it diverged."""
+        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged."""
         places, n_draws = reservoir.part(at_most)
         if not self.finite:
             places = places[:0]
@@ -76,7 +76,7 @@ def record_rung(
     """A row for each arm of the rung ``number`` (from 0), and a warning for each that has no value.
 
     Args:
-        judged: what each arm was judged by.
+        judged: the input of the judge for each arm.
         values: by the arms' indices.
         remarks: of the judge, on each arm; why one has no value.
     """
@@ -112,7 +112,7 @@ def record_rung(
 
 
 def describe(arm: Arm) -> str:
-    """The arm in a line of a warning."""
+    """The arm's numbers, for a warning."""
     return ", ".join(
         f"{name}={number if isinstance(number, int) else format(number, '.3g')}"
         for name, number in arm.items()

@@ -1,4 +1,4 @@
-"""What a tuner gives back."""
+"""The result of a tuner."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,15 +19,16 @@ class TuningResult:
     """The chosen hyperparameters and how they were found.
 
     Attributes:
-        best: a mapping of hyperparameters, with ``best.step_size`` and the like; None in the result of an
-            `AllDivergedError` alone.
+        best: a mapping of hyperparameters, which are also attributes (``best.step_size``); None only in the result of
+            an `AllDivergedError`.
         rows: one record per arm and rung, with the columns of ``rungs``.
-        rung_seconds: one record per rung of its ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
-        seconds: ``total`` of wall clock; of it ``compilation`` (tracing and compiling), and the rest, ``warm``, what
-            tuning takes once the programs are there: ``sampling``, ``gradients`` (scores), ``discrepancy``, and little
-            else; ``shared_compilation``, of sampling programs that were there when it began; ``nominal``, the budget T
-            over all arms, and ``overrun``, what they spent beyond it (None if the budget is not in seconds).
-        steps: samples made, all arms together.
+        rung_seconds: one record per rung: seconds of ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
+        seconds: ``total``: wall-clock time, the sum of ``compilation`` (tracing and compiling) and ``warm``, the time
+            that tuning takes once all programs are compiled. ``warm`` is mostly ``sampling``, ``gradients`` (scores)
+            and ``discrepancy``. ``shared_compilation``: compilation of sampling programs before tuning began.
+            ``nominal``: the budget T over all arms; ``overrun``: the time that arms spent beyond it (both None if the
+            budget is not in seconds).
+        steps: samples of all arms together.
         gradient_evaluations: data terms of gradients, in sampling and scoring.
         warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the grid and the
             schedule.
@@ -51,7 +52,7 @@ class TuningResult:
 
         ``steps`` counts from the start of the chain; ``discrepancy`` is None for an arm that is not finite.
         """
-        # Half a second to import, of which a job that only writes JSON has no use.
+        # Takes half a second to import, and a job that only writes JSON does not need it.
         import pandas as pd
 
         columns = self.rows[0] if self.rows else ("rung", *(axis.name for axis in COMMON), *RUN_COLUMNS)

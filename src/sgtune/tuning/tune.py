@@ -1,4 +1,4 @@
-"""`tune`: a tuner, a model and a sampler, and what came of them."""
+"""`tune`: choose a sampler's hyperparameters for a model."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -27,7 +27,7 @@ __all__ = ["Method", "tune"]
 
 @runtime_checkable
 class Method(Protocol):
-    """A tuner as an object: its name in results, and `Tuner` and `Settings` that are its parts."""
+    """A tuner as an object: its name in results, and the `Tuner` and `Settings` that it consists of."""
 
     name: str
 
@@ -35,7 +35,7 @@ class Method(Protocol):
 
 
 def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner, Settings]:
-    """Its name, how it works, and its numbers."""
+    """The tuner's name, its `Tuner` and its `Settings`."""
     if isinstance(tuner, str):
         check_choice("tuner", tuner, TUNERS)
         return tuner, TUNERS[tuner], settings or Settings()
@@ -50,7 +50,7 @@ def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner,
 
 
 def _check(model: Model, sampler: str, tuner: str, method: Tuner, budget: Budget, settings: Settings) -> None:
-    """What must hold between a model, a sampler, a tuner and its settings, or an `InputError`."""
+    """Check that model, sampler, tuner and settings fit together, or raise an `InputError`."""
     check_choice("clock", settings.clock, ("calibrated", "wall"))
     if settings.clock == "wall" and budget.seconds is None:
         raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
@@ -108,30 +108,30 @@ def tune(
     settings: Settings | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
-    """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and what else the grid varies.
+    """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and the further axes of the grid.
 
     Args:
         sampler, gradient: as for `sgtune.sample`.
-        tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name of `TUNERS`, short for
+        tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name in `TUNERS`, short for
             one. ``mamba``, the default, races the arms and judges them by the error that their sds are expected to have
             at the horizon (`at_horizon`).
-        budget: R, what the longest arm may spend (for grids: each arm; theory spends nothing). Seconds are turned into
-            steps by ``cost``.
-        horizon: the budget of the run that is planned, in the currency of ``budget``: judges that look ahead
-            (`at_horizon`) and theory choose arms for what they will be worth at its end. R if it is None.
-        seed: root seed of all random streams. Tuners with the same seed and replicate see the same chain of an arm, as
-            far as each runs it: on purpose, so that a difference between two tuners is one between their judgements.
-            `sgtune.sample` has other streams: a chain of the chosen arm is no replay of the draws that won.
-        replicate: another number gives another race of the same seed, with independent streams.
-        cost: seconds per step of every shape in the grid; measured first if it is None. The same seed and the same
-            table give the same decisions bit for bit. Whatever they cost, every arm makes ten steps before it
-            is judged.
-        settings: the grid and the numbers of a tuner that is given by its name.
+        budget: R, the budget of the arm that runs longest (for grids: of each arm; theory spends nothing). ``cost``
+            converts seconds to steps.
+        horizon: the budget of the planned run, in the currency of ``budget``: judges that look ahead (`at_horizon`) and
+            theory choose the arm that they expect to be best at its end. None: R.
+        seed: root seed of all random streams. Tuners with the same seed and replicate run the same chain for an arm, as
+            far as each runs it, so that two tuners differ only in their judgements. `sgtune.sample` has other streams:
+            a chain of the chosen arm does not repeat the draws that won the race.
+        replicate: another number gives an independent race of the same seed.
+        cost: seconds per step of every shape in the grid; None: they are measured first. The same seed and the same
+            table give the same decisions bit for bit. Every arm makes at least ten steps before it is judged, even if
+            they cost more than its budget.
+        settings: the grid and the other settings of a tuner that is given by its name.
         report: called with one line of progress per rung.
 
     Raises:
-        InputError: an argument is not allowed; `AllDivergedError` if no arm stays finite; its ``result``
-            tells how they ran.
+        InputError: an argument is not allowed.
+        AllDivergedError: no arm stays finite; its ``result`` has the records of all arms.
     """
     watch_compilation()
     began, there_before = perf_counter(), compiled_programs()
@@ -156,7 +156,7 @@ def tune(
         }
         return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
     schedule = method.schedule(len(arms), settings, budget.amount)
-    # Bad settings end here; from now on it costs time.
+    # All checks are done before the costly work begins.
     if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
         cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
     if budget.seconds is not None and settings.clock == "calibrated":

@@ -1,4 +1,4 @@
-"""The tuners: each is a schedule, a metric and a start for the one engine in `sgtune.tuning.race`; or a rule.
+"""The tuners: each is a schedule, a metric and a start for the engine in `sgtune.tuning.race`; or a rule, with no race.
 
 ============== ======================= ==================== ==========================================
 name           schedule                judged by            paper
@@ -41,28 +41,29 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """What a tuner may be told; each uses the part that concerns it. Defaults are the paper's (App. B.1).
+    """The settings of all tuners; each uses those that concern it. Defaults are the paper's (App. B.1).
 
     Attributes:
         log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms. Fractions None: 1, and of 0.1, 0.01,
-            0.001 those that leave ten rows or more.
-        hyperparameters: further axes of the grid by name, such as ``{"friction": (0.01, 0.1)}``; samplers that have no
-            such hyperparameter pass it over.
+            0.001 those that give batches of ten rows or more.
+        hyperparameters: further axes of the grid by name, such as ``{"friction": (0.01, 0.1)}``; samplers without
+            such a hyperparameter ignore it.
         pruning_rate: eta of successive halving.
-        thin: every thin-th draw of an arm judges it, but thinned no further than to ten; None for the tuner's own
-            default: 10 for the paper's, 1 for ours, which look ahead.
-        points: at most so many points judge an arm in the first rung, eta times as many in each later one;
-            None for the tuner's own default: 500, grid-ksd 2,000, those judged by predictions 50; those that look ahead
-            500, and fewer in many dimensions (`sgtune.tuning.horizon.enough_points`).
-        score_fraction: of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's full batch.
-        score_rows: of the data in a score of a judge that looks ahead, fresh for every draw.
-        validation_fraction: of the training rows, held out for tuners that judge by predictions: these race on the
-            posterior of the other rows, from its own mode, and never see the test set. 0: they judge by that. Costs are
-            looked up, and arms recorded, under the model with all rows.
+        thin: every thin-th draw of an arm is used to judge it, but at least ten draws; None for the tuner's own
+            default: 10 for the paper's tuners, 1 for those that look ahead.
+        points: the largest number of points that judge an arm in the first rung, and eta times as many in each later
+            rung; None for the tuner's own default: 500; 2,000 for grid-ksd; 50 for judges of predictions; for tuners
+            that look ahead 500, and fewer in many dimensions (`sgtune.tuning.horizon.enough_points`).
+        score_fraction: the share of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's
+            full batch.
+        score_rows: rows of the data in a score, fresh for every draw, for judges that look ahead.
+        validation_fraction: the share of the training rows that is held out for tuners that judge by predictions: they
+            race on the posterior of the other rows, start at its mode, and never see the test set. 0: they judge by the
+            test set. Costs are looked up, and arms recorded, under the model with all rows.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
         batch_fraction: of grid and heuristic, which do not tune it.
         n_leapfrog: of the heuristic, which does not tune it.
-        start_noise: sd of the Gaussian noise around the MAP where grid search starts.
+        start_noise: grid search starts chains at the MAP plus Gaussian noise of this sd.
     """
 
     log10_step_sizes: tuple[float, ...] = LOG10_STEP_SIZES
@@ -83,11 +84,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Tuner:
-    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are
-    those whose models it can judge by their predictions on test data or held-out rows, or None if it needs none;
+    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are the
+    tasks of models that it can judge, if it judges by predictions on test data or held-out rows, otherwise None;
     ``remarks`` are on the arms that it makes. ``looks_ahead``: it judges by `horizon_metric`. A tuner with ``choose``,
-    ``(model, sampler, arms, n_steps, report) -> Choice``, runs none: it is told how many steps the budget buys of
-    each. With ``needs_test`` it can judge samplers with a Metropolis test only."""
+    ``(model, sampler, arms, n_steps, report) -> Choice``, runs no arm: ``n_steps`` are the steps that the budget buys
+    for each arm. With ``needs_test`` it can judge only samplers with a Metropolis test."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]
@@ -119,7 +120,7 @@ def left_out(n_data: int, settings: Settings) -> list[str]:
 
 
 def _one_fraction(sampler: str, settings: Settings) -> float:
-    """Of the data in a batch, where it is not tuned: all, for samplers that take nothing else."""
+    """The share of the data in a batch, where it is not tuned: 1 for samplers that need all data."""
     return 1.0 if resolve_sampler(sampler)[0].needs_all_data else settings.batch_fraction
 
 
@@ -165,7 +166,7 @@ def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
 
 
 def _ahead(discrepancy: str) -> Tuner:
-    """MAMBA by what a discrepancy is expected to be at the horizon."""
+    """MAMBA that judges by the discrepancy expected at the horizon."""
     return _mamba(
         lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows),
         points=None,

@@ -1,4 +1,4 @@
-"""The result of a tuner that runs no arm: it is told how many steps the horizon buys of each, and chooses."""
+"""The result of a tuner that runs no arm, but chooses from the number of steps that the horizon buys for each."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -27,10 +27,10 @@ def chosen(
     began: float,
     report: Callable[[str], None],
 ) -> TuningResult:
-    """What ``method.choose`` says, as the result of `sgtune.tune`, which ``began`` then.
+    """The decision of ``method.choose``, as the result of `sgtune.tune`, which ``began`` at that time.
 
     Args:
-        horizon: of the run that is planned.
+        horizon: the budget of the planned run.
         cost: for a horizon in seconds.
         remarks: on the grid.
 

@@ -1,4 +1,4 @@
-"""Rows held out of the training data, for tuners that judge by predictions: the test set is not theirs to see."""
+"""Rows held out of the training data, for tuners that judge by predictions and must not see the test set."""
 
 from sgtune.errors import InputError, check_number
 from sgtune.model import Model, hold_out
@@ -8,10 +8,10 @@ __all__ = ["on_fewer_rows", "racing_model"]
 
 
 def racing_model(model: Model, tasks: tuple[str, ...] | None, fraction: float) -> Model:
-    """Whose posterior the arms sample: ``model``'s, or without ``fraction`` of its rows where these are to judge.
+    """The model whose posterior the arms sample: ``model``, without ``fraction`` of its rows if these judge the arms.
 
     Args:
-        tasks: of the tuner (`sgtune.tuning.tuners.Tuner`): None if it judges by no predictions.
+        tasks: of the tuner (`sgtune.tuning.tuners.Tuner`): None if it does not judge by predictions.
 
     Raises:
         InputError: the fraction is not in [0, 1), or `hold_out` does not allow it.
@@ -26,5 +26,5 @@ def racing_model(model: Model, tasks: tuple[str, ...] | None, fraction: float) -
 
 
 def on_fewer_rows(arm: Arm, n_data: int, n_left: int) -> Arm:
-    """What ``arm`` is for ``n_data`` rows, for ``n_left``: its batch the same share of them, of at least one row."""
+    """``arm``, which is for ``n_data`` rows, with a batch of the same share of ``n_left`` rows, at least one row."""
     return Arm(**{**arm, "batch_size": max(1, arm.batch_size * n_left // n_data)})
