@@ -1,7 +1,7 @@
-"""What is studied: one registry for each concept, read by the workflow, the jobs and the artifacts. Nothing heavy.
+"""The catalogue of the study: one registry for each concept, read by the workflow, the jobs and the artifacts.
 
 A new tuner, model, sampler, table or figure is an entry here and a module of its own; the schema of the configuration
-lists the names for editors, and a test compares the two.
+lists the names for editors, and a test compares the two. Nothing heavy is imported here.
 """
 
 from sgtune.study.catalogue.artifact import Artifact

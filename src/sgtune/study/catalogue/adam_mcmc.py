@@ -1,4 +1,4 @@
-"""The study of AdamMCMC (Bieringer et al. 2023): its tables and figures in print."""
+"""The tables and figures of the study of AdamMCMC (Bieringer et al. 2023)."""
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
@@ -13,13 +13,13 @@ TABLES: dict[str, Artifact] = {
     "adam_prolate": Artifact(
         "acceptance_table:adam_prolate",
         ("acceptance", "costs"),
-        title="AdamMCMC: what noise along the update does",
+        title="AdamMCMC: the effect of noise along the update",
         study="adam_mcmc",
         caption=(
             "Acceptance rate of AdamMCMC with and without noise along Adam's update, the second moment of its draws"
             " in posterior sds, and effective sample size per second, on Gaussians of growing dimension D and on "
-            "the posterior of the logistic regression. The paper claims that the prolate proposal raises "
-            "acceptance; the second moment tells what that is worth."
+            "the posterior of the logistic regression. The paper claims that the prolate proposal increases "
+            "acceptance; the second moment shows the bias that comes with it."
         ),
     ),
     "adam_acceptance": Artifact(
@@ -38,8 +38,8 @@ TABLES: dict[str, Artifact] = {
         title="AdamMCMC: bias of the approximations",
         study="adam_mcmc",
         caption=(
-            "Second moment of draws of N(0, I), 1 if they are right, of AdamMCMC as the paper has it, with "
-            "minibatches in its gradients, with a test on minibatches, and with the correction that makes it exact,"
+            "Second moment of draws from N(0, I) (exact: 1) for AdamMCMC as in the paper, with "
+            "minibatch gradients, with a test on minibatches, and with the correction that makes it exact,"
             " by γ / s and D."
         ),
     ),
@@ -49,19 +49,20 @@ TABLES: dict[str, Artifact] = {
         title="Samplers with a Metropolis test: regret of their tuners",
         study="adam_mcmc",
         caption=(
-            "Expected regret on the logistic regression of what the default tuner, MAMBA with KSD, and the distance"
-            " of the acceptance rate from its optimum (proposed in Sect. 5.1 of the MAMBA paper) choose for "
+            "Expected regret on the logistic regression of the arms that the default tuner, MAMBA with "
+            "KSD, and the distance of the acceptance rate from its optimum (proposed in Sect. 5.1 of the "
+            "MAMBA paper) choose for "
             "AdamMCMC, MALA and HMC."
         ),
     ),
     "adam_choices": Artifact(
         "regret_table:adam_choices",
         ("races",),
-        title="Samplers with a Metropolis test: what was chosen",
+        title="Samplers with a Metropolis test: hyperparameters chosen",
         study="adam_mcmc",
         caption=(
-            "The hyperparameters that each race chose for AdamMCMC, MALA and HMC on the logistic regression: what "
-            "is behind the table of regret."
+            "The hyperparameters that each race chose for AdamMCMC, MALA and HMC on the logistic regression: the "
+            "choices behind the table of regret."
         ),
     ),
     "adam_evaluation": Artifact(
@@ -72,7 +73,7 @@ TABLES: dict[str, Artifact] = {
         caption=(
             "AdamMCMC against stochastic-gradient samplers without a test, all tuned by the default tuner, at equal"
             " seconds on the logistic regression and on the network for MNIST: samples made, discrepancy, errors of"
-            " posterior sds, accuracy, calibration and log-loss, and those of the MAP."
+            " posterior sds, accuracy, calibration and log-loss, with the MAP's values for comparison."
         ),
     ),
 }
@@ -86,8 +87,9 @@ FIGURES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "AdamMCMC against its isotropic noise s, in units of the trace T of the curvature to the power −1/2, a "
-            "column per target: acceptance rate, effective sample size per second of the law that the chain has, "
-            "and the mean square of its draws in posterior sds, 1 where they are right. Bars: two standard errors."
+            "column per target: acceptance rate, effective sample size per second for the chain's own "
+            "invariant law, "
+            "and the mean square of its draws in posterior sds (exact: 1). Bars: two standard errors."
         ),
     ),
     "adam_bias_curves": Artifact(
@@ -96,8 +98,8 @@ FIGURES: dict[str, Artifact] = {
         title="AdamMCMC: bias against γ / s",
         study="adam_mcmc",
         caption=(
-            "Second moment of draws of N(0, I) against the ratio of AdamMCMC's step γ to its noise s, a panel per "
-            "dimension: the bias of the paper's approximation falls with the ratio, that of a test on minibatches "
+            "Second moment of draws from N(0, I) against the ratio of AdamMCMC's step γ to its noise s, a panel per "
+            "dimension: the bias of the paper's approximation falls with the ratio, the bias of a test on minibatches "
             "does not, and the exact variant has none. Bars: two standard errors."
         ),
     ),
@@ -108,8 +110,9 @@ FIGURES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "Total variation to a density with bounded gradients against the number of steps from one point, in log"
-            " scale, where the paper's Theorem 2 has a straight line: of MALA from its transition matrix, and of "
-            "MALA and AdamMCMC from histograms of many chains, down to what as many exact draws would have, or to "
+            " scale, where the paper's Theorem 2 predicts a straight line: for MALA from its transition "
+            "matrix, for "
+            "MALA and AdamMCMC from histograms of many chains, down to the distance of as many exact draws, or to "
             "the sampler's bias."
         ),
     ),

@@ -1,4 +1,4 @@
-"""The study of the covariance-controlled thermostat (Shang et al. 2015): its samplers, tables and figures in print."""
+"""The samplers, tables and figures of the study of the covariance-controlled thermostat (Shang et al. 2015)."""
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
@@ -21,11 +21,11 @@ SETS = {"connect-4": "Connect-4", "letter": "Letter", "acoustic": "SensIT acoust
 
 
 class MethodEntry(NamedTuple):
-    """What is printed of a sampler.
+    """How a sampler is shown.
 
     Attributes:
-        label: its name.
-        style: colour, marker and line of it in figures.
+        label: its name in tables and figures.
+        style: its colour, marker and line in figures.
         in_paper: whether the paper has it.
     """
 
@@ -57,12 +57,12 @@ TABLES: dict[str, Artifact] = {
     "normal_details": Artifact(
         "normal_table:normal_details",
         ("normal",),
-        title="Mean and precision of a normal: what is behind the errors",
+        title="Mean and precision of a normal: causes of the errors",
         study="ccadl",
         caption=(
-            "What is behind the errors of mean μ and precision γ of a normal (not in the paper): the bias of the "
-            "densities that longer chains would keep, widths over the exact ones, times that count all lags, and how "
-            "many steps crossed γ = 0, where they are reflected."
+            "Causes of the errors of mean μ and precision γ of a normal (not in the paper): the bias of the "
+            "densities that longer chains would keep, widths over the exact ones, autocorrelation times "
+            "from all lags, and the share of steps that crossed γ = 0, where they are reflected."
         ),
     ),
     "logistic_convergence": Artifact(
@@ -83,7 +83,7 @@ TABLES: dict[str, Artifact] = {
         study="ccadl",
         caption=(
             "Logistic regression of MNIST's sevens and nines (behind Figure 2 of the paper, bottom row): errors of the "
-            "standard deviations and means of long chains against those of NUTS, over all 100 parameters and for the "
+            "standard deviations and means of long chains against NUTS, over all 100 parameters and for the "
             "two of the figure."
         ),
     ),
@@ -93,8 +93,8 @@ TABLES: dict[str, Artifact] = {
         title="Discriminative RBM: the data sets",
         study="ccadl",
         caption=(
-            "The data sets of the discriminative RBM and the sizes of its model (Table 2 of the paper), as counted "
-            "here and as the paper has them. A set that no source has is said to be not to be had."
+            "The data sets of the discriminative RBM and the sizes of its model (Table 2 of the paper), as "
+            "counted here and as in the paper. A set that no source offers is marked as unavailable."
         ),
     ),
     "drbm_errors": Artifact(
@@ -103,20 +103,20 @@ TABLES: dict[str, Artifact] = {
         title="Discriminative RBM: test errors",
         study="ccadl",
         caption=(
-            "Test error and log-loss of the averaged predictions of the discriminative RBM where runs end (the numbers "
-            "behind Figure 3 of the paper), by data set, step size h and friction A; those of the MAP stand in the "
-            "table's own caption. Each set has step sizes of its own."
+            "Test error and log-loss of the averaged predictions of the discriminative RBM at the end of "
+            "the runs (the numbers behind Figure 3 of the paper), by data set, step size h and friction A; "
+            "the values of the MAP are in the table's own caption. Each set has its own step sizes."
         ),
     ),
     "ccadl_deviations": Artifact(
         "deviations_table:ccadl_deviations",
         ("settings",),
-        title="CCAdL: what this study does otherwise than its paper",
+        title="CCAdL: differences from the paper",
         study="ccadl",
         caption=(
-            "What the study of CCAdL does otherwise than its paper, or where that paper does not say, and why: "
+            "Where the study of CCAdL differs from its paper, or the paper does not say, and why: "
             "budgets, step sizes and frictions, priors, starts, the covariance of minibatches without replacement, "
-            "and how steps are treated that leave the posterior's support."
+            "and the treatment of steps that leave the posterior's support."
         ),
     ),
 }
@@ -130,8 +130,8 @@ FIGURES: dict[str, Artifact] = {
         study="ccadl",
         caption=(
             "Marginal posterior densities of the mean μ (above) and the precision γ (below) of a normal (Figure 1 of "
-            "the paper), a column per step size h and friction A: the mean over chains of their histograms, and the "
-            "exact density. The inset has the peak."
+            "the paper), a column per step size h and friction A: the mean over chains of their "
+            "histograms, and the exact density. The inset shows the peak."
         ),
     ),
     "logistic_regression": Artifact(
@@ -142,11 +142,11 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             "Logistic regression of MNIST's sevens and nines, projected to 100 dimensions, a column per step size h "
             "(Figure 2 of the paper, whose h and A the text does not give; these are ours). Above: test log-likelihood "
-            "per datum of the posterior mean so far, of the last half of the draws, against passes over the data, mean "
-            "over runs, each from another draw of the prior; a line that ends has a run that diverged. Below: ellipses "
-            "that hold 95% of a Gaussian with the mean and covariance of the draws of coordinates 2 and 5, at one A; "
-            "crosses are means, the circle that of NUTS. A sampler whose ellipse is not to be seen is beyond the "
-            "panel, or has diverged."
+            "per datum of the posterior mean so far, from the last half of the draws, against passes over "
+            "the data; mean over runs, each started at another draw of the prior. A line ends where a run "
+            "diverged. Below: ellipses that hold 95% of a Gaussian with the mean and covariance of the "
+            "draws of coordinates 2 and 5, at one A; crosses are means, the circle is the mean of NUTS. A "
+            "sampler without a visible ellipse is outside the panel, or has diverged."
         ),
     ),
     "drbm_curves": Artifact(
@@ -156,10 +156,10 @@ FIGURES: dict[str, Artifact] = {
         study="ccadl",
         caption=(
             "Test error of the discriminative RBM against passes over the data (Figure 3 of the paper, whose h and A "
-            "the text does not give; these are ours), a row per data set and a column per step size h: of predictions "
-            "averaged since the end of the burn-in, and before it of the newest draws; mean over runs. The grey line "
-            "is the MAP. A line that ends, or is missing, has a run that diverged. A data set that no source has "
-            "leaves a line of words."
+            "the text does not give; these are ours), a row per data set and a column per step size h: for "
+            "predictions averaged since the end of the burn-in, and during the burn-in for the newest "
+            "draws; mean over runs. The grey line is the MAP. A line ends, or is missing, where a run "
+            "diverged. If no source offers a data set, its row says so."
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""The figures of the study: who makes each, from what, and what a report says of it."""
+"""The figures of the study: the maker, the inputs and the caption of each."""
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
@@ -8,16 +8,18 @@ __all__ = ["FIGURES"]
 
 AT_TEST_SET = "†: a tuner that judges arms by the test set."
 BAND = (
-    "mean over replicates (of a KSD the root of the mean of its unbiased square, left out where that is not "
-    "positive), with a band of two standard deviations to either side, tuning included, which goes on below the panel "
-    "where it reaches zero. Where some replicates are not finite, the mean is of the others and the panel says so; it "
-    "also names tuners that found no arm, because all that they tried diverged."
+    "mean over replicates (for a KSD the root of the mean of its unbiased square, left out where this mean "
+    "is not positive), with a band of two standard deviations to either side, tuning included; where it "
+    "reaches zero, the band runs off the lower edge of the panel. Where some replicates are not finite, "
+    "the mean is over the others and the panel says so; it also names tuners that found no arm, because "
+    "all their arms diverged."
 )
 DISTURBED = (
-    "independent draws of known targets, disturbed in one way at a time, a column per way, a row per "
+    "independent draws from known targets with one error at a time, a column per kind of error, a row per "
     "dimension D with as many draws n as the study's judges have there, and a line per judge: by how much "
-    "its reading exceeds that of exact draws, in standard deviations of one reading, with a band of two "
-    "standard errors. Within the grey band one reading does not tell them from exact draws. All widths, "
+    "its value exceeds its value for exact draws, in standard deviations of one value, with a band of two "
+    "standard errors. Within the grey band one value does not distinguish them from exact draws. All "
+    "widths, "
     "location, one coordinate: N(0, I). Common mode: every two coordinates correlated by 0.9. Mixture "
     "weights: two Gaussians eight sds apart, of equal weight."
 )
@@ -31,7 +33,7 @@ FIGURES: dict[str, Artifact] = {
             "Discrepancies of SGLD samples against the step size (Fig. 1 of the paper, for KSD), a column per "
             "model, each estimated in four ways: with gradients of the whole data or of the minibatches, from "
             "all samples or from a thinned chain. FSSD and the KSD in coordinates scaled by the posterior are "
-            'ours. "All samples" are at most as many as the key `estimates.max_points` says, spread evenly '
+            'ours. "All samples" are at most `estimates.max_points` samples, spread evenly '
             'over the chain, and "thinned" every `estimates.thin`-th of them. Points that are not finite are '
             "left out."
         ),
@@ -53,27 +55,28 @@ FIGURES: dict[str, Artifact] = {
         needs_reference=True,
         caption=(
             "What the discrepancies can see (not in the paper): draws shrunk or stretched to a multiple of "
-            "the posterior's standard deviations, their discrepancy over that of exact draws (width 1), for "
-            "the models with a NUTS reference. At width 0 the chain never moves. On a posterior much narrower "
-            "than 1 it scores better than exact draws in raw coordinates with the paper's kernel; in "
-            "coordinates scaled by the posterior the lowest value belongs at width 1. Rings mark the lowest "
-            "value of each line."
+            "the posterior's standard deviations, their discrepancy over the discrepancy of exact draws "
+            "(width 1), for the models with a NUTS reference. At width 0 the chain never moves. On a "
+            "posterior much narrower than 1, such a chain has a lower KSD than exact draws in raw "
+            "coordinates with the paper's kernel; in coordinates scaled by the posterior the lowest value "
+            "should be at width 1. Rings mark the lowest value of each line."
         ),
     ),
     "sensitivity": Artifact(
         "sensitivity_figure:sensitivity",
         ("sensitivity",),
-        title="What each discrepancy sees of the law that draws are from",
+        title="Which errors of a chain's density each discrepancy sees",
         options={"name": "sensitivity", "statistic": "square"},
         caption=(
-            f"What each discrepancy sees of the law that draws are from (not in the paper): {DISTURBED} A "
-            "judge is read by the mean of its terms over pairs of two different draws, which has no bias "
-            "for its square: so the bias of a long chain is estimated; the virial by its jackknife. In many "
-            "dimensions KSD with a kernel of "
-            "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, for no "
-            "two of them are near each other, and with a kernel of width √D it does not see them either, "
-            "for its noise grows with the kernel; neither sees one coordinate among many, or a common mode "
-            "that is frozen. FSSD sees shifts and little else. PSD sees widths, shifts and the common mode, "
+            f"Which errors of a chain's density each discrepancy sees (not in the paper): {DISTURBED} The "
+            "value of a judge is the mean of its terms over pairs of two different draws, an unbiased "
+            "estimate of its square, by which the bias of a long chain is estimated; for the virial it is "
+            "the jackknife estimate. In many dimensions KSD with a kernel of "
+            "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, "
+            "because no two of them are near each other. With a kernel of width √D it does not see them "
+            "either, because its noise grows with the kernel. Neither sees one coordinate among many, or a "
+            "frozen common mode. FSSD sees shifts and little else. PSD sees widths, shifts and the common "
+            "mode, "
             "but not one coordinate among many. The virial sees widths in any dimension and large shifts, but "
             "above 200 dimensions no correlation. None sees the weights of modes that are far apart: the "
             "scores are the same."
@@ -82,13 +85,14 @@ FIGURES: dict[str, Artifact] = {
     "sensitivity_values": Artifact(
         "sensitivity_figure:sensitivity",
         ("sensitivity",),
-        title="What each discrepancy says of a few draws",
+        title="Which errors of a few draws each discrepancy sees",
         options={"name": "sensitivity_values", "statistic": "value"},
         caption=(
-            f"What each discrepancy says of a few draws (not in the paper): {DISTURBED} A judge is read by "
-            "its value of these draws, which has the terms of each draw with itself, too. In a KSD of few "
-            "draws in many dimensions these are nearly all, and they grow with the width of the draws "
-            "whatever that of the target is: in the red area the judge prefers draws that are too narrow to "
+            f"Which errors of a few draws each discrepancy sees (not in the paper): {DISTURBED} The value "
+            "of a judge includes the terms of each draw with itself. In a KSD of few "
+            "draws in many dimensions these terms are nearly the whole sum, and they grow with the width "
+            "of the draws, for any width of the target: in the red area the judge prefers draws that are "
+            "too narrow to "
             "exact ones."
         ),
     ),
@@ -97,12 +101,12 @@ FIGURES: dict[str, Artifact] = {
         ("regret",),
         title="Regret of the tuners, by sampler",
         caption=(
-            "Regret of each tuner, a panel per model and a row per sampler: mean loss of the arms that it "
-            "chose, in fresh runs, over that of the arms that the oracle chose (dashed: 1), which runs the same "
-            "race but is told the true loss of its own draws; bars of two standard errors to either side. The "
-            "loss is the table's headline. Grey: a random arm (|) and a chain that never moves (×). In the grey "
-            "strip stand tuners whose arms diverged in every fresh run, and those that found none because all "
-            f"that they tried diverged. {AT_TEST_SET}"
+            "Regret of each tuner, a panel per model and a row per sampler: mean loss, in fresh runs, of "
+            "the arms that it chose, over the mean loss of the oracle's arms (dashed: 1). The oracle runs "
+            "the same race but sees the true loss of its own draws. Bars: two standard errors to either "
+            "side. The loss is the main loss of the table. Grey: a random arm (|) and a chain that never "
+            "moves (×). The grey strip has tuners whose arms diverged in every fresh run, and tuners that "
+            f"found no arm because all their arms diverged. {AT_TEST_SET}"
         ),
     ),
     "gaussian_ladder_dots": Artifact(
@@ -110,11 +114,11 @@ FIGURES: dict[str, Artifact] = {
         ("ladder",),
         title="Tuners on Gaussians, by dimension",
         caption=(
-            "Expected error of the arms that each tuner chose on Gaussian posteriors over that of the oracle's "
-            "arms, by the dimension, a panel per kind of curvatures: mean over races with bars of two standard "
-            "errors to either side, and the worst race as a small hollow mark (× if its arm has left the "
-            "posterior, – if it hardly moves). Dashed: the oracle; dotted: 1.25 times its error, the bound that a "
-            "good tuner keeps."
+            "Expected error of the arms that each tuner chose on Gaussian posteriors, over the oracle's "
+            "expected error, by dimension, a panel per kind of curvatures: mean over races with bars of "
+            "two standard errors to either side, and the worst race as a small hollow mark (× if its arm "
+            "has left the posterior, – if it hardly moves). Dashed: the oracle; dotted: 1.25 times its "
+            "error, the bound for a good tuner."
         ),
     ),
     "ood_entropy": Artifact(
@@ -125,7 +129,8 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             "Entropy of the network's averaged predictions on MNIST's test set and on out-of-distribution "
             "images, a row per sampler and a line per tuner: densities, mean over replicates, and the AUROC "
-            "of the entropy as a detector of images of no digit, with a bar of one standard deviation over "
+            "of the entropy as a detector of images without a digit, with a bar of one standard deviation "
+            "over "
             "replicates (dashed: 0.5, no detector). If no source of these images answered, the figure says "
             f"so. {AT_TEST_SET}"
         ),
@@ -149,7 +154,7 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure3_scaled", "metric": "ksd_scaled"},
         caption=(
             "Logistic regression: KSD in coordinates scaled by the posterior against run time, laid out as Fig. 3: the "
-            f"discrepancy that sees whether a sampler has the right spread. {AT_TEST_SET}"
+            f"discrepancy that sees a wrong spread. {AT_TEST_SET}"
         ),
     ),
     "figure4": Artifact(
@@ -182,8 +187,8 @@ FIGURES: dict[str, Artifact] = {
         options={"name": "figure5_log_loss", "metric": "log_loss"},
         caption=(
             "Bayesian neural network: log-loss of the averaged predictions on the test set against run time, "
-            "laid out as Fig. 5. It leads because it is a proper score, which the calibration error of that "
-            f"figure is not. {AT_TEST_SET}"
+            "laid out as Fig. 5. It comes first because log-loss is a proper score, and the calibration "
+            f"error of that figure is not. {AT_TEST_SET}"
         ),
     ),
     "figure5": Artifact(

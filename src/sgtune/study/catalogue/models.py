@@ -6,7 +6,7 @@ from typing import NamedTuple
 __all__ = ["MODELS", "PREDICTIVE_LOSSES", "ModelEntry", "Study", "cap_of", "losses_of"]
 
 PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
-"""Losses of arms that come from predictions; all others are errors against a reference."""
+"""Losses of arms that are computed from predictions; all others are errors against a reference."""
 
 XI = "relative_sd_error_x100"
 XIS = (XI, "xi_rel_x100", "xi_white_x100")
@@ -14,11 +14,11 @@ KSDS = ("ksd", "ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled
 
 
 class Study(NamedTuple):
-    """One model's part of the study. Metrics are those of `labels.METRICS`.
+    """The tables of one model. Metrics are keys of `labels.METRICS`.
 
     ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
-    ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's that it is
-    held against; ``speedup``: how many times as fast as grid search the paper says MAMBA-KSD tunes SGHMC.
+    ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's metric that it
+    is compared with; ``speedup``: how many times as fast as grid search MAMBA-KSD tunes SGHMC, according to the paper.
     """
 
     short: tuple[str, tuple[str, ...]]
@@ -29,19 +29,19 @@ class Study(NamedTuple):
 
 
 class ModelEntry(NamedTuple):
-    """What the study knows of a model, before its data are there.
+    """The entry of a model, which does not depend on its data.
 
     Attributes:
-        label: its name in print.
+        label: its name in tables and figures.
         loader: ``module:function`` of ``function(data_dir) -> Model``, imported when it is called.
-        task: as of `sgtune.Model`.
+        task: as in `sgtune.Model`.
         n_data: number of training rows, given the model's section of ``data``.
-        dimension: D, given the same; None where only the data tell.
-        losses: what the arms that tuners choose are judged by in expectation, the main one first: keys of
+        dimension: D, given the same section; None if it depends on the data.
+        losses: the losses by which the chosen arms are judged in expectation, the main one first: keys of
             `sgtune.metrics.reference_errors`, or of the predictive metrics (`PREDICTIVE_LOSSES`).
-        losses_without_reference: the same where NUTS does not sample the model.
-        study: what its tables and figures show.
-        out_of_distribution: whether its evaluation takes the inputs that ``data.ood`` names.
+        losses_without_reference: the losses where NUTS does not sample the model.
+        study: its tables and figures.
+        out_of_distribution: whether its evaluation uses the inputs that ``data.ood`` names.
     """
 
     label: str
@@ -140,11 +140,11 @@ MODELS: dict[str, ModelEntry] = {
 
 
 def losses_of(model: str, has_reference: bool) -> tuple[str, ...]:
-    """What the arms that tuners choose for ``model`` are judged by, the main loss first."""
+    """The losses by which the chosen arms for ``model`` are judged, the main one first."""
     entry = MODELS[model]
     return entry.losses if has_reference else entry.losses_without_reference
 
 
 def cap_of(loss: str) -> float:
-    """The most that a run counts, and what one counts that diverged: 10, of Brier scores their largest value, 2."""
+    """The cap on the loss of a run, which a diverged run has: 10, or 2 for Brier scores, their largest value."""
     return {"brier": 2.0}.get(loss, 10.0)

@@ -1,4 +1,4 @@
-"""The paper's tables of each model: the text's of accuracy, the appendix's of all metrics and of choices."""
+"""The paper's tables of each model: accuracy (text), all metrics and chosen hyperparameters (appendix)."""
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
@@ -15,7 +15,7 @@ CHOSEN = (
     "Step size h, batch size τ in % of the training data, leapfrog steps L of SGHMC: the median of the tuning "
     "runs and, where they differ, the lowest and the highest."
 )
-XIS = "Relative error of the posterior standard deviations in the paper's norm and of each parameter alike"
+XIS = "Relative error of the posterior standard deviations in the paper's norm and with equal weights of the parameters"
 
 PAPER_TABLES: dict[str, Artifact] = {
     "table1": Artifact(
@@ -103,9 +103,10 @@ PAPER_TABLES: dict[str, Artifact] = {
         without=NOT_IN_TEXT,
         caption=(
             "Bayesian neural network on MNIST: predictions of the tuned samplers (Table 3 of the paper). "
-            "Log-loss and Brier score lead, which are proper; below them the paper's expected and maximum "
-            "calibration error of the averaged probabilities in percent, in 15 equal bins on [0, 1], which are "
-            f"not; {SPREAD}. {BOLD} The paper's SGNHT row is of the smaller grid; here both are shown."
+            "Log-loss and Brier score come first, because they are proper; below them the paper's expected "
+            "and maximum calibration errors, which are not proper, of the averaged probabilities in "
+            f"percent, in 15 equal bins on [0, 1]; {SPREAD}. {BOLD} The paper's SGNHT row is for the "
+            "smaller grid; here both are shown."
         ),
     ),
     "table10": Artifact(
@@ -116,8 +117,8 @@ PAPER_TABLES: dict[str, Artifact] = {
         options={"model": "bnn"},
         caption=(
             "Bayesian neural network: all metrics for all tuners (Table 10 of the paper). Log-loss and Brier "
-            "score on the test images, expected and maximum calibration error by the usual definition and by "
-            f"that of the published code, accuracy, and the number of samples; {SPREAD}. {BOLD}"
+            "score on the test images, expected and maximum calibration error by the usual definition and "
+            f"as in the published code, accuracy, and the number of samples; {SPREAD}. {BOLD}"
         ),
     ),
     "table9": Artifact(
@@ -128,8 +129,9 @@ PAPER_TABLES: dict[str, Artifact] = {
         options={"model": "bnn"},
         caption=(
             f"Bayesian neural network: hyperparameters that each tuner chose (Table 9 of the paper). {CHOSEN} "
-            "With SGNHT the paper's full grid gave MAMBA-KSD log₁₀(h) = −4.5 and grid search −4, which lost "
-            "stability in longer runs, so its table has what the smaller grid gave, −5 for both."
+            "With SGNHT the paper's full grid gave MAMBA-KSD log₁₀(h) = −4.5 and grid search −4, which "
+            "became unstable in longer runs, so its table has the values from the smaller grid, −5 for "
+            "both."
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""The samplers of the study: those of the paper."""
+"""The samplers of the study, which are the paper's."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,12 @@ __all__ = ["SAMPLERS", "SamplerEntry"]
 
 
 class SamplerEntry(NamedTuple):
-    """What the study knows of a sampler of `sgtune.samplers`.
+    """The entry of a sampler of `sgtune.samplers`.
 
     Attributes:
-        label: its name in print.
-        axes: the names of the hyperparameters of its arms besides step size and batch size. (The sampler itself knows
-            them, but to ask it would import JAX.)
+        label: its name in tables and figures.
+        axes: the names of the hyperparameters of its arms besides step size and batch size. (They repeat the sampler's
+            own axes, because importing the sampler would import JAX.)
     """
 
     label: str

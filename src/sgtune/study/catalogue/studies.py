@@ -1,4 +1,4 @@
-"""Further studies: those of other papers, in the same pipeline beside the main one, each with a rule of its name."""
+"""Further studies, of other papers: they run in the same pipeline as the main one, and each has a rule of its name."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,17 +10,17 @@ __all__ = ["STUDIES", "FurtherStudy"]
 
 
 class FurtherStudy(NamedTuple):
-    """What the workflow knows of a further study.
+    """The entry of a further study.
 
-    Its name is that of its rule, of its section in the configuration, of its folders ``results/{run}/{name}`` and
-    ``results/published/{name}``, and of its package ``sgtune.study.{name}``. That package has the makers of its tables
-    and figures, and a module ``settings``, which imports nothing heavy, with ``check(section)``: an `InputError` for
-    what the schema cannot say of the section.
+    Its rule, its section in the configuration, its folders ``results/{run}/{name}`` and ``results/published/{name}``,
+    and its package ``sgtune.study.{name}`` all have its name. The package has the makers of its tables and figures, and
+    a module ``settings``, which imports nothing heavy, with ``check(section)``: it raises an `InputError` for errors in
+    the section that the schema cannot express.
 
     Attributes:
-        label: its name in print, and in a report the category of its artifacts.
-        kinds: of its result files: each has the kind as its own name or as that of a folder in the study's folder.
-        tables: by name, which no other study has.
+        label: its name in tables, and the category of its artifacts in a report.
+        kinds: of its result files: the kind is the name of the file, or of a folder in the study's folder.
+        tables: by name; no other study may have the name.
         figures: likewise.
         shown: the tables and figures that README shows once they are published, in this order.
     """

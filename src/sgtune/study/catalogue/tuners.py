@@ -4,22 +4,22 @@ from typing import NamedTuple
 
 __all__ = ["TUNERS", "TunerEntry", "method_of", "smaller_of"]
 
-# Colours that the colour-blind can tell apart: the first six by Okabe and Ito (2008).
+# Colours that are distinct for colour-blind readers: the first six by Okabe and Ito (2008).
 BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 BLACK, GREY, OLIVE, WINE = "#000000", "#8c8c8c", "#8A7B00", "#882255"
-# Of Tol's muted scheme, for ours: told apart from the others by their markers, too.
+# For tuners that are not in the paper, from Tol's muted scheme; their markers differ from the others, too.
 INDIGO, TEAL = "#332288", "#44AA99"
 
 
 class TunerEntry(NamedTuple):
-    """What the study knows of a tuner.
+    """The entry of a tuner.
 
     Attributes:
-        label: its name in print.
-        section: of the configuration, which holds its numbers; of theory, which runs nothing, the horizon alone counts.
-        style: colour, marker and line of it in figures.
-        method: the tuner of `sgtune.tuning.TUNERS` that it runs, on the grid ``smaller`` of a model that has one;
-            None if it has that tuner's own name, and the whole grid.
+        label: its name in tables and figures.
+        section: the section of the configuration with its settings; theory, which runs nothing, uses only the horizon.
+        style: its colour, marker and line in figures.
+        method: the tuner of `sgtune.tuning.TUNERS` that it runs on the grid ``smaller`` of a model that has one;
+            None if it has the tuner's own name and the whole grid.
         needs_classes: whether it judges by predicted classes.
         looks_at_test_set: whether it judges by the test set, on which it is then evaluated.
         in_paper: whether the paper has it.
@@ -84,10 +84,10 @@ TUNERS: dict[str, TunerEntry] = {
 
 
 def method_of(tuner: str) -> str:
-    """The name in `sgtune.tuning.TUNERS` of what runs under the name ``tuner``."""
+    """The name in `sgtune.tuning.TUNERS` of the tuner that runs under the name ``tuner``."""
     return TUNERS[tuner].method or tuner
 
 
 def smaller_of(tuner: str) -> str | None:
-    """The name under which ``tuner`` is run once more on a model's smaller grid, if it is."""
+    """The name under which ``tuner`` also runs on a model's smaller grid, if it does."""
     return next((name for name, entry in TUNERS.items() if entry.method == tuner), None)
