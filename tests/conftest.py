@@ -14,8 +14,13 @@ import pytest
 
 from sgtune.study.data import logistic
 
-_cache = tempfile.mkdtemp(prefix="sgtune-tests-")
-atexit.register(shutil.rmtree, _cache, ignore_errors=True)
+CACHE = "SGTUNE_TESTS_CACHE"
+"""The environment variable in which the processes of pytest-xdist find the first one's cache."""
+
+if CACHE not in os.environ:
+    os.environ[CACHE] = tempfile.mkdtemp(prefix="sgtune-tests-")
+    atexit.register(shutil.rmtree, os.environ[CACHE], ignore_errors=True)
+_cache = os.environ[CACHE]
 _options = {
     "jax_compilation_cache_dir": _cache,
     "jax_persistent_cache_min_compile_time_secs": 0,
