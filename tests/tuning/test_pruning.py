@@ -38,7 +38,7 @@ def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_p
             model,
             "sgld-cv",
             tuner=tuner,
-            budget=sgtune.Budget(seconds=0.3),
+            budget=sgtune.Budget(seconds=0.1),
             cost=COST,
             settings=Settings(**settings),
         )
