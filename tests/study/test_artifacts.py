@@ -92,11 +92,11 @@ def test_csv_markdown_and_html_print_the_same(made, name):
 def test_an_artifact_without_its_records_says_which_are_missing(name):
     maker, full = (TABLES | FIGURES)[name], make_records(1)
     if name == "timings":  # of whatever the run has: one without a reference has no widths
-        with pytest.raises(DataError, match="timings: no record says which rule made it"):
+        with pytest.raises(DataError, match="timings: no record names the rule that made it"):
             maker({kind: [] for kind in full})
         return
     for kind in ENTRIES[name].kinds:
-        with pytest.raises(DataError, match=f"{name}: no {kind} records; it is made from at least one"):
+        with pytest.raises(DataError, match=f"{name}: no {kind} records; it needs at least one"):
             maker(full | {kind: []})
     if ENTRIES[name].model:
         others = make_records(1, tuple(set(MODELS) - {ENTRIES[name].model}))

@@ -68,7 +68,7 @@ def test_panels_have_one_scale_and_only_values_have_draws_that_are_preferred_to_
     words = [[text.get_text() for text in shown.legends[0].get_texts()] for shown in (figure, values)]
     assert [("preferred to exact draws" in own) for own in words] == [False, True]
     for own in words:
-        assert set(own) >= {*JUDGES.values(), "exact draws", "not told from exact draws"}
+        assert set(own) >= {*JUDGES.values(), "exact draws", "not distinguished from exact draws"}
     assert axes[0, 0].get_ylabel() == "D = 10, n = 500\nsignal / noise"
     assert axes[1, 0].get_ylabel() == "D = 1,000, n = 100\nsignal / noise"
     # The grey band ends where a signal is seen.
@@ -86,7 +86,7 @@ def test_a_table_has_signals_of_both_widths_by_dimension_and_points(rows):
     )
     assert len(table.rows) == 2 * 2 * len(JUDGES)
     shown = {row.labels: [cell.shown for cell in row.cells] for row in table.rows}
-    assert shown["Width 0.5", "Law of the draws", "PSD"] == [
+    assert shown["Width 0.5", "Density of the draws", "PSD"] == [
         "7.5 ± 0.3",
         "250 ± 0",
         "7.5 ± 0.3",
@@ -96,12 +96,12 @@ def test_a_table_has_signals_of_both_widths_by_dimension_and_points(rows):
         *("0.8 ± 0.3", "25.0 ± 0.3", "−0.8 ± 0.3", "−5.0 ± 0.3")
     ]
     assert shown["Width 1.5", "Value of the draws", "KSD, kernel width √D"][3] == "2.5 ± 0.3"
-    assert shown["Width 1.5", "Law of the draws", "FSSD"] == ["0.0 ± 0.3"] * 4
+    assert shown["Width 1.5", "Density of the draws", "FSSD"] == ["0.0 ± 0.3"] * 4
 
 
 def test_what_was_not_measured_is_a_dash(rows):
     kept = [row for row in rows if (row["judge"], row["points"]) != ("psd", 100)]
     table = TABLES["signal_of_width"]({"sensitivity": [{"rows": kept}]})
     shown = {row.labels: row.cells[-1].shown for row in table.rows}
-    assert shown["Width 1.5", "Law of the draws", "PSD"] == "–"
-    assert shown["Width 1.5", "Law of the draws", "KSD, kernel width 1"] == "5.0 ± 0.3"
+    assert shown["Width 1.5", "Density of the draws", "PSD"] == "–"
+    assert shown["Width 1.5", "Density of the draws", "KSD, kernel width 1"] == "5.0 ± 0.3"

@@ -56,7 +56,13 @@ LABELS = {
     },
     "figure5": {"SGNHT", "run time (s)", "ECE (%)", "MAMBA-KSD, smaller grid", "Heuristic: not finite"},
     "widths": {"PMF", "exact draws", "coordinates scaled by the posterior", "lowest value"},
-    "sensitivity": {"All widths", "Mixture weights", "PSD", "exact draws", "not told from exact draws"},
+    "sensitivity": {
+        "All widths",
+        "Mixture weights",
+        "PSD",
+        "exact draws",
+        "not distinguished from exact draws",
+    },
     "sensitivity_values": {"Common mode", "FSSD", "preferred to exact draws"},
     "regret_dots": {"SGLD", "SGNHT-CV", "diverged", "MAMBA-FSSD", "Grid †", "Log-loss, over the oracle's"}
     | {"Oracle", "Random arm", "Frozen chain", "mean ± 2 s.e.; 2 tuning runs, 4 fresh replicates"},

@@ -42,7 +42,7 @@ OF_CHOICES = {
     *("regret", "published_comparison", "xi_by_block", "ood"),
 }
 FIELDS = ("model", "sampler", "tuner", "metric", "detail")
-WHY = "\n“– (no arm)”: the tuner chose none, because every arm that it tried diverged."
+WHY = "\n“– (no arm)”: the tuner chose no arm, because every arm that it tried diverged."
 
 
 @pytest.fixture(scope="module", params=["sgld", "sghmc-cv"])

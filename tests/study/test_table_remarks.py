@@ -83,7 +83,7 @@ def test_a_short_table_says_what_exact_draws_would_have():
     ]
     said = floor_said([{"table": rows[:2]}, {"table": rows[2:]}])
     assert "As many exact draws have a KSD of 2.00 to 4.00;" in said
-    assert "standard error of 0.200 in the median" in said
+    assert "median standard error of 0.200" in said
     assert not floor_said([{"table": rows[3:]}])
     assert "As many exact draws have a KSD of 2.80;" in TABLES["table1"](make_records(1)).caption
     assert "exact draws" not in TABLES["table3"](make_records(1)).caption

@@ -34,7 +34,7 @@ def test_cost_of_a_step_in_milliseconds():
     table, shown = shown_costs(cost_files())
     assert [heading for _, heading in table.columns] == ["Here (ms)"]
     assert sorted(shown.values()) == [["2.00"], ["30.0"], ["6.00"]]
-    assert "The run went by these." in table.caption
+    assert "The run used these costs." in table.caption
     assert "calibration.table" not in table.caption
 
 
@@ -53,7 +53,7 @@ def test_cost_of_a_step_beside_the_table_that_the_run_went_by():
         ["6.00", "4.00", "1.50"],
     ]
     assert "calibration.table" in table.caption
-    assert "The run went by these." not in table.caption
+    assert "The run used these costs." not in table.caption
 
 
 def test_costs_stand_by_model_and_sampler_from_the_largest_batch_down():

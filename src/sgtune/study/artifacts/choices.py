@@ -1,4 +1,4 @@
-"""What tuners tune and choose: the paper's tables 4 (what is tuned), 5, 7 and 9 (what is chosen), of our records."""
+"""The hyperparameters that tuners tune and choose, from our records: the paper's tables 4 (tuned), 5, 7, 9 (chosen)."""
 
 from collections.abc import Callable, Sequence
 from math import log10
@@ -19,10 +19,10 @@ CHOICES: dict[str, tuple[str, Callable[[float, int], float]]] = {
     "step_size": ("log10_step_size", lambda number, n_data: log10(number)),
     "batch_size": ("batch_percent", lambda number, n_data: 100 * number / n_data),
 }
-"""Axes that are printed otherwise than by their name and number: the metric, and ``(number, n_data) -> value``."""
+"""Axes that are not printed by their own name and number: the metric, and ``(number, n_data) -> value``."""
 
 WORDS = {"n_leapfrog": "leapfrog steps"}
-"""Axes that captions call otherwise than by their name."""
+"""Axes that have another name in captions."""
 
 
 def _axes_of(record: dict) -> list[Axis]:
@@ -64,8 +64,9 @@ def choices_table(records: Records, *, model: str) -> Table:
     shown = {cell.metric for cell in cells}
     further = [axis.name for axis in AXES.values() if axis not in COMMON and axis.name in shown]
     caption = (
-        f"Of n = {_tunings(found)}: of each number by itself the median (of two the lower) and, where they differ, "
-        "[lowest, highest]; “(k/n)”: k of the runs found an arm. Step size h of θ + h ∇ log π + √(2h) noise (the "
+        f"n = {_tunings(found)}: the median of each number separately (of two the lower) and, where they "
+        "differ, [lowest, highest]; “(k/n)”: k of the runs found an arm. Step size h of θ + h ∇ log π + "
+        "√(2h) noise (the "
         "published tables' convention), batch size τ in % of the training data, and leapfrog steps L."
     )
     return lay_out(
@@ -100,9 +101,10 @@ def table4(records: Records) -> Table:
         cells,
         name="table4",
         title=artifact("table4").title,
-        caption=f"Hyperparameters of which a tuner compared several values ({symbols}) and, in brackets, the "
+        caption=f"Hyperparameters for which a tuner compared several values ({symbols}) and, in brackets, the "
         f"number of its arms, the same in each of its tuning runs ({by_model(found, _tunings)}). “fixed”: it "
-        "compares nothing, so one run is all; the paper lists the heuristic, which sets h = 1/N, as tuning h. A "
+        "compares nothing, so it has one run; the paper lists the heuristic, which sets h = 1/N, as tuning "
+        "h. A "
         "dash: not run.",
         rows=("sampler",),
         columns=("tuner",),

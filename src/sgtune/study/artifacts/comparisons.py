@@ -58,9 +58,9 @@ def published_comparison(records: Records) -> Table:
         name="published_comparison",
         title=artifact("published_comparison").title,
         caption=f"Results of this run (means over n = {by_model(found, _runs)}) and hyperparameters (medians of "
-        "the tuning runs), those of the paper (its Tables 5 to 10, one run each, ξ as printed, × 10²), and of "
-        "results the ratio ours / paper.\nWhat the paper prints as RMSE, ECE and MCE is by its own definitions, "
-        "so the rows “as published” are the ones to compare. Its network's SGNHT was tuned by MAMBA-KSD and "
+        "the tuning runs), the paper's values (its Tables 5 to 10, one run each, ξ as printed, × 10²), and "
+        "for results the ratio ours / paper.\nThe paper's RMSE, ECE and MCE have its own definitions, "
+        "so compare them with the rows “as published”. Its network's SGNHT was tuned by MAMBA-KSD and "
         f"Grid on the smaller grid. A dash: the paper does not give the number. {FINITE}{known}",
         rows=("tuner", "metric"),
         columns=("sampler", "detail"),
@@ -84,12 +84,12 @@ def clocks(records: Records) -> Table:
         sorted(cells, key=lambda cell: ranks.get(cell.metric, -1)),
         name="clocks",
         title=artifact("clocks").title,
-        caption="The same arm run for the same seconds, turned into steps by the measured cost of one (by measured "
-        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± its standard error. The "
-        "time taken is that of the run itself, without compilation; by measured costs a run has one core, and "
-        "company. Runs of the same number start alike and have the same random streams, so as many steps as both "
-        "make are the same. Where they differ in samples made, a step of a run does not cost what was "
-        f"measured.\n{'; '.join(map(_case, found))}.\n"
+        caption="The same arm run for the same seconds: converted to steps by the measured cost of a step (by measured "
+        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± its standard "
+        "error. The time taken is the time of the run itself, without compilation; by measured costs a run "
+        "has one core, and other jobs run beside it. Runs of the same number have the same start and the "
+        "same random streams, so the steps that both make are identical. Where the numbers of samples "
+        f"differ, a step of a run does not cost what was measured.\n{'; '.join(map(_case, found))}.\n"
         f"{meanings(dict.fromkeys(chain(*losses.values())))}. {FINITE}{reference_said(records, 'clocks', losses)}",
         rows=("metric",),
         columns=("detail",),

@@ -1,4 +1,4 @@
-"""What a run does otherwise than the paper: its configuration beside `paper_settings` and `paper_code`."""
+"""Differences of a run from the paper: its configuration compared with `paper_settings` and `paper_code`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -50,7 +50,7 @@ def _rows(all_settings: Mapping[str, Mapping]) -> Iterator[tuple[str, str, Seque
 
 
 def deviations(records: Records) -> Table:
-    """What this run does otherwise than the paper, and why."""
+    """The differences of this run from the paper, and the reasons."""
     config = need(records, "settings", "deviations")[0]["configuration"]
     models = in_order(config["models"], MODELS)
     all_settings = {model: model_settings(config, model) for model in models}
@@ -69,14 +69,14 @@ def deviations(records: Records) -> Table:
         )
         rows.append(Row((label(model, MODELS) if model else "All models", what), cells))
     same = (
-        f"\nAs in the paper, of what the configuration says: {'; '.join(as_in_paper)}." if as_in_paper else ""
+        f"\nSettings of the configuration as in the paper: {'; '.join(as_in_paper)}." if as_in_paper else ""
     )
     return Table(
         name="deviations",
         title=artifact("deviations").title,
-        caption="What this run does otherwise than the paper, and why: of all models and of each, first what "
-        "its configuration says, then what holds of every run of this package. What the paper does not have at "
-        f"all (further tuners, regret, widths) is not listed.{same}",
+        caption="Where this run differs from the paper, and why: for all models and for each, first settings of "
+        "its configuration, then differences of every run of this package. Results that the paper does not "
+        f"have at all (further tuners, regret, widths) are not listed.{same}",
         stub=("Model", "What"),
         columns=tuple(("", heading) for heading in COLUMNS.values()),
         rows=tuple(rows),

@@ -1,4 +1,4 @@
-"""Predictive entropy on the test set and on inputs of another kind, which a good posterior tells apart."""
+"""Predictive entropy on the test set and on out-of-distribution inputs, which a good posterior distinguishes."""
 
 from sgtune.study.artifacts.labels import OOD_SETS
 from sgtune.study.artifacts.layout import Table, lay_out, mark_best
@@ -29,13 +29,13 @@ def ood_set(records: list[dict]) -> tuple[str, str]:
 
 
 def ood(records: Records) -> Table:
-    """Mean predictive entropy on both sets, and how well it tells them apart."""
+    """Mean predictive entropy on both sets, and its AUROC as a detector."""
     found = need(records, "evaluation", "ood")
     name, missing = ood_set(found)
     about = (
         f"{spread_said(found)} Mean entropy, in nats, of the averaged predictions on the test set and on {name}, whose "
-        "images are of no class that the model knows, and AUROC: the probability that one of these has the higher "
-        f"entropy, 0.5 if the entropies tell nothing.\n{BOLD} {FINITE}"
+        "images belong to none of the model's classes, and AUROC: the probability that one of these has "
+        f"the higher entropy, 0.5 if the entropies have no information.\n{BOLD} {FINITE}"
     )
     return lay_out(
         mark_best(cell for record in found for cell in evaluation_cells(record, METRICS)),

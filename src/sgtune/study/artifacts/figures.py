@@ -81,7 +81,7 @@ def tuner_legend(figure: Figure, records: list[dict], title: str | None = None) 
 
 
 def say_empty(axis: Axes, words: str = "no finite value") -> None:
-    """Words where lines would be."""
+    """Text in a panel that has no lines."""
     axis.set_yticks([])
     axis.yaxis.minorticks_off()
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK)
@@ -183,7 +183,7 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
             continue
         if has_squares and not (table.groupby("checkpoint")["value"].mean() > 0).any():
-            notes.append(f"{style['label']}: no more than noise")
+            notes.append(f"{style['label']}: within its noise")
             continue
         table["value"] *= factor**2 if has_squares else factor
         runs, tunings = table["replicate"].nunique(), record["arms"]

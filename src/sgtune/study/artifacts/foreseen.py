@@ -1,4 +1,4 @@
-"""What tuners that look ahead foresee: the theory's errors beside measured ones, and choices for several horizons."""
+"""Predictions of tuners that look ahead: the theory's errors beside measured ones, and choices for several horizons."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
@@ -25,7 +25,7 @@ LOSS = "xi_white"
 
 
 def theory(records: Records) -> Table:
-    """The error that the theory foresees of the arm that it chooses, beside that of fresh runs of as many seconds."""
+    """The error that theory predicts for the arm that it chooses, and the error in fresh runs of as many seconds."""
     tunings = {(one["model"], one["sampler"]): one for one in need(records, "tuning", "theory")}
     found = [one for one in need(records, "regret", "theory") if LOSS in one["losses"]]
     config = need(records, "settings", "theory")[0]["configuration"]
@@ -39,13 +39,13 @@ def theory(records: Records) -> Table:
         cells,
         name="theory",
         title=artifact("theory").title,
-        caption="ξ whitened × 10² after the run that is planned, of the arm that theory chooses: foreseen, without a "
-        f"chain, and the root mean square of fresh runs ± one standard error ({by_model(found, _replicates)}). A "
-        "dash: no fresh run was as long as the one that was planned.\nThe theory takes the posterior for Gaussian and "
-        "the noise of gradients as it is near the mode: it fails where an arm leaves the neighbourhood of the mode, "
-        "as minibatches without control variates and large steps make it, and where the posterior is skew, has heavy "
-        "tails, or is known by the diagonal of its curvature alone (more than 200 parameters). A ratio far from 1 "
-        "says so; the warnings of a tuning result say it before."
+        caption="ξ whitened × 10² at the end of the planned run, for the arm that theory chooses: predicted, "
+        "without a chain, and the root mean square of fresh runs ± one standard error "
+        f"({by_model(found, _replicates)}). A dash: no fresh run was as long as the planned one.\n"
+        "The theory assumes a Gaussian posterior and gradient noise as near the mode. It fails where an arm "
+        "leaves the neighbourhood of the mode, because of minibatches without control variates or large steps, and "
+        "where the posterior is skew, has heavy tails, or only the diagonal of its curvature is known (more than 200 "
+        "parameters). A ratio far from 1 shows this; the warnings of a tuning result show it in advance."
         f"{reference_said(records, 'theory', dict.fromkeys(models, ('xi_white_x100',)))}",
         rows=("sampler",),
         columns=("metric",),
@@ -57,7 +57,7 @@ def _replicates(records: Sequence[dict]) -> str:
 
 
 def _foreseen_cells(record: dict, tuned: dict, seconds: float) -> Iterator[Cell]:
-    """Of one sampler: the arm, its error foreseen and measured after ``seconds``, and the ratio."""
+    """The cells of one sampler: the arm, its predicted and its measured error after ``seconds``, and the ratio."""
     own = {"model": record["model"], "sampler": record["sampler"], "tuner": "theory"}
     if tuned["best"] is None:
         yield Cell(**own, metric="foreseen_x100", missing=NO_ARM)
@@ -104,7 +104,7 @@ def root_mean_square(values: np.ndarray) -> Estimate:
 
 
 def horizons(records: Records) -> Table:
-    """What is chosen for runs of several lengths, and what the choices are worth in the longest."""
+    """The arms chosen for runs of several lengths, and their errors in the longest run."""
     found = need(records, "horizons", "horizons")
     losses = {record["model"]: [metric_of(key) for key in record["losses"]] for record in found}
     longest = max(record["seconds"][-1] for record in found)
@@ -118,11 +118,11 @@ def horizons(records: Records) -> Table:
         name="horizons",
         title=artifact("horizons").title,
         caption="Arms chosen for runs of several lengths, all by races of the same budget "
-        f"({by_model(found, _budget)}; theory by none), one race each; what the "
-        "tuner foresees of its arm at its horizon, in units of ξ whitened × 10²; and errors after "
-        f"{longest:g} s in fresh runs, mean ± one standard error ({by_model(found, _fresh)}). Over the longest's: the "
-        "first of these errors over that of the arm that the same tuner chose for the longest run: above 1 it is what "
-        "was lost by planning a shorter one.\n"
+        f"({by_model(found, _budget)}; theory needs no race), one race each; the error that the "
+        "tuner predicts for its arm at its horizon, in units of ξ whitened × 10²; and errors after "
+        f"{longest:g} s in fresh runs, mean ± one standard error ({by_model(found, _fresh)}). Over the "
+        "longest's: the first of these errors over the error of the arm that the same tuner chose for the "
+        "longest run; a ratio above 1 is the loss from planning a shorter run.\n"
         f"{meanings(dict.fromkeys(name for own in losses.values() for name in own))}."
         f"{reference_said(records, 'horizons', losses)}",
         rows=("sampler", "tuner", "detail"),
@@ -143,7 +143,7 @@ def _fresh(records: Sequence[dict]) -> str:
 def _chosen_cells(record: dict, own: dict) -> Iterator[Cell]:
     seconds, names = record["seconds"], record["losses"]
     after = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds[-1]}
-    # In the order of the horizons, whatever tuner.
+    # In the order of the horizons, for all tuners.
     for chosen in sorted(own["chosen"], key=lambda one: one["horizon"]):
         common = {
             **{"model": record["model"], "sampler": own["sampler"], "tuner": chosen["tuner"]},

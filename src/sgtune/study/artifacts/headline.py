@@ -14,7 +14,7 @@ __all__ = ["headline"]
 
 
 def headline(records: Records) -> Table:
-    """The mean loss of each tuner's arms over that of the oracle's arms, mean over samplers."""
+    """The mean loss of each tuner's arms over the mean loss of the oracle's arms, mean over samplers."""
     found = need(records, "regret", "headline")
     models = in_order((record["model"] for record in found), MODELS)
     own = {model: [record for record in found if record["model"] == model] for model in models}
@@ -27,10 +27,11 @@ def headline(records: Records) -> Table:
         mark_best(cell for model in models for cell in _cells(own[model], losses[model])),
         name="headline",
         title=artifact("headline").title,
-        caption="Mean loss of the arms that a tuner chose over that of the arms of an oracle, which runs the race of "
-        "MAMBA but sees the true loss of its own draws; in fresh runs, mean over the samplers; ± one standard error. "
-        f"1: as good as the oracle. The loss: {said}. {by_model(found, runs_said)}. “(k/n)”: of k of the n samplers, "
-        "for the others had no run that stayed finite. Bold: the best of a model, if every other is more than two "
+        caption="Mean loss, in fresh runs, of the arms that a tuner chose over the mean loss of an oracle's arms; mean "
+        "over the samplers; ± one standard error. The oracle runs the race of MAMBA but sees the true loss "
+        f"of its own draws. 1: as good as the oracle. The loss: {said}. {by_model(found, runs_said)}. "
+        "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. Bold: the best of "
+        "a model, if every other is more than two "
         f"standard errors of the difference away.{doubts(found)}",
         rows=("tuner",),
         columns=("model",),
@@ -53,7 +54,7 @@ def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
             untrusted = any(cell.missing == NOT_TRUSTED for cell in cells)
             yield Cell(**about, missing=NOT_TRUSTED if untrusted else DIVERGED)
             continue
-        # Samplers are fixed, and each has runs of its own.
+        # Samplers are fixed, and each has its own runs.
         errors = [cell.se for cell in known]
         se = None if None in errors else sqrt(sum(error**2 for error in errors)) / len(known)
         value = sum(cell.value for cell in known) / len(known)

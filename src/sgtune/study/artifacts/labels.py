@@ -1,4 +1,4 @@
-"""What names in files are called in print, and the order in which they are printed."""
+"""The printed labels of names in files, and the order in which they are printed."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
@@ -22,7 +22,7 @@ __all__ = [
 
 MODELS = {name: entry.label for name, entry in catalogue.MODELS.items()}
 SAMPLERS = {name: entry.label for name, entry in catalogue.SAMPLERS.items()}
-# What regret is read by: no tuners, but printed where these are.
+# Arms for comparison with the regret of tuners; they are printed in the tuners' place.
 READ_BY = {
     "oracle": "Oracle",
     "finalist": "Best finalist",
@@ -69,8 +69,8 @@ class Metric(NamedTuple):
 
     ``form``: "significant" (3 significant digits), "general" (the same without trailing zeros, for values of
     a grid), "count" (whole) or "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where
-    neither end is a merit. ``meaning``: what a caption says of it. ``has_spread``: whether the sd over replicates says
-    something.
+    neither end is better. ``meaning``: its explanation in a caption. ``has_spread``: whether the sd over replicates is
+    meaningful.
     """
 
     label: str
@@ -88,7 +88,7 @@ METRICS = {
     ),
     "ksd_se": Metric(
         "KSD, s.e. of the estimate",
-        "standard error of the KSD from the choice of the points that stand for all draws, mean over replicates",
+        "standard error of the KSD from choosing a random subset of the draws, mean over replicates",
         has_spread=False,
     ),
     "ksd_floor": Metric(
@@ -110,7 +110,7 @@ METRICS = {
     "xi_white_x100": Metric(
         "ξ whitened × 10²",
         "root mean square of sd / reference's sd − 1 over the eigen-directions of the reference's covariance, "
-        "which no rotation and no common unit alters, in hundredths",
+        "which does not depend on rotations or a common unit, in hundredths",
         best=min,
     ),
     "functional_error": Metric(
@@ -146,7 +146,7 @@ METRICS = {
     ),
     "n_samples": Metric(
         "# of samples",
-        "drawn in the time given (ten at least, where a cost table gives it), any burn-in included",
+        "drawn within the budget (at least ten with a cost table), including any burn-in",
         "count",
     ),
     "log10_step_size": Metric("log₁₀(h)", form="general"),
@@ -160,7 +160,7 @@ METRICS = {
     "directional_noise": Metric("s_d", "noise along the update, in units of it", form="general"),
     "b1": Metric("β₁", "decay of the first moment", form="general"),
     "b2": Metric("β₂", "decay of the second moment", form="general"),
-    "eps": Metric("δ", "what is added to the root of the second moment", form="general"),
+    "eps": Metric("δ", "constant added to the root of the second moment", form="general"),
     "momentum_noise": Metric("ρ₁", "sd of the first moment's noise", form="general"),
     "second_moment_noise": Metric("ρ₂", "sd of the second moment's noise", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
@@ -290,6 +290,6 @@ def label(name: str, labels: dict[str, str]) -> str:
 
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """The distinct ``names``: those of ``order`` first, in its order, then the others by the alphabet."""
+    """The distinct ``names``: those in ``order`` first, in its order, then the others alphabetically."""
     names, order = set(names), list(order)
     return [name for name in order if name in names] + sorted(names - set(order))

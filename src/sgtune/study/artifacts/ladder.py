@@ -1,4 +1,4 @@
-"""The table of the ladder of Gaussians: what tuners choose where the expected error of every arm is known."""
+"""The table of the ladder of Gaussians: tuners' choices where the expected error of every arm is known."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ KINDS = {
     "rotated": "Rotated",
     "equicorrelated": "Equicorrelated",
 }
-"""What the kinds of Gaussians are called, in the order of print."""
+"""The labels of the kinds of Gaussians, in the order of print."""
 
 BOUND = 1.25
-"""Of the oracle's expected error: what a good tuner stays below."""
+"""The bound for a good tuner, in units of the oracle's expected error."""
 
 ESCAPED = 10.0
 """Where records cut an error off (`sgtune.study.ladder.runs.ESCAPED`)."""
@@ -114,7 +114,7 @@ def _above(found: Sequence[Choices]) -> str:
 
 
 def runs_said(found: Sequence[dict]) -> str:
-    """What is behind every mean: samplers, races, and their budget."""
+    """The samplers and races behind every mean, and the budget of the races."""
     own = [one for record in found for one in record["gaussians"]]
     samplers = in_order((one["sampler"] for one in own), SAMPLERS)
     races = 1 + max(run["replicate"] for one in own for run in one["runs"])
@@ -125,19 +125,19 @@ def runs_said(found: Sequence[dict]) -> str:
 
 
 def gaussian_ladder(records: Records) -> Table:
-    """What tuners choose on Gaussians: expected errors over the oracle's, and arms that escaped or are frozen."""
+    """Tuners' choices on Gaussians: expected errors over the oracle's, and arms that escaped or are frozen."""
     found = need(records, "ladder", "gaussian_ladder")
     choices = choices_of(found)
     return Table(
         name="gaussian_ladder",
         title=artifact("gaussian_ladder").title,
-        caption=f"{runs_said(found)}; N = {found[0]['n_data']:,}. Errors are those that linear theory expects of an "
-        "arm after R, exact and without a run; ± one standard error over races and samplers. "
-        f"{_above(choices)}\nThe oracle runs the race of MAMBA and is told the true error of its own draws. "
-        "Curvatures: over three decades along the axes; a thousand times as much, "
-        "which is the same in other units; the first rotated, so that all marginal sds are nearly alike; "
-        f"and all parameters correlated by 0.9.\n{meanings(COLUMNS)}.\n“≥”: some error is above {ESCAPED:g}, or a "
-        "race ended without an arm; it counts as that.",
+        caption=f"{runs_said(found)}; N = {found[0]['n_data']:,}. Errors are the expected errors of an arm after R by "
+        "linear theory, exact and without a run; ± one standard error over races and samplers. "
+        f"{_above(choices)}\nThe oracle runs the race of MAMBA and sees the true error of its own draws. "
+        "Curvatures: over three decades along the axes; a thousand times as large, "
+        "which is the same in other units; the first rotated, so that all marginal sds are nearly equal; "
+        f"and all parameters correlated by 0.9.\n{meanings(COLUMNS)}.\n“≥”: some error is above "
+        f"{ESCAPED:g}, or a race ended without an arm; both count as {ESCAPED:g}.",
         stub=("Dimension", "Curvatures", "Tuner"),
         columns=tuple(("", METRICS[name].label) for name in COLUMNS),
         rows=tuple(

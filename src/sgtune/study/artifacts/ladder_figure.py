@@ -62,7 +62,7 @@ def _panel(axis: Axes, found: Sequence[Choices], tuners: Sequence[str]) -> None:
 
 @styled
 def gaussian_ladder_dots(records: Records) -> Figure:
-    """Expected error of each tuner's arms over that of the oracle's against the dimension: a panel per kind."""
+    """Expected error of each tuner's arms over the oracle's, against the dimension: a panel per kind."""
     found = need(records, "ladder", "gaussian_ladder_dots")
     choices = [one for one in choices_of(found) if one.tuner != "oracle"]
     kinds = in_order((one.kind for one in choices), KINDS)

@@ -64,16 +64,16 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table, and whose it is.
+    """One number of a table, and the model, sampler, tuner and metric that it belongs to.
 
     Attributes:
-        value: of ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` then says what to print.
-        sd: over these runs; printed behind the value.
-        se: standard error of the value; of a mean it follows from ``sd``. Printed where there is no ``sd``.
+        value: from ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` is then printed.
+        sd: over these runs; printed after the value.
+        se: standard error of the value; for a mean it follows from ``sd``. Printed where there is no ``sd``.
         span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
         best: printed in bold.
         text: replaces the number in print.
-        detail: tells apart several numbers of one metric: a block of the parameters, or ours and the paper's.
+        detail: distinguishes several numbers of one metric: a block of the parameters, or ours and the paper's.
         at_test_set: whether its tuner judges arms by the test set.
     """
 
@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """What every file format prints; "(8/10)" marks what is of 8 replicates of 10."""
+        """The text in every file format; "(8/10)" marks a mean of 8 of 10 replicates."""
         if self.text is not None:
             return self.text
         if self.value is None:
@@ -114,7 +114,7 @@ class Cell:
 
     @property
     def of_runs(self) -> tuple[float, float]:
-        """Value and spread: two cells with the same are of the same runs."""
+        """Value and spread: cells in which both agree are from the same runs."""
         return self.value, self.se if self.sd is None else self.sd
 
     @property
@@ -151,17 +151,17 @@ class Table:
 
 
 FEWEST_REPLICATES = 3
-"""Behind a cell that is marked: of two runs a standard error is hardly known."""
+"""A marked cell has at least this many runs: two runs hardly determine a standard error."""
 
 
 def mark_best(cells: Iterable[Cell], among: str = "tuner") -> list[Cell]:
-    """The cells, the best of each (model, sampler, metric, detail) marked, if it is told from all others. Where
+    """The cells, with the best of each (model, sampler, metric, detail) marked, if it differs from all others. Where
     samplers and not tuners are compared, ``among`` is "sampler": the best of each (model, tuner, metric, detail).
 
-    Cells of the same runs (equal value and equal spread) are the best together; every other cell must be more than two
-    standard errors of the difference away, or none is marked; nor is any where all print the same number. A cell of
-    fewer than `FEWEST_REPLICATES` runs never is best, nor one with a replicate that is not finite: its mean is of the
-    lucky runs.
+    Cells of the same runs (equal value and equal spread) are marked together. Every other cell must be more than two
+    standard errors of the difference away, otherwise none is marked; none is marked if all print the same number. A
+    cell of fewer than `FEWEST_REPLICATES` runs is never marked, nor is one with a replicate that is not finite: its
+    mean is over the lucky runs only.
     """
     cells = list(cells)
     common = [name for name in ("metric", "model", "sampler", "tuner", "detail") if name != among]
@@ -213,7 +213,7 @@ def lay_out(
     ``stub`` renames the headings of the fields ``rows``. Raises `DataError` where there is no cell at all.
     """
     if not cells:
-        raise DataError(f"{name}: none of the records belongs in it; it is made from at least one")
+        raise DataError(f"{name}: no record belongs to it; it needs at least one")
     if len({cell.model for cell in cells}) > 1 and "model" not in (*rows, *columns):
         rows = ("model", *rows)
     orders = ORDERS | {
@@ -254,7 +254,7 @@ def lay_out(
     if marked:
         caption += f"\n{DAGGER}: judges arms by the test set, on which they are then evaluated."
     if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
-        caption += f"\n“{NO_ARM}”: the tuner chose none, because every arm that it tried diverged."
+        caption += f"\n“{NO_ARM}”: the tuner chose no arm, because every arm that it tried diverged."
     return Table(
         name=name,
         title=title,

@@ -1,4 +1,4 @@
-"""From result files to a table's or a figure's files: what the workflow's scripts call."""
+"""Make a table's or a figure's files from result files; called by the workflow's scripts."""
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -31,7 +31,7 @@ FIGURES = {name: _maker(entry) for name, entry in catalogue.FIGURES.items()}
 
 
 def _required(name: str, inputs: Iterable[str | Path]) -> Records:
-    """The records that ``name`` is made from: others among the inputs have no part in its provenance."""
+    """The records that ``name`` is made from; other inputs are not in its provenance."""
     entry = artifact(name)
     records = load_records(inputs, kinds_of(entry))
     return {kind: belonging(records, kind, name) for kind in entry.kinds}

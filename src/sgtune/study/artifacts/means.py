@@ -1,4 +1,4 @@
-"""Cells of evaluation runs: the mean over replicates of what their rows say, and its spread."""
+"""Cells of evaluation runs: the mean over replicates of a value in their rows, and its spread."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ SOURCES = {
 
 
 SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
-"""Keys of rows that are roots of an estimate without bias, which may be negative: averages are taken of that one."""
+"""Keys of rows that are roots of an unbiased estimate, which may be negative: the estimate itself is averaged."""
 
 
 def root_mean(squares: Sequence[float]) -> float:
@@ -88,8 +88,8 @@ def entry_of(row: dict, key: str) -> float | None:
 def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
     """Mean and sd (divisor n - 1) of a replicate's value each, over those that have an arm and stayed finite.
 
-    The standard error is sd / sqrt(n), but no smaller than that of the means of the tuning runs, each of every S-th
-    replicate: those of one arm do not say how far another tuning run would be.
+    The standard error is sd / sqrt(n), but at least the standard error from the means of the tuning runs, each over
+    every S-th replicate: replicates of one arm do not show how much tuning runs differ.
     """
     n_arms = len(record.get("arms", ())) or 1
     of_tunings: list[list[float]] = [[] for _ in range(n_arms)]
@@ -131,7 +131,7 @@ def _root_mean_cell(record: dict, metric: str) -> Cell:
     value = root_mean(squares)
     if value > 0 or len(squares) < 2:
         return replace(cell, value=value)
-    # No more than noise: what two standard errors of the mean square allow.
+    # Within its noise: the upper end is two standard errors of the mean square.
     most = sqrt(max(fmean(squares) + 2 * _standard_error(squares), 0.0))
     return replace(cell, value=value, sd=None, text=f"< {format_number(most)}")
 

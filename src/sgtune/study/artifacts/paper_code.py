@@ -1,4 +1,4 @@
-"""What the paper or its code did of that which no key of the configuration decides, and what this package does."""
+"""Differences from the paper or its code that no key of the configuration sets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["OTHERWISE", "Otherwise"]
 
 
 class Otherwise(NamedTuple):
-    """A thing that no key decides: what it is, the paper's way, ours, and why; of one model or of all."""
+    """A difference that no key sets: its subject, the paper's way, ours, and the reason; for one model or for all."""
 
     what: str
     paper: str
@@ -32,19 +32,19 @@ OTHERWISE = (
     Otherwise(
         "Arms in a race",
         "one after another, by the clock",
-        "those of one shape in lockstep, for the steps that their seconds buy by the measured cost of one",
+        "arms of one shape in lockstep, for the steps that their seconds buy at the measured cost of a step",
         "the same choices from the same seed, in less time; the table of clocks compares the two",
     ),
     Otherwise(
         "Shortest run of an arm",
         NOT_SAID,
-        "ten steps, also where its time does not buy them",
-        "a discrepancy of fewer draws says nothing",
+        "ten steps, even if they cost more than its budget",
+        "a discrepancy of fewer draws is only noise",
         of_tuners=MAMBA,
     ),
     Otherwise(
-        "MAMBA: what a survivor takes along",
-        f"state and draws (Algorithm 1); {CODE}momentum is drawn anew and the last rung alone judges",
+        "MAMBA: what a survivor keeps",
+        f"state and draws (Algorithm 1); {CODE}a new momentum is drawn and only the last rung's draws judge",
         "state and draws",
         "Algorithm 1",
         of_tuners=MAMBA,
@@ -53,7 +53,7 @@ OTHERWISE = (
         "FSSD",
         f"Eq. (4); {CODE}a U-statistic that may be negative, whose most negative arm wins",
         "Eq. (4)",
-        "what is chosen by its sign is noise",
+        "its sign is noise",
         of_tuners=("mamba-fssd",),
     ),
     Otherwise(
@@ -73,13 +73,13 @@ OTHERWISE = (
         "Heuristic",
         f"h = 1/N; {CODE}1/1,000,000, though 800,000 rows train",
         "h = 1/N",
-        "what it is said to be",
+        "as the paper says",
         "logistic",
         of_tuners=("heuristic",),
     ),
     Otherwise(
         "RMSE",
-        f"{CODE}without the root, and of single draws",
+        f"{CODE}without the root, for single draws",
         "of the mean prediction; the paper's beside it",
         "a published 1.13 is a mean squared error of single draws",
         "pmf",
@@ -94,8 +94,8 @@ OTHERWISE = (
     Otherwise(
         "Out-of-distribution images",
         f"{CODE}MNIST's own test images",
-        "images of no digit",
-        "a set that the network knows tells nothing",
+        "images without digits",
+        "a detector cannot be tested on the set that the network knows",
         "bnn",
     ),
     Otherwise(

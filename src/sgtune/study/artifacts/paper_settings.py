@@ -1,5 +1,4 @@
-"""What the paper did (Sect. 4, App. B) of that which keys of the configuration decide: in words, so that a run's can be
-compared."""
+"""The paper's settings (Sect. 4, App. B) for which the configuration has keys, in words, to compare with a run's."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
@@ -24,15 +23,15 @@ NOT_SAID = "not said"
 
 
 class Setting(NamedTuple):
-    """A thing that the configuration decides.
+    """A setting of the configuration.
 
     Attributes:
-        what: it is.
-        ours: in words, of `model_settings` and the model's name; None where it does not concern the run.
-        paper: the paper's words, of each model or of all; a model that is left out is not compared.
-        why: ours is another.
-        of_tuners: it concerns only runs with one of these.
-        of_samplers: the same; the start of their names.
+        what: its name.
+        ours: its value in words, from `model_settings` and the model's name; None if it does not concern the run.
+        paper: the paper's value in words, for each model or for all; a model that is left out is not compared.
+        why: the reason why ours differs.
+        of_tuners: it concerns only runs with one of these tuners.
+        of_samplers: it concerns only runs with samplers whose names start with one of these.
     """
 
     what: str
@@ -50,7 +49,7 @@ BY_TEST_SET = ("grid", "mamba-ece", "mamba-mce", "mamba-accuracy", "mamba-log-lo
 OWN_THIN = 10
 """Of the paper's tuners, where the configuration leaves it to them (`sgtune.tuning.Tuner.thin`)."""
 BUDGET, MEMORY = "the budget of this run", "time and memory of a job"
-STAND_FOR = f"{MEMORY}; in a KSD they stand for the other draws"
+STAND_FOR = f"{MEMORY}; the KSD of all draws is estimated from them"
 
 SETTINGS = (
     Setting(
@@ -79,7 +78,7 @@ SETTINGS = (
         "NUTS: chains",
         of_nuts_said(lambda nuts: f"{nuts['chains']}"),
         {"logistic": "1", "pmf": "1", "bnn": "no reference"},
-        "R-hat tells whether several agree",
+        "R-hat needs several chains",
     ),
     Setting(
         "NUTS: greatest tree depth",
@@ -97,7 +96,7 @@ SETTINGS = (
         "Grid: batches (% of N)",
         lambda s, m: listed([100 * fraction for fraction in s["grids"]["batch_fractions"]]),
         {"logistic": "100, 10, 1, 0.1", "pmf": "100, 10, 1", "bnn": "100, 10, 1"},
-        "every arm makes ten steps, which of whole batches take longer than a small budget",
+        "every arm makes ten steps, and ten steps with whole batches take longer than a small budget",
     ),
     Setting(
         "Grid: leapfrog steps L",
@@ -159,7 +158,7 @@ SETTINGS = (
         "MAMBA: data in a score",
         lambda s, m: percent(s["mamba"]["score_fraction"]),
         "100%",
-        "time; the part is corrected at the mode",
+        "time; the subset's scores are corrected at the mode",
         KSDS,
     ),
     Setting(
@@ -232,7 +231,7 @@ SETTINGS = (
         "Predictions that judge arms are of",
         validation_said,
         "the test data",
-        "who tunes by the test data has seen them when evaluated",
+        "a tuner that judges by the test data has seen them before the evaluation",
         BY_TEST_SET,
     ),
     Setting(
@@ -264,7 +263,7 @@ SETTINGS = (
         lambda s, m: (
             f"the first {percent(s['evaluation']['burn_in'])}" if s["evaluation"]["burn_in"] else "none"
         ),
-        {"logistic": "none", "pmf": "removed, not said how much", "bnn": "what is visible"},
+        {"logistic": "none", "pmf": "removed; the paper does not say how much", "bnn": "what is visible"},
         "a rule for all tuners alike",
     ),
     Setting(
@@ -279,7 +278,7 @@ SETTINGS = (
             f"{s['evaluation']['ksd_points']:,} at most" if s["evaluation"]["ksd_points"] else "no KSD"
         ),
         {"logistic": NOT_SAID, "pmf": NOT_SAID, "bnn": "no KSD"},
-        "the same for all tuners; they stand for the other draws",
+        "the same for all tuners; the KSD of all draws is estimated from them",
     ),
     Setting(
         "Evaluation: draws that predict",

@@ -59,8 +59,8 @@ def _kind(path: Path, kinds: Sequence[str]) -> str:
 
 def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
-    file's own name; what is of several tuners gives a record for each; a ``.csv`` gives one record per row, its column
-    ``value`` a float.
+    file's own name. A file of several tuners gives a record for each; a ``.csv`` gives a record for each row, with
+    a float in its column ``value``.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
@@ -79,7 +79,7 @@ def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> R
 
 
 def _by_tuner(held: dict) -> list[dict]:
-    """What a job has made of all tuners of a sampler, as records: one per tuner and tuning replicate, or, of runs
+    """The result of a job for all tuners of a sampler, as records: one per tuner and tuning replicate, or, for runs
     that tuners share, one per tuner with its rows. Other files are one record."""
     if "tuners" not in held:
         return [held]
@@ -105,8 +105,9 @@ def _rows_of(own: dict, runs: list[dict]) -> dict:
 
 
 def of_tuners(records: Iterable[dict]) -> list[dict]:
-    """The records of one tuner's tuning replicates as one: what they have in common is that of the first, ``arms`` is
-    what each chose, None where it found none, ``best`` the first that is one, ``tunings`` the records, in order."""
+    """The records of one tuner's tuning replicates as one: common entries are from the first, ``arms`` are the choices
+    of all (None where none was found), ``best`` is the first that is not None, ``tunings`` are the records, in
+    order."""
     groups: dict[tuple, list[dict]] = {}
     for record in sorted(records, key=lambda record: record["replicate"]):
         groups.setdefault((record["model"], record["sampler"], record["tuner"]), []).append(record)
@@ -138,14 +139,14 @@ def need(records: Records, kind: str, artifact: str) -> list[dict]:
     """What `belonging` finds, or a `DataError` if it finds nothing."""
     found = belonging(records, kind, artifact)
     if not found:
-        raise DataError(f"{artifact}: no {kind} records; it is made from at least one")
+        raise DataError(f"{artifact}: no {kind} records; it needs at least one")
     return found
 
 
 def foreseen_of(best: Mapping, rungs: Iterable[Mapping]) -> float | None:
-    """What a tuner that looks ahead expected of the arm that it chose: its value in the last rung that has it.
+    """The error that a tuner which looks ahead predicted for its chosen arm: the value in the arm's last rung.
 
-    ``rungs``: as of `sgtune.tuning.TuningResult.to_dict`.
+    ``rungs``: as in `sgtune.tuning.TuningResult.to_dict`.
     """
     values = [row["discrepancy"] for row in rungs if all(row[name] == best[name] for name in best)]
     return values[-1] if values else None

@@ -1,4 +1,4 @@
-"""What tuners start from and are judged against: the mode that was found, and how well NUTS sampled."""
+"""The mode, where chains start, and the NUTS reference, against which tuners are judged."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
@@ -23,7 +23,7 @@ ERRORS = {
     "functional_error": "the error of the functionals",
 }
 
-INFINITE = "∞"  # what no finite number stands for in R-hat: a chain that never moved
+INFINITE = "∞"  # printed for an infinite R-hat: a chain that never moved
 
 
 def _cell(model: str, metric: str, value: float | None, block: str = "", missing: str = DASH) -> Cell:
@@ -33,7 +33,7 @@ def _cell(model: str, metric: str, value: float | None, block: str = "", missing
 
 
 def modes(records: Records) -> Table:
-    """How far the MAP was found, and what it predicts."""
+    """How close to the mode the MAP is, and its predictions."""
     cells, far = [], []
     for record in need(records, "reference", "modes"):
         if "gradient_norm" not in record:
@@ -59,9 +59,9 @@ def modes(records: Records) -> Table:
         title=artifact("modes").title,
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
-        "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the optimisers (Adam on "
-        "minibatches goes before L-BFGS where D > 200), √D, which is how far draws lie from a mode in those units, and "
-        "the error of the mode's predictions on the test set. "
+        "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the "
+        "optimisers (Adam on minibatches precedes L-BFGS where D > 200), √D, the distance of draws from a "
+        "mode in those units, and the error of the mode's predictions on the test set. "
         + (f"NOT converged: {', '.join(far)}." if far else "All have converged to the tolerance of the run."),
         rows=("model",),
         columns=("metric",),
@@ -69,7 +69,7 @@ def modes(records: Records) -> Table:
 
 
 def reference(records: Records) -> Table:
-    """How well NUTS sampled each block of parameters and what tuners are judged by, and whether it is trusted."""
+    """How well NUTS sampled each block of parameters and the quantities that judge tuners; whether it is trusted."""
     cells, said = [], []
     for record in need(records, "reference", "reference"):
         if "diagnostics" not in record:
@@ -96,12 +96,12 @@ def reference(records: Records) -> Table:
         cells,
         name="reference",
         title=artifact("reference").title,
-        caption="NUTS from the MAP, by block of the parameters and of what tuners are judged by (what the data "
-        "identify where a model states it, else all parameters): number, root mean square of the standard deviations, "
-        "their Monte Carlo error relative to them, R-hat and bulk effective sample size. A reference is trusted where "
-        f"R-hat of what tuners are judged by is at most {R_HAT_TRUSTED} for 99% and their median effective sample size "
-        f"at least {ESS_TRUSTED}; against another one no regret is printed. Its own error is what exact draws would be "
-        f"charged with. {' '.join(said)}",
+        caption="NUTS from the MAP, by block of the parameters and of the quantities that tuners are judged by (the "
+        "model's functionals if it has them, otherwise all parameters): number, root mean square of the "
+        "standard deviations, their Monte Carlo error relative to them, R-hat and bulk effective sample "
+        f"size. A reference is trusted if R-hat of these quantities is at most {R_HAT_TRUSTED} for 99% of "
+        f"them and their median effective sample size is at least {ESS_TRUSTED}; otherwise no regret is "
+        f"printed. Its own error is the error that exact draws would have against it. {' '.join(said)}",
         rows=("model", "detail"),
         columns=("metric",),
         stub={"detail": "Block"},

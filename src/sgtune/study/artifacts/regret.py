@@ -1,4 +1,4 @@
-"""Regret: how much worse than the best arm of its grid is the one a tuner chose, and what to read it by."""
+"""Regret: how much worse a tuner's arm is than the best arm of its grid, with arms for comparison."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -32,17 +32,17 @@ def losses_of(record: dict) -> list[str]:
 
 
 def seconds_of(record: dict) -> list[float]:
-    """After what seconds its arms were judged, ascending."""
+    """The seconds after which its arms were judged, ascending."""
     return sorted({run["seconds"] for run in record["runs"]})
 
 
 def after(seconds: float) -> str:
-    """What a table calls runs of so many seconds."""
+    """The label of runs of this many seconds."""
     return f"after {seconds:g} s"
 
 
 class _Fresh:
-    """What the arms of a record did in fresh runs of some seconds."""
+    """The results of a record's arms in fresh runs of some seconds."""
 
     def __init__(self, record: dict, seconds: float):
         runs = {run["arm"]: run for run in record["runs"] if run["seconds"] == seconds}
@@ -59,14 +59,15 @@ class _Fresh:
 
 
 def _shown(estimate: Estimate, counts: dict[str, int], arms: Sequence[int | None]) -> dict:
-    """What a cell shows of a tuner: its number, unless none of its arms ever stayed finite."""
+    """The cell of a tuner: its number, unless none of its arms ever stayed finite."""
     if not counts["finite"]:
         return {"missing": NO_ARM if all(arm is None for arm in arms) else DIVERGED, **counts}
     return {"value": estimate.value, "se": estimate.se, **counts}
 
 
 def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -> Cell:
-    """``cell``, marked as a lower bound if a finite run of its arms lies at the cap: its loss may be anything above."""
+    """``cell``, marked as a lower bound if a finite run of its arms is at the cap: its loss may be any larger
+    number."""
     at_cap = any(
         loss >= cap_of(key) and not diverged
         for arm in arms
@@ -77,7 +78,7 @@ def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -
 
 
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
-    """The cells of one loss after some seconds; of the headline's also over the oracle's."""
+    """The cells of one loss after some seconds; for the headline loss also over the oracle's."""
     fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
     losses, oracles = fresh.losses(key), record["oracles"].get(key)
     best = best_of(losses, record["finalists"][key])
@@ -110,9 +111,9 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
 
 
 def regret_cells(found: Sequence[dict]) -> list[Cell]:
-    """Of each record's tuners, after each of its seconds, by each of its losses: the mean loss of the arms chosen over
-    the smallest of the finalists, by the headline loss also over that of the arms that the oracle chose; and what to
-    read these by. Of a reference that is not trusted, no number."""
+    """For each record's tuners, seconds and losses: the mean loss of the chosen arms over the smallest mean loss of the
+    finalists, for the headline loss also over the oracle's mean loss; and the arms for comparison. No numbers if the
+    reference is not trusted."""
     cells = []
     for record in found:
         own = [
@@ -164,7 +165,7 @@ def _diverged(found: Sequence[dict]) -> str:
 
 
 def doubts(found: Sequence[dict]) -> str:
-    """Whose numbers are not printed, and why."""
+    """The models whose numbers are not printed, and the reason."""
     names = in_order((record["model"] for record in found if record["trusted"] is False), MODELS)
     if not names:
         return ""
@@ -176,7 +177,7 @@ def doubts(found: Sequence[dict]) -> str:
 
 
 def regret(records: Records) -> Table:
-    """How much worse than the best arm of its grid is the one a tuner chose."""
+    """How much worse a tuner's arm is than the best arm of its grid."""
     found = need(records, "regret", "regret")
     settings = need(records, "settings", "regret")
     models = in_order((record["model"] for record in found), MODELS)
@@ -189,21 +190,21 @@ def regret(records: Records) -> Table:
         _headline_first(_without_repeated_dashes(regret_cells(found)), of_models.values()),
         name="regret",
         title=artifact("regret").title,
-        caption="Ratios of mean losses of arms, in fresh runs, in which nothing was chosen; ± one standard "
-        f"error, of replicates and of tuning runs together. {by_model(found, _design)}; MAMBA, and with it the "
-        f"oracle, has {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the arms "
-        "that a tuner chose over that of the arms that the oracle chose, which runs the race of MAMBA but is "
-        "told the true loss of its own draws. Regret: the same over the smallest mean loss of the finalists, "
-        "the best arms of the screen; the row “Best finalist” has that loss itself. Random arm: the mean over "
-        "some arms drawn at random from those that stayed finite in the screen. Frozen chain: stays at the MAP, "
-        "exact. A ratio below 1 is of an arm that none of the finalists, or not the oracle's, was as good as.\n"
-        "A loss above the cap, a run that diverged, and a tuning run without an arm count as the cap, "
-        f"{usual:g}{f' ({caps})' if caps else ''}: “≥” marks what lies there; “(k/n)”: k of the n runs stayed "
-        "finite, and the cell is never "
+        caption="Ratios of mean losses of arms, in fresh runs that were not used to choose them; ± one standard "
+        f"error, from replicates and tuning runs together. {by_model(found, _design)}; MAMBA and the "
+        f"oracle have {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the "
+        "arms that a tuner chose over the mean loss of the oracle's arms. The oracle runs the race of "
+        "MAMBA but sees the true loss of its own draws. Regret: the same over the smallest mean loss of "
+        "the finalists, the best arms of the screen; the row “Best finalist” has this loss itself. Random "
+        "arm: the mean over some arms drawn at random from those that stayed finite in the screen. Frozen "
+        "chain: stays at the MAP, exact. A ratio below 1: the arm is better than every finalist, or than "
+        "the oracle's arm.\nA loss above the cap, a run that diverged, and a tuning run without an arm "
+        f"count as the cap, {usual:g}{f' ({caps})' if caps else ''}: “≥” marks such cells; “(k/n)”: k of "
+        "the n runs stayed finite, and the cell is never "
         "marked; “diverged”: none did. Bold: best of a sampler, if every other is more than two standard errors "
         f"of the difference away; the same choices are marked together.{doubts(found)}\nTwo biases of regret "
         "remain: the smallest of the finalists' noisy means is too small; and among arms that are nearly as "
-        "good, the truly best one measures 1.06 to 1.11 "
+        "good, the truly best one has a regret of 1.06 to 1.11 "
         f"(simulated).\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
         rows=("detail", "tuner", "metric"),
         columns=("sampler",),
@@ -212,7 +213,7 @@ def regret(records: Records) -> Table:
 
 
 def _without_repeated_dashes(cells: Sequence[Cell]) -> list[Cell]:
-    """Of a model whose reference is not trusted the headline of its tuners alone, which says so."""
+    """For a model whose reference is not trusted, only the headline of its tuners, which says so."""
     tuners = {cell.tuner for cell in cells} - {"oracle", "finalist", "random", "frozen"}
     return [
         cell

@@ -1,7 +1,8 @@
 """Regret and its standard error, from the losses of arms in fresh runs. Arithmetic alone.
 
-Losses are an array (R, S): of R fresh replicates, all of which every arm has run, and S tuning runs: column j is of
-the arm that the j-th chose. Replicate i of all arms shares its minibatches, so it is left out of all arms at once.
+Losses are an array (R, S) for R fresh replicates, which every arm has run, and S tuning runs: column j is for the arm
+that the j-th tuning run chose. Replicate i of all arms uses the same minibatches, so the jackknife leaves it out of all
+arms at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ __all__ = ["Estimate", "best_of", "chosen_losses", "over_loss", "ratio"]
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, None where one run alone tells nothing of it."""
+    """A number and its standard error, None if there is only one run."""
 
     value: float
     se: float | None
@@ -38,10 +39,11 @@ def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> in
 def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> Estimate:
     """The mean of ``above`` over that of ``below``, and its standard error.
 
-    The variance is that of the replicates, by the jackknife that leaves replicate i out of both arrays, and independent
-    of it that of the tuning runs, by the jackknife over their columns: of both arrays at once where they have equally
-    many (the same tuning runs), else of each alone. An array of one column has no variance from tuning. (Columns differ
-    by the noise of their means too, so the second variance has some of the first in it: the sum is rather too large.)
+    The variance is the sum of two independent parts: the variance from replicates, by the jackknife that leaves
+    replicate i out of both arrays; and the variance from tuning runs, by the jackknife over columns, of both arrays at
+    once if they have equally many (the same tuning runs), otherwise of each alone. An array of one column has no
+    variance from tuning. (Columns also differ by the noise of their means, so the second variance includes some of the
+    first: the sum is slightly too large.)
     """
     n, (s, t) = len(above), (above.shape[1], below.shape[1])
     value = float(above.mean() / below.mean())

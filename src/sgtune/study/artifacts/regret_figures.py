@@ -1,4 +1,4 @@
-"""The figure of regret: the tuners beside what they are read by."""
+"""The figure of regret: the tuners, with arms for comparison."""
 
 from collections.abc import Sequence
 
@@ -86,7 +86,7 @@ def _panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: S
     axis.set_xlim(low / margin, edge * margin if off_scale else high * margin)
     log_ticks(axis.xaxis)
     if off_scale:
-        # The strip has no place on the scale, so no tick may stand in it.
+        # The strip is not on the scale, so it must have no tick.
         left, _ = axis.get_xlim()
         axis.set_xticks([tick for tick in axis.get_xticks() if left <= tick < edge / margin])
         axis.minorticks_off()
@@ -101,8 +101,8 @@ def _panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: S
 
 @styled
 def regret_dots(records: Records) -> Figure:
-    """Mean loss of each tuner's arms over that of the oracle's, by its model's headline loss and after the longest of
-    its seconds: a panel per model, a row per sampler."""
+    """Mean loss of each tuner's arms over the oracle's, for the model's headline loss and the longest run: a panel per
+    model, a row per sampler."""
     found = need(records, "regret", "regret_dots")
     models = in_order((record["model"] for record in found), MODELS)
     samplers = in_order((record["sampler"] for record in found), SAMPLERS)

@@ -1,4 +1,4 @@
-"""What captions say of the numbers in a table, read from its records: over how many runs, how exact, against what."""
+"""Sentences of captions about a table's numbers, from its records: the number of runs, their errors, the reference."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
@@ -24,17 +24,19 @@ __all__ = [
 ]
 
 FINITE = (
-    "“(k/n)”: mean of the k of n replicates that have an arm and are finite, which is never marked; “diverged”: "
-    "of none."
+    "“(k/n)”: mean of the k of n replicates that have an arm and are finite; it is never marked. "
+    "“diverged”: no replicate is finite."
 )
 BOLD = (
-    "Bold: best of a sampler and metric, if every other that is finite in all replicates is more than two standard "
-    "errors of the difference away (of tuning runs, where these differ more than replicates do); tuners whose runs are "
-    "the same are marked together; fewer than three runs, and numbers that print alike, never are."
+    "Bold: best of a sampler and metric, if every other that is finite in all replicates is more than two "
+    "standard errors of the difference away (between tuning runs, if these differ more than replicates "
+    "do). Tuners with the same runs are marked together; means of fewer than three runs, and numbers that "
+    "print alike, are never marked."
 )
 CALIBRATION = (
-    "Log-loss and Brier score are proper, so they lead. ECE is not: a chain that drifts from too little to too much "
-    "confidence crosses zero on its way; MCE is of a handful of images. Both stand as the paper has them."
+    "Log-loss and Brier score are proper, so they come first. ECE is not: a chain that drifts from too "
+    "little to too much confidence crosses zero on its way; MCE depends on a handful of images. Both are "
+    "shown because the paper has them."
 )
 
 
@@ -45,7 +47,8 @@ def meanings(metrics: Iterable[str]) -> str:
 
 
 def by_model(records: Sequence[dict], say: Callable[[list[dict]], str]) -> str:
-    """What ``say`` makes of the records of each model: once, if it is the same of all, else with their names."""
+    """The sentence that ``say`` makes from the records of each model: once if it is the same for all, else with
+    names."""
     models = in_order((record["model"] for record in records), MODELS)
     names: dict[str, list[str]] = {}
     for model in models:
@@ -62,7 +65,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
-    """R, what the longest arm of MAMBA may spend, of each of the ``models``."""
+    """R, the budget of MAMBA's longest arm, for each of the ``models``."""
     config = settings[0]["configuration"]
     budgets = [{"model": model, "R": model_settings(config, model)["mamba"]["seconds"]} for model in models]
     return by_model(budgets, lambda own: f"R = {own[0]['R']:g} s")
@@ -82,14 +85,14 @@ def _spread(records: list[dict]) -> str:
 
 
 def spread_said(found: Sequence[dict]) -> str:
-    """Over how many runs the cells of evaluation records are means: a sentence."""
+    """A sentence that says over how many runs the cells of evaluation records are means."""
     words = by_model(found, _spread)
     return f"{words[0].upper()}{words[1:]}."
 
 
 def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[str]]) -> str:
-    """How well the reference is known by which the ``metrics`` of each model judge: its own Monte Carlo error in each.
-    Nothing of an artifact ``name`` that is not made from references."""
+    """The Monte Carlo error of the reference itself in each of the ``metrics`` of each model; empty for an artifact
+    ``name`` that is not made from references."""
     if "reference" not in artifact(name).kinds:
         return ""
 
@@ -109,7 +112,7 @@ def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[s
 
 
 def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
-    """What exact draws would have for a KSD of as many points, and how exact an estimate of it is."""
+    """The KSD of as many exact draws, and the standard error of an estimated KSD."""
 
     def numbers(name: str) -> list[float]:
         values = (entry_of(row, name) for record in found for row in record["table"])
@@ -123,8 +126,8 @@ def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
     errors = [error for error in errors if error > 0]
     if errors:
         said.append(
-            "where a KSD is of a random part of the draws, their choice leaves it a standard error of "
-            f"{format_number(median(errors))} in the median (the long table has both, cell by cell)"
+            "a KSD that is estimated from a random subset of the draws has a median standard error of "
+            f"{format_number(median(errors))} (the long table has both for every cell)"
         )
     words = "; ".join(said)
     return f"\n{words[0].upper()}{words[1:]}." if words else ""

@@ -1,4 +1,4 @@
-"""The figures of what the discrepancies can see: draws disturbed in one way at a time, by dimension."""
+"""The figures of the errors that discrepancies see: draws with one error at a time, by dimension."""
 
 from itertools import zip_longest
 
@@ -16,14 +16,14 @@ from sgtune.study.catalogue.tuners import GREEN, PURPLE
 __all__ = ["SEEN", "sensitivity", "shown_points"]
 
 SEEN = 2.0
-"""Standard deviations of a reading from which on a disturbance counts as seen."""
+"""Standard deviations of a value above which an error counts as seen."""
 
 MOST = 1000.0
-"""What is further away is drawn at the edge: nothing is learnt from how many thousand sds it is."""
+"""Larger values are drawn at the edge: thousands of sds need no scale."""
 
 TICKS = (-1000, -100, -10, -2, 0, 2, 10, 100, 1000)
 
-EXACT, UNSEEN, PREFERRED = "exact draws", "not told from exact draws", "preferred to exact draws"
+EXACT, UNSEEN, PREFERRED = "exact draws", "not distinguished from exact draws", "preferred to exact draws"
 
 HEADINGS = {
     "width": ("All widths", "width of all\ncoordinates (sds)"),
@@ -43,7 +43,7 @@ LINES = {
 
 
 def shown_points(dimension: int, counts: set[int]) -> int:
-    """Of the measured numbers of points the one nearest to what the study's judges have in so many dimensions: 500 in
+    """The measured number of points that is nearest to the number of the study's judges in this dimension: 500 in
     tens, 100 in hundreds and thousands, 15 in tens of thousands."""
     usual = 500 if dimension <= 100 else 100 if dimension < 10_000 else 15
     return min(sorted(counts), key=lambda n: abs(np.log(n / usual)))
@@ -73,7 +73,7 @@ def sensitivity(records: Records, *, name: str, statistic: str) -> Figure:
 
 
 def _legend(figure: Figure, axis: Axes, n_judges: int) -> None:
-    """The judges in one line, and below them what lines and areas of no judge are."""
+    """The judges in one line, and below them the lines and areas that belong to no judge."""
     entries = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     others = [name for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
     judges = [name for name in entries if name not in others]
@@ -105,7 +105,7 @@ def _panel(axis: Axes, rows: list[dict], statistic: str) -> None:
 
 
 def _scale(axes: np.ndarray) -> None:
-    """One scale for all panels, linear as far as nothing is seen and logarithmic beyond."""
+    """One scale for all panels, linear where nothing is seen and logarithmic beyond."""
     curves = [
         line.get_ydata() for axis in axes.flat for line in axis.lines if line.get_label() in JUDGES.values()
     ]

@@ -1,4 +1,4 @@
-"""The table of what the discrepancies see of a width that is wrong everywhere, by dimension and number of points."""
+"""The table of how well the discrepancies see a width that is wrong everywhere, by dimension and number of points."""
 
 from collections.abc import Iterable
 
@@ -16,12 +16,12 @@ JUDGES = {
     "psd": "PSD",
     "virial": "Virial",
 }
-STATISTICS = {"square": "Law of the draws", "value": "Value of the draws"}
+STATISTICS = {"square": "Density of the draws", "value": "Value of the draws"}
 WIDTHS = (0.5, 1.5)
 
 
 def signal_of_width(records: Records) -> Table:
-    """Signal over noise of one reading of draws half, and one and a half times, as wide as the target."""
+    """Signal over noise of one value for draws half, and one and a half times, as wide as the target."""
     rows = _rows(need(records, "sensitivity", "signal_of_width"))
     found = {
         (row["size"], row["judge"], row["dimension"], row["points"]): row
@@ -42,16 +42,17 @@ def signal_of_width(records: Records) -> Table:
     return Table(
         name="signal_of_width",
         title=artifact("signal_of_width").title,
-        caption="By how much a reading of draws that are too narrow (half the target's width) or too wide (one and "
-        "a half times) exceeds that of as many exact draws, in standard deviations of one reading, ± its "
-        "standard error. The target is N(0, I) in D dimensions, and the n draws are independent. Above 2 "
-        "one reading tells them from exact draws; below 0 the judge prefers them.\n"
-        "“Law of the draws”: by the mean over pairs of two different draws, which has no bias for the "
-        "squared discrepancy of the law that they are from, and by which the bias of a long chain is told; of the "
-        "virial, which is no such mean, by the jackknife, which for all others is the same. "
-        "“Value of the draws”: by the discrepancy of these n draws themselves, which has the terms of each "
-        "draw with itself, too. In a KSD of few draws in many dimensions these are nearly all, and they "
-        "grow with the width of the draws whatever that of the target is: a narrow chain looks good.",
+        caption="By how much the value for draws that are too narrow (half the target's width) or too wide (one and "
+        "a half times) exceeds the value for as many exact draws, in standard deviations of one value, ± "
+        "its standard error. The target is N(0, I) in D dimensions, and the n draws are independent. Above "
+        "2 one value distinguishes them from exact draws; below 0 the judge prefers them.\n"
+        "“Density of the draws”: the mean over pairs of two different draws, an unbiased estimate of the "
+        "squared discrepancy of the density that they are from, by which the bias of a long chain is "
+        "estimated; for the virial, which is not a mean over pairs, the jackknife, which is the same for "
+        "all others. “Value of the draws”: the discrepancy of these n draws themselves, which includes the "
+        "terms of each draw with itself. In a KSD of few draws in many dimensions these terms are nearly "
+        "the whole sum, and they grow with the width of the draws for any width of the target: a narrow "
+        "chain looks good.",
         stub=("Width", "By", "Judge"),
         columns=tuple((f"D = {dimension:,}", f"n = {n:,}") for dimension, n in columns),
         rows=tuple(body),
@@ -68,7 +69,7 @@ def _cell(row: dict | None, statistic: str, width: float, judge: str, dimension:
     if row is None:
         return Cell(**whose)
     signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
-    # One decimal where that says something: a signal of hundreds has a standard error of tens.
+    # One decimal only for small errors: a signal of hundreds has a standard error of tens.
     decimals = 0 if abs(signal) >= 100 else 1
     text = f"{round(signal, decimals) + 0.0:,.{decimals}f} ± {error:,.{decimals}f}".replace(
         "-", "\N{MINUS SIGN}"

@@ -1,4 +1,4 @@
-"""What a configuration says, in words."""
+"""The settings of a configuration in words."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -54,7 +54,7 @@ def smaller_said(settings: Mapping, model: str) -> str | None:
 
 
 def of_nuts_said(say: Callable[[Mapping], str]) -> Callable[[Mapping, str], str]:
-    """What ``say`` makes of the section ``reference``, if there is one."""
+    """The words that ``say`` makes from the section ``reference``, if there is one."""
     return lambda s, m: say(s["reference"]) if s["reference"]["nuts"] else "no reference"
 
 

@@ -1,4 +1,4 @@
-"""Which artifacts a run has, and what a report says of each. Imports nothing heavy."""
+"""The artifacts of a run, and their places, titles and captions in a report. Imports nothing heavy."""
 
 from collections.abc import Collection, Iterable
 
@@ -63,7 +63,7 @@ def artifacts_of(study: str) -> list[str]:
 
 
 def category_of(wildcards: object) -> str:
-    """Where a report lists the artifact of a job's wildcards: under its study, its model, or all models."""
+    """The report's section for the artifact of a job's wildcards: its study, its model, or all models."""
     entry = artifact(_name_of(wildcards))
     if entry.study:
         return STUDIES[entry.study].label
@@ -71,12 +71,12 @@ def category_of(wildcards: object) -> str:
 
 
 def labels_of(wildcards: object) -> dict[str, str]:
-    """What a report calls the artifact of a job's wildcards."""
+    """The title in a report of the artifact of a job's wildcards."""
     return {"artifact": artifact(_name_of(wildcards)).title}
 
 
 def caption_of(wildcards: object) -> str:
-    """What a report says below the artifact of a job's wildcards."""
+    """The caption in a report of the artifact of a job's wildcards."""
     return artifact(_name_of(wildcards)).caption
 
 

@@ -1,4 +1,4 @@
-"""How figures look (print width, type, colours the colour-blind can tell apart) and are saved."""
+"""The style of figures (print width, type, colours that are distinct for colour-blind readers), and saving them."""
 
 import json
 import math
@@ -34,14 +34,14 @@ RC = {
     "svg.fonttype": "path",  # a reader's browser need not have the font
     "svg.hashsalt": "sgtune",  # else the ids of an SVG differ from one drawing to the next
 }
-"""What seaborn's theme for papers does not say."""
+"""Settings that seaborn's theme for papers lacks."""
 
 
 def tuner_style(tuner: str) -> dict:
     """Colour, marker, line style and label of a tuner, the same in every figure."""
     entry = TUNERS.get(tuner)
     color, marker, linestyle = entry.style if entry else (GREY, "P", "-")
-    # One that runs another on other step sizes has its colour, and is hollow.
+    # A tuner that runs another one on other step sizes has its colour and hollow markers.
     hollow = entry is not None and entry.method is not None
     return {
         "color": color,
@@ -75,10 +75,10 @@ def log_ticks(axis: Axis) -> None:
 
 @contextmanager
 def _theme() -> Iterator[None]:
-    """Seaborn's theme for papers and `RC`, whatever the caller's settings are; then these again.
+    """Seaborn's theme for papers and `RC`; the caller's settings are restored afterwards.
 
-    The font comes with Matplotlib, so that every machine draws the same letters. Seaborn would also give the
-    letters of colours ("b", "g") other meanings, and for good: that is no setting.
+    The font comes with Matplotlib, so every machine draws the same letters. Seaborn would also redefine the letters of
+    colours ("b", "g") permanently, because they are not a setting; this is avoided.
     """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

@@ -32,7 +32,7 @@ def short_table(records: Records, *, model: str) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD} Tuners that the paper does not have compete too. {FINITE}",
+        f"\n{BOLD} Tuners that the paper does not have are compared, too. {FINITE}",
         rows=("tuner", "metric"),
         columns=("sampler",),
     )
@@ -47,7 +47,7 @@ def long_table(records: Records, *, model: str) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD} The number of samples is no merit by itself. {FINITE}",
+        f"\n{BOLD} A larger number of samples is not better by itself. {FINITE}",
         rows=("sampler", "metric"),
         columns=("tuner",),
     )
@@ -78,8 +78,8 @@ def xi_by_block(records: Records) -> Table:
         name="xi_by_block",
         title=artifact("xi_by_block").title,
         caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
-        f"their precisions Λ, against NUTS. {spread_said(found)} The blocks differ in size by orders of magnitude, so "
-        "that of all parameters is mostly that of the largest."
+        f"their precisions Λ, against NUTS. {spread_said(found)} The blocks differ in size by orders of "
+        "magnitude, so the error of all parameters is mostly the error of the largest block."
         f"{reference_said(records, 'xi_by_block', {'pmf': [metric]})}\n{BOLD} {FINITE}",
         rows=("tuner", "detail"),
         columns=("sampler",),

@@ -1,4 +1,4 @@
-"""What a run costs where it runs: seconds and memory by rule, and what a step costs here and in a given table."""
+"""The cost of a run: seconds and memory by rule, and the cost of a step on this machine and in a given table."""
 
 from statistics import median
 
@@ -13,8 +13,8 @@ __all__ = ["cost", "timings"]
 
 
 def _jobs(records: Records) -> list[dict]:
-    """The provenance of every job that made a file: records of one file have one in common, and what NUTS has
-    combined names the jobs of its chains."""
+    """The provenance of every job that made a file: records of one file share it, and the combined reference names
+    the jobs of its NUTS chains."""
     found = []
     for of_kind in records.values():
         for record in of_kind:
@@ -29,7 +29,7 @@ def timings(records: Records) -> Table:
     for job in _jobs(records):
         by_rule.setdefault(job["rule"], []).append(job)
     if not by_rule:
-        raise DataError("timings: no record says which rule made it; it is made from at least one")
+        raise DataError("timings: no record names the rule that made it; at least one must")
     cells = []
     everything = [job for jobs in by_rule.values() for job in jobs]
     for rule, jobs in [*by_rule.items(), ("all of these", everything)]:
@@ -53,8 +53,9 @@ def timings(records: Records) -> Table:
         title=artifact("timings").title,
         caption="The jobs that made the results, by rule. Seconds of wall clock from the start of a job's process "
         "to the writing of its result: their sum, those of the median job, and those of the longest. Start-up (until "
-        "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the most that one job "
-        "held. Untimed jobs run beside each other where the machine has cores for it, so the run takes less than the "
+        "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the peak of one "
+        "job. Untimed jobs run in parallel where the machine has cores for it, so the run takes less time "
+        "than the "
         "sum.",
         rows=("detail",),
         columns=("metric",),
@@ -63,7 +64,7 @@ def timings(records: Records) -> Table:
 
 
 def cost(records: Records) -> Table:
-    """Seconds of a step as measured on this machine, beside those of the table that the run went by."""
+    """Seconds of a step as measured on this machine, beside the given table that the run used."""
     found = need(records, "cost", "cost")
     tables = {
         record["model"]: {shape_of_row(row): row["seconds_per_step"] for row in record.get("table") or ()}
@@ -95,17 +96,18 @@ def cost(records: Records) -> Table:
             for metric, value in values.items()
         ]
     by = (
-        "“Table”: the same in the table that the run was given (calibration.table). The run went by it, so its "
-        "steps do not depend on this machine; a ratio above 1 says that this machine is slower."
+        "“Table”: the same in the table that the run was given (calibration.table). The run used it, so "
+        "its steps do not depend on this machine; a ratio above 1 means that this machine is slower."
         if given
-        else "The run went by these."
+        else "The run used these costs."
     )
     return lay_out(
         cells,
         name="cost",
         title=artifact("cost").title,
-        caption="Milliseconds that one step of a single chain takes, by sampler, batch size n and number L of "
-        "leapfrog steps. “Here”: the median of what this run measured, alone on its machine, without compilation. "
+        caption="Milliseconds of one step of a single chain, by sampler, batch size n and number L of "
+        "leapfrog steps. “Here”: the median that this run measured, alone on its machine, without "
+        "compilation. "
         f"{by}",
         rows=("model", "sampler", "detail"),
         columns=("metric",),

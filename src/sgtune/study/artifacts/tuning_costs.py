@@ -1,4 +1,4 @@
-"""What tuning costs: warm and cold, against its budget and against MAMBA-KSD, and what it goes into."""
+"""The cost of tuning: warm and cold, against its budget and against MAMBA-KSD, and its parts."""
 
 from collections.abc import Sequence
 from statistics import fmean, stdev
@@ -41,7 +41,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _numbers(record: dict) -> dict[str, float | None]:
-    """What one tuner's tuning runs took, by metric: means, but cold of the first run, which compiles."""
+    """The cost of one tuner's tuning runs, by metric: means, but cold only for the first run, which compiles."""
     runs = [run["seconds"] for run in record["tunings"]]
     seconds = {name: _mean([run[name] for run in runs]) for name in runs[0]}
     evaluations, first, nominal = (
@@ -103,14 +103,15 @@ def tuning_time(records: Records) -> Table:
         _cells(found, TIME),
         name="tuning_time",
         title=artifact("tuning_time").title,
-        caption=f"Means over n = {by_model(found, _runs)}, of the warm time ± sd; cold is of the first of "
-        "them.\nBudget T: the sampling time that the tuner is given, arm after arm; the longest arm of MAMBA "
-        f"has {budgets_said(settings, models)}. Warm: wall time once the tuner's programs are compiled. Cold: "
-        "what a user waits for who runs this tuner alone in a new process, start-up and compiling included, "
-        "also of sampling programs that another tuner of the same job had compiled; programs that the machine "
-        "keeps in its cache are read and not compiled, and those of the scores count for the tuner that came "
-        "first. A dash: the budget is in steps, or there is none. Over MAMBA-KSD: warm time and T over those of "
-        "MAMBA-KSD.\nThe paper reports that for SGHMC grid search takes this many times as long as MAMBA-KSD: "
+        caption=f"Means over n = {by_model(found, _runs)}, for the warm time ± sd; the cold time is from the first of "
+        "them.\nBudget T: the tuner's sampling time, summed over its arms; the longest arm of MAMBA "
+        f"has {budgets_said(settings, models)}. Warm: wall time once the tuner's programs are compiled. "
+        "Cold: the wait of a user who runs this tuner alone in a new process, start-up and compiling "
+        "included, also of sampling programs that another tuner of the same job had compiled; programs in "
+        "the machine's cache are read and not compiled, and programs of the scores count for the tuner "
+        "that ran first. A dash: the budget is in steps, or there is none. Over MAMBA-KSD: warm time and T "
+        "over MAMBA-KSD's.\nThe paper reports that for SGHMC grid search takes this many times as long as "
+        "MAMBA-KSD: "
         f"{claims}; and grid search by KSD, on logistic regression, 1.2 to 2.2 times.",
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
@@ -118,16 +119,17 @@ def tuning_time(records: Records) -> Table:
 
 
 def tuning_parts(records: Records) -> Table:
-    """What the time of tuning goes into."""
+    """Where the time of tuning goes."""
     found = of_tuners(need(records, "tuning", "tuning_parts"))
     return lay_out(
         _cells(found, PARTS),
         name="tuning_parts",
         title=artifact("tuning_parts").title,
-        caption=f"Means over n = {by_model(found, _runs)}; what comes before is of the first of them.\nWarm: sampling, "
-        "scores (of all data or of a part), judging (the discrepancy, or predictions), and what is left. Cold, before "
-        "that: compiling, which is the first run's, and start-up (imports, data). Beyond T: what arms took in % of the "
-        "budget T over it, for each makes ten steps before it is judged. Terms: the data terms of all gradients, in "
+        caption=f"Means over n = {by_model(found, _runs)}; the cold part is from the first of them.\nWarm: sampling, "
+        "scores (of all data or of a subset), judging (the discrepancy, or predictions), and the rest. "
+        "Cold, before that: compiling, in the first run, and start-up (imports, data). Beyond T: the time "
+        "of arms beyond the budget T, in % of T, because each makes ten steps before it is judged. Terms: "
+        "the data terms of all gradients, in "
         "sampling and scores.",
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),

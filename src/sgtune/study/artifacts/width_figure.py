@@ -1,4 +1,4 @@
-"""The figure of widths: what the discrepancies can see."""
+"""The figure of widths: which errors of the width the discrepancies see."""
 
 import numpy as np
 import pandas as pd

@@ -64,7 +64,7 @@ footer { margin-top: .9rem; max-width: 60rem; color: #595959; font-size: .8rem; 
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """One row per cell: whose it is, its number unrounded (empty: none), and ``shown``, what readers see."""
+    """One row per cell: what it belongs to, its number unrounded (empty: none), and ``shown``, the printed text."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
