@@ -30,7 +30,7 @@ def paper_config(**changes):
     return changed(config, **changes)
 
 
-def test_what_the_configuration_changes_is_told_beside_the_paper_and_what_not_is_named():
+def test_changed_settings_are_beside_the_papers_and_unchanged_ones_are_named():
     rows = rows_of(CONFIG)
     assert rows["All models", "Tuning runs of a tuner"] == ["1", "2"]
     assert rows["Logistic regression", "NUTS: draws"] == ["20,000", "300"]
@@ -40,7 +40,7 @@ def test_what_the_configuration_changes_is_told_beside_the_paper_and_what_not_is
     assert rows["Logistic regression", "Grid: log₁₀(h)"] == ["−1 to −7.5 by 0.5", "−4 to −7 by 1"]
     assert rows["All models", "SGHMC: order of updates"][1] == "leapfrog"
     caption = table_of(CONFIG).caption
-    same = caption.partition("As in the paper")[2]
+    same = caption.partition("as in the paper")[2]
     assert "MAMBA: R;" in same
     assert "Tuning runs of a tuner" not in same
     assert not {what for _, what in rows} & set(same.strip(" .").split("; "))
