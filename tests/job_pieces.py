@@ -5,7 +5,7 @@ from sgtune.study.parts import Parts
 
 __all__ = ["TAKEN", "Calls", "Log"]
 
-TAKEN, OTHER = "kept from an unfinished job", "of other settings, inputs or code: made anew"
+TAKEN, OTHER = "kept from an unfinished job", "with other settings, inputs or code: made again"
 
 
 class Log(list):

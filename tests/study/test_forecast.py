@@ -1,4 +1,4 @@
-"""What a run is expected to take, against sums by hand."""
+"""The forecast of a run against sums by hand."""
 
 import subprocess
 
@@ -244,14 +244,14 @@ def test_the_table_is_aligned_and_has_hours_of_two_digits():
         Row("no", "", []),
     ]
     lines = list(Forecast("mine", rows, ["a table"], ["the weather"]).lines(2))
-    assert lines[0] == "What the run mine is expected to take"
+    assert lines[0] == "The expected time of the run mine"
     assert lines[2] == "Rule                    Model      Jobs     Seconds    Hours  Longest (h)"
     assert lines[3] == "tune_sampler            logistic      2       5,400     1.50         1.00  timed"
     assert lines[4] == "find_map                pmf           1      12,346     3.43         3.43"
     assert lines[-8:] == [
         "others, on 2 cores                           12,346     3.43",
         "in all, on 2 cores                           17,746     4.93",
-        *("", "It rests on:", "- a table", "", "It does not know:", "- the weather"),
+        *("", "It is based on:", "- a table", "", "It does not know:", "- the weather"),
     ]
 
 
@@ -260,7 +260,7 @@ def test_the_rule_prints_the_table_and_runs_nothing_else(tmp_path):
     command = snakemake(tmp_path, "forecast", "--configfile", str(ROOT / "config/paper.yaml"))
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "What the run paper is expected to take" in done.stdout
+    assert "The expected time of the run paper" in done.stdout
     assert "in all, on" in done.stdout
     assert "config/cost/quick.json" in done.stdout
     assert {path.name for path in (tmp_path / "results/paper").iterdir()} == {"logs"}

@@ -7,8 +7,8 @@ import pytest
 from sgtune.study.parts import Parts
 
 TAKEN = "kept from an unfinished job"
-DAMAGED = "kept from an unfinished job, but damaged: made anew"
-OTHER = "kept from an unfinished job, but of other settings, inputs or code: made anew"
+DAMAGED = "kept from an unfinished job, but damaged: made again"
+OTHER = "kept from an unfinished job, but with other settings, inputs or code: made again"
 
 
 @pytest.fixture

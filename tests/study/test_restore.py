@@ -110,7 +110,7 @@ def test_a_chain_on_its_way_goes_on_from_its_saved_state(lost):
     done = study(lost, f"{REFERENCE}/nuts-0.nc")
     for name, text in everything.items():
         (lost / "results/saved" / name).write_bytes(text)
-    assert "NUTS goes on from" in restored.stdout
+    assert "NUTS continues from" in restored.stdout
     assert done.returncode == 0, done.stderr[-2000:]
     assert jobs_of(done.stderr) == {"sample_nuts"}
     log = lost / "results/lost/logs/sample_nuts/logistic-0.log"

@@ -175,7 +175,7 @@ def test_a_file_that_was_not_saved_whole_is_left_out_with_what_was_made_from_it(
     twin = SAVED / "tuning/pmf/sgld.json"
     twin.unlink() if text is None else twin.write_text('{"best": 7}')
     done = restore("mine", SETTINGS)
-    assert "not saved whole" in done.left_out["tune_sampler/pmf-sgld"]
+    assert "not saved completely" in done.left_out["tune_sampler/pmf-sgld"]
     assert done.left_out["evaluate_sampler/pmf-sgld"] == f"it was made from {TUNED}, which will be made again"
     assert not Path(TUNED).exists()
 

@@ -1,4 +1,4 @@
-"""Two studies of the discrepancies themselves: how they may be estimated, and what they can see."""
+"""Two studies of the discrepancies themselves: estimates of them, and the widths that they see."""
 
 from collections.abc import Callable, Sequence
 
@@ -48,8 +48,8 @@ def estimate_discrepancies(
     """The four estimates of Figs. 1 and 2: full-batch or stochastic gradients, at all or at thinned points.
 
     SGLD runs from the MAP for the steps that ``seconds`` buy: over the step sizes with ``fixed_batch_size``, and over
-    the batch sizes with ``fixed_step_size``. A chain of more than ``max_points`` samples is cut down to that many,
-    evenly spaced, before anything is estimated: what "all points" means is said by ``n_points``.
+    the batch sizes with ``fixed_step_size``. A chain of more than ``max_points`` samples is thinned to that many,
+    evenly spaced, before anything is estimated: ``n_points`` is the number of "all points".
     """
     by_step = [Arm(step_size=float(10.0**x), batch_size=fixed_batch_size) for x in log10_step_sizes]
     by_batch = [[Arm(step_size=fixed_step_size, batch_size=batch_size)] for batch_size in batch_sizes]
@@ -95,7 +95,7 @@ def measure_widths(
     points: int,
     seed: int = 0,
 ) -> list[dict]:
-    """Every discrepancy of the reference draws drawn in or out about their mean to ``width`` posterior sds.
+    """Every discrepancy of the reference draws, shrunk or stretched about their mean to ``width`` posterior sds.
 
     Width 1 is the reference itself; width 0 is a chain that never leaves the MAP. The number of points is the same.
     """

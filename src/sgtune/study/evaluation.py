@@ -1,4 +1,4 @@
-"""How well a tuned sampler does in a given time: the evaluation runs (paper Sect. 4)."""
+"""The evaluation runs: the errors of a tuned sampler after a given time (paper Sect. 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ def stein_metrics(
     """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_squared``, ``_se`` and
     ``_floor``; ``n_points``.
 
-    They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is without bias for
-    KSD^2 of all of them (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
-    standard error that the choice of the subset leaves. ``_floor``: what as many independent draws of the posterior
-    would have (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or none. All scores are taken at
-    once, which pads them once.
+    They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is an unbiased estimate
+    of KSD^2 of all draws (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
+    standard error from choosing the subset. ``_floor``: the KSD of as many independent draws of the posterior
+    (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none. All scores are
+    computed at once, so they are padded only once.
 
     Args:
-        streams: of each chain, the names of the random stream that its subset comes from.
+        streams: for each chain, the names of the random stream of its subset.
     """
     usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in chains]
     chosen = [
@@ -83,11 +83,11 @@ def judge_draws(
 ) -> dict:
     """Discrepancies, errors against a reference, and metrics of the averaged predictions of one chain's draws.
 
-    The KSD is that of every ``thin``-th draw, estimated from at most ``ksd_points`` of them (`stein_metrics`); errors
-    are those of all draws (`sgtune.metrics.reference_errors`); predictions are averaged over at most
-    ``prediction_draws``, evenly spaced. What is not asked for (0 points, no reference) is None; predictive metrics are
-    left out. What the draws, not finite or none at all, do not allow is infinite or NaN. ``in_full``: with xi of each
-    block of the position, and ``ood`` where the model has such inputs.
+    The KSD is over every ``thin``-th draw, estimated from at most ``ksd_points`` of them (`stein_metrics`); errors
+    are over all draws (`sgtune.metrics.reference_errors`); predictions are averaged over at most
+    ``prediction_draws``, evenly spaced. Metrics that are not requested (0 points, no reference) are None, or left out
+    if predictive. If there are no draws, or some are not finite, metrics are infinite or NaN. ``in_full``: with xi of
+    each block of the position, and ``ood`` if the model has such inputs.
     """
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
     row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
@@ -118,11 +118,11 @@ class EvaluationSettings:
     """How `evaluate_run` runs a tuned sampler and judges it.
 
     Attributes:
-        seconds: of a run behind a table.
+        seconds: length of a run behind a table.
         thin: every thin-th sample is a candidate point of the KSD.
-        burn_in: this share of a run's kept draws, or of those made until a checkpoint, is dropped at its start before
+        burn_in: this share of a run's kept draws, or of the draws up to a checkpoint, is dropped at the start before
             anything is judged.
-        kept_draws: a run keeps at most so many draws, evenly spaced.
+        kept_draws: a run keeps at most this many draws, evenly spaced.
         ksd_points, curve_points: 0 for no KSD.
         prediction_draws, curve_prediction_draws: 0 for no predictive metrics; curves never have ``ood``.
         curve_seconds: the checkpoints of a curve, ascending, the last no later than ``seconds``.
@@ -171,15 +171,15 @@ def evaluate_run(
 ) -> dict:
     """One run of a tuned sampler from the MAP: its row of a table, and its rows of a curve (`judge_draws`).
 
-    A run is told by its arm and its replicate, and by nothing else: tuners that chose the same arm share it, and a
-    curve is what the first seconds of the run behind the table gave. Memory: three times the kept draws.
+    A run depends only on its arm and its replicate: tuners that chose the same arm share it, and a curve shows the
+    first seconds of the run behind the table. Memory: three times the kept draws.
 
     Args:
-        has_table: without, the run is as long as the curve, ``table`` is None, and its steps are the first of those
-            that it would have made (of which it may keep more: ``kept_draws`` are spread over a shorter run).
-        has_curve: without, ``curves`` is empty.
-        reference: moments of the posterior, or None where nobody knows them; the table's row has errors against them.
-        cost: turns seconds into steps, so that a run is the same on every machine; by the wall clock if it is None.
+        has_table: if False, the run is as long as the curve, ``table`` is None, and its steps are the first steps of
+            the longer run (it may keep more of them, because ``kept_draws`` are spread over a shorter run).
+        has_curve: if False, ``curves`` is empty.
+        reference: moments of the posterior, or None if they are unknown; the table's row has errors against them.
+        cost: converts seconds to steps, so that a run is the same on every machine; None: the wall clock.
 
     Returns:
         ``arm``, ``replicate``, ``table`` and ``curves``. In a row ``seconds`` is the budget, and ``wall_seconds`` the
@@ -213,7 +213,8 @@ def evaluate_run(
             thin=1,
             ksd_points=0,
             prediction_draws=look.of(settings.prediction_draws, settings.curve_prediction_draws),
-            # Curves show discrepancies and predictions; functionals of thousands of draws take longer than these.
+            # Curves show only discrepancies and predictions: functionals of thousands of draws would take longer than
+            # both.
             reference=reference if look.is_table else None,
             in_full=look.is_table,
         )
@@ -234,7 +235,7 @@ def evaluate_run(
 
 
 class _Look(NamedTuple):
-    """A moment at which a run is judged."""
+    """A time at which a run is judged."""
 
     seconds: float
     n_samples: int
@@ -253,5 +254,5 @@ def _made_by(chain: Chain, seconds: float, budget: float) -> int:
 
 
 def in_short(row: dict) -> str:
-    """A row in a line of a log."""
+    """A row as a line of a log."""
     return ", ".join(f"{name} {row[name]:.3g}" for name in REPORTED if row.get(name) is not None)

@@ -1,4 +1,4 @@
-"""What tuners that look ahead choose for runs of several lengths, and what each choice is worth in the longest."""
+"""Choices of tuners that look ahead for runs of several lengths, and the errors of each choice in the longest run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -37,13 +37,13 @@ def compare_horizons(
 
     Args:
         settings: sections of the configuration (`settings_of`, kind ``horizons``).
-        inputs: checksums of what the records depend on beside their settings.
+        inputs: checksums of the inputs that the records depend on besides their settings.
 
     Returns:
-        ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: of each
-        ``sampler`` the ``arms``, what was ``chosen`` (tuner, horizon, the arm's place or None, and what was
-        ``foreseen`` of it), and ``runs`` (for each arm and horizon: steps, and lists over replicates of ``diverged``
-        and of each loss).
+        ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
+        ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``
+        error), and ``runs`` (for each arm and horizon: steps, and lists over replicates of ``diverged`` and of each
+        loss).
     """
     section = settings["horizons"]
     losses = losses_of(model.name, reference, {"prediction_draws": 0})
@@ -115,7 +115,7 @@ def _choice(
     cost: CostTable,
     seed: int,
 ) -> dict[str, Arm | float | None]:
-    """The ``best`` arm for a run of so many seconds, and what is ``foreseen`` of it; None if all arms diverged."""
+    """The ``best`` arm for a run of this many seconds, and its ``foreseen`` error; None if all arms diverged."""
     arguments = tuning_arguments(settings, tuner)
     arguments |= {
         "horizon": Budget(seconds=seconds),

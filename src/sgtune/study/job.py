@@ -1,4 +1,4 @@
-"""What every script of the workflow does around its one call into the library."""
+"""The frame of every script of the workflow, around its one call into the library."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ OPTIMISATION = "xla_backend_optimization_level"
 
 
 def prepare_jobs() -> None:
-    """What jobs must know of this process: where they find sgtune, and with whom they end.
+    """Environment variables for jobs: where they find sgtune, and the process with which they end.
 
     An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here.
     """
@@ -65,7 +65,7 @@ class Job:
         self.startup = 0.0
 
     def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
-        """The model ``name`` with its data, of which ``data`` is the file that the rules name."""
+        """The model ``name`` with its data; ``data`` is the file that the rules name."""
         from sgtune.sampling.compilation import watch_compilation
         from sgtune.study.models import load_model
 
@@ -94,7 +94,7 @@ class Job:
         return read_costs(path, model.name, model.n_data, model.dimension)
 
     def reference_record(self, path: str | None, settings: dict) -> dict | None:
-        """What the rule combine_nuts says of the posterior; None if ``path`` is None: nobody sampled it."""
+        """The record of the rule combine_nuts; None if ``path`` is None, because NUTS did not sample the posterior."""
         return None if path is None else self.read(path, settings)
 
     def reference(self, path: str | None, settings: dict) -> "Reference | None":
@@ -109,7 +109,7 @@ class Job:
         logging.getLogger("sgtune").info(line)
 
     def warn(self, line: str) -> None:
-        """One line that a person should not miss: in the job's log and on the terminal."""
+        """One line for the user: in the job's log and on the terminal."""
         logging.getLogger("sgtune").warning("WARNING: %s", line)
         print(f"Warning in {self.rule}: {line}", file=sys.__stderr__, flush=True)
 
@@ -146,8 +146,8 @@ class Job:
         write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
 
     def account(self) -> dict:
-        """The provenance of what is written now, with the rule, the seconds of the whole process, and those
-        of them that went into start-up (until the model was loaded, or the script began) and compilation."""
+        """The provenance of a file that is written now, with the rule, the seconds of the whole process, and the
+        seconds of start-up (until the model was loaded, or the script began) and of compilation."""
         from sgtune.sampling.compilation import compile_seconds
 
         now = self.seconds_since_start()
@@ -160,12 +160,12 @@ class Job:
         }
 
     def show(self, line: str) -> None:
-        """One line of what a person has asked for: on the terminal, and in the job's log."""
+        """One line of requested output: on the terminal, and in the job's log."""
         self.report(line)
         print(line, file=sys.__stdout__, flush=True)
 
     def save(self, snakemake) -> None:
-        """Keep what this job has written a second time (`sgtune.study.saved`)."""
+        """Save a copy of the files that this job has written (`sgtune.study.saved`)."""
         try:
             save_job(
                 self.run,
@@ -176,15 +176,15 @@ class Job:
                 snakemake.output,
             )
         except OSError as error:
-            # The results are there, and hours may have gone into them.
-            self.warn(f"its results are not saved a second time, and `restore` will not know them ({error})")
+            # A warning only: the results exist, and may have taken hours.
+            self.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
 
 
 @contextmanager
 def job(snakemake, saved: bool = True) -> Iterator[Job]:
     """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line.
 
-    ``saved``: whether its results are kept a second time; not what is made again from downloads, or in seconds.
+    ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
     """
     open_log(snakemake)
     _end_with_workflow()
@@ -197,13 +197,13 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
             this.save(snakemake)
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
-        # The log holds it; so does the terminal, where a person is looking.
+        # In the log and, for the user, on the terminal.
         print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
         os._exit(1)
 
 
 def _end_with_workflow(every: float = 1.0) -> None:
-    """End this process when Snakemake is gone, even by a SIGKILL, which would leave it at work as an orphan."""
+    """End this process when Snakemake has ended, even by a SIGKILL, after which it would run on as an orphan."""
     workflow = os.environ.get(WORKFLOW_PROCESS)
     if not workflow or not Path("/proc").is_dir():
         return
@@ -217,8 +217,8 @@ def _end_with_workflow(every: float = 1.0) -> None:
 
 
 def _process(pid: int) -> str | None:
-    """A process by its number and its start, for numbers are given again; None if there is none, or only its
-    remains."""
+    """A process, identified by its number and its start, because numbers are reused; None if there is none, or only a
+    zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -250,7 +250,7 @@ def _processor() -> str:
 
 def _compile_quickly() -> None:
     """LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
-    models), for their inner loops are products of matrices, gathers and random bits."""
+    models), because their inner loops are products of matrices, gathers and random bits."""
     flags = os.environ.get("XLA_FLAGS", "")
     if OPTIMISATION not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --{OPTIMISATION}=1".strip()
@@ -259,10 +259,10 @@ def _compile_quickly() -> None:
 def _share_compiled_programs(folder: Path) -> None:
     """JAX's persistent cache: the hundredth job does not compile what the first one did.
 
-    One folder for each kind of processor: on a shared file system another one's programs may not run here.
+    There is one folder for each kind of processor: on a shared file system, programs for another processor may not run.
     """
     folder = folder / _processor()
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
-    # Small programs too: a job has dozens, and a twentieth of a second for each.
+    # Small programs are cached, too: a job has dozens, and each takes a twentieth of a second.
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

@@ -1,4 +1,4 @@
-"""Pieces of a job that are done, kept while the job is not: a kill loses the piece at work and no other."""
+"""Finished pieces of an unfinished job are saved, so that a killed job loses only its current piece."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ __all__ = ["Parts", "code_digest"]
 
 
 def code_digest() -> str:
-    """SHA-256, in hex, of this package's source: what another version of it has made is no piece of this one's work."""
+    """SHA-256, in hex, of this package's source: pieces from another version are not used."""
     digest = hashlib.sha256()
     root = Path(sgtune.__file__).parent
     for path in sorted(root.rglob("*.py")):
@@ -27,7 +27,7 @@ class Parts:
 
     Args:
         folder: belongs to this one job; made when the first piece is kept.
-        report: called with a line for each piece that is taken over, or made anew because it depends on something else.
+        report: called with a line for each piece that is reused, or made again because it depends on something else.
     """
 
     def __init__(self, folder: str | Path, report: Callable[[str], None] = lambda line: None):
@@ -35,7 +35,7 @@ class Parts:
         self.report = report
 
     def get(self, name: str, fingerprint: str) -> dict | None:
-        """The record of the piece ``name`` from a job that ended before its time, or None."""
+        """The record of the piece ``name`` from a job that was interrupted, or None."""
         path = self._path(name)
         if not path.is_file():
             return None
@@ -45,11 +45,11 @@ class Parts:
             held = None
         whole = isinstance(held, dict) and isinstance(held.get("record"), dict)
         if not whole:
-            self.report(f"{name}: kept from an unfinished job, but damaged: made anew")
+            self.report(f"{name}: kept from an unfinished job, but damaged: made again")
             return None
         if held.get("fingerprint") != fingerprint:
             self.report(
-                f"{name}: kept from an unfinished job, but of other settings, inputs or code: made anew"
+                f"{name}: kept from an unfinished job, but with other settings, inputs or code: made again"
             )
             return None
         self.report(f"{name}: kept from an unfinished job")
@@ -60,7 +60,7 @@ class Parts:
         write_json(self._path(name), {"fingerprint": fingerprint, "record": record})
 
     def clear(self) -> None:
-        """The job is done: forget its pieces, so that it starts anew if it is run again."""
+        """The job is done: delete its pieces, so that it starts from scratch if it is run again."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, name: str) -> Path:

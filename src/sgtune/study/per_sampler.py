@@ -1,4 +1,4 @@
-"""The work of one job of the pipeline: a sampler tuned by all its tuners, and what they chose evaluated."""
+"""The work of one job of the pipeline: a sampler is tuned by all its tuners, and their choices are evaluated."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -36,7 +36,7 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     budget = Budget(**amounts) if any(amounts.values()) else None
     ahead = own.pop("horizon", None)
     if METHODS[method_of(tuner)].choose is not None:
-        # It runs no arm, by whichever clock: costs say how many steps the horizon buys.
+        # It runs no arm and needs no clock: costs give the number of steps that the horizon buys.
         own.pop("clock", None)
     grid = {name: tuple(values) for name, values in settings["grids"].items()}
     own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
@@ -64,13 +64,13 @@ def tune_sampler(
 ) -> list[dict]:
     """A record for each tuner of ``settings`` (tuner -> its sections of the configuration) and tuning replicate.
 
-    The tuners, in their order, share compiled programs, and within a replicate the chains of an arm. A tuner in which
-    nothing is random has one replicate. Of a record's seconds ``cold`` is what a user waits for who runs this tuner
-    alone in a new process, ``startup`` and all compilation of sampling programs included; ``warm`` has neither. A tuner
-    that finds no arm has ``best`` None, and a ``reason``.
+    The tuners, in their order, share compiled programs, and within a replicate the random streams of an arm. A tuner
+    without randomness has one replicate. In a record's seconds, ``cold`` is the time that a user waits who runs this
+    tuner alone in a new process, including ``startup`` and all compilation of sampling programs; ``warm`` has neither.
+    A tuner that finds no arm has ``best`` None, and a ``reason``.
 
     Args:
-        inputs: checksums of what the records depend on beside their settings.
+        inputs: checksums of the inputs that the records depend on besides their settings.
         startup: seconds from the start of the process until now.
     """
     records, code = [], code_digest()
@@ -78,7 +78,7 @@ def tune_sampler(
         by_predictions = METHODS[method_of(tuner)].tasks is not None
         fraction = own["tuning"]["validation_fraction"] if by_predictions else 0
         if fraction:
-            # As it is of the model itself: the mode is there before a tuner's time begins.
+            # The mode is found before a tuner's time begins, as for the model with all rows.
             map_result(hold_out(model, fraction), **own["map"])
         n_replicates = 1 if METHODS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
         for replicate in range(n_replicates):
@@ -131,7 +131,7 @@ def _tune_once(
 
 
 def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
-    """Of `tune_sampler`'s records: tuner -> its arm, or None, in each tuning replicate."""
+    """From `tune_sampler`'s records: tuner -> its arm, or None, in each tuning replicate."""
     chosen: dict[str, list] = {}
     for record in records:
         chosen.setdefault(record["tuner"], []).append(record["best"])
@@ -139,8 +139,8 @@ def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
 
 
 def facts_of(records: Iterable[Mapping]) -> dict[str, dict]:
-    """Of `tune_sampler`'s records: tuner -> what readers of its results must know: ``validation_fraction``, and the
-    first ``reason`` why it found no arm."""
+    """From `tune_sampler`'s records: tuner -> remarks on its results: ``validation_fraction``, and the first ``reason``
+    why it found no arm."""
     facts: dict[str, dict] = {}
     for record in records:
         known = facts.setdefault(record["tuner"], {"reason": ""})
@@ -175,14 +175,14 @@ def evaluate_tuned(
 ) -> dict:
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
-    Where tuning replicates are fewer they repeat. Each (arm, replicate) is run once, whoever and however many chose it.
-    The first ``curves.replicates`` runs have curves; those beyond ``replicates`` are as short as these.
+    If there are fewer tuning replicates, they repeat. Each (arm, replicate) is run once, even if several tuners chose
+    it. The first ``curves.replicates`` runs have curves; runs beyond ``replicates`` are only as long as a curve.
 
     Args:
         chosen: tuner -> its arm, as a mapping, or None, in each tuning replicate.
         section: the configuration's section ``evaluation``.
-        cost: turns seconds into steps; None: by the wall clock.
-        depends_on: what the rows depend on beside arm and replicate.
+        cost: converts seconds to steps; None: by the wall clock.
+        depends_on: everything that the rows depend on besides arm and replicate.
 
     Returns:
         ``clock``; ``runs``: of `evaluate_run`; ``tuners``: for each its name, its ``arms``, and the place in ``runs``
@@ -248,15 +248,15 @@ def compare_clocks(
     seed: int,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """The table's runs of the first tuner that found an arm once more, by the clock that they did not go by.
+    """The table's runs of the first tuner that found an arm, repeated with the other clock.
 
     Args:
-        evaluated: what `evaluate_tuned` gave.
+        evaluated: the result of `evaluate_tuned`.
 
     Returns:
         ``tuner``, its ``arm`` in the first replicate, and for each clock, ``wall`` and ``calibrated``, the rows of a
-        table; no rows, and None for the arm, if no tuner found one. They start in the same states
-        with the same random streams: of a run, as many steps as both made are the same.
+        table; no rows, and None for the arm, if no tuner found one. Both start in the same states with the same random
+        streams: the steps that both make are identical.
     """
     settings = evaluation_settings(section)
     first = next((one for one in evaluated["tuners"] if None not in one["runs"]), None)

@@ -20,7 +20,7 @@ SHOWN = ("headline", "regret_dots")
 INDEX = "README.md"
 
 ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
-"""The last line of a table's Markdown, which says where its numbers are from: a page says so once."""
+"""The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""
 
 
 def published_folder(root: Path, study: str = MAIN) -> Path:
@@ -29,8 +29,7 @@ def published_folder(root: Path, study: str = MAIN) -> Path:
 
 
 def artifact_files(artifacts: list[str]) -> tuple[Path, list[Path]]:
-    """The run's folder, and every file that stands beside one of ``artifacts`` under its name (csv, md, pdf,
-    ...)."""
+    """The run's folder, and every file beside one of ``artifacts`` with the same stem (csv, md, pdf, ...)."""
     paths = [Path(path) for path in artifacts]
     beside = {twin for path in paths for twin in path.parent.glob(f"{path.stem}.*")}
     return paths[0].parent.parent, sorted(beside)
@@ -40,7 +39,7 @@ def publish(manifest: Path, destination: Path) -> None:
     """Replace ``destination`` by the files that a run's ``manifest`` names, the manifest, and a page that shows them.
 
     Raises:
-        DataError: a file is missing or is not the one that the manifest names, or they were not made from one commit.
+        DataError: a file is missing or differs from the manifest, or the files were not made from one commit.
     """
     files = read_json(manifest)["files"]
     for name, checksum in files.items():

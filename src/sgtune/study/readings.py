@@ -1,4 +1,4 @@
-"""What judges read off a set of draws: their value, and what it tells of the law that the draws are from."""
+"""The values of judges for a set of draws, and the estimates of the discrepancy of the density that they are from."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,13 +21,13 @@ Matrix = Float[np.ndarray, "n d"]
 
 
 class Reading(NamedTuple):
-    """What a judge says of some draws.
+    """The value of a judge for some draws.
 
-    ``value``: the discrepancy, of these draws. ``square``: what it tells of their law alone; it may be negative. It is
-    the jackknife, n V - (n - 1) times the mean of V without one draw, V the squared discrepancy (of a FSSD: at its
-    locations). For all but the virial that is the mean of the discrepancy's terms over pairs of two different draws,
-    with no bias for its square of that law. The virial's is no such mean: the bias of order 1/n is taken off, but not
-    that of 1/n^2.
+    ``value``: the discrepancy of these draws. ``square``: an estimate of the squared discrepancy of their density; it
+    may be negative. It is the jackknife, n V - (n - 1) times the mean of V without one draw, V the squared discrepancy
+    (for the FSSD at its locations). For all but the virial this is the mean of the discrepancy's terms over pairs of
+    two different draws, which is unbiased. For the virial the jackknife removes the bias of order 1/n, but not of
+    order 1/n^2.
     """
 
     value: float
@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 
 def _of_mean(mean: float, own: float, n: int) -> Reading:
-    """The reading of n draws from the mean over all pairs and that over a draw with itself."""
+    """The reading of n draws, from the mean over all pairs and the mean over the pairs of a draw with itself."""
     return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
 
 
@@ -100,7 +100,7 @@ def _read_virial(
 
 
 JUDGES = ("ksd", "ksd_wide", "fssd", "psd", "virial")
-"""KSD with a kernel of width 1 in posterior sds and with one of width sqrt(D), FSSD, PSD, and the virials."""
+"""KSD with kernels of width 1 and sqrt(D) in posterior sds, FSSD, PSD, and the virials."""
 
 
 def read(

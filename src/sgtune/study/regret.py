@@ -1,7 +1,7 @@
-"""How good every arm of a grid is in expectation, and with it the arms that tuners chose: what regret is made of.
+"""The expected loss of every arm of a grid and of the arms that tuners chose, from which regret is computed.
 
-All arms are screened; then the best of them, and all that were chosen, run again in fresh replicates. The smallest mean
-of the screen would be too small, for it is the luckiest of many noisy ones: of the fresh runs the mean is not.
+All arms are screened; then the best of them, and all chosen arms, run again in fresh replicates. The smallest mean of
+the screen is too small, because it is the luckiest of many noisy ones; the means of the fresh runs are unbiased.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,13 +45,13 @@ def capped(loss: str, value: float) -> float:
 
 
 class Losses(NamedTuple):
-    """What arms are judged by.
+    """The losses of arms.
 
     Attributes:
         names: errors against ``reference`` (`sgtune.metrics.reference_errors`) or metrics of the averaged predictions;
             the first is the main one.
-        reference: moments of the posterior; None where nobody knows them.
-        prediction_draws: at most so many draws of a run, evenly spaced, predict; 0 for none.
+        reference: moments of the posterior; None if they are unknown.
+        prediction_draws: predictions are averaged over at most this many draws of a run, evenly spaced; 0 for none.
     """
 
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ class Losses(NamedTuple):
     prediction_draws: int = 0
 
     def check(self, model: Model) -> None:
-        """Raises an `InputError` if something that these losses need is not there."""
+        """Raises an `InputError` if something that these losses need is missing."""
         predictive = metrics.predictive_names(model) if self.prediction_draws else ()
         for name in self.names:
             if self.reference is None and name not in predictive:
@@ -69,14 +69,14 @@ class Losses(NamedTuple):
                 )
 
     def of_draws(self, model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, float]:
-        """Of one chain's draws."""
+        """The losses of one chain's draws."""
         row = {} if self.reference is None else metrics.reference_errors(model, draws, self.reference)
         if self.prediction_draws:
             row |= metrics.predictive_metrics(model, evenly_spaced(draws, self.prediction_draws))
         return {name: row[name] for name in self.names}
 
     def judge(self, name: str) -> Judge:
-        """The judge of an oracle: the true loss ``name`` of an arm's own draws, all of those that a race keeps."""
+        """The judge of an oracle: the true loss ``name`` of all draws of an arm that a race keeps."""
         own = self._replace(names=(name,))
 
         def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
@@ -100,16 +100,16 @@ def run_arms(
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[list[dict]]:
-    """One replicate of every arm from the MAP, judged after each of ``seconds``, ascending, turned into steps.
+    """One replicate of every arm from the MAP, judged after each of ``seconds``, ascending, converted to steps.
 
-    Arms of one shape advance in lockstep, as many at a time as the model gains by: they have their minibatches in
-    common, replicates have not. Errors against the reference are those of all draws; predictions are averaged over
-    draws of the same spacing. Memory of W chains of D parameters: float64 chunks of
-    `sgtune.sampling.lockstep.CHUNK_BYTES`, and 4 W D bytes for each draw that predicts.
+    Arms of one shape advance in lockstep, at most ``model.max_lockstep`` at a time: they share their minibatches,
+    replicates do not. Errors against the reference are over all draws; predictions are averaged over draws of the same
+    spacing. Memory of W chains of D parameters: float64 chunks of `sgtune.sampling.lockstep.CHUNK_BYTES`, and 4 W D
+    bytes for each draw that predicts.
 
     Args:
-        width: so many chains in every ensemble, where the model gains by as many: filled up with copies of the last, so
-            that few programs serve all; None for as many as there are arms of a shape.
+        width: the number of chains in every ensemble, at most ``model.max_lockstep``: ensembles are filled up with
+            copies of the last chain, so that few programs serve all; None: the number of arms of a shape.
 
     Returns:
         for each arm, for each of ``seconds``: ``steps``, ``diverged``, and ``losses``, capped (`capped`).
@@ -190,7 +190,7 @@ def oracle_arm(
     seed: int,
     replicate: int,
 ) -> Arm | None:
-    """What successive halving would choose if it could see the true loss: the race of `sgtune.tune` with the same seed
+    """The choice of successive halving if it could see the true loss: the race of `sgtune.tune` with the same seed
     and replicate, each arm judged by the loss of its own draws so far (`Losses.judge`). None if every arm diverged."""
     try:
         result = tune(model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate)
@@ -200,7 +200,7 @@ def oracle_arm(
 
 
 def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
-    """Of a chain that stays at the MAP: exact, without a run."""
+    """The losses of a chain that stays at the MAP: exact, without a run."""
     position = map_position(model)
     row = {} if losses.reference is None else metrics.frozen_errors(model, position, losses.reference)
     if losses.prediction_draws:
@@ -228,7 +228,7 @@ def over_replicates(rows: Sequence[Mapping]) -> dict:
 
 
 def runs_of(replicates: Sequence[Sequence[Sequence[Mapping]]], seconds: Sequence[float]) -> list[dict]:
-    """What `run_arms` gave for each replicate, as a record for each arm and each of the ``seconds``."""
+    """The results of `run_arms` for all replicates, as a record for each arm and each of the ``seconds``."""
     return [
         {"arm": place, "seconds": at, **over_replicates([runs[place][number] for runs in replicates])}
         for place in range(len(replicates[0]))

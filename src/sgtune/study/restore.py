@@ -1,4 +1,4 @@
-"""A run's folder rebuilt from what its finished jobs have saved (`sgtune.study.saved`)."""
+"""Rebuild a run's folder from the saved files of its finished jobs (`sgtune.study.saved`)."""
 
 import os
 import sys
@@ -17,13 +17,13 @@ __all__ = ["Restored", "check_settings", "exit_unless_restorable", "in_kilobytes
 
 @dataclass
 class Restored:
-    """What `restore` did.
+    """The result of `restore`.
 
     Attributes:
-        files: of each rule the files that are there again, with their bytes, job by job.
+        files: for each rule the restored files, with their bytes, job by job.
         absent: files of finished jobs that are too large to be saved, with their bytes.
-        left_out: jobs that will be done again, and why.
-        chains: files from which unfinished chains of NUTS go on, with their bytes.
+        left_out: jobs that will run again, and why.
+        chains: files from which unfinished chains of NUTS continue, with their bytes.
     """
 
     files: dict[str, list[dict[str, int]]] = field(default_factory=dict)
@@ -43,12 +43,12 @@ class Restored:
             yield f"{rule:24}{n_jobs:>6}{len(sizes):>7}{sum(sizes) / 1e3:>10,.1f}"
         yield f"From {SAVED / run} to {Path('results', run)}."
         for path, size in self.chains.items():
-            yield f"NUTS goes on from {path} ({in_kilobytes(size)})."
+            yield f"NUTS continues from {path} ({in_kilobytes(size)})."
         if self.absent:
             each = ", ".join(f"{path} ({in_kilobytes(size)})" for path, size in self.absent.items())
             yield f"Too large to be saved, and made again only for a job that needs it: {each}."
         for name, why in self.left_out.items():
-            yield f"Will be done again: {name}: {why}."
+            yield f"Will run again: {name}: {why}."
 
 
 def in_kilobytes(size: int) -> str:
@@ -57,18 +57,18 @@ def in_kilobytes(size: int) -> str:
 
 
 def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
-    """Rebuild ``results/{run}`` up to the jobs that were finished; its data are there already.
+    """Rebuild ``results/{run}`` from its finished jobs; the data sets must exist already.
 
-    What is restored is copied in the order in which it was made, so nothing is older than what it was made from, and
-    Snakemake does none of it again. A job whose inputs are to be made again, or have been since, is left out.
+    Files are copied in the order in which they were made, so that no file is older than its inputs and Snakemake
+    reruns nothing. A job whose inputs must be made again, or were made again since, is left out.
 
     Args:
-        settings: by a job's name, what this configuration has as the settings of it; jobs that the configuration does
-            not have are left out.
+        settings: the settings of this configuration by the name of a job; jobs that the configuration does not have
+            are left out.
 
     Raises:
-        DataError: nothing is saved; or a job was done with other settings or on other data, or one of its files is in
-            ``results/{run}`` and is another one. Nothing is copied then.
+        DataError: nothing is saved; or a job was done with other settings or on other data, or one of its files exists
+            in ``results/{run}`` and differs. Nothing is copied then.
     """
     notes = {note.name: note for note in read_notes(run)}
     wanted = check_settings(run, settings)
@@ -84,7 +84,7 @@ def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
 
 
 def check_settings(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
-    """The notes of the jobs that this configuration has, if all were done with its settings; as `restore`.
+    """The notes of the jobs that this configuration has, if all were done with its settings.
 
     Raises:
         DataError: nothing is saved, or a job was done with other settings.
@@ -98,14 +98,15 @@ def check_settings(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
         first, number = others[0], len(others) - 1
         raise DataError(
             f"{_file(run, first)}{f' and {number} more' if number else ''}: made with another configuration "
-            f"({_difference(first.settings, settings[first.name])}); restore with that one, or delete "
+            f"({_difference(first.settings, settings[first.name])}); restore with that configuration, or "
+            "delete "
             f"{SAVED / run / 'jobs' / first.name}.json to make it again"
         )
     return wanted
 
 
 def exit_unless_restorable(run: str, settings: Mapping[str, dict | None]) -> None:
-    """`check_settings`, and the end of the process with one line if it finds something: before data are made again."""
+    """`check_settings`; on an error it prints one line and ends the process, before data are made again."""
     try:
         check_settings(run, settings)
     except DataError as problem:
@@ -113,7 +114,7 @@ def exit_unless_restorable(run: str, settings: Mapping[str, dict | None]) -> Non
 
 
 def _file(run: str, note: Note) -> Path:
-    """One that tells a user which job is meant."""
+    """The file that names a job to a user."""
     return saved_as(run, next(iter(note.outputs)))
 
 
@@ -147,11 +148,11 @@ def _reason_against(run: str, note: Note, makers: Mapping[str, Note], done: Rest
     for path, expected in note.inputs.items():
         maker = makers.get(path)
         if maker is None and not Path(path).is_file():
-            return f"it was made from {path}, of which nothing is saved"
+            return f"it was made from {path}, which was not saved"
         if maker is None and identity(path) != expected and _is_given(run, path):
             raise DataError(
-                f"{path}: not the file that {_file(run, note)} was made from; restore where that one is, or delete "
-                f"{SAVED / run} to start anew"
+                f"{path}: not the file that {_file(run, note)} was made from; restore where that file is, "
+                f"or delete {SAVED / run} to start from scratch"
             )
         if maker is None and identity(path) != expected:
             return f"{path} was made again after it"
@@ -164,12 +165,12 @@ def _reason_against(run: str, note: Note, makers: Mapping[str, Note], done: Rest
         if not facts["saved"] or Path(path).is_file():
             continue
         if not twin.is_file() or identity(twin) != facts["identity"]:
-            return f"{twin} is missing or was not saved whole"
+            return f"{twin} is missing or was not saved completely"
     return ""
 
 
 def _is_given(run: str, path: str) -> bool:
-    """Whether a file is of the data and what is kept beside them, or none of the run's: nothing saved stands for it."""
+    """Whether a file is a data set or beside one, or outside the run: such files are not saved."""
     folder = Path("results", run)
     return Path(path).parent == folder / "data" or folder not in Path(path).parents
 
@@ -186,7 +187,7 @@ def _put_back(run: str, note: Note, done: Restored) -> None:
     there = {}
     for path, facts in note.outputs.items():
         if Path(path).is_file():
-            # Not older than what it was made from, which may have been copied just now.
+            # Not older than its inputs, which may have been copied just now.
             os.utime(path)
         elif facts["saved"]:
             copy_whole(saved_as(run, path), path)

@@ -1,8 +1,8 @@
-"""The small files of finished jobs, kept a second time outside the run's folder: what `restore` rebuilds a run from.
+"""Copies of the small files of finished jobs, outside the run's folder, from which `restore` rebuilds a run.
 
-``results/saved/{run}`` has them under the names that they have in ``results/{run}``, and under ``jobs/`` a note of each
-job: its settings, and what its inputs and outputs were. Data sets are not among them, nor tables and figures: the first
-are downloaded or simulated again, the others drawn again in seconds.
+``results/saved/{run}`` has them under the names that they have in ``results/{run}``, and in ``jobs/`` a note of each
+job: its settings, inputs and outputs. Data sets, tables and figures are not saved: data sets are downloaded or
+simulated again, tables and figures are made again in seconds.
 """
 
 import hashlib
@@ -18,20 +18,20 @@ from sgtune.files import atomic_write, file_sha256, read_json, write_json
 __all__ = ["LARGEST", "SAVED", "Note", "identity", "job_name", "read_notes", "save_job"]
 
 SAVED = Path("results", "saved")
-"""Apart from the runs, so that a run's folder can be lost or deleted without it."""
+"""Outside the runs' folders, so that it survives if a run's folder is lost or deleted."""
 
 LARGEST = 8_000_000
-"""Bytes of a file that is saved: draws of a small model are, those of the matrix factorisation are not."""
+"""Largest file that is saved, in bytes: draws of a small model are saved, draws of the matrix factorisation are not."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a finished job was.
+    """The note of a finished job.
 
     Attributes:
         settings: the parts of the configuration that its results depend on; None if there are none.
         inputs: the `identity` of each, by path.
-        outputs: of each, by path, its ``identity``, its ``bytes`` and whether it is ``saved``.
+        outputs: for each, by path, its ``identity``, its ``bytes`` and whether it is ``saved``.
     """
 
     rule: str
@@ -52,7 +52,8 @@ def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def identity(path: str | Path) -> str:
-    """SHA-256 of what a file says: of JSON all but its provenance, for data made again are the same data.
+    """SHA-256 of a file's contents; for JSON without its provenance, because data that are made again are the same
+    data.
 
     Raises:
         DataError: the file is missing or cannot be read.
@@ -73,9 +74,9 @@ def save_job(
     inputs: Iterable[str],
     outputs: Iterable[str],
 ) -> None:
-    """Keep what a finished job has written under ``results/{run}``, up to `LARGEST` bytes a file, and a note of it.
+    """Save the files of a finished job under ``results/{run}``, up to `LARGEST` bytes each, and a note of the job.
 
-    The note is written last: a file that is not what its note says is one that was not saved whole.
+    The note is written last: a file that differs from its note was not saved completely.
     """
     folder, facts = SAVED / run, {}
     for path in outputs:
@@ -90,12 +91,12 @@ def save_job(
 
 
 def saved_as(run: str, path: str | Path) -> Path:
-    """Where the file ``path`` of the run is saved."""
+    """The place where the file ``path`` of the run is saved."""
     return SAVED / run / Path(path).relative_to(Path("results", run))
 
 
 def copy_whole(source: str | Path, target: str | Path) -> None:
-    """Copy a file whole or not at all; the copy is as old as the copying."""
+    """Copy a file whole or not at all; the copy's date is the time of copying."""
     with atomic_write(target) as temporary:
         shutil.copyfile(source, temporary)
 

@@ -27,9 +27,9 @@ __all__ = ["losses_of", "rerun_finalists", "screen_grid"]
 
 
 def losses_of(model: str, reference: Reference | None, section: Mapping) -> Losses:
-    """What the tuners of the study's ``model`` are judged by; ``section``: ``regret`` of the configuration.
+    """The losses for the tuners of the study's ``model``; ``section``: ``regret`` of the configuration.
 
-    A reference without a covariance, of many parameters or of few draws, leaves errors along its eigenvectors out.
+    With a reference without a covariance (many parameters or few draws), errors along eigenvectors are left out.
     """
     names = catalogue.losses_of(model, reference is not None)
     if reference is not None and reference.covariance is None:
@@ -58,8 +58,8 @@ def screen_grid(
     Args:
         section: ``screen`` of the configuration's section ``regret``: seconds and replicates.
         oracle: ``seconds`` and ``pruning_rate`` of the race that oracles see.
-        n_oracles: races, one for each tuning replicate.
-        depends_on: what the results depend on beside the replicate.
+        n_oracles: the number of races, one for each tuning replicate.
+        depends_on: everything that the results depend on besides the replicate.
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
@@ -144,12 +144,12 @@ def rerun_finalists(
     depends_on: Mapping,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """The best arms of the screen, and all that a tuner or an oracle chose, in fresh replicates.
+    """The best arms of the screen, and all arms that a tuner or an oracle chose, in fresh replicates.
 
     Args:
-        screened: what `screen_grid` gave.
+        screened: the result of `screen_grid`.
         chosen: tuner -> its arm, or None, in each tuning replicate.
-        grid: of the screen: where runs are short, its programs serve again.
+        grid: the screen's grid: for short runs its programs are used again.
         section: the configuration's section ``regret``: finalists, seconds and replicates.
 
     Returns:
@@ -219,11 +219,11 @@ def rerun_finalists(
 
 
 RANDOM_ARMS = 5
-"""So many arms drawn at random run with the finalists: what a tuner is worth that does not look."""
+"""This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
 
 WORTH_COMPILING = 10.0
-"""Seconds of one chain, run over and over, from which on a program for fewer chains is worth its compilation, of some
-seconds: chains that are not wanted cost a third of that or less, in lockstep with others."""
+"""If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
+costs, a few seconds. In lockstep with others, superfluous chains cost a third of their seconds or less."""
 
 
 def _width(grid: Mapping[str, Sequence], seconds: float) -> int | None:
@@ -233,7 +233,7 @@ def _width(grid: Mapping[str, Sequence], seconds: float) -> int | None:
 
 
 class _Kept:
-    """Pieces of a job, each made once: after a kill those that were finished are taken over."""
+    """Pieces of a job, each made once: after a kill the finished ones are reused."""
 
     def __init__(self, parts: Parts, depends_on: Mapping):
         self.parts = parts
@@ -260,7 +260,7 @@ def _record(arm: Arm | None) -> dict | None:
 
 
 def _grid_names(grid: Mapping[str, Sequence]) -> dict:
-    """Of a configuration's grid as of `sgtune.tuning.Grid`: what it has no field for is a further axis."""
+    """The arguments of `sgtune.tuning.Grid` from a configuration's grid: keys without a field are further axes."""
     fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
     further = {name: tuple(values) for name, values in grid.items() if name not in fields}
     return {name: tuple(grid[name]) for name in fields if name in grid} | {"hyperparameters": further}

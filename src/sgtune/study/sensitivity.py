@@ -1,7 +1,7 @@
-"""What each discrepancy can see: exact draws of known targets, disturbed in one way at a time.
+"""Which errors each discrepancy sees: exact draws of known targets with one error at a time.
 
-No model and no chain is behind this. The draws are independent, the targets have unit sds about their modes and scores
-in closed form, so that what a discrepancy does not see here it cannot see of a chain either.
+No model and no chain is used. The draws are independent, the targets have unit sds about their modes and scores in
+closed form: an error that a discrepancy does not see here it cannot see in a chain either.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +23,18 @@ __all__ = [
 ]
 
 CORRELATION = 0.9
-"""Between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all others 1 - c."""
+"""Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
+other directions 1 - c."""
 
 HALF_DISTANCE = 4.0
-"""The modes of the mixture lie so many sds to either side of zero, in the first coordinate."""
+"""The modes of the mixture are this many sds to either side of zero, in the first coordinate."""
 
 MOST_NUMBERS = 5_000_000
-"""Of one set of draws, n D: no more draws are read. A set is 20 MB of float32, and its scores are as much."""
+"""The largest n D of one set of draws. A set has 20 MB of float32, and its scores as much."""
 
 
 class Normals(NamedTuple):
-    """What exact and disturbed draws of one replicate have in common: they differ by what was done to them alone."""
+    """The random numbers that all draws of one replicate share: they differ only by their perturbation."""
 
     noise: Matrix
     common: Float[np.ndarray, " n"]
@@ -41,12 +42,12 @@ class Normals(NamedTuple):
 
 
 class Perturbation(NamedTuple):
-    """What is done to exact draws.
+    """An error that is added to exact draws.
 
     Attributes:
         draw: (normals, size) -> positions and scores.
-        exact: the size at which nothing is done.
-        sizes: all others.
+        exact: the size at which the draws are exact.
+        sizes: all other sizes.
     """
 
     draw: Callable[[Normals, float], tuple[Matrix, Matrix]]
@@ -55,7 +56,7 @@ class Perturbation(NamedTuple):
 
 
 def _width(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-    """N(0, I), every coordinate drawn in or out: x = size z, score -x."""
+    """N(0, I), every coordinate shrunk or stretched: x = size z, score -x."""
     positions = np.float32(size) * normals.noise
     return positions, -positions
 
@@ -67,7 +68,7 @@ def _shift(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
 
 
 def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-    """N(0, I), the first coordinate alone drawn in or out."""
+    """N(0, I), only the first coordinate shrunk or stretched."""
     positions = normals.noise.copy()
     positions[:, 0] *= np.float32(size)
     return positions, -positions
@@ -76,9 +77,9 @@ def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
 def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     """N(0, (1 - c) I + c 1 1'), the mean m of a draw's coordinates times ``size``: at 0 the common mode is frozen.
 
-    The score is -(x - m) / (1 - c) - m / (1 - c + c D). In as many dimensions as the study's judges know the whole
-    covariance, they see draws along its eigenvectors, in sds: there the target is N(0, I), and the common mode its
-    first coordinate. In more they see them in units of the marginal sds.
+    The score is -(x - m) / (1 - c) - m / (1 - c + c D). Up to the dimension where the study's judges know the whole
+    covariance, draws are along its eigenvectors, in sds: there the target is N(0, I), and the common mode is its first
+    coordinate. Above, they are in units of the marginal sds.
     """
     if normals.noise.shape[1] <= PAIRS_UP_TO:
         return _coordinate(normals, size)
@@ -116,7 +117,7 @@ PERTURBATIONS = {
 
 
 def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
-    """The numbers of draws that are read in so many dimensions, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
+    """The numbers of draws for this dimension, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
     return sorted({min(n, MOST_NUMBERS // dimension) for n in points})
 
 
@@ -128,16 +129,16 @@ def measure_sensitivity(
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
-    """What every judge says of draws disturbed in every way, beside what it says of exact ones.
+    """The values of every judge for draws with every perturbation, compared with its values for exact draws.
 
-    A row has one perturbation, size, D, n and judge: the means of its value and of its square by their law over the
-    replicates (`sgtune.study.readings.Reading`), their standard errors, and for both the signal over the noise of one
-    reading,
+    A row has one perturbation, size, D, n and judge: the means over the replicates of ``value`` and ``square``
+    (`sgtune.study.readings.Reading`), their standard errors, and for both the signal over the noise of one reading,
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
 
-    with its standard error, as of independent samples: exact and disturbed draws of a replicate come from the same
-    normals, so it is no less than the true one. By a negative signal the judge prefers these draws to exact ones.
+    with its standard error for independent samples: exact and perturbed draws of a replicate come from the same
+    normals, so the true standard error is at most this. A negative signal means that the judge prefers these draws to
+    exact ones.
 
     Memory: three sets of draws, each of at most `MOST_NUMBERS` float32, and what the discrepancies need.
 

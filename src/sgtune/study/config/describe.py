@@ -28,7 +28,7 @@ def describe_keys(schema: Mapping) -> str:
 
 
 def resolved(schema: Mapping) -> dict:
-    """The schema with every ``$ref`` replaced by what it refers to; the keywords beside it are laid over that."""
+    """The schema with every ``$ref`` replaced by its target, which the keywords beside it override."""
     return _resolved({name: value for name, value in schema.items() if name != "$defs"}, schema)
 
 
@@ -44,7 +44,7 @@ def _resolved(entry: object, root: Mapping) -> object:
     for part in entry["$ref"].removeprefix("#/").split("/"):
         target = target[part]
     referred = _resolved(target, root)
-    # A default of the section is no default of what refers to it.
+    # The default of a section is not the default of a key that refers to it.
     return merge({name: value for name, value in referred.items() if name != "default"}, own)
 
 
@@ -77,7 +77,7 @@ def _default(entry: Mapping) -> str:
 
 
 def _overlay_table(schema: Mapping, per_model: Mapping) -> str:
-    """One row for each key that some model has a default of its own for, beside the section's."""
+    """One row for each key for which some model has its own default, beside the section's."""
     models = per_model["properties"]
     rows = [
         f"| key | section | {' | '.join(f'`{model}`' for model in models)} |",

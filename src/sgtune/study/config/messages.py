@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in one line: the key, its value, and what is allowed."""
+"""Errors of a configuration in one line: the key, its value, and what is allowed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ def validation_message(error: ValidationError) -> str:
 
 
 def allowed(schema: Mapping) -> str:
-    """What a schema entry allows, in words."""
+    """The values that a schema entry allows, in words."""
     if "enum" in schema:
         return "one of: " + ", ".join(map(str, schema["enum"]))
     if isinstance(schema["type"], list):

@@ -1,4 +1,4 @@
-"""What the configuration says of each model's study: its tuners, its sections, and what a result depends on.
+"""Each model's study in the configuration: its tuners, its sections, and the settings that a result depends on.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
@@ -31,7 +31,7 @@ __all__ = [
 
 
 JUDGED = ("data", "map", "seed", "reference", "regret", "calibration")
-"""What the loss of an arm depends on."""
+"""The sections that the loss of an arm depends on."""
 
 SECTIONS = {
     "data": ("data",),
@@ -56,7 +56,7 @@ def main_sections(config: Mapping) -> dict:
 
 
 def model_settings(config: Mapping, model: str) -> dict:
-    """The configuration as it is for ``model``: ``per_model`` laid over the sections, its own data and grid alone.
+    """The configuration for ``model``: sections overridden by ``per_model``, with only the model's data and grid.
 
     ``data`` stays keyed by the model's name; ``grids`` is the model's grid; ``ood`` names its out-of-distribution
     inputs, None if it has none.
@@ -80,7 +80,7 @@ def merge(below: Mapping, above: Mapping) -> dict:
 
 
 def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None) -> dict:
-    """What results of ``kind`` depend on; Snakemake reruns a job when it changes.
+    """The settings that results of ``kind`` depend on; Snakemake reruns a job when they change.
 
     Args:
         config: a valid configuration.
@@ -98,18 +98,18 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     if tuner is not None and TUNERS[tuner].method is not None:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
     settings["grids"] = grid
-    # How long costs are measured matters to them alone, and whether a table stands in for them to all others.
+    # The measuring time affects only the measured costs; all other results depend on whether a table replaces them.
     part = "seconds" if kind == "cost" else "table"
     settings["calibration"] = {part: settings["calibration"][part]}
     if kind == "cost":
-        # A step costs the same whatever its traced numbers, such as its size, and however many are made.
+        # The cost of a step does not depend on its traced numbers, such as its size, or on the number of steps.
         traced = {axis.in_grids for axis in AXES.values() if not axis.is_static}
         settings["grids"] = {name: values for name, values in grid.items() if name not in traced}
         settings["grid"] = {"batch_fraction": settings["grid"]["batch_fraction"]}
         settings["estimates"] = {
             name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
         }
-    # Of the samplers that are named, those of the run.
+    # Only those of the named samplers that the run has.
     named = settings["horizons"]["samplers"]
     settings["horizons"] = settings["horizons"] | {"samplers": [s for s in config["samplers"] if s in named]}
     if kind == "horizons":
@@ -136,7 +136,7 @@ def has_horizons(config: Mapping, model: str) -> bool:
 
 
 def ladder_settings(config: Mapping, dimension: int) -> dict:
-    """What the runs on Gaussians of one dimension depend on, whatever other dimensions there are."""
+    """The settings that the runs on Gaussians of one dimension depend on: other dimensions do not affect them."""
     return {"ladder": {**config["ladder"], "dimensions": [dimension]}, "seed": config["seed"]}
 
 
@@ -146,9 +146,9 @@ def has_axis(sampler: str, axis: str) -> bool:
 
 
 def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
-    """Every (sampler, batch size, leapfrog number, ...) of which a run needs the cost of a step.
+    """Every (sampler, batch size, leapfrog number, ...) for which a run needs the cost of a step.
 
-    ``settings``: those of the kind ``cost``. SGLD is among the samplers, for the estimates of the discrepancies.
+    ``settings``: of the kind ``cost``. SGLD is always included, for the estimates of the discrepancies.
     """
     grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
     sizes, leapfrogs = BATCH_SIZE.name, N_LEAPFROG.name
@@ -195,7 +195,7 @@ def fingerprint(section: object) -> str:
     """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter.
 
     Raises:
-        InputError: the section holds what JSON cannot, or a number that is not finite.
+        InputError: the section has a value that JSON does not allow, or a number that is not finite.
     """
     try:
         text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,4 +1,4 @@
-"""Validation of a run's configuration: one clear line for whatever is wrong, before any work starts."""
+"""Validation of a run's configuration: one clear line for each error, before any work starts."""
 
 import json
 import math
@@ -28,7 +28,7 @@ __all__ = [
 
 RESERVED_RUNS = {
     "published": "results/published/ is the tracked copy of a finished run",
-    "saved": "results/saved/ keeps the small files of unfinished runs",
+    "saved": "results/saved/ has the small files of unfinished runs",
     "downloads": "results/downloads/ has the data sets",
 }
 
@@ -36,7 +36,7 @@ RESERVED_RUNS = {
 def exit_unless_valid(config: dict, schema: str | Path) -> None:
     """`validate_config` for a Snakefile: on bad input, its one line on stderr and exit status 1.
 
-    Snakemake wraps other exceptions in the file, line and traceback of the Snakefile, where nothing is wrong.
+    Snakemake would print the file, line and traceback of the Snakefile, in which nothing is wrong.
     """
     try:
         validate_config(config, schema)
@@ -88,7 +88,7 @@ def _with_names_of_the_catalogue(schema: str | Path) -> Iterator[Path]:
 
 
 def check_config(config: Mapping) -> None:
-    """What a schema cannot say, because it compares one key with another.
+    """Checks that a schema cannot express, because they compare one key with another.
 
     Args:
         config: valid under the schema, defaults filled in.
@@ -108,7 +108,7 @@ def check_config(config: Mapping) -> None:
     if mirror is not None and not Path(mirror).is_dir():
         raise InputError(
             f"data.mirror: {mirror!r} is not allowed; it must be null or a folder; "
-            f"{str(Path(mirror).absolute())!r} is none"
+            f"{str(Path(mirror).absolute())!r} is not a folder"
         )
 
     logistic = config["data"]["logistic"]
@@ -131,7 +131,7 @@ def check_config(config: Mapping) -> None:
 
 
 def check_table(config: Mapping, model: str, key: str) -> None:
-    """A cost table that is named has the cost of every step of ``model`` that the run can make, at its N."""
+    """Check that a given cost table has the cost of every step of ``model`` that the run can make, at its N."""
     of_costs = settings_of(config, "cost", model)
     table = model_settings(config, model)["calibration"]["table"]
     if table is None:
@@ -161,7 +161,7 @@ def check_fraction(key: str, fraction: float, n_data: int) -> None:
 
 
 class _Settings:
-    """The settings of one model, and what its keys are called where they stand in the configuration."""
+    """The settings of one model, and the full names of its keys in the configuration."""
 
     def __init__(self, config: Mapping, model: str):
         self.config, self.model = config, model
@@ -180,7 +180,7 @@ class _Settings:
 
 
 def check_model(config: Mapping, model: str) -> None:
-    """What must hold within the settings of ``model``, wherever they stand: all of `RULES`."""
+    """Check all `RULES` for the settings of ``model``, both in sections and under ``per_model``."""
     settings = _Settings(config, model)
     for rule in RULES:
         rule(settings)
@@ -253,7 +253,7 @@ def _batches_have_rows(settings: _Settings) -> None:
 
 
 def _noise_is_at_most_the_friction(settings: _Settings) -> None:
-    # Of every arm: a grid has all combinations.
+    # This must hold for every arm, because a grid has all combinations.
     friction, noise = (
         settings["grids"].get(axis.in_grids, [axis.default]) for axis in (FRICTION, NOISE_ESTIMATE)
     )
@@ -316,4 +316,4 @@ RULES = (
     _horizons_ascend,
     _rows_are_held_out,
 )
-"""What compares one key of a model's settings with another; the first that is broken is reported."""
+"""Checks that compare one key of a model's settings with another; the first failure is reported."""

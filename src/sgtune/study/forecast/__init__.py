@@ -1,8 +1,8 @@
-"""What a run is expected to take, before it runs: seconds by rule and model.
+"""A forecast of a run's seconds, by rule and model.
 
-They are told from its configuration, the costs of a step, and what an earlier run took.
+It is estimated from the run's configuration, the costs of a step, and the seconds of an earlier run.
 
-`read_costs_of` and `read_last_run` look into the results, `forecast` calculates, `Forecast.lines` says it.
+`read_costs_of` and `read_last_run` read the results, `forecast` calculates, `Forecast.lines` prints.
 """
 
 from sgtune.study.forecast.costs import StepCosts, read_costs_of

@@ -1,4 +1,4 @@
-"""Seconds of a step of any shape: those of a cost table, and between and beyond them what its neighbours tell."""
+"""Seconds of a step of any shape: from a cost table, interpolated and extrapolated from its neighbours."""
 
 import math
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ class StepCosts:
         table: seconds by shape.
         dimension: D of the model.
         origin: where the table is from, in words.
-        measured_here: whether the run itself has measured it, by the machine that will go on with it.
-        n_data: N of the model; None: unknown, and no batch is taken for the whole.
-        guessed: shapes that were asked for and are not in the table.
+        measured_here: whether the run itself has measured it, on the machine that will continue it.
+        n_data: N of the model; None: unknown, and no batch counts as the full batch.
+        guessed: requested shapes that are not in the table.
     """
 
     table: CostTable

@@ -135,7 +135,7 @@ class StudyOfModel:
         deepest = 2 ** section["max_tree_depth"] - 1
         known = self.last.leapfrogs_per_draw or LEAPFROGS.get(self.model, 63.0)
         if self.last.cut_short > 0.05:
-            # Trajectories wanted to be longer than they were allowed to be.
+            # Trajectories reached the greatest tree depth, so their wanted length is unknown.
             known = max(known, LEAPFROGS.get(self.model, deepest))
             self.unknown.append(
                 f"how long trajectories of NUTS on {self.model} are: {self.last.cut_short:.0%} in "

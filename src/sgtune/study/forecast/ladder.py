@@ -1,4 +1,4 @@
-"""What the jobs of the ladder of Gaussians are expected to take: of no model, and by a clock that is given."""
+"""The expected seconds of the jobs of the ladder of Gaussians, which use no model and given costs."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What an earlier run took: seconds and shares that the forecast of another one goes by."""
+"""The seconds and shares of an earlier run, which the forecast of another run uses."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ LOCKSTEP = {"logistic": (0.6, 0.2), "pmf": (1.0, 1.0), "bnn": (1.0, 0.9)}
 
 @dataclass
 class LastRun:
-    """What is known of one model from the newest run that tuned it on as much data; the defaults if there is none.
+    """Measurements of one model from the newest run that tuned it on as much data; the defaults if there is none.
 
     Attributes:
         origin: which run, in words; empty if none.

@@ -31,11 +31,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run is expected to take.
+    """The expected time of a run.
 
     Attributes:
-        sources: what the numbers rest on, in lines.
-        unknown: what the forecast does not know, in lines.
+        sources: lines that name the sources of the numbers.
+        unknown: lines that say what the forecast does not know.
     """
 
     run: str
@@ -57,7 +57,7 @@ class Forecast:
 
     def lines(self, n_cores: int) -> Iterator[str]:
         """The table, the total, and what it rests on."""
-        yield f"What the run {self.run} is expected to take"
+        yield f"The expected time of the run {self.run}"
         yield ""
         yield f"{'Rule':<24}{'Model':<10}{'Jobs':>5}{'Seconds':>12}{'Hours':>9}{'Longest (h)':>13}"
         for row in self.rows:
@@ -72,7 +72,7 @@ class Forecast:
             yield _line("others", "", others)
             yield _sum(f"others, on {n_cores} cores", self._others(n_cores))
         yield _sum(f"in all, on {n_cores} cores", 3600 * self.hours(n_cores))
-        for title, found in (("It rests on", self.sources), ("It does not know", self.unknown)):
+        for title, found in (("It is based on", self.sources), ("It does not know", self.unknown)):
             if found:
                 yield ""
                 yield f"{title}:"

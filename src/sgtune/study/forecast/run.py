@@ -23,7 +23,7 @@ START_UP = 8.0
 
 
 def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str, LastRun]) -> Forecast:
-    """What the run of a valid configuration is expected to take.
+    """The expected time of the run of a valid configuration.
 
     Of the runs of evaluation and regret some are wanted twice, as when two tuners choose one arm: shares seen elsewhere
     are counted.
@@ -71,7 +71,7 @@ def _sources(study: StudyOfModel) -> list[str]:
     lines = [f"{model}: seconds of a step of {costs.origin}{slower}"]
     if costs.guessed:
         lines.append(
-            f"{model}: {len(costs.guessed)} shapes of a step are not in that table, and told from others"
+            f"{model}: {len(costs.guessed)} shapes of a step are not in that table, and estimated from others"
         )
     shares = " and ".join(f"{share:.2f} ({kind})" for kind, share in last.lockstep.items())
     seen = f"seen in {last.origin}" if last.origin else "as seen elsewhere: no run has tuned it here"

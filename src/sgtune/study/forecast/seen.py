@@ -1,4 +1,4 @@
-"""What was seen elsewhere: a forecast goes by it where no earlier run tells."""
+"""Measurements from other machines, which a forecast uses where there is no earlier run."""
 
 __all__ = [
     "BESIDE",
