@@ -114,7 +114,7 @@ def test_a_set_that_nobody_has_leaves_a_line_in_every_artifact(model, tmp_path):
         assert "SensIT acoustic is not among them" in text
         assert REASON in text
         assert "Letter" in text
-    assert "not to be had" in (tmp_path / "drbm_sets.md").read_text()
+    assert "unavailable" in (tmp_path / "drbm_sets.md").read_text()
     make_figure("drbm_curves", paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")
     assert (tmp_path / "f.svg").stat().st_size > 10_000
 

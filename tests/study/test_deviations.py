@@ -1,4 +1,4 @@
-"""The table of what a run does otherwise than the paper."""
+"""The table of differences between a run and the paper."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 

@@ -139,7 +139,7 @@ def test_only_a_state_of_this_run_is_restored(tmp_path, monkeypatch, caplog):
     folder = lost_run(tmp_path, 3)
     other = short_run(tmp_path / "other", seed=3)
     assert short_run(folder, seed=3).sample_stats.equals(other.sample_stats)
-    assert f"{RESTORED}: of another run, sampled anew" in caplog.text
+    assert f"{RESTORED}: of another run; sampling again" in caplog.text
     # The first block of a chain goes before what is restored.
     (folder / RESTORED).write_bytes((tmp_path / "saved.npz").read_bytes())
     assert short_run(folder, seed=3).posterior.attrs["draws_lost"] == 0

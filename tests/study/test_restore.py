@@ -114,7 +114,7 @@ def test_a_chain_on_its_way_goes_on_from_its_saved_state(lost):
     assert done.returncode == 0, done.stderr[-2000:]
     assert jobs_of(done.stderr) == {"sample_nuts"}
     log = lost / "results/lost/logs/sample_nuts/logistic-0.log"
-    assert "goes on after iteration" in log.read_text()
+    assert "continues after iteration" in log.read_text()
 
 
 @pytest.mark.slow

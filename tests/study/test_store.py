@@ -94,7 +94,7 @@ def test_a_damaged_array_is_one_line(folder, name, damage):
     path = folder / name / f"{array}.npy"
     change, words = DAMAGED_ARRAYS[damage]
     change(path)
-    how = f"; delete {name}.json, and {RULES[name]} makes it anew$"
+    how = f"; delete {name}.json, and {RULES[name]} makes it again$"
     assert_refuses(f"({words}).*{how}", load, path_json, name=str(path))
 
 
@@ -142,7 +142,7 @@ def test_damaged_facts_are_one_line(folder, name, damage):
     path = folder / f"{name}.json"
     change, words = DAMAGED_FACTS[damage]
     change(path)
-    assert_refuses(f"{words}.*; delete {name}.json, and {RULES[name]} makes it anew$", load, path)
+    assert_refuses(f"{words}.*; delete {name}.json, and {RULES[name]} makes it again$", load, path)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -233,7 +233,7 @@ def test_all_sums_can_be_verified(folder, name):
     content[-1] ^= 1
     file.write_bytes(content)
     other_facts(checksum="0" * 64)(path)
-    assert_refuses("the checksum is not that of the training arrays", store.verify, path)
+    assert_refuses("the checksum differs from the training arrays", store.verify, path)
 
 
 def test_an_interrupted_write_leaves_nothing_that_loads(folder, monkeypatch):

@@ -138,8 +138,8 @@ def test_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(killed_run)
     for path, written in (killed_run["blocks"] | killed_run["before"]).items():
         assert path.stat().st_mtime_ns == written, f"{path} was made again"
     logs = killed_run["results"] / "logs"
-    assert "goes on after iteration" in (logs / "sample_nuts/logistic-0.log").read_text()
-    assert "anew" not in (logs / "sample_nuts/logistic-1.log").read_text()
+    assert "continues after iteration" in (logs / "sample_nuts/logistic-0.log").read_text()
+    assert "again" not in (logs / "sample_nuts/logistic-1.log").read_text()
     assert {piece.parts[0] for piece in killed_run["pieces"]} == {"tuning", "evaluation"}
     assert (
         "mamba-ksd 0: kept from an unfinished job"

@@ -1,1 +1,2 @@
-"""What theory says of an arm before it runs, for posteriors close to Gaussian, and how fast chains come to a target."""
+"""Predictions of an arm's error before it runs, for posteriors close to Gaussian, and rates of convergence of
+chains."""

@@ -1,11 +1,11 @@
-"""The spread of a run of an AR(1) process that starts at its mean: exact moments, and the error of the sd they give.
+"""The spread of a run of an AR(1) process that starts at its mean: exact moments, and the expected error of its sd.
 
-x_0 = 0, x_t = phi x_(t-1) + noise, stationary variance S. Of the draws x_1, ..., x_n one takes the variance
+x_0 = 0, x_t = phi x_(t-1) + noise, stationary variance S. The variance of the draws x_1, ..., x_n is
 
     v = (1/n) sum x_t^2 - ((1/n) sum x_t)^2 = x'Mx,    M = (I - 11'/n) / n,
 
-and with the covariance S R of the draws, R_tu = phi^|t-u| - phi^(t+u), it has E v = S tr(MR) and
-Var v = 2 S^2 tr(MRMR): geometric sums.
+and with the covariance S R of the draws, R_tu = phi^|t-u| - phi^(t+u), E v = S tr(MR) and Var v = 2 S^2 tr(MRMR),
+which are geometric sums.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.special import gammaln, k0e
 __all__ = ["oscillation_of_run", "sd_error", "variance_of_run"]
 
 FROZEN = 0.03
-"""Where n (1 - phi^2) is less, float64 loses the sums to rounding; the run is a random walk, to such a share."""
+"""Where n (1 - phi^2) is smaller, float64 loses the sums to rounding; the run is a random walk up to this share."""
 
 
 def variance_of_run(
@@ -23,9 +23,9 @@ def variance_of_run(
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """E v / S and Var v / S^2 of the variance v of n draws, for |phi| < 1.
 
-    A random walk of steps of variance q has E v = q (n^2 - 1) / (6 n), with Var v / (E v)^2 = 4/5 (many draws); one
-    that alternates in sign, E v = q (n + 1) / 2, with Var v / (E v)^2 = 4/3: the variance of a run about its mean, and
-    about zero.
+    A random walk with steps of variance q has E v = q (n^2 - 1) / (6 n), with Var v / (E v)^2 = 4/5 (many draws). One
+    that alternates in sign has E v = q (n + 1) / 2, with Var v / (E v)^2 = 4/3. These are the variances of a run about
+    its mean and about zero.
     """
     if n < 2:
         return np.zeros_like(phi), np.zeros_like(phi)
@@ -55,7 +55,7 @@ def variance_of_run(
 def oscillation_of_run(frequency: Float[np.ndarray, " d"], n: int) -> Float[np.ndarray, " d"]:
     """Variance of sin(w t) about its mean over a run of n steps, over the 1/2 of a long run.
 
-    What an oscillator that starts at its mean has of its spread, before friction matters:
+    The share of its spread that an oscillator which starts at its mean has reached, before friction matters:
     1 - sin(2 u) / (2 u) - 2 ((1 - cos u) / u)^2 with u = w n.
     """
     u = np.maximum(frequency * n, 1e-3)
@@ -67,14 +67,14 @@ def sd_error(
 ) -> Float[np.ndarray, " d"]:
     """E[(sqrt(v) - 1)^2] of the variance v of a run, from E v and Var v.
 
-    E sqrt(v) needs more of v's law. With k = (E v)^2 / Var v it is sqrt(E v) times
+    E sqrt(v) depends on more than two moments of v. With k = (E v)^2 / Var v it is sqrt(E v) times
 
-        Gamma(k + 1/2) / (Gamma(k) sqrt(k))       for a gamma distribution, which independent draws have,
-        exp(k) sqrt(2 k / pi) K_0(k)              for an inverse Gaussian one, which v is close to if phi is near 1.
+        Gamma(k + 1/2) / (Gamma(k) sqrt(k))       for a gamma distribution, which is exact for independent draws,
+        exp(k) sqrt(2 k / pi) K_0(k)              for an inverse Gaussian, which is close if phi is near 1.
 
-    Their third cumulants are 2 and 3 times Var(v)^2 / E v. That of a long run of an AR(1) process is
-    2 (1 + 4 r + r^2) / (1 + r)^2 times it, r = phi^2, by the integral of its spectral density's third power. The two
-    are mixed here so as to have that.
+    Their third cumulants are 2 and 3 times Var(v)^2 / E v. For a long run of an AR(1) process the factor is
+    2 (1 + 4 r + r^2) / (1 + r)^2, r = phi^2, by the integral of its spectral density's third power. The two values are
+    mixed so that the third cumulant agrees.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shape = mean**2 / variance

@@ -1,4 +1,4 @@
-"""Where the theory's assumption fails: its second moments against those of draws."""
+"""Check where the theory's assumption fails: compare its second moments with the moments of draws."""
 
 from typing import NamedTuple
 
@@ -14,12 +14,12 @@ __all__ = ["Comparison", "against_draws", "spread_ratios"]
 
 
 class Comparison(NamedTuple):
-    """Sds along the directions of `Laplace`, each in units of the Laplace approximation's.
+    """Sds along the directions of `Laplace`, each in units of the Laplace approximation's sd.
 
     Attributes:
         predicted: root of the expected variance of the draws about their mean.
-        error: its standard deviation over chains, by the delta method.
-        measured: of the draws.
+        error: standard deviation of the draws' sd over chains, by the delta method.
+        measured: sd of the draws.
     """
 
     predicted: Float[np.ndarray, " d"]
@@ -28,10 +28,10 @@ class Comparison(NamedTuple):
 
 
 def against_draws(laplace: Laplace, sampler: str, arm: Arm, draws: Float[np.ndarray, "n D"]) -> Comparison:
-    """All n draws of a chain of ``arm`` that started at the mode, against what the theory says of them.
+    """Compare all n draws of a chain of ``arm`` that started at the mode with the theory's predictions.
 
-    Where ``measured`` departs from ``predicted`` by many an ``error`` the posterior is not Gaussian as far as
-    the arm goes.
+    Where ``measured`` differs from ``predicted`` by many times ``error``, the posterior is not Gaussian over the region
+    that the arm visits.
 
     Raises:
         InputError: fewer than two draws, the arm is unstable by the theory, or its sampler unknown to it.
@@ -48,5 +48,6 @@ def against_draws(laplace: Laplace, sampler: str, arm: Arm, draws: Float[np.ndar
 
 
 def spread_ratios(laplace: Laplace, sampler: str, arm: Arm) -> Float[np.ndarray, " d"]:
-    """Stationary sds over the Laplace approximation's: where they are far from 1 so is the chain from what is known."""
+    """Stationary sds over the Laplace approximation's; far from 1, the chain leaves the region where the theory
+    holds."""
     return np.sqrt(stationary_variances(sampler, arm, laplace.directions) * laplace.directions.curvature)

@@ -1,11 +1,12 @@
-"""How fast a chain comes to its target: total variation distance against the number of steps.
+"""The rate of convergence of a chain: total variation distance to its target against the number of steps.
 
-Theorem 2 of Bieringer et al. (2023): where gradients are bounded, the law of a chain with a Metropolis test comes to
-its target in total variation as (1 - eps)^k after k steps, a straight line in log scale. Here is the distance to plot:
+Theorem 2 of Bieringer et al. (2023): where gradients are bounded, the law of a chain with a Metropolis test converges
+to its target in total variation as (1 - eps)^k after k steps, a straight line in log scale. This module computes the
+distance:
 
 * of a chain with one parameter, from its transition matrix on a grid (`mala_matrix`, `distances_of_matrix`): no draws;
-* of any sampler, from histograms of one coordinate of many chains (`distances_of_chains`): of AdamMCMC, whose chain
-  lives on (theta, m, v), the distance of theta's law from the posterior. It ends at the `monte_carlo_floor`.
+* of any sampler, from histograms of one coordinate of many chains (`distances_of_chains`); for AdamMCMC, whose state
+  is (theta, m, v), it is the distance of theta's law from the posterior. It cannot fall below `monte_carlo_floor`.
 
 The total variation of laws p and q on bins is (1/2) sum |p - q|. float64.
 """
@@ -43,7 +44,8 @@ def metropolis_matrix(
 ) -> Float[np.ndarray, "n n"]:
     """P[i, j], the probability to go from point i to point j by a proposal and a Metropolis test.
 
-    Reversible with respect to exp(log_density), exactly. What the proposals of a row lack to 1 stays where it is.
+    Exactly reversible with respect to exp(log_density). If the proposals of a row sum to less than 1, the chain stays
+    where it is with the remaining probability.
 
     Args:
         log_density: of the target at the points, up to a constant.
@@ -124,12 +126,12 @@ def distances_of_chains(
 ) -> Float[np.ndarray, " k"]:
     """Total variation of one coordinate's law from ``target`` after 0, 1, ..., ``n_steps`` steps.
 
-    From histograms of ``n_chains`` independent chains, all from ``start`` and with gradients of all data. Where the law
-    is that of ``target`` it is about the `monte_carlo_floor`.
+    From histograms of ``n_chains`` independent chains, all from ``start`` and with gradients of all data. If the law
+    equals ``target``, the distance is about the `monte_carlo_floor`.
 
     Args:
-        arm: with the batch size N, for chains that share minibatches are not independent.
-        edges: of the bins, ascending: n - 1 numbers for n bins, of which the first and the last have no end.
+        arm: must have the batch size N, because chains that share minibatches are not independent.
+        edges: of the bins, ascending: n - 1 numbers for n bins; the first and the last bin are unbounded.
         target: probabilities of the bins.
 
     Raises:
@@ -161,9 +163,9 @@ class GeometricFit(NamedTuple):
     """log distance = log constant + k log rate, by least squares.
 
     Attributes:
-        rate: by which the distance falls in one step.
-        constant: the distance that the line has at k = 0.
-        first, last: the steps that it is fitted to.
+        rate: the factor by which the distance falls in one step.
+        constant: the line's distance at k = 0.
+        first, last: the first and the last step of the fit.
         misfit: the largest |log distance - line| there.
     """
 

@@ -1,8 +1,8 @@
-"""Where `sgtune.theory.linear` gets its numbers from: the curvature at the MAP, and what data's gradients do there.
+"""The numbers that `sgtune.theory.linear` needs: the curvature at the MAP, and variances of per-datum gradients there.
 
 Time and memory are bounded: gradients of at most `MOST_ROWS` random rows and Hessians of at most `MOST_HESSIANS` are
-taken, `CHUNK_FLOATS` numbers at a time. A variance from m rows has a relative standard error of about sqrt(2 / m) (of
-Gaussian gradients): 1% from 20,000 rows, 3% from 2,000.
+computed, `CHUNK_FLOATS` numbers at a time. A variance from m rows has a relative standard error of about sqrt(2 / m)
+(for Gaussian gradients): 1% from 20,000 rows, 3% from 2,000.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from sgtune.theory.linear import Directions
 __all__ = ["Laplace", "directions_of", "laplace_of"]
 
 MOST_ROWS = 20_000
-"""At most so many rows tell C where D <= 200."""
+"""The largest number of rows from which C is estimated where D <= 200."""
 
 MOST_HESSIANS = 2_000
-"""At most so many rows tell T where D <= 200, and C and T where D > 200."""
+"""The largest number of rows from which T is estimated where D <= 200, and C and T where D > 200."""
 
 N_DRAWS = 4
-"""Draws of the Laplace approximation at which T is found where D > 200."""
+"""Draws of the Laplace approximation at which T is estimated where D > 200."""
 
 CHUNK_FLOATS = 2**20
 
@@ -41,7 +41,7 @@ class Laplace(NamedTuple):
     """A posterior's Laplace approximation and the noise of its gradients, as theory needs them.
 
     Attributes:
-        directions: the numbers.
+        directions: curvatures and noise along the directions.
         mode: the MAP, flat.
         basis: columns are the eigenvectors of the Hessian at the mode; None where directions are the coordinates.
     """
@@ -62,7 +62,7 @@ def directions_of(model: Model, seed: int = 0) -> Directions:
 
 
 def laplace_of(model: Model, seed: int = 0) -> Laplace:
-    """Curvature and gradient noise of ``model`` at its MAP, which is found first if it is not known.
+    """Curvature and gradient noise of ``model`` at its MAP, which is found first if necessary.
 
     D <= 200: along the eigenvectors of the exact Hessian H, with T of the data's Hessians. D > 200: along the
     coordinates, with the diagonal of H (`sgtune.mode.curvature.laplace_scale`: sds given all other coordinates) and T
@@ -124,9 +124,9 @@ def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:
 def _variances(
     sums: Callable[[PyTree, Array], tuple[Array, Array]], rows: PyTree, size: int
 ) -> Float[np.ndarray, " k"]:
-    """Variances (divisor m - 1) over m rows of k = ``size`` numbers. ``sums(rows, weights)`` gives their sums and those
-    of squares, with weights 1, and 0 for rows that fill up a chunk. At the mode or differences from it, the mean
-    is no greater than the sd: float32 loses nothing."""
+    """Variances (divisor m - 1) over m rows of k = ``size`` numbers. ``sums(rows, weights)`` gives their sums and the
+    sums of squares; weights are 1, and 0 for rows that pad a chunk. For gradients at the mode, or differences from
+    them, the mean is not larger than the sd, so float32 loses nothing."""
     n_rows = jax.tree.leaves(rows)[0].shape[0]
     chunk = min(n_rows, max(1, CHUNK_FLOATS // size))
     totals = np.zeros((2, size))
@@ -147,7 +147,7 @@ def _gradient(density: Density, position: PyTree, row: PyTree) -> PyTree:
 
 @partial(jax.jit, static_argnums=0)
 def _gradient_sums(density, position, centre, axes, rows, weights):
-    """Of one datum's gradient at ``position``, less that at ``centre`` if there is one, along the columns ``axes``."""
+    """Sums of per-datum gradients at ``position``, less those at ``centre`` if given, along the columns ``axes``."""
 
     def of_row(row):
         gradient = ravel_pytree(_gradient(density, position, row))[0]

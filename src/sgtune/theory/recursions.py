@@ -1,19 +1,19 @@
 """The samplers on a Gaussian, along one eigenvector of its Hessian: scalar linear recursions.
 
-The gradient at x is -lambda x, lambda the curvature, with minibatch noise of variance q. What each sampler then does
-from sample to sample is exactly (SGLD, SGHMC, whose momentum is drawn anew) or nearly (SGNHT) an AR(1) process,
+The gradient at x is -lambda x, lambda the curvature, with minibatch noise of variance q. From sample to sample each
+sampler is then exactly (SGLD; SGHMC, which redraws its momentum) or nearly (SGNHT) an AR(1) process,
 
     x <- phi x + noise,    stationary variance S = offset + gain q.
 
 SGLD        phi = 1 - h lambda, noise of variance 2 h + h^2 q.
 SGHMC       L leapfrogs, each linear in (x, v) with fresh noise, composed; v ~ N(0, h) is noise, too.
-SGNHT       with the thermostat alpha held where it settles (`settled_friction`; or where a run is on average, for it
-            takes alpha / h steps, `run_warmth`), linear in (x, v):
+SGNHT       with a constant thermostat alpha, its stationary value (`settled_friction`) or, because settling takes
+            alpha / h steps, its average over a run (`run_warmth`); linear in (x, v):
             Var v = (2 a h + h^2 q) / (alpha (2 - alpha - h lambda / 2)),  S = Var v (2 - alpha) / (2 h lambda).
-            phi >= 0 is that of the AR(1) process with as great a sum of squared autocorrelations.
-SGNHT-Shang is SGNHT in other units. SGHMC-Shang keeps its momentum, too: the same with alpha = a, and the noise of the
-gradient left out of what it injects, so that q plays no part where h q / 2 <= a (h its step size squared, S the exact
-covariance). It is foreseen for the full covariance only, of which each direction sees its own part.
+            phi >= 0 is chosen so that the AR(1) process has the same sum of squared autocorrelations.
+SGNHT-Shang is SGNHT in other units. SGHMC-Shang keeps its momentum, too: it is the same with alpha = a, and it injects
+less noise by the gradient's noise, so q has no effect where h q / 2 <= a (h its step size squared, S the exact
+covariance). Its predictions are for the full covariance only.
 """
 
 from collections.abc import Callable
@@ -47,12 +47,12 @@ class Recursion(NamedTuple):
     Both are infinite where the recursion is unstable.
 
     Attributes:
-        approach: phi of an AR(1) process that comes to its spread from the mode as the chain does, and whose draws'
-            mean varies as much; phi itself but for SGNHT. There it is 1 - h lambda / alpha, for in a run (the virial)
-            lambda mean(x^2) = mean(v^2) / h - alpha x_n^2 / (2 h n) - x_n v_n / (h n).
-            Where that is below 0 a chain oscillates: it soon has its spread, though it keeps its energy for 1 / alpha
-            steps.
-        frequency: of the oscillation of SGNHT, sqrt(h lambda); of others 0.
+        approach: phi of an AR(1) process that approaches its spread from the mode as the chain does, and whose draws'
+            mean has the same variance; phi itself except for SGNHT. There it is 1 - h lambda / alpha, because in a run
+            (the virial) lambda mean(x^2) = mean(v^2) / h - alpha x_n^2 / (2 h n) - x_n v_n / (h n).
+            Where this is below 0 a chain oscillates: it soon reaches its spread, although it keeps its energy for
+            1 / alpha steps.
+        frequency: of the oscillation of SGNHT, sqrt(h lambda); 0 for others.
     """
 
     phi: Vector
@@ -62,7 +62,7 @@ class Recursion(NamedTuple):
     frequency: Vector
 
     def run(self, n_steps: int) -> tuple[Vector, Vector]:
-        """E and Var of the variance of so many draws from the mode on, in units of the stationary one."""
+        """E and Var of the variance of this many draws from the mode on, in units of the stationary variance."""
         mean, variance = variance_of_run(self.phi, n_steps)
         if not self.frequency.any():
             return mean, variance
@@ -145,10 +145,10 @@ def settled_friction(arm: Arm, curvature: Vector, noise: Vector, warmth: float =
 
 
 def run_warmth(h: float, start: float, settled: float, n_steps: int) -> float:
-    """Mean over a run of |v|^2 / (D h): 1 + (alpha_n - alpha_0) / (n h), by what the thermostat does.
+    """Mean over a run of |v|^2 / (D h): 1 + (alpha_n - alpha_0) / (n h), from the thermostat's update.
 
-    While it settles the chain is too hot (or too cold). Kinetic energy follows the thermostat, |v|^2 / D is about
-    h settled / alpha, so that d alpha / dt = h (settled / alpha - 1), which makes
+    While the thermostat settles the chain is too hot (or too cold). Kinetic energy follows the thermostat: |v|^2 / D is
+    about h settled / alpha, so d alpha / dt = h (settled / alpha - 1), and
     h t = start - alpha_t + settled log((settled - start) / (settled - alpha_t)).
     """
     gap = settled - start
@@ -160,7 +160,7 @@ def run_warmth(h: float, start: float, settled: float, n_steps: int) -> float:
         share = (low + high) / 2
         late = -gap * share - settled * np.log1p(-share) > h * n_steps
         low, high = (low, share) if late else (share, high)
-    # Noise brings kinetic energy no faster than 2 h gap a step, half of which is potential energy soon.
+    # Noise adds kinetic energy at most at 2 h gap a step, and half of it soon becomes potential energy.
     return 1 + gap * min(low / (n_steps * h), n_steps / 2)
 
 
@@ -226,8 +226,8 @@ KNOWN: dict[str, Callable[[Arm, Vector, Vector, int | None], Recursion]] = {
     "sgnht-shang": _sgnht_shang,
     "sghmc-shang": _sghmc_shang,
 }
-"""``(arm, curvature, noise, n_steps) -> Recursion`` by the name of the sampler in `SAMPLERS`; of the gradient's
-noise and the steps only where a thermostat settles depends, and of the noise also which directions are clipped."""
+"""``(arm, curvature, noise, n_steps) -> Recursion`` by the name of the sampler in `SAMPLERS`. The noise and the steps
+affect only a thermostat's value; the noise also affects which directions are clipped."""
 
 
 def _base(sampler: str) -> str:
@@ -246,7 +246,7 @@ def check_known(sampler: str) -> str:
 
 
 def depends_on_noise(sampler: str) -> bool:
-    """Whether a sampler's recursion does: where its thermostat settles, and what is clipped."""
+    """Whether a sampler's recursion depends on the noise: by its thermostat, or by clipping."""
     return _base(sampler) in ("sgnht", "sgnht-shang", "sghmc-shang")
 
 
@@ -263,10 +263,10 @@ def recursion_of(
     Args:
         curvature: lambda > 0.
         noise: q, the variance of a gradient.
-        n_steps: of a run that starts with SGNHT's thermostat at the arm's friction, and is as warm all the way as it is
-            on average; None for a thermostat that has settled.
+        n_steps: of a run that starts with SGNHT's thermostat at the arm's friction; its average temperature is used
+            for the whole run. None: a thermostat that has settled.
 
     Raises:
-        InputError: the sampler is none whose recursion is known.
+        InputError: the sampler's recursion is not known.
     """
     return KNOWN[_base(check_known(sampler))](arm, curvature, noise, n_steps)

@@ -31,7 +31,7 @@ def arms_of(settings: Mapping, root_trace: float, batch_size: int) -> list[dict]
     """Every (gamma / s, s_d, s) of the section ``acceptance``: the numbers as printed, and the arm.
 
     ``scale`` is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
-    about 1, of a random walk, whatever D is.
+    about 1, of a random walk, for any D.
     """
     cells = product(settings["drifts"], settings["directional_noises"], settings["scales"])
     return [

@@ -10,7 +10,7 @@ __all__ = ["pooled_time"]
 def pooled_time(draws: Float[np.ndarray, "n k"]) -> float | None:
     """1 + 2 * the sum of the autocorrelations, c_l the mean over k parameters of (1/n) sum over t of x_t x_{t+l}.
 
-    Draws are deviations from the expectation: no mean is taken off, which would shorten the times of slow chains. Of
+    Draws are deviations from the expectation: no mean is subtracted, which would shorten the times of slow chains. Of
     parameters that all have the same law it is the time of each; else the mean of their times, weighted by variances.
     The sum ends where Geyer's initial positive sequence does. float64, O(k n log n).
 

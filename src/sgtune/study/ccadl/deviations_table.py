@@ -1,4 +1,4 @@
-"""What the study does otherwise than its paper, and why."""
+"""The differences of the study from its paper, and the reasons."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -155,14 +155,14 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
 
 
 def ccadl_deviations(records: Records) -> Table:
-    """What the study does otherwise than its paper: by its configuration, and in every run."""
+    """The differences of the study from its paper: by its configuration, and in every run."""
     section = need(records, "settings", "ccadl_deviations")[0]["configuration"]["ccadl"]
     order = [ALL, NORMAL, LOGISTIC, DRBM]
     found = sorted([*_settings(section), *ALWAYS], key=lambda row: order.index(row[0]))
     return Table(
         name="ccadl_deviations",
         title=artifact("ccadl_deviations").title,
-        caption="What this study does otherwise than its paper (Shang et al. 2015), or where the paper does not say, "
+        caption="Where this study differs from its paper (Shang et al. 2015), or the paper does not say, "
         "and why: of each experiment first what its configuration says.",
         stub=("Experiment", "What"),
         columns=tuple(("", heading) for heading in COLUMNS.values()),

@@ -41,7 +41,7 @@ def drbm_sets(records: Records) -> Table:
 
     def row(name: str, source: str, numbers: Mapping) -> Row:
         cells = [
-            Cell(name, "", "", metric, value=numbers.get(metric), detail=source, missing="not to be had")
+            Cell(name, "", "", metric, value=numbers.get(metric), detail=source, missing="unavailable")
             for metric in SIZES
         ]
         return Row((SETS[name], source), tuple(cells))

@@ -86,7 +86,7 @@ def _cells(record: dict, cell: dict, published: Mapping[tuple, float]) -> dict[s
 
 
 def _root(bias: Mapping) -> tuple[float | None, float | None]:
-    """The root of a squared bias with its standard error; none of one that is not told from 0."""
+    """The root of a squared bias with its standard error; None for a bias that does not differ from 0."""
     value, se = bias.get("value"), bias.get("se")
     if value is None or se is None or value <= 2 * se:
         return None, None
@@ -149,9 +149,9 @@ def normal(records: Records) -> Table:
 
 
 def normal_details(records: Records) -> Table:
-    """What is behind the errors: bias of the density, widths, integrals over all lags, and steps across 0."""
+    """The causes of the errors: bias of the density, widths, integrals over all lags, and steps across 0."""
     note = (
-        "–: a bias that is not told from 0 by two standard errors. A step that crosses γ = 0 is reflected there: "
+        "–: a bias within two standard errors of 0. A step that crosses γ = 0 is reflected there: "
         "|γ| is kept. Clipped: steps in which A I − h Σ / 2 was not positive semi-definite, so that SGHMC's noise had "
         "to be cut off there and its chain is too hot."
     )

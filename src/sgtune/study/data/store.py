@@ -129,7 +129,7 @@ def read_arrays(
 
     Raises:
         DataError: as `read_facts`, or the arrays are not those of ``shapes``, or a file is missing, or has another
-            size, dtype or shape than the ``.json`` or ``shapes`` says. The line tells how to make it anew.
+            size, dtype or shape than the ``.json`` or ``shapes`` says. The line says how to make it again.
     """
     path = Path(path_json)
     facts = read_facts(path, made_by, **types)
@@ -175,12 +175,12 @@ def verify(path_json: str | Path) -> None:
         _check_sum(file, file_sha256(file), entry["sha256"], anew)
     unknown = set(facts["training"]) - set(entries)
     if unknown or _checksum(entries, facts["training"]) != facts["checksum"]:
-        raise DataError(f"{path}: the checksum is not that of the training arrays; {anew}")
+        raise DataError(f"{path}: the checksum differs from the training arrays' checksum; {anew}")
 
 
 def _anew(path: Path, made_by: str) -> str:
     # Snakemake knows a set by its .json, and would not look for one array of it.
-    return f"delete {path.name}, and {made_by} makes it anew"
+    return f"delete {path.name}, and {made_by} makes it again"
 
 
 def _check_entries(where: str, found: object, types: Mapping[str, object], anew: str) -> None:

@@ -1,10 +1,10 @@
-"""What tuners are judged against: draws of NUTS, and how far they can be trusted.
+"""The ground truth for judging tuners: draws of NUTS, and checks whether they can be trusted.
 
-Import the module that is needed: `nuts` alone loads NumPyro and ArviZ, and those only when it samples.
+Import the single module that you need: only `nuts` loads NumPyro and ArviZ, and only when it samples.
 """
 
 R_HAT_TRUSTED = 1.05
-"""The most that R-hat may be for 99 % of what tuners are judged by: above it the draws are no ground truth."""
+"""The largest R-hat for 99 % of the quantities that tuners are judged by: above it the draws are not trusted."""
 
 ESS_TRUSTED = 200
-"""The least that the median ESS may be of what tuners are judged by: their sds are then known to about 5 %."""
+"""The smallest median ESS of the quantities that tuners are judged by: sds are then known to about 5 %."""

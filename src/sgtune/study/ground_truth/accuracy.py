@@ -1,4 +1,4 @@
-"""How far a reference's own means and standard deviations are from the truth: its Monte Carlo error."""
+"""The Monte Carlo error of a reference's own means and standard deviations."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,8 +42,8 @@ def standard_errors(arrays: "InferenceData | Iterable[np.ndarray]") -> StandardE
     Of the mean sd / sqrt(ESS of the draws), of the sd s / (2 sd sqrt(ESS of the squared deviations)) with the sd s of
     the squared deviations (sd / sqrt(2 ESS) if the draws are Gaussian). nan with fewer than 4 draws a chain.
 
-    They are those of the draws that are held. All draws, those that thinning or a lost machine took among them,
-    tell mean and sd at least as well: for those the errors are upper bounds.
+    The errors are for the draws that are kept. For the mean and sd of all draws, including those lost by thinning or
+    with a machine, they are upper bounds.
     """
     if hasattr(arrays, "posterior"):
         arrays = variables_of(arrays).values()
@@ -63,19 +63,19 @@ def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> tuple[np.ndarray, n
 
 
 def relative_error(errors: Float[np.ndarray, " D"], sd: Float[np.ndarray, " D"]) -> float:
-    """|errors| / |sd|: of standard errors of sds, what xi is expected to be of sds that are so far from the truth."""
+    """|errors| / |sd|: for standard errors of sds, the expected xi of sds with such errors."""
     return float(np.linalg.norm(errors) / np.linalg.norm(sd))
 
 
 def monte_carlo_error(idata: "InferenceData", errors: StandardErrors | None = None) -> dict[str, float]:
-    """What the errors that tuners are judged by are expected to be of the truth, judged by this reference.
+    """The expected errors of exact moments against this reference.
 
-    So much of every such error is the reference's, and exact draws without end would have it too. The root mean square
-    over references (the mean is a little less: by 2 % for the xi of ten parameters) of ``relative_sd_error`` and
-    ``xi_rel``, and where they are defined ``xi_white`` (D <= 200) and ``functional_error`` (of a model that
-    states functionals). ``errors`` are the `standard_errors` of the draws, if they are known already; all
-    is by the draws held, as it is there. Of chains that have not mixed it says too little: what they have
-    not seen is in no effective sample size.
+    Every error of a tuned chain includes this contribution of the reference; infinitely many exact draws would have it,
+    too. It is the root mean square over references (the mean is a little smaller: by 2 % for the xi of ten parameters)
+    of ``relative_sd_error`` and ``xi_rel``, and where they are defined ``xi_white`` (D <= 200) and ``functional_error``
+    (of a model with functionals). ``errors`` are the `standard_errors` of the draws, if the caller has them; all
+    errors are for the kept draws. For chains that have not mixed it is too small, because effective sample sizes do
+    not include regions that the chains have not visited.
     """
     errors = standard_errors(idata) if errors is None else errors
     _, sd = summary(idata)
@@ -95,11 +95,11 @@ def monte_carlo_error(idata: "InferenceData", errors: StandardErrors | None = No
 def _white_error(draws: Float[np.ndarray, "chain draw D"]) -> float:
     """Of exact sds along the eigen-directions of the covariance of ``draws``.
 
-    Along given directions the standard errors would tell it. But where eigenvalues of the truth are close
-    to each other, those of draws are driven apart: their eigenvectors are where the draws err most, and the
-    error is up to sqrt((D + 1) / 2) times as large. So it is measured: one half of the draws judges the other
-    half, whose own error, along directions not its own, the standard errors give. The square of what is left
-    is that of half as many draws.
+    Along fixed directions the standard errors would give it. But where eigenvalues of the truth are close to each
+    other, eigenvalues of draws repel each other: their eigenvectors are where the draws err most, and the error is up
+    to sqrt((D + 1) / 2) times as large. So it is measured: one half of the draws judges the other half, whose own
+    error, along directions that are not its own, is given by the standard errors. The square of the remaining error is
+    the square for half as many draws.
     """
     n_chains, n_draws, dimension = draws.shape
     length = n_chains * n_draws // PIECES

@@ -29,7 +29,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 RESTORED = "restored.npz"
-"""A copy of a saved file, in the folder of a chain that lost its blocks: the chain goes on from it."""
+"""A copy of a saved file, in the folder of a chain that lost its blocks: the chain continues from it."""
 
 # What a block has of each of its draws; the other arrays are statistics of iterations, or say how it stands at its end.
 DRAWS, FUNCTIONALS = "draws", "functionals"
@@ -39,7 +39,7 @@ class Checkpoints:
     """A folder that belongs to one chain, and its blocks so far, in memory.
 
     Each block has the ``statistics``, one value per iteration, ``draws`` (m, D) and perhaps ``functionals`` (n, K),
-    ``seconds``, and whatever else stands at its end.
+    ``seconds``, and further arrays that describe its end.
 
     ``saved``, if given, is a file that holds after each block what the next one needs, and no draws: the state, the
     statistics of all iterations and the functionals of one draw in ``every``. A chain without a first block goes on
@@ -91,7 +91,7 @@ class Checkpoints:
             self._write(np.savez_compressed, Path(self.saved), self._without_draws(whole))
 
     def forget(self) -> None:
-        """Start anew: the files are written over as the chain comes to them."""
+        """Start from scratch: the files are overwritten as the chain reaches them."""
         self.blocks: list[dict[str, np.ndarray]] = []
         self.restored = False
         # Files of blocks that a restored state stands for, less one for itself.
@@ -122,11 +122,11 @@ class Checkpoints:
         try:
             arrays = read_npz(path)
         except DataError:
-            logger.warning("%s: not readable, sampled anew from here", path)
+            logger.warning("%s: not readable; sampling again from here", path)
             return None
         marks = [str(arrays.pop(name, "")) for name in ("fingerprint", "start")]
         if marks[0] != self.fingerprint or start not in (None, marks[1]):
-            logger.warning("%s: of another run, sampled anew from here", path)
+            logger.warning("%s: of another run; sampling again from here", path)
             return None
         return arrays
 

@@ -35,7 +35,7 @@ def convergence(arrays: "InferenceData | Iterable[np.ndarray]") -> Convergence:
 
     Or of arrays (chain, draw, k) of draws, one after the other.
 
-    A single chain is compared half against half. The ESS of a thinned chain is that of the draws kept, a
+    For a single chain its two halves are compared. The ESS of a thinned chain is for the kept draws, a
     lower bound for all of them (Geyer 1992). All are nan with fewer than 4 draws a chain, R-hat also where
     a single chain has fewer than 8.
     """
@@ -54,14 +54,14 @@ def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> tuple[np.ndarray, .
     if n_chains == 1:
         half = n_draws // 2
         r_hats = r_hat(np.concatenate([draws[:, :half], draws[:, -half:]]))
-    # By the formulas what never moves may have any R-hat, and counts as independent draws.
+    # For a constant chain the formulas give an arbitrary R-hat, and the ESS of independent draws.
     return np.where(stuck, np.inf, r_hats), np.where(stuck, 0, bulk), np.where(stuck, 0, tail), stuck
 
 
 def diagnostics(
     idata: "InferenceData", checked: Convergence | None = None
 ) -> dict[str, float | int | list[float]]:
-    """What tells whether the draws can be trusted; R-hat and ESS are the worst over the parameters.
+    """Diagnostics of the draws; R-hat and ESS are the worst over the parameters.
 
     ``checked`` is the `convergence` of the draws, if it is known already: R-hat and ESS are those of the
     ``draws_kept``. Leapfrogs, divergences, the share of trajectories that reach the greatest tree depth and
@@ -126,7 +126,7 @@ def by_block(
 def of_functionals(
     idata: "InferenceData", checked: Convergence | None = None, errors: StandardErrors | None = None
 ) -> dict[str, float | int | np.ndarray]:
-    """How what tuners are judged by was sampled: a block as of `by_block`, of the model's functionals at every draw.
+    """Diagnostics of the quantities that tuners are judged by, the model's functionals at every draw, as in `by_block`.
 
     ``mean`` and ``sd`` are those of each functional. The position is its own functionals where the model
     states none; mean and sd are then left out, and ``checked`` and ``errors`` are as there.
@@ -145,7 +145,7 @@ def of_functionals(
 
 
 def is_trusted(functionals: dict) -> bool:
-    """Whether draws of which `of_functionals` says so are a ground truth."""
+    """Whether draws with these diagnostics (`of_functionals`) can be trusted."""
     return functionals["r_hat_p99"] <= R_HAT_TRUSTED and functionals["ess_median"] >= ESS_TRUSTED
 
 

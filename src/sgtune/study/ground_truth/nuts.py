@@ -60,8 +60,8 @@ KEPT_BYTES = 512 * 2**20
 SAVED_BYTES = 4 * 2**20
 
 WARMUP_PER_PARAMETER = 20
-"""Iterations of warm-up from which on a dense mass matrix adapts: one of fewer draws is worse than the Laplace one that
-it starts from (tried on the logistic regression with 60 iterations)."""
+"""A dense mass matrix adapts only if the warm-up has this many iterations per parameter: with fewer it is worse than
+the Laplace approximation's (tried on the logistic regression with 60 iterations)."""
 
 
 def sample_nuts(
@@ -79,17 +79,18 @@ def sample_nuts(
 ) -> "InferenceData":
     """One chain of NUTS from ``position`` (default: MAP); its mass matrix is dense up to D = 200.
 
-    The mass matrix starts as that of the Laplace approximation; it (a dense one if the warm-up has at least
+    The mass matrix starts at the Laplace approximation's; it (a dense one if the warm-up has at least
     `WARMUP_PER_PARAMETER` iterations for each parameter) and the step size adapt during the
     warm-up, which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
-    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments goes on from the last
-    whole block, and its draws are those of an uninterrupted run, bit for bit; blocks of other arguments,
-    another MAP, another posterior, other functionals or other versions of JAX or NumPyro are thrown away.
+    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments continues after the last
+    complete block, and its draws equal those of an uninterrupted run, bit for bit; blocks of other arguments,
+    another MAP, another posterior, other functionals or other versions of JAX or NumPyro are discarded.
 
     A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
-    as they come; `summary` still gives mean and sd of all. The model's functionals are kept of every draw.
+    while sampling; `summary` still gives mean and sd of all. The model's functionals are kept for every draw.
 
-    ``saved`` is written after every block: all that the chain needs to go on, but no draws, so that it may be
+    ``saved`` is written after every block: the state from which the chain can continue, without draws, so that it may
+    be
     committed (D = 52,580 with 2,000 functionals of 5,000 draws, of which 500 are saved: 5.5 MB). Where
     ``checkpoint_dir`` has no first block, but a copy of that file named `RESTORED`, the chain goes on from there,
     bit for bit; the draws before it are missing from the result, which counts them as ``draws_lost``, and the
@@ -127,7 +128,7 @@ def sample_nuts(
         offset = jnp.float32(last["offset"])
         state = state_of(last, shapes(kernel, model))
         if not agrees(kernel, state, model.data, offset, last["functionals_at_state"]):
-            logger.warning("%s: blocks of another log posterior, thrown away", kept.folder)
+            logger.warning("%s: blocks of another log posterior; discarded", kept.folder)
             kept.forget()
     if not kept.blocks:
         scale = laplace_scale(model)
@@ -138,7 +139,9 @@ def sample_nuts(
     done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
     lost = max(0, len(kept.blocks[0]["n_steps"]) - n_warmup) if kept.restored else 0
     if done:
-        logger.info("NUTS on %s, chain %d: goes on after iteration %d of %d", model.name, chain, done, total)
+        logger.info(
+            "NUTS on %s, chain %d: continues after iteration %d of %d", model.name, chain, done, total
+        )
     while done < total:
         began = perf_counter()
         length = min(block, total - done)

@@ -1,4 +1,4 @@
-"""What is written of a reference: its moments, how it was sampled, and how far it can be trusted."""
+"""The record of a reference: its moments, its diagnostics, and whether it can be trusted."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ __all__ = ["doubts", "reference_record"]
 
 
 def reference_record(idata: "InferenceData") -> dict:
-    """What `combine_nuts` writes of all chains.
+    """The record of all chains that `combine_nuts` writes.
 
     ``mean``, ``sd`` and, where D <= 200, ``covariance`` of the position; ``functionals``, the model's, by
     `of_functionals`; whether they are ``trusted``; the ``monte_carlo_error``; ``diagnostics`` and ``blocks``.

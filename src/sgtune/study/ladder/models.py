@@ -3,7 +3,7 @@
 N rows y_j with the log-likelihood -(theta - y_j)' A (theta - y_j) / 2 and the prior N(0, I / p); A = Q diag(a) Q' with
 an orthogonal Q. The posterior has its mode at 0, and the precision N a_i + p along the i-th column of Q. Rows are
 y_j = Q diag(a)^(-1/2) z_j with z standardised over the rows, so the gradients A (y_j - theta) of the data have a mean
-of 0 at the mode and exactly the variance a_i along direction i, whatever theta is: C ~ A, as in a model that is right.
+of 0 at the mode and exactly the variance a_i along direction i, for any theta: C ~ A, as in a well-specified model.
 
 ============== ================================================== =================================
 kind           Q                                                  a

@@ -46,14 +46,14 @@ N_LEAPFROGS = (5,)
 moves."""
 
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
-"""What a gradient costs whatever its batch, and what each of its rows adds: not measured, so that steps, and with them
+"""The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
 all that is chosen, are the same on every machine; about what two cores take where D = 10."""
 
 ESCAPED = 10.0
 """An arm of a greater expected error has left the posterior; what is printed of it is this."""
 
 FROZEN = 0.9
-"""Of the error of a chain that never moves, 1: an arm that has more, its sds too small, has told nothing."""
+"""In units of the error of a chain that never moves, 1: an arm with a larger error, its sds too small, is frozen."""
 
 ROWS = 256
 """Draws that are taken along the directions at a time."""
@@ -182,7 +182,7 @@ def ladder_runs(
     ``seconds`` of the ladder's clock each, and what theory expects of it after as many seconds.
 
     At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
-    MAMBA and is told the true error of an arm's own draws (`directions_judge`).
+    MAMBA and sees the true error of an arm's own draws (`directions_judge`).
 
     Returns:
         ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the

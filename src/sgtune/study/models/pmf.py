@@ -60,7 +60,7 @@ def _products(position: dict, rows: dict) -> jax.Array:
     """U_user' V_item of each row: ``(n,)``.
 
     The sum over features is a product with ones: XLA fuses a plain sum into the scatters of the gradient, where
-    every entry of a feature vector computes it anew, which takes 2 to 4 times as long.
+    every entry of a feature vector recomputes it, which takes 2 to 4 times as long.
     """
     products = position["users"][rows["user"]] * position["items"][rows["item"]]
     return jnp.dot(products, np.ones(products.shape[-1], np.float32), precision="highest")
