@@ -35,7 +35,7 @@ rule calibrate_adam_mcmc:
         cost=f"{ADAM_MCMC}/costs/{{model}}.json",
     log:
         f"{LOGS}/adam_mcmc/calibrate_adam_mcmc/{{model}}.log",
-    # Before all that may have company: one at a time between those would leave a core idle each time.
+    # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time.
     priority: 50
     conda:
         "../../envs/sgtune.yaml"
@@ -145,7 +145,7 @@ rule race_adam_mcmc:
 
 
 rule evaluate_adam_mcmc:
-    """One sampler, tuned by the default tuner, for as many steps as the measured costs buy."""
+    """One sampler, tuned by the default tuner, for the number of steps that the measured costs buy."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",

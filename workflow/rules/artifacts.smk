@@ -1,4 +1,4 @@
-"""Tables and figures: what a person sees."""
+"""Tables and figures."""
 
 from sgtune.study.artifacts import caption_of, category_of, form_of, labels_of, requested
 
@@ -130,7 +130,7 @@ rule make_figure:
 
 
 rule describe_run:
-    """Everything that a run made, with checksums: what `publish` copies by."""
+    """A list of all files that a run made, with checksums, which `publish` uses."""
     input:
         ARTIFACTS,
     output:

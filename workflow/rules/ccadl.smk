@@ -29,7 +29,7 @@ rule sample_normal:
 
 
 rule download_set:
-    """A data set of Sect. 4.3; if no source has it, source.json says why, and the study goes on without."""
+    """A data set of Sect. 4.3; if no source has it, source.json says why, and the study continues without it."""
     output:
         source=f"{DOWNLOADS}/{{download}}/source.json",
     log:
@@ -44,7 +44,7 @@ rule download_set:
 
 
 rule prepare_set:
-    """A data set, split in training and test rows; of one that cannot be had, why."""
+    """A data set, split in training and test rows; for an unavailable set, the reason."""
     input:
         download_of_set,
     output:

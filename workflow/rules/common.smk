@@ -24,7 +24,7 @@ exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 
 prepare_jobs()
 
-# A resource without a limit is ignored in a local run, and then untimed jobs would run beside timed ones. The limit is
+# A resource without a limit is ignored in a local run: untimed jobs would then run beside timed ones. The limit is
 # set here and not in a profile, because --resources and --default-resources replace a profile's.
 if "machine" not in workflow.global_resources:
     workflow.global_resources["machine"] = 1000
@@ -37,10 +37,10 @@ STUDIED = studied(config)
 """Every (model, sampler, tuner) of the run."""
 
 WHOLE_MACHINE = 1000
-"""Of the resource `machine`: what a timed rule takes, so that nothing runs beside it."""
+"""The amount of the resource `machine` that a timed rule takes, so that nothing runs beside it."""
 
 ALL_CORES = 1024
-"""Of threads: Snakemake lowers them to the cores that it was given. (To ask it for that number would need one even where
+"""A number of threads that Snakemake lowers to its cores. (To ask for the number of cores would need one even where
 nothing runs: --report, --unlock.)"""
 
 
@@ -72,12 +72,12 @@ def settings_of_ladder(wildcards):
 
 
 def has_table(model):
-    """Whether seconds become steps by a cost table that the run was given."""
+    """Whether a given cost table converts seconds to steps."""
     return model_settings(config, model)["calibration"]["table"] is not None
 
 
 def cost_of(wildcards):
-    """The costs by which seconds become steps: those measured here, or the table that the run was given."""
+    """The costs that convert seconds to steps: those measured here, or the given table."""
     table = model_settings(config, wildcards.model)["calibration"]["table"]
     return table or expand(rules.calibrate_cost.output.cost, model=wildcards.model)[0]
 
@@ -93,12 +93,12 @@ def is_by_the_clock(model):
 
 
 def cost_of_evaluation(wildcards):
-    """The costs by which an evaluation run's seconds become steps, if they do."""
+    """The costs that convert an evaluation run's seconds to steps, if the run does not use the wall clock."""
     return [] if is_by_the_clock(wildcards.model) else [cost_of(wildcards)]
 
 
 def machine_of_evaluation(wildcards):
-    """The whole machine for runs by the clock; runs of a given number of steps may have company."""
+    """The whole machine for runs by the clock; runs of a given number of steps may run in parallel."""
     return WHOLE_MACHINE if is_by_the_clock(wildcards.model) else 1
 
 
@@ -108,7 +108,7 @@ def threads_of_evaluation(wildcards):
 
 
 def has_reference(model):
-    """Whether NUTS samples `model`; without, nothing may wait for its draws."""
+    """Whether NUTS samples `model`; if not, no rule may wait for its draws."""
     return model_settings(config, model)["reference"]["nuts"]
 
 
@@ -143,8 +143,8 @@ def study_of(model):
 
 
 def settings_of_saved(wildcards):
-    """By the name of each job whose results are saved: the settings that this configuration gives it, None if it needs
-    none. Jobs that this configuration does not have are not among them."""
+    """The settings of this configuration by the name of each job whose results are saved; None for a job without
+    settings. Jobs that this configuration does not have are left out."""
     settings = {}
     for note in read_notes(config["run"]):
         studied_here = {
@@ -161,7 +161,7 @@ def settings_of_saved(wildcards):
 
 
 def data_to_restore_on(wildcards):
-    """The data of all models, and of further studies, as far as anything is saved of them, if what is saved is of this
+    """The data of all models, and of further studies with saved results, if the saved results are of this
     configuration."""
     exit_unless_restorable(config["run"], settings_of_saved(wildcards))
     notes = read_notes(config["run"])

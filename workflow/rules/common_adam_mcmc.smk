@@ -1,4 +1,4 @@
-"""What the rules of AdamMCMC's study share: names, and functions of a job's wildcards."""
+"""Shared by the rules of AdamMCMC's study: names, and functions of a job's wildcards."""
 
 from sgtune.study.adam_mcmc.settings import (
     costs_settings,

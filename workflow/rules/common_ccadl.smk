@@ -1,4 +1,4 @@
-"""What the rules of CCAdL's study share: names, and functions of a job's wildcards."""
+"""Shared by the rules of CCAdL's study: names, and functions of a job's wildcards."""
 
 from sgtune.study.ccadl.settings import data_settings, reference_settings
 from sgtune.study.ccadl.settings import settings_of as settings_of_ccadl
@@ -22,7 +22,7 @@ def settings_of_drbm(wildcards):
 
 
 def download_of_set(wildcards):
-    """What a set is made from; nothing if it is simulated."""
+    """The input of a set; empty if it is simulated."""
     if CCADL_CONFIG["data"]["simulated"] is not None:
         return []
     if wildcards.set == "mnist79":

@@ -1,10 +1,10 @@
-"""What the rules of further studies (`sgtune.study.catalogue.studies`) share."""
+"""Shared by the rules of further studies (`sgtune.study.catalogue.studies`)."""
 
 from sgtune.study.artifacts import artifacts_of, form_of
 
 STUDY_RESULTS = {}
-"""Of each further study the result files that its tables and figures are made from, by kind, and its `data` if it has
-any: its rules file (workflow/rules/{study}.smk) adds them."""
+"""For each further study the result files that its tables and figures are made from, by kind, and its `data` if it
+has any. Its rules file (workflow/rules/{study}.smk) adds them."""
 
 
 def sources_of_study(wildcards):
@@ -27,5 +27,5 @@ def artifacts_of_study(wildcards):
 
 
 def sections_of_study(wildcards):
-    """What the study's results depend on."""
+    """The settings that the study's results depend on."""
     return {name: config[name] for name in ("run", "seed", wildcards.study)}

@@ -1,18 +1,18 @@
-"""Where data come from."""
+"""Data sets: downloads and preparation."""
 
 from sgtune.study.data import logistic, mnist, movielens, ood_images
 from sgtune.study.data.downloads import MNIST, MOVIELENS
 
 DOWNLOADS = "results/downloads"
-"""Shared by all runs: a file is the same whatever source it came from."""
+"""Shared by all runs: a file is the same from every source."""
 
 OOD = config["data"]["ood"]
 
 SIMULATED = {model: config["data"][model]["simulated"] is not None for model in ("pmf", "bnn")}
-"""What is simulated needs no downloads."""
+"""Simulated data need no downloads."""
 
 
-# Nodes of a cluster often have no way out.
+# Nodes of a cluster often have no internet access.
 localrules:
     download_movielens,
     download_mnist,
@@ -76,7 +76,7 @@ rule download_mnist:
 
 
 rule download_ood:
-    """Images that are no digits; if no source has them, a file of no images, and source.json says why."""
+    """Images without digits; if no source has them, a file without images, and source.json says why."""
     output:
         images=ensure(f"{DOWNLOADS}/{OOD}/t10k-images-idx3-ubyte", non_empty=True),
         source=f"{DOWNLOADS}/{OOD}/source.json",
@@ -132,7 +132,7 @@ rule prepare_mnist:
 
 
 rule prepare_ood:
-    """The images that are no digits, apart from MNIST: only evaluations depend on which they are."""
+    """The images without digits, separate from MNIST, because only evaluations depend on them."""
     input:
         [] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
     output:

@@ -1,9 +1,9 @@
-"""How good what was tuned is: evaluation runs, regret, and the discrepancies themselves."""
+"""Evaluation runs of the tuned samplers, regret, and the studies of the discrepancies themselves."""
 
 
 rule evaluate_sampler:
-    """What the tuners chose for a sampler, each distinct arm and replicate once: for the steps that the run's cost table
-    buys, or by the wall clock, alone on the machine."""
+    """Runs of the tuners' choices for a sampler, each distinct arm and replicate once: for the steps that the run's
+    cost table buys, or by the wall clock, alone on the machine."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -32,7 +32,7 @@ rule evaluate_sampler:
 
 
 rule compare_clocks:
-    """The runs of one tuner of one sampler once more, by the other clock: what results owe to the clock. Timed."""
+    """The runs of one tuner of one sampler repeated with the other clock, to compare results. Timed."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -61,7 +61,8 @@ rule compare_clocks:
 
 
 rule screen_grid:
-    """Every arm of a sampler's grid in a few replicates of the same seconds, turned into steps; and what oracles choose."""
+    """Every arm of a sampler's grid in a few replicates of the same seconds, converted to steps; and oracles'
+    choices."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -86,7 +87,8 @@ rule screen_grid:
 
 
 rule rerun_finalists:
-    """The best arms of the screen, and those that tuners and oracles chose, in fresh replicates: what regret is made of."""
+    """The best arms of the screen, and those that tuners and oracles chose, in fresh replicates, from which regret is
+    computed."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -115,7 +117,7 @@ rule rerun_finalists:
 
 
 rule compare_horizons:
-    """What tuners that look ahead choose for runs of several lengths, and what each choice is worth in the longest."""
+    """Choices of tuners that look ahead for runs of several lengths, and their errors in the longest run."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -162,7 +164,7 @@ rule estimate_discrepancies:
 
 
 rule measure_widths:
-    """What each discrepancy says of exact draws drawn in or out about their mean."""
+    """Every discrepancy of exact draws, shrunk or stretched about their mean."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -172,7 +174,7 @@ rule measure_widths:
         widths=f"{RUN}/widths/{{model}}.json",
     log:
         f"{LOGS}/measure_widths/{{model}}.log",
-    # At once: no other job needs the draws, and of a large model `restore` does not have them.
+    # Early, because no other job needs the draws, and `restore` does not have the draws of a large model.
     priority: 100
     conda:
         "../../envs/sgtune.yaml"
@@ -185,7 +187,7 @@ rule measure_widths:
 
 
 rule measure_sensitivity:
-    """What each discrepancy sees of exact draws of known targets, disturbed in one way at a time: no model, no chain."""
+    """Which errors each discrepancy sees: exact draws of known targets with one error at a time; no model, no chain."""
     output:
         sensitivity=f"{RUN}/sensitivity.json",
     log:

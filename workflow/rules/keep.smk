@@ -1,4 +1,4 @@
-"""What long runs need beside their results: what they will take, and how they survive the loss of their folder."""
+"""Help for long runs: a forecast of their time, and restoring a lost folder."""
 
 import sys
 
@@ -27,7 +27,7 @@ rule restore:
 
 
 rule forecast:
-    """Print the hours that the run is expected to take, by rule and model."""
+    """Print the expected hours of the run, by rule and model."""
     log:
         f"{LOGS}/forecast.log",
     conda:

@@ -1,8 +1,8 @@
-"""The tuners on Gaussians of growing dimension, where theory knows the expected error of every arm."""
+"""The tuners on Gaussians of growing dimension, where theory gives the expected error of every arm."""
 
 
 rule gaussian_ladder:
-    """What each tuner, and an oracle, chooses on Gaussians of one dimension, and the error expected of it."""
+    """The choices of each tuner and of an oracle on Gaussians of one dimension, and their expected errors."""
     output:
         ladder=f"{RUN}/ladder/{{dimension}}.json",
     log:

@@ -1,4 +1,4 @@
-"""What tuners are judged against: the MAP, and NUTS draws as ground truth."""
+"""The MAP, and NUTS draws as ground truth."""
 
 
 rule find_map:
@@ -11,7 +11,7 @@ rule find_map:
         facts=f"{RUN}/reference/{{model}}/map.json",
     log:
         f"{LOGS}/find_map/{{model}}.log",
-    # All else waits for it.
+    # All other jobs wait for it.
     priority: 100
     conda:
         "../../envs/sgtune.yaml"
@@ -24,7 +24,7 @@ rule find_map:
 
 
 rule sample_nuts:
-    """One chain of NUTS from the MAP, in checkpointed blocks: a killed job goes on where it was."""
+    """One chain of NUTS from the MAP, in checkpointed blocks: a killed job continues where it stopped."""
     input:
         data=f"{RUN}/data/{{model}}.json",
         map=f"{RUN}/data/{{model}}.map.npz",
@@ -40,7 +40,7 @@ rule sample_nuts:
     params:
         settings=settings("reference"),
         checkpoints=f"{RUN}/reference/{{model}}/checkpoints/{{chain}}",
-        # All but the draws, small enough to commit.
+        # The state without the draws, small enough to commit.
         saved=f"results/saved/{config['run']}/reference/{{model}}/nuts-{{chain}}.npz",
     script:
         "../scripts/sample_nuts.py"

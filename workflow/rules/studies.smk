@@ -5,7 +5,7 @@ A study's own rules file comes before this one; it makes the result files and sa
 
 
 rule record_study_settings:
-    """A further study's part of the configuration, defaults filled in."""
+    """A further study's section of the configuration, defaults filled in."""
     output:
         settings=f"{RUN}/{{study}}/settings.json",
     log:
@@ -73,7 +73,7 @@ rule make_study_figure:
 
 
 rule describe_study:
-    """Everything that a run made of a further study, with checksums: what publishing copies by."""
+    """A list of all files that a run made for a further study, with checksums, which publishing uses."""
     input:
         artifacts_of_study,
     output:

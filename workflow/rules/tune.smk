@@ -12,7 +12,7 @@ rule calibrate_cost:
         cost=f"{RUN}/cost/{{model}}.json",
     log:
         f"{LOGS}/calibrate_cost/{{model}}.log",
-    # Before all that may have company: one at a time between those would leave a core idle each time.
+    # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time.
     priority: 50
     conda:
         "../../envs/sgtune.yaml"
@@ -26,7 +26,7 @@ rule calibrate_cost:
 
 
 rule collect_costs:
-    """What was measured for all models in one file, which another run can be given (key calibration.table)."""
+    """The measured costs of all models in one file, which another run can use (key calibration.table)."""
     input:
         costs=expand(rules.calibrate_cost.output.cost, model=MODELS),
     output:
@@ -52,7 +52,7 @@ rule tune_sampler:
         tuning=f"{RUN}/tuning/{{model}}/{{sampler}}.json",
     log:
         f"{LOGS}/tune_sampler/{{model}}-{{sampler}}.log",
-    # Before all that may have company: one at a time between those would leave a core idle each time.
+    # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time.
     priority: 50
     conda:
         "../../envs/sgtune.yaml"

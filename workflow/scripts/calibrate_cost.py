@@ -8,7 +8,7 @@ with job(snakemake) as this:
     from sgtune.tuning import calibrate_cost
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
-    # The costs of the table that the run goes by, if it was given one, are kept beside those measured.
+    # If the run uses a given table, its costs are recorded beside the measured ones.
     tables = [read_costs(path, model.name, model.n_data, model.dimension) for path in snakemake.input.table]
     cost = calibrate_cost(
         model,

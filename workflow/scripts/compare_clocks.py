@@ -1,4 +1,4 @@
-"""Run one cell of the evaluation by the other clock, too."""
+"""Repeat one cell of the evaluation with the other clock."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Tune one model's samplers for runs of several lengths, and run what was chosen for the longest."""
+"""Tune one model's samplers for runs of several lengths, and run the chosen arms for the longest."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Download the out-of-distribution images, or say why there are none."""
+"""Download the out-of-distribution images, or record why they are unavailable."""
 
 from sgtune.study.job import job
 

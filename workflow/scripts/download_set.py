@@ -1,4 +1,4 @@
-"""Download a data set of a further study, or say why it cannot be had."""
+"""Download a data set of a further study, or record why it is unavailable."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Tune one sampler by the default tuner, run what was chosen for equal seconds, and judge what it gives."""
+"""Tune one sampler by the default tuner, run the chosen arms for equal seconds, and judge their draws."""
 
 from sgtune.study.job import job
 

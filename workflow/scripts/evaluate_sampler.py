@@ -1,4 +1,4 @@
-"""Run what a sampler's tuners chose, and judge what it gives."""
+"""Run the arms that a sampler's tuners chose, and judge their draws."""
 
 from sgtune.study.job import job
 

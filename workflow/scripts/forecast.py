@@ -1,4 +1,4 @@
-"""Print what the run is expected to take."""
+"""Print the expected time of the run."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Tune on Gaussians of one dimension, and say what theory expects of what was chosen."""
+"""Tune on Gaussians of one dimension, and compute the expected errors of the choices by theory."""
 
 from sgtune.study.job import job
 

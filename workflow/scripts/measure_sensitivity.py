@@ -1,4 +1,4 @@
-"""Measure what each discrepancy sees of exact draws, disturbed in one way at a time."""
+"""Measure which errors each discrepancy sees: exact draws with one error at a time."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Measure the discrepancies of reference draws drawn in or out about their mean."""
+"""Measure the discrepancies of reference draws, shrunk or stretched about their mean."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Put MNIST together, or simulate a set like it."""
+"""Prepare MNIST, or simulate a similar set."""
 
 from sgtune.study.job import job
 

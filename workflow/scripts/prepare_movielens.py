@@ -1,4 +1,4 @@
-"""Split MovieLens 100K, or a simulated set like it."""
+"""Split MovieLens 100K, or a similar simulated set."""
 
 from sgtune.study.job import job
 

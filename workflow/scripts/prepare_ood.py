@@ -1,4 +1,4 @@
-"""Put the out-of-distribution images together, or say why there are none, or simulate some."""
+"""Prepare or simulate the out-of-distribution images, or record why they are unavailable."""
 
 from sgtune.study.job import job
 

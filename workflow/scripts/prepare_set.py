@@ -1,4 +1,4 @@
-"""Put a data set of the CCAdL paper together, or simulate one like it, or say why there is none."""
+"""Prepare a data set of the CCAdL paper, or simulate a similar one, or record why it is unavailable."""
 
 from sgtune.study.job import job
 

@@ -1,4 +1,4 @@
-"""Race a sampler with a Metropolis test by several judges, and measure the expected regret of what they choose."""
+"""Race a sampler with a Metropolis test by several judges, and measure the expected regret of their choices."""
 
 from sgtune.study.job import job
 

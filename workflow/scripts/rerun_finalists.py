@@ -1,4 +1,4 @@
-"""Run the best arms of a grid, and those that were chosen, in fresh replicates."""
+"""Run the best arms of a grid, and the chosen arms, in fresh replicates."""
 
 from sgtune.study.job import job
 

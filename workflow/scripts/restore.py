@@ -1,4 +1,4 @@
-"""Rebuild the run's folder from what its finished jobs have saved."""
+"""Rebuild the run's folder from the saved files of its finished jobs."""
 
 from sgtune.study.job import job
 

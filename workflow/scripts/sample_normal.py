@@ -1,4 +1,4 @@
-"""Sample mean and precision of a normal by one sampler, and hold the draws against the exact posterior."""
+"""Sample mean and precision of a normal by one sampler, and compare the draws with the exact posterior."""
 
 from sgtune.study.job import job
 

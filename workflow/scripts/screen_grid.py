@@ -1,4 +1,4 @@
-"""Run every arm of a sampler's grid a few times, and the race that an oracle would judge."""
+"""Run every arm of a sampler's grid a few times, and the race of an oracle."""
 
 from sgtune.study.job import job
 
