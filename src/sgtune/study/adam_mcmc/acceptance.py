@@ -24,7 +24,7 @@ __all__ = ["SAMPLER", "acceptance_on_gaussian", "acceptance_on_posterior", "arms
 
 SAMPLER = "adam-mcmc"
 MOST_PARAMETERS = 20
-"""So many parameters, evenly spaced, are behind the autocorrelation times."""
+"""Autocorrelation times are computed from this many parameters, evenly spaced."""
 
 
 def arms_of(settings: Mapping, root_trace: float, batch_size: int) -> list[dict]:

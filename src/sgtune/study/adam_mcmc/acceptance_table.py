@@ -120,7 +120,7 @@ def _best_ess(record: Mapping, ratio: float, along: float, seconds: float | None
 
 
 def _gain(record: Mapping, first: Cell, second: Cell, detail: str) -> Cell:
-    """The difference of two rates, to three decimals: of rates near 0 or 1 significant digits say nothing."""
+    """The difference of two rates, to three decimals: significant digits are useless for rates near 0 or 1."""
     value = second.value - first.value
     se = None if first.se is None or second.se is None else hypot(first.se, second.se)
     text = f"{value:+.3f}" + ("" if se is None else f" ± {se:.3f}")
@@ -131,7 +131,7 @@ def _gain(record: Mapping, first: Cell, second: Cell, detail: str) -> Cell:
 
 
 def adam_prolate(records: Records) -> Table:
-    """What directional noise does: a row per target and gamma / s."""
+    """The effect of directional noise: a row per target and gamma / s."""
     name = "adam_prolate"
     found = targets_in(need(records, "acceptance", name))
     scales = _distinct(found[0], "scale")
@@ -171,10 +171,11 @@ def adam_prolate(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"Acceptance and E x² at s √T = {shown:g}, T the trace of the curvature; x is in posterior sds from "
-        "the mode, so that E x² is 1 of the posterior: below it the draws are too close to the mode, and their "
-        "acceptance is no merit. ESS per second: of the law that the chain has, at the s where it is largest, from "
-        "integrated autocorrelation times and measured seconds of a step; too slow: no s has a time that half a run "
-        "can tell. ± one standard error over chains; those of one target on minibatches share these.",
+        "the mode, so that E x² is 1 for the posterior: if it is smaller, the draws are too close to the "
+        "mode, and a high acceptance is not an advantage. ESS per second: for the chain's own stationary "
+        "law, at the s where it is largest, from integrated autocorrelation times and measured seconds of "
+        "a step; too slow: for no s can half a run determine the time. ± one standard error over chains; "
+        "chains of one target with minibatches share these.",
         stub=("Target", "γ / s", "s_d"),
         columns=(
             ("Acceptance", "s_d = 0"),

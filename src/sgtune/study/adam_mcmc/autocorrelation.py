@@ -12,7 +12,7 @@ def pooled_time(draws: Float[np.ndarray, "n k"]) -> float | None:
 
     Draws are deviations from the expectation: no mean is subtracted, which would shorten the times of slow chains. Of
     parameters that all have the same law it is the time of each; else the mean of their times, weighted by variances.
-    The sum ends where Geyer's initial positive sequence does. float64, O(k n log n).
+    The sum ends with Geyer's initial positive sequence. float64, O(k n log n).
 
     None if the sequence has not ended after half of the chain, if draws are not all finite, or never move.
     """

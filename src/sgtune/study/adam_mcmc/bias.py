@@ -16,7 +16,7 @@ __all__ = ["N_DATA", "VARIANTS", "measure_bias"]
 N_DATA = 100
 BATCH = 10
 SHARED = 4
-"""Chains that share minibatches: those of a group are no replicates of each other."""
+"""Number of chains that share minibatches: chains of a group are not independent."""
 
 VARIANTS: dict[str, tuple[str, int, float]] = {
     "isotropic": ("adam-mcmc", N_DATA, 0.0),

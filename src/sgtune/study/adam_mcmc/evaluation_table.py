@@ -56,8 +56,8 @@ def adam_evaluation(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption="Equal seconds by measured costs, compilation left out, from the MAP; ± one standard error over runs. "
-        "Of AdamMCMC's arms the test takes all data.\n"
+        caption="Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs. "
+        "The test of AdamMCMC uses all data.\n"
         + "\n".join(said)
         + "\nBold: best of the samplers, if every other is more than two standard errors away.",
         stub=("Model", "Sampler"),

@@ -30,8 +30,8 @@ def evaluate_sampler(
     depends_on: Mapping,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """Races of the default tuner, and runs of what they chose from the MAP, of ``seconds`` turned into steps by the
-    measured costs. Run r is of what race r chose, where races are fewer they repeat.
+    """Races of the default tuner, and runs of their choices from the MAP, for ``seconds`` converted to steps by the
+    measured costs. Run r uses the choice of race r; if there are fewer races, they repeat.
 
     Args:
         section: of the model, in the configuration's section ``adam_mcmc.evaluation``.

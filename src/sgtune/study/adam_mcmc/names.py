@@ -1,4 +1,4 @@
-"""What the study's samplers, targets and judges are called in print, and means with their standard errors."""
+"""Labels of the study's samplers, targets and judges, and means with their standard errors."""
 
 from collections.abc import Iterable, Sequence
 from math import sqrt

@@ -25,7 +25,7 @@ JUDGES = {
 
 
 def judges_for(sampler: str, names: Sequence[str]) -> list[str]:
-    """Those of ``names`` that can judge a sampler: the acceptance rate says something of a step size, but nothing of
+    """The judges of ``names`` that can judge a sampler: the acceptance rate depends on the step size, but does not show
     AdamMCMC's bias."""
     of_step_size = resolve_sampler(sampler)[0].needs_all_data
     return [name for name in names if name != "acceptance" or of_step_size]
@@ -41,7 +41,7 @@ def _grid(grid: Mapping[str, Sequence]) -> Grid:
 
 
 def shapes_of_grid(model: Model, sampler: str, grid: Mapping[str, Sequence]) -> list[tuple]:
-    """What a cost table needs for the arms of a grid."""
+    """The shapes that a cost table needs for the arms of a grid."""
     arms = make_arms(model.n_data, sampler, **grid)
     return list(dict.fromkeys(shape_of(sampler, arm) for arm in arms))
 

@@ -1,4 +1,4 @@
-"""The table of expected regret of what judges chose for the samplers with a Metropolis test."""
+"""The table of expected regret of judges' choices for the samplers with a Metropolis test."""
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
@@ -20,7 +20,7 @@ __all__ = ["adam_choices", "adam_regret"]
 
 
 def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
-    """The sampler's rows: the best finalist, judges, and what to read them by; a column per loss."""
+    """The sampler's rows: the best finalist, judges, and arms for comparison; a column per loss."""
     own = record["regret"]
     runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
     label = sampler_label(record["sampler"])
@@ -63,7 +63,7 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
 
 
 def adam_regret(records: Records) -> Table:
-    """The mean loss of the arms chosen over that of the best finalist."""
+    """The mean loss of the chosen arms over the mean loss of the best finalist."""
     name = "adam_regret"
     by_sampler = {record["sampler"]: record for record in need(records, "races", name)}
     found = [by_sampler[sampler] for sampler in samplers_in(by_sampler.values())]
@@ -73,16 +73,18 @@ def adam_regret(records: Records) -> Table:
     n_races = max(race["replicate"] for race in found[0]["races"]) + 1
     arms = "; ".join(f"{sampler_label(r['sampler'])} {r['races'][0]['n_arms']}" for r in found)
     doubt = (
-        "" if all(r.get("trusted") for r in found) else "\nThe reference of this run is not to be trusted."
+        "" if all(r.get("trusted") for r in found) else "\nThe reference of this run is not trusted."
     )
     return Table(
         name=name,
         title=artifact(name).title,
         caption=f"Logistic regression, N = {found[0]['n_data']:,}: errors of the sds after {seconds:g} s (by measured "
-        f"costs), mean of {counted(n_runs, 'fresh run')} of what {counted(n_races, 'race')} of R = "
-        f"{found[0]['seconds']:g} s chose, over that of the best finalist; ± one standard error (jackknife). "
-        f"Arms: {arms}. Acceptance: the arm whose rate is nearest to the best one of theory; it judges the samplers of "
-        "which the step size is tuned. Oracle: the same race judged by the true error. Frozen: a chain that stays at "
+        f"costs), mean of {counted(n_runs, 'fresh run')} of the arms that {counted(n_races, 'race')} of R "
+        "= "
+        f"{found[0]['seconds']:g} s chose, over the mean of the best finalist; ± one standard error "
+        f"(jackknife). Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
+        "it judges only samplers whose step size alone is tuned. Oracle: the same race judged by the true "
+        "error. Frozen: a chain that stays at "
         f"the MAP.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
         stub=("Sampler", "Chosen by"),
         columns=tuple(("", METRICS[metric_of(key)].label) for key in keys),
@@ -91,7 +93,7 @@ def adam_regret(records: Records) -> Table:
 
 
 def adam_choices(records: Records) -> Table:
-    """What each race chose."""
+    """The choice of each race."""
     name = "adam_choices"
     by_sampler = {record["sampler"]: record for record in need(records, "races", name)}
     rows = []

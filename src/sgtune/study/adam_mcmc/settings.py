@@ -1,4 +1,4 @@
-"""What the configuration's section ``adam_mcmc`` says, and what each of the study's results depends on.
+"""The configuration's section ``adam_mcmc``: its checks, and the settings that each of the study's results depends on.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
@@ -28,11 +28,11 @@ MOST_ARMS = 81
 """Of a grid of the study."""
 
 OF_POSTERIOR = ("posterior_steps", "posterior_warmup", "batch_fraction")
-"""Keys of the section ``acceptance`` that the Gaussians have no use for."""
+"""Keys of the section ``acceptance`` that the Gaussians do not use."""
 
 
 def check(section: Mapping) -> None:
-    """What the schema cannot say of the section, because it compares one key with another.
+    """Checks that the schema cannot express, because they compare one key with another.
 
     Raises:
         InputError: one line naming the key, its value and what is allowed.
@@ -72,7 +72,7 @@ def grid_of(config: Mapping, model: str, sampler: str) -> dict:
 
 
 def experiment_settings(config: Mapping, name: str) -> dict:
-    """What an experiment on densities that are known depends on: ``gaussians``, ``bias`` or ``distances``."""
+    """The settings of an experiment on known densities: ``gaussians``, ``bias`` or ``distances``."""
     section = config["adam_mcmc"]
     if name == "gaussians":
         dropped = ("dimensions", *OF_POSTERIOR)
@@ -82,7 +82,7 @@ def experiment_settings(config: Mapping, name: str) -> dict:
 
 
 def posterior_settings(config: Mapping) -> dict:
-    """What acceptance on the posterior of the logistic regression depends on."""
+    """The settings that acceptance on the posterior of the logistic regression depends on."""
     own = {key: value for key, value in config["adam_mcmc"]["acceptance"].items() if key != "dimensions"}
     own = {key: value for key, value in own.items() if key not in ("steps", "warmup")}
     return {
@@ -93,7 +93,7 @@ def posterior_settings(config: Mapping) -> dict:
 
 
 def costs_settings(config: Mapping, model: str) -> dict:
-    """What the costs of a model's steps depend on: its shapes."""
+    """The settings that the costs of a model's steps depend on: its shapes."""
     section = config["adam_mcmc"]
     raced = section["race"]["samplers"] if model == "logistic" else []
     samplers = dict.fromkeys([*raced, *section["evaluation"][model]["samplers"]])
@@ -108,7 +108,7 @@ def costs_settings(config: Mapping, model: str) -> dict:
 
 
 def model_job_settings(config: Mapping, model: str, sampler: str) -> dict:
-    """What the evaluation of a sampler depends on; results do not depend on which others there are."""
+    """The settings that the evaluation of a sampler depends on; other samplers are not among them."""
     section = config["adam_mcmc"]
     own = {key: value for key, value in section["evaluation"][model].items() if key != "samplers"}
     race = {key: section["race"][key] for key in ("pruning_rate",)}
@@ -119,7 +119,7 @@ def model_job_settings(config: Mapping, model: str, sampler: str) -> dict:
 
 
 def race_settings(config: Mapping, sampler: str) -> dict:
-    """What the races of a sampler on the logistic regression, and their regret, depend on."""
+    """The settings that the races of a sampler on the logistic regression, and their regret, depend on."""
     section = config["adam_mcmc"]
     own = {key: value for key, value in section["race"].items() if key != "samplers"}
     return {

@@ -1,4 +1,4 @@
-"""The figures that show the samplers right: bias against gamma / s, and total variation against steps."""
+"""The figures that check the samplers: bias against gamma / s, and total variation against steps."""
 
 # ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
 

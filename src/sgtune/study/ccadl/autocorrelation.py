@@ -10,8 +10,8 @@ __all__ = ["IntegratedTime", "autocovariance", "batch_means_time", "integrated_t
 
 
 class IntegratedTime(NamedTuple):
-    """``time``, in steps: so many draws of the chain say as much of a mean as one independent draw; and ``lags``, the
-    number of autocorrelations that it is the sum of."""
+    """``time``, in steps: this many draws of the chain determine a mean as well as one independent draw; and ``lags``,
+    the number of autocorrelations in the sum."""
 
     time: float
     lags: int
@@ -29,11 +29,11 @@ def integrated_time(draws: Float[np.ndarray, " n"]) -> IntegratedTime:
     """1 + 2 * sum of the autocorrelations, up to where Geyer's initial positive sequence ends.
 
     The sums of neighbours, rho_2k + rho_2k+1, are positive and decrease for a reversible chain (Geyer 1992, Practical
-    Markov Chain Monte Carlo, Sect. 3.3); the first that is not positive is taken for noise, with all after it. A chain
-    with momenta is not reversible in its positions: where its autocorrelations oscillate the sum ends at their first
-    zero, and what is returned is longer than the integral over all lags (`batch_means_time`).
+    Markov Chain Monte Carlo, Sect. 3.3); the first that is not positive counts as noise, and so do all after it. A
+    chain with momenta is not reversible in its positions: where its autocorrelations oscillate the sum ends at their
+    first zero, and the result is longer than the integral over all lags (`batch_means_time`).
 
-    nan of fewer than 4 draws, of draws that are all the same, and of those that are not all finite.
+    nan for fewer than 4 draws, for draws that are all the same, and for draws that are not all finite.
     """
     if len(draws) < 4 or not np.isfinite(draws).all():
         return IntegratedTime(np.nan, 0)
@@ -51,7 +51,7 @@ def batch_means_time(draws: Float[np.ndarray, " n"], n_batches: int = 100) -> fl
     """The integral over all lags: the variance of the means of ``n_batches`` stretches, times their length, over the
     variance of the draws. Its relative standard error is about sqrt(2 / ``n_batches``).
 
-    nan where `integrated_time` is, and of fewer than two draws a stretch.
+    nan where `integrated_time` is nan, and for fewer than two draws in a stretch.
     """
     length = len(draws) // n_batches
     if length < 2 or not np.isfinite(draws).all():

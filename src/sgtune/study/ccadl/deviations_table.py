@@ -14,7 +14,7 @@ __all__ = ["ccadl_deviations"]
 
 COLUMNS = {"paper": "The paper", "run": "This run", "why": "Why"}
 WORDS = tuple[str, str, str, str, str]
-"""Experiment, what it is, what the paper has, what this run has, and why."""
+"""Experiment, setting, the paper's value, this run's value, and the reason."""
 
 ALL, NORMAL, LOGISTIC, DRBM = "All", "Normal", "Logistic regression", "Discriminative RBM"
 
@@ -38,19 +38,19 @@ ALWAYS: tuple[WORDS, ...] = (
         "A step below γ = 0",
         "not said",
         "reflected: the density is continued evenly, and |γ| is kept",
-        "The posterior has no density there. Of a continuous path reflection changes nothing.",
+        "The posterior has no density there. For a continuous path reflection would change nothing.",
     ),
     (
         NORMAL,
         "Prior of μ",
         "N(μ | 0, γ), γ the variance",
         "γ the precision",
-        "The paper's own gradients and posterior are those of a precision.",
+        "The paper's own gradients and posterior are for a precision.",
     ),
     (
         LOGISTIC,
         "Random projection",
-        "100 dimensions; neither scale nor seed is said",
+        "100 dimensions; neither scale nor seed is given",
         "entries from N(0, 1 / 100), pixels from 0 to 1, one seed",
         "h and A depend on the scale of the inputs.",
     ),
@@ -59,43 +59,43 @@ ALWAYS: tuple[WORDS, ...] = (
         "Start of the curves",
         "not said",
         "a draw of the prior, another one for each run",
-        "What the curves show is how soon chains come from there.",
+        "The curves show how fast chains converge from there.",
     ),
     (
         LOGISTIC,
         "Posterior mean so far",
-        "not said of which draws",
+        "the paper does not say of which draws",
         "of the last half of the draws",
-        "The way from the start would stay in a mean of all draws.",
+        "A mean of all draws would always include the transient from the start.",
     ),
     (
         LOGISTIC,
         "Ground truth",
         "standard HMC, 10 runs",
         "NUTS, with R-hat and effective sample sizes",
-        "It tunes itself, and the table of errors says how exact it is.",
+        "It tunes itself, and the table of errors shows its accuracy.",
     ),
     (
         DRBM,
         "Prior",
         "not said",
         "N(0, 1) for every weight and bias",
-        "Some prior must be; this is the one of the logistic regression.",
+        "A prior is needed; this is the prior of the logistic regression.",
     ),
     (
         DRBM,
         "Connect-4's training rows",
-        "54,046, not said which",
+        "54,046; the paper does not say which",
         "54,046 by a seeded shuffle",
         "LIBSVM's file is not split.",
     ),
 )
 
-H_AND_A = "The paper's stand in a figure alone, and would be others for inputs of another scale."
+H_AND_A = "The paper's values are only in a figure, and would differ for inputs of another scale."
 
 
 def _settings(section: Mapping) -> Iterator[WORDS]:
-    """What the configuration says."""
+    """The differences that the configuration sets."""
     normal, logistic, drbm = section["normal"], section["logistic"], section["drbm"]
     if normal["steps"] != 1_000_000:
         budget = "Less of it takes less time."
@@ -107,10 +107,10 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
             budget,
         )
     else:
-        several = "Errors of a single run say little of which sampler is better."
+        several = "Errors of a single run hardly show which sampler is better."
         yield NORMAL, "Runs", "not said", f"{normal['replicates']}, of 1,000,000 draws each", several
     if normal["standardised"]:
-        luck = "Times in steps then do not depend on the luck of one data set."
+        luck = "Times in steps then do not depend on the draw of the data set."
         yield NORMAL, "Data", "draws of N(0, 1)", "shifted and scaled to mean 0 and variance 1", luck
     yield LOGISTIC, "h", "not in the text", listed(logistic["step_sizes"]), H_AND_A
     frictions = f"{listed(logistic['frictions'])}; ellipses {number(logistic['draws']['friction'])}"
@@ -118,26 +118,26 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
     draws = logistic["draws"]
     total = draws["steps"] * draws["replicates"]
     words = f"{total:,} of {draws['replicates']} chains"
-    yield LOGISTIC, "Draws behind an ellipse", "1,000,000", words, "Several chains say how exact they are."
+    yield LOGISTIC, "Draws behind an ellipse", "1,000,000", words, "Several chains show the accuracy."
     if "sghmc" in logistic["samplers"]:
         yield (
             LOGISTIC,
             "Root of the noise in SGHMC's long chains",
             "not said",
-            "made again when the running covariance has grown by 1%, in the curves in every step",
-            "Where noise is clipped it takes the eigenvectors of a 100 × 100 matrix.",
+            "recomputed after 1% of the running covariance's memory; in the curves in every step",
+            "Where noise is clipped it needs the eigenvectors of a 100 × 100 matrix.",
         )
     sizes = "; ".join(f"{SETS[name]} {listed(drbm['step_sizes'][name])}" for name in drbm["sets"])
     yield DRBM, "h", "not in the text", sizes, H_AND_A
     yield DRBM, "A", "not in the text", listed(drbm["frictions"]), H_AND_A
-    yield DRBM, "Passes", "not in the text", number(drbm["passes"]), "They are on the axis of a figure."
+    yield DRBM, "Passes", "not in the text", number(drbm["passes"]), "They are shown only on the axis of a figure."
     if drbm["burn_in"] != 0.2:
         yield (
             DRBM,
             "Burn-in",
             "20% of the passes",
             f"{100 * drbm['burn_in']:g}%",
-            "The configuration says so.",
+            "It is set by the configuration.",
         )
     named = {*normal["samplers"], *logistic["samplers"], *drbm["samplers"]}
     if ours := [METHODS[name].label for name in METHODS if name in named and not METHODS[name].in_paper]:
@@ -163,7 +163,7 @@ def ccadl_deviations(records: Records) -> Table:
         name="ccadl_deviations",
         title=artifact("ccadl_deviations").title,
         caption="Where this study differs from its paper (Shang et al. 2015), or the paper does not say, "
-        "and why: of each experiment first what its configuration says.",
+        "and why: for each experiment first the differences that its configuration sets.",
         stub=("Experiment", "What"),
         columns=tuple(("", heading) for heading in COLUMNS.values()),
         rows=tuple(

@@ -70,8 +70,8 @@ def sample_errors(
 ) -> dict:
     """Test error of averaged predictions against passes over the data, for every (h, A); diagonal covariance.
 
-    Chains start at a draw of ``model.init``, those of one replicate at the same one. The first ``burn_in`` of all
-    passes is no part of the average; during it the error is that of the newest draws.
+    Chains start at a draw of ``model.init``, which is the same for all chains of a replicate. The first ``burn_in`` of
+    all passes is not in the average; during the burn-in the error is for the newest draws.
 
     Args:
         settings: the configuration's section ``ccadl.drbm``.

@@ -40,7 +40,7 @@ def _panel(
 
 
 def _top(own: Sequence[dict], at_map: float) -> float:
-    """Of a row's panels: what all but the worst have come below when the burn-in ends."""
+    """The upper limit of a row's panels: the value that all but the worst are below when the burn-in ends."""
     late = [
         100 * error
         for record in own
@@ -56,9 +56,9 @@ def _say_missing(axes: Iterable[Axes], data_set: str) -> None:
     first, *others = axes
     for axis in (first, *others):
         axis.set_axis_off()
-    words = f"{SETS[data_set]}: no source has it; the study goes on without it"
+    words = f"{SETS[data_set]}: no source has it; the study continues without it"
     said = first.text(0.0, 0.5, words, transform=first.transAxes, va="center")
-    # Words are wider than a panel: the layout would make the panels above them narrow.
+    # The text is wider than a panel: the layout would make the panels above it narrow.
     said.set_in_layout(False)
 
 

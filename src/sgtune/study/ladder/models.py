@@ -15,9 +15,9 @@ equicorrelated the Householder reflection of e_1 onto 1/sqrt(D)   of correlation
                                                                   of 0.1 / (1 + 0.9 (D - 1))
 ============== ================================================== =================================
 
-Of a rotated Gaussian every parameter has a part of every direction, so that its marginal sds are nearly the same; a
-product of a few reflections would leave axes of a large D almost where they are. What is narrow is the same posterior
-in other units, with step sizes in units to match: a judge in units of its own chooses otherwise.
+In a rotated Gaussian every parameter depends on every direction, so its marginal sds are nearly the same; a product of
+a few reflections would hardly change the axes for a large D. The narrow kind is the same posterior in other units, with
+step sizes scaled to match: only a judge that depends on units chooses another arm.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ CORRELATION = 0.9
 """Of any two parameters of the kind ``equicorrelated``."""
 
 PRIOR_SHARE = 1e-3
-"""The prior's precision over that of the data in the direction of which they tell least: flat, nearly."""
+"""The prior's precision over the data's smallest precision of any direction: the prior is nearly flat."""
 
 CHUNK = 500
 """Rows of Q that `Gaussian.marginal_variances` has at a time."""
@@ -55,7 +55,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """What is known of a posterior of the ladder. Directions are the columns of Q, in the order of ``eigenvalues``.
+    """The exact moments of a posterior of the ladder. Directions are the columns of Q, in the order of ``eigenvalues``.
 
     Attributes:
         eigenvalues: a_i of A: of a datum's curvature, and the variance of its gradient (module docstring).
@@ -148,7 +148,7 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def gaussian(kind: str, dimension: int, n_data: int, seed: int = 0) -> Gaussian:
-    """What is known of a posterior of the ladder.
+    """The exact moments of a posterior of the ladder.
 
     Raises:
         InputError: there is no such kind, or a size is less than 1 (rows: 2).
@@ -168,10 +168,10 @@ def gaussian(kind: str, dimension: int, n_data: int, seed: int = 0) -> Gaussian:
 
 
 def ladder_model(kind: str, dimension: int, n_data: int = 1_000, seed: int = 0) -> Model:
-    """A posterior of the ladder as a model; `gaussian` with the same arguments is what is known of it.
+    """A posterior of the ladder as a model; `gaussian` with the same arguments has its exact moments.
 
-    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood leaves out what has no theta in it. Its
-    mode is given and not looked for.
+    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood omits terms without theta. Its mode is
+    given and need not be found.
 
     Raises:
         InputError: as `gaussian`.

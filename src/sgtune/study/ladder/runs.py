@@ -1,4 +1,4 @@
-"""The tuners on the ladder of Gaussians: what each chooses, and the error that linear theory expects of it."""
+"""The tuners on the ladder of Gaussians: the choices of each, and their expected errors by linear theory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -42,15 +42,15 @@ N_DATA = 1_000
 LOG10_STEP_SIZES = tuple(-2.0 - 0.5 * i for i in range(11))
 BATCH_FRACTIONS = (0.1, 0.01)
 N_LEAPFROGS = (5,)
-"""The grid of arms where the largest curvature is 1: from step sizes that no chain survives to those at which none
-moves."""
+"""The grid of arms where the largest curvature is 1: from step sizes at which all chains diverge to step sizes at which
+none moves."""
 
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
 """The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
 all that is chosen, are the same on every machine; about what two cores take where D = 10."""
 
 ESCAPED = 10.0
-"""An arm of a greater expected error has left the posterior; what is printed of it is this."""
+"""An arm with a larger expected error has left the posterior; its error is cut off at this value."""
 
 FROZEN = 0.9
 """In units of the error of a chain that never moves, 1: an arm with a larger error, its sds too small, is frozen."""
@@ -60,7 +60,7 @@ ROWS = 256
 
 
 class Expected(NamedTuple):
-    """What theory says of an arm after its steps.
+    """The expected errors of an arm after its steps, by theory.
 
     Attributes:
         error: sqrt(mean over directions of E[(sd_hat / sd - 1)^2]); infinite for an arm that is unstable.
@@ -119,7 +119,7 @@ def directions_of(known: Gaussian) -> Directions:
 
 
 def expected_of(known: Gaussian, sampler: str, arms: Sequence[Arm], seconds: float) -> dict[Arm, Expected]:
-    """What theory expects of each arm after the steps that ``seconds`` of the ladder's clock buy, without a run."""
+    """The expected errors of each arm after the steps that ``seconds`` of the ladder's clock buy, without a run."""
     directions = directions_of(known)
     steps = [int(seconds / seconds_per_step(sampler, arm.batch_size, arm.get("n_leapfrog"))) for arm in arms]
     errors = expected_errors(sampler, arms, directions, steps)
@@ -178,8 +178,8 @@ def ladder_runs(
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """What the oracle and each of ``tuners`` choose for ``sampler`` on one Gaussian, in ``replicates`` races of R =
-    ``seconds`` of the ladder's clock each, and what theory expects of it after as many seconds.
+    """The choices of the oracle and of each of ``tuners`` for ``sampler`` on one Gaussian, in ``replicates`` races of R
+    = ``seconds`` of the ladder's clock each, and their expected errors after as many seconds.
 
     At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
     MAMBA and sees the true error of an arm's own draws (`directions_judge`).
@@ -262,7 +262,7 @@ def gaussian_ladder(
 
 
 def _run(arm: Arm | None, of_oracle: Arm | None, expected: Mapping[Arm, Expected], has_better: bool) -> dict:
-    """What a choice is worth, beside the oracle's. A race that ends without an arm has escaped."""
+    """The error of a choice beside the oracle's. A race that ends without an arm counts as escaped."""
     own = None if arm is None else expected[arm]
     oracle = None if of_oracle is None else expected[of_oracle]
     return {
