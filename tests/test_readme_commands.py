@@ -20,6 +20,16 @@ SMALLEST = {
     "samplers": ["sgld"],
     "tuners": ["mamba-ksd", "heuristic"],
     "reference": {"chains": 1, "n_warmup": 10, "n_draws": 20, "block": 30},
+    # One job of each rule is enough for a command to work.
+    "ccadl": {
+        "normal": {"samplers": ["ccadl"]},
+        "logistic": {"samplers": ["ccadl"], "reference": {"chains": 1}},
+        "drbm": {"samplers": ["ccadl"]},
+    },
+    "adam_mcmc": {
+        "race": {"samplers": ["adam-mcmc"]},
+        "evaluation": {"logistic": {"samplers": ["adam-mcmc"]}},
+    },
 }
 LONG = ("medium.yaml", "paper.yaml", "publish")
 """Command lines with one of these are run dry: hours, or a copy into the tracked folder."""
