@@ -238,7 +238,7 @@ def test_overlay_merges_key_by_key(tmp_path):
             "samplers: [sgdl]",
             "samplers[0]: 'sgdl' is not allowed (did you mean 'sgld'?); it must be one of: sgld,",
         ),
-        ("tuner: [grid]", "tuner: no such key (did you mean 'tuners'?); allowed: calibration,"),
+        ("tuner: [grid]", "tuner: no such key (did you mean 'tuners'?); allowed: adam_mcmc,"),
         (
             "grid: {batch_fraction: 1.0e-9}",
             "grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06",
