@@ -1,4 +1,4 @@
-"""The discriminative RBM anew in float64, its hidden units' states enumerated, and a small one of the library's."""
+"""An independent discriminative RBM in float64 that enumerates hidden states, and a small one of the library's."""
 
 from itertools import product
 

@@ -34,7 +34,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests first, so that of two tests at a time none runs on alone for minutes at the end."""
+    """Files with slow tests first, so that with two workers none runs alone for minutes at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

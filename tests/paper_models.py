@@ -1,4 +1,4 @@
-"""The paper's factorisation and network (App. B.2.1, B.3.1) anew in float64, and small data for them."""
+"""Independent versions of the paper's factorisation and network (App. B.2.1, B.3.1) in float64, with small data."""
 
 import jax
 import jax.numpy as jnp

@@ -81,7 +81,7 @@ def test_tune_as_documented(model):
     assert result.seconds["nominal"] == pytest.approx(0.969, abs=0.001)
 
 
-def test_chains_start_at_the_map_unless_told(model):
+def test_chains_start_at_the_map_by_default(model):
     """And by the clock: all samples counted, no more than the seconds given and a chunk."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
     at_map = sgtune.sample(model, "sgld", **still).draws
@@ -154,8 +154,8 @@ SMALL = Settings(log10_step_sizes=(-4.0, -5.0), batch_fractions=(0.1,), n_leapfr
 TUNE = {"sampler": "sghmc", "budget": Budget(steps=3), "settings": SMALL}
 
 
-def told(**changes):
-    """``TUNE`` with other settings, whatever their types: the checks of types that tests switch on do not see."""
+def with_settings(**changes):
+    """``TUNE`` with other settings of any type, hidden from the type checks that tests switch on."""
     settings = replace(SMALL)
     for name, value in changes.items():
         object.__setattr__(settings, name, value)
@@ -167,26 +167,31 @@ BAD_TUNES = [
     ({**TUNE, "tuner": "mambo"}, "tuner", "'mambo'", "did you mean 'mamba'?"),
     ({**TUNE, "seed": 0.5}, "seed", "0.5", ">= 0"),
     ({**TUNE, "budget": 1.0}, "budget", "1.0", "Budget"),
-    (told(pruning_rate=1), "pruning_rate", "1", ">= 2"),
-    (told(pruning_rate=0), "pruning_rate", "0", ">= 2"),
-    (told(pruning_rate=2.5), "pruning_rate", "2.5", ">= 2"),
-    (told(log10_step_sizes=()), "log10_step_sizes", "empty", "at least one"),
-    (told(batch_fractions=()), "batch_fractions", "empty", "at least one"),
-    (told(n_leapfrogs=()), "n_leapfrogs", "empty", "at least one"),
-    (told(log10_step_sizes=(NAN,)), "log10_step_sizes", "nan", "a number"),
-    (told(log10_step_sizes=("a",)), "log10_step_sizes", "'a'", "a number"),
-    (told(batch_fractions=(0.0,)), "batch_fraction", "0.0", "> 0 and <= 1"),
-    (told(batch_fractions=(1.5,)), "batch_fraction", "1.5", "> 0 and <= 1"),
-    (told(batch_fractions=(1e-6,)), "batch_fraction", "1e-06", "0.00025"),
-    (told(n_leapfrogs=(0,)), "n_leapfrog", "0", ">= 1"),
-    ({**told(n_leapfrogs=(1,)), "sampler": "sghmc-chen"}, "n_leapfrog", "1", ">= 2"),
-    (told(clock="sun"), "clock", "'sun'", "calibrated, wall"),
-    (told(points=0), "points", "0", ">= 1"),
-    ({**told(start_noise=-1.0), "tuner": "grid"}, "start_noise", "-1.0", ">= 0"),
-    (told(validation_fraction="half"), "validation_fraction", "'half'", ">= 0"),
-    ({**told(validation_fraction=1), "tuner": "grid"}, "validation_fraction", "1", ">= 0 and < 1"),
-    ({**told(validation_fraction=1e-6), "tuner": "grid"}, "validation_fraction", "1e-06", ">= 0.00025"),
-    ({**told(n_leapfrog=0), "tuner": "heuristic"}, "n_leapfrog", "0", ">= 1"),
+    (with_settings(pruning_rate=1), "pruning_rate", "1", ">= 2"),
+    (with_settings(pruning_rate=0), "pruning_rate", "0", ">= 2"),
+    (with_settings(pruning_rate=2.5), "pruning_rate", "2.5", ">= 2"),
+    (with_settings(log10_step_sizes=()), "log10_step_sizes", "empty", "at least one"),
+    (with_settings(batch_fractions=()), "batch_fractions", "empty", "at least one"),
+    (with_settings(n_leapfrogs=()), "n_leapfrogs", "empty", "at least one"),
+    (with_settings(log10_step_sizes=(NAN,)), "log10_step_sizes", "nan", "a number"),
+    (with_settings(log10_step_sizes=("a",)), "log10_step_sizes", "'a'", "a number"),
+    (with_settings(batch_fractions=(0.0,)), "batch_fraction", "0.0", "> 0 and <= 1"),
+    (with_settings(batch_fractions=(1.5,)), "batch_fraction", "1.5", "> 0 and <= 1"),
+    (with_settings(batch_fractions=(1e-6,)), "batch_fraction", "1e-06", "0.00025"),
+    (with_settings(n_leapfrogs=(0,)), "n_leapfrog", "0", ">= 1"),
+    ({**with_settings(n_leapfrogs=(1,)), "sampler": "sghmc-chen"}, "n_leapfrog", "1", ">= 2"),
+    (with_settings(clock="sun"), "clock", "'sun'", "calibrated, wall"),
+    (with_settings(points=0), "points", "0", ">= 1"),
+    ({**with_settings(start_noise=-1.0), "tuner": "grid"}, "start_noise", "-1.0", ">= 0"),
+    (with_settings(validation_fraction="half"), "validation_fraction", "'half'", ">= 0"),
+    ({**with_settings(validation_fraction=1), "tuner": "grid"}, "validation_fraction", "1", ">= 0 and < 1"),
+    (
+        {**with_settings(validation_fraction=1e-6), "tuner": "grid"},
+        "validation_fraction",
+        "1e-06",
+        ">= 0.00025",
+    ),
+    ({**with_settings(n_leapfrog=0), "tuner": "heuristic"}, "n_leapfrog", "0", ">= 1"),
     ({**TUNE, "budget": Budget(seconds=1), "cost": CostTable()}, "cost", "sghmc", "calibrate"),
 ]
 

@@ -121,7 +121,7 @@ def test_profiles_give_a_reason_for_every_value(profile):
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule; on a cluster nothing else keeps its neighbours away."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--executor", "dryrun", "--jobs", "2"]
-    # By the wall clock: where a run goes by a cost table, evaluation could do without a node of its own.
+    # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
     command += ["--workflow-profile", "profiles/slurm", "--configfile", "config/paper.yaml"]
     command += ["--config", "run=never-made"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

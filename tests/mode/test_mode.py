@@ -169,7 +169,7 @@ def test_a_mode_that_was_not_reached_is_said_so(caplog):
 
 
 @pytest.mark.parametrize("field", ["converged", "first_rows"])
-def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog, field):
+def test_a_saved_map_of_another_version_is_found_again(tmp_path, caplog, field):
     model, exact, _ = gaussian_model(data_dir=tmp_path)
     path = tmp_path / "gaussian.map.npz"
     map_position(model)
@@ -193,7 +193,7 @@ def test_a_kept_map_of_another_version_is_found_anew(tmp_path, caplog, field):
         {"log_likelihood": lambda position, batch: gaussian_log_likelihood(position, batch) - 1e-4},
     ],
 )
-def test_a_kept_map_of_another_posterior_is_found_anew(tmp_path, caplog, functions):
+def test_a_saved_map_of_another_posterior_is_found_again(tmp_path, caplog, functions):
     model, _, _ = gaussian_model(n_rows=1000, data_dir=tmp_path)
     map_position(model)
     other = replace(model, found=Found(), **functions)

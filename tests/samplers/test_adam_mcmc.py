@@ -227,7 +227,7 @@ def test_moments_of_the_exact_variant_start_in_their_law():
 
 @pytest.mark.parametrize("b", [0.0, 0.9, 0.99999])
 def test_the_first_step_has_the_sign_of_the_gradient(b):
-    """u = gamma g / |g|, whatever the averages forget: the corrections are those of a moving average of one number."""
+    """u = gamma g / |g| for all decays: the corrections make the moving average of a constant exact."""
     recorder, sampler = Recorder(), SAMPLERS["adam-mcmc"]
     numbers = {**TRACED, "b1": jnp.float32(b), "b2": jnp.float32(b), "noise_sd": jnp.float32(1e-6)}
     numbers |= {"directional_noise": jnp.float32(0), "eps": jnp.float32(1e-8)}

@@ -121,7 +121,7 @@ def test_the_average_goes_into_the_step():
 
 @pytest.mark.parametrize("kappa", [0.0, 0.25, 1.0])
 def test_the_running_average_is_eq_18(kappa):
-    """With kappa_t = max(1 / t, kappa), whatever stood there before the first step; the mean of all steps for 0."""
+    """With kappa_t = max(1 / t, kappa), for any initial value; the mean of all steps for 0."""
     rng = np.random.default_rng(0)
     given = rng.standard_normal((12, 3))
     running = no_steps("diagonal", POSITION)._replace(covariance=jnp.full(3, 1e6, jnp.float32))

@@ -1,4 +1,4 @@
-"""The covariance of a gradient's noise: that of the minibatch at hand by hand, and on average exactly the true one."""
+"""The covariance of a gradient's noise: of one minibatch against a sum by hand, and on average exactly the true one."""
 
 import re
 from dataclasses import replace
@@ -51,7 +51,7 @@ def terms(model, position):
 
 
 def effective_terms(model, ending):
-    """What the estimator sums over a minibatch: its noise is that of these terms."""
+    """The terms that the estimator sums over a minibatch: its noise is the noise of these terms."""
     position, centre = places(model)
     return terms(model, position) - (terms(model, centre) if ending else 0)
 

@@ -33,7 +33,7 @@ def exact_score(model, position):
 
 
 def effective_terms(model, ending, position):
-    """What the estimator's sum over a minibatch is made of: its noise is that of these terms."""
+    """The terms of the estimator's sum over a minibatch: its noise is the noise of these terms."""
     return terms(model, position) - (terms(model, CENTRE) if ending else 0)
 
 

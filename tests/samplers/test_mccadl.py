@@ -70,7 +70,7 @@ def mean_square(position):
 
 CURVATURE = np.array([[2.0, -0.8], [-0.8, 1.0]])
 DRAG = np.array([[0.6, 0.3], [0.3, 0.4]])
-"""(h / 2) Sigma: held where it is, whatever h is."""
+"""(h / 2) Sigma: kept constant for every h."""
 
 
 def score(position):

@@ -1,4 +1,4 @@
-"""What a user is told of samplers with a Metropolis test: bad numbers, and chains that accept nothing."""
+"""Messages to users of samplers with a Metropolis test: bad numbers, and chains that accept nothing."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
     assert any(line.endswith("try a smaller step_size") for line in result.warnings)
 
 
-def test_independent_chains_are_independent_and_start_where_they_are_told(gaussian):
+def test_independent_chains_are_independent_and_start_at_the_given_positions(gaussian):
     start = np.random.default_rng(0).standard_normal((5, 2)).astype(np.float32)
     chains = independent_chains(gaussian, "mala", Arm(1e-12, 8), start, seed=2)
     np.testing.assert_allclose(chains.advance(1)[0], start, atol=1e-4)

@@ -66,7 +66,7 @@ def sgld_covariance(h, **_):
 
 
 def sghmc_covariance(order, h, friction=0.01, noise_estimate=0.0):
-    """One sample as a linear map of (theta - mean, v), v ~ N(0, h I) drawn anew, with the friction's noise."""
+    """One sample as a linear map of (theta - mean, v), with a new v ~ N(0, h I) and the friction's noise."""
     eye, zero = np.eye(2), np.zeros((2, 2))
     drift = np.block([[eye, eye], [zero, eye]])
 
@@ -204,7 +204,7 @@ def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
     (small, small_error), (large, large_error) = bias(0.01), bias(0.04)
     assert abs(small) + 5 * np.hypot(small_error, large_error) < abs(large)
     assert abs(small) < 0.04
-    # What is left when a bias linear in h is taken off: the target itself.
+    # After subtracting a bias linear in h, the target itself remains.
     assert abs((4 * small - large) / 3) < 5 * np.hypot(4 * small_error, large_error) / 3
 
 

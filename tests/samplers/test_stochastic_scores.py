@@ -93,7 +93,7 @@ def test_scores_of_all_data_are_exact(logistic, at_mode):
 
 
 def test_they_depend_on_the_seed_and_on_nothing_else(logistic, at_mode):
-    """Of the first draws they are the same whatever comes after them."""
+    """The scores of the first draws do not depend on later draws."""
     draws = np.random.default_rng(0).standard_normal((70, 2)).astype(np.float32)
     found = stochastic_scores(logistic, draws, 10, 1, **at_mode)
     np.testing.assert_array_equal(found[:65], stochastic_scores(logistic, draws[:65], 10, 1, **at_mode))

@@ -78,7 +78,7 @@ def test_log_density_and_gradient_are_those_of_all_data(large):
     assert abs(difference) > 10
     found, gradient = target.log_density_and_gradient(position)
     at_centre = target.log_density(centre)
-    # The offset, about -1, is rounded to float32 before it is taken off N times: a constant of every log density.
+    # The offset, about -1, is rounded to float32 before it is subtracted N times: a constant of every log density.
     assert abs(at_centre) < large.n_data * np.finfo(np.float32).eps
     assert found - at_centre == pytest.approx(difference, abs=1e-3)
     assert target.log_density(position) - at_centre == pytest.approx(difference, abs=1e-3)

@@ -96,7 +96,7 @@ def test_draws_kept_of_a_number_of_steps_are_few_and_even(kept_draws):
     check_kept(chain, kept_draws)
 
 
-def test_a_chain_keeps_half_a_gigabyte_unless_told(monkeypatch):
+def test_a_chain_keeps_half_a_gigabyte_by_default(monkeypatch):
     monkeypatch.setattr("sgtune.sampling.chain.KEPT_BYTES", 50 * 4)
     for kept_draws, at_most in ((None, 50), (20, 20), (10**6, 50)):
         chain = count(Budget(steps=1_000), kept_draws)

@@ -20,7 +20,7 @@ def test_every_place_and_every_pair_is_equally_likely():
     assert np.abs(counts[apart] / 4_000 - two).max() < 4.5 * np.sqrt(two * (1 - two) / 4_000)
 
 
-def test_subsets_are_told_by_seed_and_names():
+def test_subsets_depend_on_seed_and_names():
     first = random_subset(1_000, 10, 0, "table", 3)
     np.testing.assert_array_equal(first, random_subset(1_000, 10, 0, "table", 3))
     for other in ((1, "table", 3), (0, "table", 4), (0, "curve", 3)):

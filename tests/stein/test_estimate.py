@@ -1,4 +1,4 @@
-"""The KSD told from a random part of the draws: unbiased, with an honest standard error; and the least KSD there is."""
+"""The KSD estimated from a random subset: unbiased, with a right standard error; and the smallest expected KSD."""
 
 from itertools import permutations
 
@@ -91,8 +91,8 @@ def test_random_parts_tell_the_ksd_of_all_and_how_well(name):
     np.testing.assert_allclose(np.sqrt(np.maximum(squares, 0)), found[:, 0])
     assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
     # Of the square, for which it is unbiased; the root of it is bent.
-    told = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
-    assert told == pytest.approx(squares.std(), rel=0.15)
+    estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
+    assert estimated == pytest.approx(squares.std(), rel=0.15)
     assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
 
 
@@ -100,8 +100,8 @@ def test_evenly_thinned_parts_tell_too_little_of_a_slow_chain():
     """Why parts are random. All 60 that there are of every 60th draw, together each draw once: their mean is exact."""
     positions, _ = CASES["slow"]
     parts = [positions[start::60] for start in range(60)]
-    told = np.mean([ksd(part, -part, n_draws=len(positions)) ** 2 for part in parts])
-    assert told < 0.7 * ksd(positions, -positions) ** 2
+    estimated = np.mean([ksd(part, -part, n_draws=len(positions)) ** 2 for part in parts])
+    assert estimated < 0.7 * ksd(positions, -positions) ** 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""The KSD against its naive form, and that of all draws told from an evenly thinned part of them."""
+"""The KSD against its naive form, and the KSD of all draws estimated from an evenly spaced subset."""
 
 import tracemalloc
 
@@ -121,11 +121,11 @@ def test_a_part_of_independent_draws_tells_the_ksd_of_all():
     n, dimension = 400, 2_000
     positions = chain(0.0, n, dimension)
     parts = [positions[start::20] for start in range(20)]
-    told = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
+    estimated = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
     every = ksd(positions, -positions) ** 2
     # U is the mean over 190 pairs of terms with mean 0 and, q being near 1 + 2 D, a variance of about 1/2; where it
     # is below 0 it counts as 0. The diagonals' mean, of which 1 / n counts, differs by less than that.
-    assert np.abs(told - every).max() < 5 * np.sqrt(0.5 / 190)
+    assert np.abs(estimated - every).max() < 5 * np.sqrt(0.5 / 190)
     assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
 
 
@@ -134,8 +134,8 @@ def test_a_part_ranks_chains_as_all_their_draws_would():
     chains = [chain(0.9, 2_000, 500), chain(0.0, 60, 500), np.tile(chain(0.0, 1, 500), (2_000, 1))]
     every = [ksd(draws, -draws) for draws in chains]
     parts = [draws[:: len(draws) // 20] for draws in chains]
-    told = [ksd(part, -part, n_draws=len(draws)) for part, draws in zip(parts, chains, strict=True)]
-    assert list(np.argsort(told)) == list(np.argsort(every)) == [0, 1, 2]
+    estimated = [ksd(part, -part, n_draws=len(draws)) for part, draws in zip(parts, chains, strict=True)]
+    assert list(np.argsort(estimated)) == list(np.argsort(every)) == [0, 1, 2]
     alone = [ksd(part, -part) for part in parts]
     # Without their number, the long chain's draws look no better than the short one's.
     assert alone[0] > 0.95 * alone[1]

@@ -30,7 +30,7 @@ from sgtune.stein.quadratic import (
         # No further ahead than tenfold, and back from beyond the horizon.
         ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 1e-6}, 4.0 * LEAST_SHARE),
         ({"square": 4.0, "bias": 1.0, "error": 0.0, "share": 2.0}, 7.0),
-        # Where bias is not told from variance nothing is foreseen.
+        # Where bias and variance cannot be separated, there is no forecast.
         ({"square": 4.0, "bias": 0.0, "error": np.inf, "share": 0.25}, 4.0),
         ({"square": np.inf, "bias": 0.0, "error": np.inf, "share": 0.25}, np.inf),
     ],

@@ -77,7 +77,7 @@ def test_fssd_at_reads_many_columns_in_tiles():
 @varied
 @given(**few_shapes | {"n": st.integers(1, 32)})
 def test_padding_does_not_change_what_adam_climbs(n, dimension, seed):
-    """Float32 against float64: 1e-4. Rows of weight zero count for nothing, whatever they hold."""
+    """Float32 against float64: 1e-4. Rows of weight zero have no effect, for any contents."""
     positions, scores = some_draws(seed, 32, dimension)
     locations = some_draws(seed + 1, 3, dimension)[0]
     weights = np.zeros(32, np.float32)

@@ -67,7 +67,7 @@ def test_locations_move_with_the_draws(n, dimension, seed):
 @varied
 @given(**sizes)
 def test_rescale_makes_the_posterior_a_standard_normal(n, dimension, seed):
-    """Of N(0, L L'), whose score at x is -(L L')^-1 x, that of N(0, I) at L^-1 x."""
+    """The value for N(0, L L'), whose score at x is -(L L')^-1 x, equals the value for N(0, I) at L^-1 x."""
     factor = a_factor(seed, dimension)
     positions = some_draws(seed, n, dimension)[0].astype(np.float64)
     scores = -np.linalg.solve(factor @ factor.T, positions.T).T

@@ -175,7 +175,7 @@ def test_marginals_do_not_see_a_correlation_and_all_directions_do():
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.2), (1, 0.6), (30, 1.0), (300, 1.0)])
 def test_a_random_part_has_the_square_of_all_draws(time, width):
-    """100 parts of 150 of 3,000 draws; as a part of itself it would have more, by tens of standard errors."""
+    """100 subsets of 150 of 3,000 draws; without the correction the value would be tens of standard errors larger."""
     rng, n_draws, n = np.random.default_rng(time), 3_000, 150
     draws = width * ar1(time, n_draws, 300, rng)
     of_all = virial(draws, -draws) ** 2

@@ -91,7 +91,7 @@ def test_csv_markdown_and_html_print_the_same(made, name):
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_artifact_without_its_records_says_which_are_missing(name):
     maker, full = (TABLES | FIGURES)[name], make_records(1)
-    if name == "timings":  # of whatever the run has: one without a reference has no widths
+    if name == "timings":  # of everything that the run has: without a reference there are no widths
         with pytest.raises(DataError, match="timings: no record names the rule that made it"):
             maker({kind: [] for kind in full})
         return

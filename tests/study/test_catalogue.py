@@ -46,7 +46,7 @@ def nothing_else_changes():
 
 
 def langevin_step(key, state, target, hyperparameters):
-    """Langevin dynamics, written anew."""
+    """Langevin dynamics, written independently."""
     gradient, estimator = target.gradient(state["position"], 0, state["estimator"])
     noise = jax.random.normal(key, gradient.shape)
     moved = state["position"] + hyperparameters["step_size"] * gradient

@@ -103,7 +103,7 @@ def test_times_stand_beside_the_papers_and_are_counted(records):
     ]
 
 
-def test_a_sampler_is_best_only_where_it_is_told_from_all_others(records):
+def test_a_sampler_is_best_only_where_it_differs_from_all_others(records):
     best = {key[0] for key, cell in cells_of(normal(records)).items() if cell.best}
     assert best == {"ccadl"}
     records["normal"][1] = normal_record("sgnht", 1.0001, [238, 407, 26.7, 55])
@@ -118,7 +118,7 @@ def test_a_sampler_that_the_paper_lacks_has_no_paper_rows(records):
     assert ("CCAdL", "Time, paper") in labels
 
 
-def test_details_have_a_bias_only_where_it_is_told_from_none_and_what_was_clipped(records):
+def test_details_have_a_bias_only_where_it_differs_from_zero_and_the_clipped_share(records):
     cells = cells_of(normal_details(records))
     where = "h = 0.01, A = 1"
     assert cells["ccadl", "density_bias_mu", where].value == pytest.approx(0.2)

@@ -128,5 +128,5 @@ def test_the_study_goes_on_with_no_set_at_all(tmp_path):
         )
     out = {ending: tmp_path / f"t.{ending}" for ending in ("csv", "md", "html")}
     make_table("drbm_errors", paths, **out)
-    assert "No data set could be had" in out["md"].read_text()
+    assert "No data set is available" in out["md"].read_text()
     make_figure("drbm_curves", paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")

@@ -50,7 +50,7 @@ def test_a_simulated_set_is_prepared_loaded_and_learnt_of(name, tmp_path):
     assert model.checksum == loaded["checksum"]
     probabilities = model.predict(model.init(jax.random.key(0)), jnp.asarray(model.test_data["inputs"]))
     assert probabilities.shape == ((60,) if name == "mnist79" else (60, entry.n_classes))
-    # Classes can be told apart: the nearest mean of a class is mostly its own.
+    # Classes are distinguishable: the nearest mean of a class is mostly its own.
     means = np.stack(
         [
             arrays["train_inputs"][arrays["train_labels"] == label].mean(axis=0)

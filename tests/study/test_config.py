@@ -1,4 +1,4 @@
-"""The configuration: all runs are valid, they merge as told, and each mistake gets one clear line."""
+"""The configuration: all runs are valid, they merge as documented, and each mistake gets one clear line."""
 
 import copy
 import json

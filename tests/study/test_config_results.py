@@ -1,4 +1,4 @@
-"""What is studied, and what each result depends on: a change for one model makes nothing of the others anew."""
+"""The settings that each result depends on: a change for one model reruns nothing of the others."""
 
 import re
 
@@ -30,7 +30,7 @@ def prints(config: dict, model: str) -> dict:
 
 
 def reruns(model: str, before: dict | None = None, **changes) -> set[str]:
-    """The kinds of results of ``model`` that ``changes`` of the defaults make anew."""
+    """The kinds of results of ``model`` that ``changes`` of the defaults rerun."""
     before, after = prints(valid(**(before or {})), model), prints(valid(**(before or {}), **changes), model)
     return {result[0] for result in RESULTS if before[result] != after[result]}
 
@@ -163,7 +163,7 @@ def test_tuning_arguments_are_the_models_own():
     assert arguments["horizon"] is None
 
 
-def test_tuners_that_look_ahead_are_told_the_horizon_and_theory_no_clock():
+def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():
     changes = {"mamba__horizon": 20, "mamba__clock": "wall", "mamba__score_rows": 500}
     found = {
         tuner: tuning_arguments(settings_of(valid(**changes), "tuning", "logistic", tuner), tuner)

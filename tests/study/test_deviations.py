@@ -71,7 +71,7 @@ def test_a_run_with_the_paper_s_values_differs_by_caps_clocks_and_chains():
         ({"models": ["pmf"]}, "ECE and MCE", "RMSE"),
     ],
 )
-def test_what_a_run_does_not_have_is_not_told(changes, absent, present):
+def test_settings_that_a_run_does_not_have_are_not_listed(changes, absent, present):
     whats = {what for _, what in rows_of(CONFIG)}
     assert absent in whats
     whats = {what for _, what in rows_of(CONFIG | changes)}
@@ -94,7 +94,7 @@ def test_words_break_into_lines_and_are_no_missing_numbers():
     assert cells["", "Tuning runs of a tuner", "run"].shown == "2"
 
 
-def test_evenly_spaced_numbers_are_told_by_their_ends():
+def test_evenly_spaced_numbers_are_printed_by_their_ends():
     assert listed([-1, -1.5, -2, -2.5]) == "−1 to −2.5 by 0.5"
     assert listed([-1, -1.5, -3, -3.5]) == "−1, −1.5, −3, −3.5"
     assert listed([5, 10]) == "5, 10"

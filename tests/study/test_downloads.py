@@ -1,4 +1,4 @@
-"""Downloads: whatever is wrong with a source, the next one is tried, and nothing half-written or executed is left."""
+"""Downloads: after any error of a source the next one is tried, no partial file is left, and nothing is executed."""
 
 import bz2
 import gzip

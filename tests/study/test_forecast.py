@@ -77,8 +77,8 @@ def test_tuning_is_the_races_of_all_replicates():
 def test_tuning_scores_its_points_by_all_data():
     seconds = seconds_of("tune_sampler", config_of(), step=STEP)[0]
     assert seconds == pytest.approx(6.0 + 6 * 10 * SCORES["logistic"] * 10 * STEP, rel=1e-3)
-    told = seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 1000))[0]
-    assert told == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
+    forecast_of = seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 1000))[0]
+    assert forecast_of == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
     # Scores of a hundredth of the data tell nothing of those of all.
     assert seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 10))[0] == pytest.approx(seconds)
 

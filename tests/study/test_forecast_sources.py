@@ -14,7 +14,7 @@ def test_a_step_costs_what_the_table_says():
     assert not StepCosts(table, 3).guessed
 
 
-def test_a_step_that_is_not_in_the_table_is_told_from_its_neighbours():
+def test_a_step_that_is_not_in_the_table_is_estimated_from_its_neighbours():
     table = {
         ("sghmc", 100, 5): 1.0,
         ("sghmc", 100, 10): 2.0,

@@ -56,7 +56,7 @@ def test_cells_of_the_same_runs_are_best_together_unless_they_are_all_there_is()
     cells = cells_of("ksd", 3.0, 3.0, 4.0)
     assert bold(cells) == [True, True, False]
     assert not any(bold(cells[:2]))
-    # The same mean of other runs: neither is told from the other.
+    # The same mean from other runs: neither is better.
     assert not any(bold([replace(cells[0], se=0.2), *cells[1:]]))
 
 

@@ -16,7 +16,7 @@ def images():
     return mnist.simulate(300)
 
 
-def test_simulated_images_can_be_told_apart(images):
+def test_simulated_images_are_distinguishable(images):
     train, test = images["train_images"].astype(float), images["test_images"].astype(float)
     assert train.shape == (300, 784)
     assert test.shape == images["ood"]["inputs"].shape == (60, 784)

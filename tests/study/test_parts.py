@@ -54,7 +54,7 @@ def test_another_process_finds_it(parts, tmp_path):
         "\x00",
     ],
 )
-def test_a_damaged_file_is_made_anew(parts, lines, text):
+def test_a_damaged_file_is_made_again(parts, lines, text):
     parts.keep("grid", "a", {"rows": []})
     (path,) = parts.folder.iterdir()
     path.write_text(text)
@@ -87,7 +87,7 @@ def test_names_that_share_a_file_do_not_share_a_record(parts):
     assert parts.get("a/b", "second") == {"n": 2}
 
 
-def test_a_cleared_job_starts_anew(parts, lines):
+def test_a_cleared_job_starts_from_scratch(parts, lines):
     parts.clear()
     parts.keep("grid", "a", {})
     parts.keep("grid-ksd", "a", {})

@@ -101,7 +101,7 @@ def test_a_job_that_was_killed_goes_on_after_the_last_tuner_that_ended(model, fo
     assert f'"total": {records[0]["seconds"]["total"]!r}' in kept, "its seconds are those of its own run"
 
 
-def test_what_a_tuner_depends_on_makes_it_anew(model, folder, tuned):
+def test_a_change_of_its_settings_reruns_a_tuner(model, folder, tuned):
     """Its own settings that one alone; inputs and the seed all of them."""
     tune_all(model, folder)
     cases = [
@@ -207,7 +207,7 @@ def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):
     assert not folder.exists()
 
 
-def test_what_another_version_of_the_code_has_made_is_made_anew(model, folder, tuned, monkeypatch):
+def test_pieces_of_another_version_of_the_code_are_made_again(model, folder, tuned, monkeypatch):
     tuned.killed_at = "heuristic"
     with pytest.raises(KeyboardInterrupt):
         tune_all(model, folder)

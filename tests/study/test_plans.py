@@ -1,4 +1,4 @@
-"""What the workflow would run, by dry runs: which jobs there are, what they wait for, and what a change makes anew."""
+"""Dry runs of the workflow: which jobs there are, what they wait for, and which jobs a change reruns."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from workflow_runs import ROOT, snakemake
 from sgtune.study.catalogue import STUDIES
 
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks"}
-"""In a run that goes by a given cost table; where evaluation goes by the wall clock, it is the third."""
+"""In a run that uses a given cost table; if evaluation uses the wall clock, it is the third."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Connect-4 and letter: whatever source has them, in its own form, the files are the same byte for byte."""
+"""Connect-4 and letter: the files are the same byte for byte from every source, each of which has its own format."""
 
 import hashlib
 import io

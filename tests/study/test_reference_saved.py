@@ -159,7 +159,7 @@ def test_only_a_state_of_this_run_is_restored(tmp_path, monkeypatch, caplog):
     assert narrow.sample_stats.equals(short_run(tmp_path / "narrow").sample_stats)
 
 
-def test_a_mode_found_anew_does_not_cost_what_was_saved(tmp_path):
+def test_a_mode_that_is_found_again_does_not_cost_what_was_saved(tmp_path):
     """On another machine its last digits differ; blocks on the same machine must be of the same start."""
     folder = lost_run(tmp_path, 3)
     model, _, _ = gaussian_model(functionals=reference_models.products)

@@ -60,7 +60,7 @@ def test_losses_are_those_of_the_draws(model, losses, run):
         assert row["losses"]["log_loss"] == pytest.approx(predicted["log_loss"], rel=1e-5)
 
 
-def test_a_run_is_told_by_its_arm_and_replicate(run):
+def test_a_run_depends_only_on_its_arm_and_replicate(run):
     """Not by what is run beside it, nor by how often it is looked at; arms may come twice."""
     (once,), (again,), _ = run([GOOD, GOOD, Arm(1e-5, 40)])
     (other_replicate,) = run([GOOD], replicate="b")[0]

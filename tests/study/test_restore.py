@@ -131,7 +131,7 @@ def test_another_configuration_is_refused_in_one_line(lost):
 
 
 @pytest.mark.slow
-def test_one_who_forgets_to_restore_is_told(lost):
+def test_one_who_forgets_to_restore_gets_a_warning(lost):
     lose_again(lost, with_metadata=False)
     done = study(lost, "results/lost/data/logistic.json")
     assert "stop here and run the rule `restore` first" in done.stderr

@@ -222,7 +222,7 @@ def test_nothing_saved_is_one_line(tmp_path, monkeypatch):
         restore("mine", {})
 
 
-def test_a_record_is_told_by_all_but_its_provenance(tmp_path):
+def test_a_record_is_identified_by_all_but_its_provenance(tmp_path):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_text('{"a": 1, "b": 2, "provenance": {"seconds": 1}}')
     two.write_text('{"b": 2,\n "a": 1}')

@@ -58,7 +58,7 @@ def with_and_without_arm(request):
 
 # Means over samplers are of those with an arm: test_table_headline.
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "headline"])
-def test_a_tuner_without_an_arm_is_told_and_nothing_else_on_the_page_changes(with_and_without_arm, name):
+def test_a_tuner_without_an_arm_is_named_and_nothing_else_on_the_page_changes(with_and_without_arm, name):
     before, after, sampler = with_and_without_arm
     before, after = (TABLES[name](records) for records in (before, after))
     assert after.caption == before.caption + (WHY if name in OF_CHOICES else "")

@@ -222,7 +222,7 @@ def test_the_caption_says_what_is_behind_the_numbers(table):
         assert words in table.caption
 
 
-def test_bold_is_who_is_told_from_all_others_and_never_what_regret_is_read_by():
+def test_bold_differs_from_all_others_and_is_never_an_arm_for_comparison():
     table = TABLES["regret"](records_of(make_files(1, tunings=1)))
     cells = cells_by(table, "model", "sampler", "detail", "metric", "tuner")
     marked = [key for key, cell in cells.items() if cell.best]

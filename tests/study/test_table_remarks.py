@@ -89,7 +89,7 @@ def test_a_short_table_says_what_exact_draws_would_have():
     assert "exact draws" not in TABLES["table3"](make_records(1)).caption
 
 
-def test_the_network_s_calibration_errors_are_told_to_be_no_proper_scores():
+def test_the_caption_says_that_calibration_errors_are_not_proper_scores():
     records = make_records(1)
     for name in ("table3", "table10"):
         assert "crosses zero on its way; MCE is of a handful of images." in TABLES[name](records).caption

@@ -147,7 +147,7 @@ def test_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(killed_run)
 
 
 @pytest.mark.slow
-def test_what_a_finished_job_kept_is_gone_so_that_forcerun_starts_anew(killed_run, workplace):
+def test_what_a_finished_job_kept_is_gone_so_that_forcerun_starts_from_scratch(killed_run, workplace):
     results = killed_run["results"]
     assert not list((results / "unfinished").rglob("*.json"))
     tuned = results / "tuning/logistic/sgld.json"

@@ -33,7 +33,7 @@ def iterated(transition, noise):
 
 
 def leapfrogs(order, hessian, h, n_leapfrog, noise):
-    """One sample of SGHMC as matrices of (x, v), v drawn anew: what it does to x, and the covariance it adds."""
+    """One sample of SGHMC as matrices of (x, v), with a new v: its effect on x, and the covariance that it adds."""
     eye, zero = np.eye(len(hessian)), np.zeros_like(hessian)
     drift = np.block([[eye, eye], [zero, eye]])
     whole, added = np.eye(2 * len(eye)), np.block([[zero, zero], [zero, h * eye]])

@@ -150,7 +150,7 @@ def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
     )
 
 
-def told(**hyperparameters):
+def settings_with(**hyperparameters):
     return Settings(
         log10_step_sizes=(-2.0, -3.0),
         batch_fractions=(FEW / N_DATA,),
@@ -173,7 +173,7 @@ def told(**hyperparameters):
 )
 def test_bad_axes_of_a_grid_get_one_line(model, hyperparameters, parts):
     with pytest.raises(InputError) as caught:
-        tune(model, "sghmc", budget=Budget(steps=20), settings=told(**hyperparameters))
+        tune(model, "sghmc", budget=Budget(steps=20), settings=settings_with(**hyperparameters))
     line = str(caught.value)
     assert "\n" not in line
     assert line.startswith(parts[0])
@@ -182,9 +182,9 @@ def test_bad_axes_of_a_grid_get_one_line(model, hyperparameters, parts):
 
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
 def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sampler):
-    """Not a step size alone is each chain's own: the draws are those of the same arms by themselves."""
+    """Every traced axis, not only the step size, differs between chains: draws equal those of each arm alone."""
     before = compiled_programs()
-    budget, settings = Budget(steps=40), told(friction=FRICTIONS)
+    budget, settings = Budget(steps=40), settings_with(friction=FRICTIONS)
     result = tune(model, sampler, tuner="grid-ksd", budget=budget, settings=settings, seed=3)
     assert len(compiled_programs() - before) == 1
     columns = ["rung", "step_size", "batch_size", "n_leapfrog", "friction", "steps"]

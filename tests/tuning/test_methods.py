@@ -75,7 +75,7 @@ def test_numbers_of_a_method_reach_the_race(model):
 
 
 def test_a_judge_of_ones_own():
-    """The arm of the largest batch, whatever its draws."""
+    """The arm of the largest batch, regardless of its draws."""
     gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
 
     def last(model, arms):

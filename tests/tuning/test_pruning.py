@@ -1,4 +1,4 @@
-"""Fewer points, and scores of a part of the data, keep the arms that all would keep."""
+"""Fewer points, and scores of a subset of the data, keep the same arms as all points and all data."""
 
 import numpy as np
 import pytest

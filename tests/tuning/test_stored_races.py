@@ -1,6 +1,6 @@
 """Every tuner's choices on a small posterior are those on record: what is rebuilt must not choose otherwise.
 
-The record holds arms and their order, no floats. To write it anew after a change that is meant to change choices:
+The record holds arms and their order, no floats. To write it again after a change that is meant to change choices:
 PYTHONPATH=tests python tests/tuning/test_stored_races.py
 """
 

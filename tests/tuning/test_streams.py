@@ -1,4 +1,4 @@
-"""The random streams of races: those of tuners are paired, those of replicates and of final chains are others."""
+"""The random streams of races: tuners share them, replicates and final chains have their own."""
 
 import numpy as np
 import pytest

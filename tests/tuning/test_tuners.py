@@ -60,7 +60,8 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
 
 
 def check_seconds(seconds):
-    """Work and compilation are told apart, and are no more than all; a budget of steps has no seconds."""
+    """Work and compilation are measured separately, and sum to no more than the total; a budget in steps has no
+    seconds."""
     assert seconds["total"] == pytest.approx(seconds["warm"] + seconds["compilation"])
     working = sum(seconds[part] for part in ("sampling", "gradients", "discrepancy"))
     assert 0 < working <= seconds["warm"]
@@ -159,7 +160,8 @@ def test_arms_that_are_finite_but_beyond_any_use_do_not_win(gaussian, tuner):
 
 
 def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatch):
-    """Values of no use in the first places: three go on: two finite ones, and of the others the smallest step size."""
+    """The first arms have no finite value. Three survive: the two finite ones, and the smallest step size of the
+    others."""
     exponents = np.linspace(-2, -3, 9)
     values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
 
@@ -177,7 +179,7 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
 
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
 def test_all_arms_diverged(gaussian, clock):
-    """The error tells how they ran; of arms without a value those of the smallest step size go on."""
+    """The error has the records of all arms; of arms without a value, the smallest step sizes survive."""
     settings = Settings(log10_step_sizes=(9.5, 7.0, 8.0), batch_fractions=(0.5, 1.0), clock=clock)
     budget = Budget(seconds=0.01) if clock == "wall" else Budget(steps=300)
     with pytest.raises(AllDivergedError, match=r"^step_size: all 6 arms .*1e\+07.*smaller[^\n]*$") as caught:

@@ -23,7 +23,7 @@ ONE_SENSIBLE = Settings(
 
 @pytest.fixture(scope="module")
 def narrow():
-    """A Gaussian posterior of sds near 1e-2, as narrow as those of large data: steps above 1e-4 diverge."""
+    """A Gaussian posterior with sds near 1e-2, as narrow as with large data: steps above 1e-4 diverge."""
     return gaussian_model(1e4 * np.array([[2.0, -1.2], [-1.2, 1.5]]), [0.5, -1.0])
 
 
@@ -179,7 +179,7 @@ def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
 
 
 def test_points_come_at_random_from_the_whole_chain(model, spy):
-    """20 points in the first rung, eta times as many in the next, those of the same steps for all arms."""
+    """20 points in the first rung, eta times as many in the next, from the same steps for all arms."""
     settings = Settings(
         thin=1, log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
     )
@@ -214,11 +214,11 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
 @pytest.mark.parametrize("thin", [1, 10])
 @pytest.mark.parametrize("kept", [10**9, 100])
 def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, thin):
-    """KSD is judged as that of steps // thin points, whatever the cap, and whatever memory left of them."""
-    told = []
+    """The KSD estimates steps // thin points, for any cap on points and any memory limit on kept draws."""
+    judged = []
 
     def metric(model, arms):
-        told.append(arms)
+        judged.append(arms)
         return stein_metric("ksd")(model, arms)
 
     monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
@@ -226,7 +226,7 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
     settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20, thin=thin)
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
     last = result.rungs[result.rungs["rung"] == result.rungs["rung"].max()]
-    for arm, row in zip(told[-1], last.itertuples(), strict=True):
+    for arm, row in zip(judged[-1], last.itertuples(), strict=True):
         assert arm.n_draws == row.steps // thin
         assert arm.n_steps == row.steps
         assert len(arm.points) == len(arm.steps) == row.points < arm.n_draws

@@ -72,9 +72,7 @@ def adam_regret(records: Records) -> Table:
     n_runs = len(found[0]["regret"]["runs"][0]["diverged"])
     n_races = max(race["replicate"] for race in found[0]["races"]) + 1
     arms = "; ".join(f"{sampler_label(r['sampler'])} {r['races'][0]['n_arms']}" for r in found)
-    doubt = (
-        "" if all(r.get("trusted") for r in found) else "\nThe reference of this run is not trusted."
-    )
+    doubt = "" if all(r.get("trusted") for r in found) else "\nThe reference of this run is not trusted."
     return Table(
         name=name,
         title=artifact(name).title,

@@ -130,7 +130,13 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
     sizes = "; ".join(f"{SETS[name]} {listed(drbm['step_sizes'][name])}" for name in drbm["sets"])
     yield DRBM, "h", "not in the text", sizes, H_AND_A
     yield DRBM, "A", "not in the text", listed(drbm["frictions"]), H_AND_A
-    yield DRBM, "Passes", "not in the text", number(drbm["passes"]), "They are shown only on the axis of a figure."
+    yield (
+        DRBM,
+        "Passes",
+        "not in the text",
+        number(drbm["passes"]),
+        "They are shown only on the axis of a figure.",
+    )
     if drbm["burn_in"] != 0.2:
         yield (
             DRBM,

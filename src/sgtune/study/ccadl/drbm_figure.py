@@ -64,7 +64,7 @@ def _say_missing(axes: Iterable[Axes], data_set: str) -> None:
 
 @styled
 def drbm_curves(records: Records) -> Figure:
-    """Test error of averaged predictions against passes; a data set that could not be had leaves a line."""
+    """Test error of averaged predictions against passes; for an unavailable data set there is only a line of text."""
     found = need(records, "drbm", "drbm_curves")
     maps = {record["set"]: record for record in need(records, "map", "drbm_curves")}
     data_sets, methods = sets_in(found), methods_in(found)

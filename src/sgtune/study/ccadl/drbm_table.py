@@ -23,7 +23,7 @@ def sets_in(records: Sequence[Mapping]) -> list[str]:
 
 
 def missing_said(records: Sequence[Mapping]) -> str:
-    """Which sets could not be had, and why; empty if all could."""
+    """The unavailable sets and the reasons; empty if there are none."""
     reasons = {record["set"]: record["missing"] for record in records if record["missing"]}
     return "".join(
         f"\n{SETS[name]} is not among them: {reasons[name]}." for name in sets_in(records) if name in reasons
@@ -80,7 +80,7 @@ def _percent(share: float | None) -> float | None:
 
 
 def _settings(cells: Sequence[Mapping]) -> list[tuple[str, str]]:
-    """Column headings: sets have step sizes of their own, so a column is the place of h among these, and A."""
+    """Column headings: each set has its own step sizes, so a column is the place of h among these, and A."""
     places = {h: place for place, h in enumerate(dict.fromkeys(cell["step_size"] for cell in cells), start=1)}
     return [(f"{_ordinal(places[cell['step_size']])} h", f"A = {cell['friction']:g}") for cell in cells]
 
@@ -90,7 +90,7 @@ def _ordinal(place: int) -> str:
 
 
 def drbm_errors(records: Records) -> Table:
-    """Test errors where runs end, beside those of the MAP."""
+    """Test errors at the end of runs, and of the MAP."""
     name = "drbm_errors"
     found = need(records, "drbm", name)
     maps = {record["set"]: record for record in need(records, "map", name)}
@@ -127,11 +127,11 @@ def drbm_errors(records: Records) -> Table:
 
 
 def _no_set(name: str, found: Sequence[Mapping]) -> Table:
-    cell = Cell("", "", "", "error_percent", text="no data set could be had")
+    cell = Cell("", "", "", "error_percent", text="no data set is available")
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"No data set could be had.{missing_said(found)}",
+        caption=f"No data set is available.{missing_said(found)}",
         stub=("Data set",),
         columns=(("", METRICS["error_percent"].label),),
         rows=tuple(Row((SETS[data_set],), (cell,)) for data_set in sets_in(found)),

@@ -1,5 +1,5 @@
-"""Logistic regression of nines against sevens by the study's samplers (Sect. 4.2): how soon predictions are good, and
-what the draws are worth against NUTS."""
+"""Logistic regression of nines against sevens by the study's samplers (Sect. 4.2): convergence of predictions, and
+errors of long chains against NUTS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -78,8 +78,8 @@ def sample_curves(
 ) -> dict:
     """Test log-likelihood of the posterior mean so far, against passes over the data, for every (h, A).
 
-    Chains start at a draw of the prior, those of one replicate at the same one. The posterior mean so far is that of
-    the last half of the draws, by which the way from the start falls out of it.
+    Chains start at a draw of the prior, which is the same for all chains of a replicate. The posterior mean so far is
+    over the last half of the draws, which excludes the transient from the start.
 
     Args:
         settings: the configuration's section ``ccadl.logistic``.
@@ -124,10 +124,10 @@ def sample_draws(
     parts: Parts,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """Moments of long chains from the MAP with every h at one friction, against those of NUTS.
+    """Moments of long chains from the MAP with every h at one friction, against NUTS.
 
-    SGHMC makes the root of its noise again only as its covariance changes: of clipped noise each root takes the
-    eigenvectors, tens of times as long as the rest of a step.
+    SGHMC recomputes the root of its noise only as its covariance changes: for clipped noise each root needs
+    eigenvectors, which take tens of times as long as the rest of a step.
 
     Args:
         truth: by NUTS.
@@ -185,7 +185,7 @@ def _ensemble(
 
 
 def _against(truth: Truth, moments: Moments) -> dict:
-    """What is said of one chain."""
+    """The record of one chain."""
     if not np.isfinite(moments.squares).all():
         return {"diverged": True}
     covariance = moments.products / (moments.n - 1)
@@ -202,6 +202,6 @@ def _against(truth: Truth, moments: Moments) -> dict:
 
 
 def _depends_on(method: str, what: str, model: Model, settings: Mapping, seed: int) -> dict:
-    """What one replicate depends on."""
+    """The settings that one replicate depends on."""
     own = {**settings, what: {**settings[what], "replicates": None}}
     return {"method": method, "what": what, "data": model.checksum, "seed": seed, "settings": own}

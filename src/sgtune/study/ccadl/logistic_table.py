@@ -1,4 +1,4 @@
-"""The tables of the logistic regression: when predictions are as good as those of NUTS, and errors of long chains."""
+"""The tables of the logistic regression: passes until predictions are as good as NUTS's, and errors of long chains."""
 
 # ruff: noqa: RUF001 - captions have signs of mathematics
 
@@ -16,7 +16,7 @@ from sgtune.study.ccadl.table_parts import BOLD, cell_of, rows_of
 __all__ = ["NEAR", "logistic_convergence", "logistic_errors", "passes_to", "reference_said"]
 
 NEAR = 0.01
-"""Nats per test datum: predictions that are no further from those of NUTS count as as good."""
+"""Nats per test datum: predictions within this difference from NUTS's count as equally good."""
 
 
 def passes_to(passes: Sequence[float], values: Sequence[float | None], goal: float) -> float | None:
@@ -61,14 +61,14 @@ def _curve_cells(record: dict, cell: dict, goal: float) -> dict[str, Cell]:
     }
     known = cells["passes_to_reference"]
     if known.se is not None:
-        # Runs are read off at given times: each is rounded up to the next.
+        # Runs have values only at given times, so passes are rounded up to the next one.
         rounding = (passes[1] - passes[0]) / sqrt(12 * known.finite)
         cells["passes_to_reference"] = replace(known, se=hypot(known.se, rounding))
     return cells
 
 
 def logistic_convergence(records: Records) -> Table:
-    """Passes until the posterior mean predicts as well as that of NUTS, and where runs end."""
+    """Passes until the posterior mean predicts as well as NUTS's, and the values at the end of runs."""
     name = "logistic_convergence"
     held = {record["method"]: record for record in need(records, "logistic_curves", name)}
     found = {method: held[method] for method in methods_in(held.values())}
@@ -87,7 +87,8 @@ def logistic_convergence(records: Records) -> Table:
         caption=f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
         f"log-likelihood is {goal:.4f} nats per datum ({reference_said(reference)}).\n"
         "Passes to NUTS: until the test log-likelihood of the mean of the last half of the draws stays within "
-        f"{NEAR:g} of that. “(k/n)”: the mean of the k of n runs that get there. Clipped: steps in which "
+        f"{NEAR:g} of this value. “(k/n)”: the mean of the k of n runs that reach it. Clipped: steps in "
+        "which "
         f"A I − h Σ / 2 is not positive semi-definite.\n{BOLD}",
         stub=("Sampler", "Number"),
         columns=_columns(found),
@@ -139,8 +140,8 @@ def logistic_errors(records: Records) -> Table:
         caption=f"{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; ± one standard error over "
         f"chains. {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
         "eigen-directions of the posterior and along the axes, in hundredths; error of means: root mean square over "
-        "parameters, in sds; sd / NUTS: of the two coordinates of the figure. They hold bias and Monte Carlo error "
-        f"together, that of NUTS too.\n{BOLD}",
+        "parameters, in sds; sd / NUTS: of the two coordinates of the figure. They include bias and Monte "
+        f"Carlo error, also of NUTS.\n{BOLD}",
         stub=("Sampler", "Number"),
         columns=_columns(found),
         rows=tuple(rows_of(cells, ERRORS, optional=("xi_white_x100",))),

@@ -1,4 +1,4 @@
-"""How the study's samplers look in figures."""
+"""The style of the study's samplers in figures."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ FRICTION_LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.5, 1.5)))
 
 
 def say_diverged(axis: Axes, methods: Iterable[str], height: float) -> None:
-    """Which samplers have a run in the panel that diverged, at this height of it; nothing of none."""
+    """A line, at this height of the panel, that names samplers with a diverged run; none if there are none."""
     names = dict.fromkeys(METHODS[method].label for method in methods)
     if names:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}

@@ -1,4 +1,4 @@
-"""What the study's samplers and settings are called in print, and means with their standard errors."""
+"""Labels of the study's samplers and settings, and means with their standard errors."""
 
 from collections.abc import Iterable, Sequence
 from math import sqrt

@@ -1,4 +1,4 @@
-"""Mean and precision of a normal, sampled with every (h, A) and held against the exact posterior (Sect. 4.1)."""
+"""Mean and precision of a normal, sampled with every (h, A) and compared with the exact posterior (Sect. 4.1)."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -119,7 +119,7 @@ def _replicate(
     exact: NormalGamma,
     edges: dict[str, np.ndarray],
 ) -> list[dict]:
-    """One chain of each cell, and what is said of it."""
+    """One chain of each cell, and its record."""
     arms = [
         Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
         for step_size, friction in cells
@@ -189,8 +189,8 @@ def _without_density(of_parameter: dict) -> dict:
 
 
 def squared_bias(errors: Float[np.ndarray, "r b"]) -> dict[str, float | None]:
-    """What is left of the mean squared error of a density when the chain is long: the mean over bins of the square of
-    the expected error, from independent replicates.
+    """The mean squared error of a density that remains in a long chain: the mean over bins of the square of the
+    expected error, from independent replicates.
 
     The mean over pairs of two different replicates of the mean over bins of the product of their errors is unbiased
     for it, and may be negative; ``se`` is the jackknife's, up to 1.7 times too large of few replicates. None of fewer

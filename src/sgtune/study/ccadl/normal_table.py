@@ -1,4 +1,4 @@
-"""The tables of mean and precision of a normal: errors and times beside the paper's, and what is behind them."""
+"""The tables of mean and precision of a normal: errors and times beside the paper's, and their causes."""
 
 # ruff: noqa: RUF001 - tables print Greek letters
 
@@ -28,7 +28,7 @@ DETAILS = (
 MEANINGS = {
     "normal": "RMSE: root mean square, over 200 bins of the exact central 99.9%, of the histogram's density less the "
     "exact one. Time: integrated autocorrelation time, in steps.",
-    "normal_details": "Bias: what is left of the RMSE in a chain without end, from products of the errors of different "
+    "normal_details": "Bias: the RMSE that remains in an infinite chain, from products of the errors of different "
     "chains. Sd / exact: of the draws over the posterior's. Time of all lags: from the means of 100 stretches, which "
     "the oscillations of a chain with momenta shorten.",
 }
@@ -36,7 +36,7 @@ OPTIONAL = (*PUBLISHED.values(), "time_ratio", "clipped_percent")
 """What only some samplers have."""
 
 TOLERANCE = 0.2
-"""Of the paper's times, within which ours are called alike."""
+"""The relative difference from the paper's times within which ours count as equal."""
 
 
 def _cell(method: str, cell: Mapping, metric: str, n: int, finite: int, **numbers: float | None) -> Cell:
@@ -138,11 +138,12 @@ def normal(records: Records) -> Table:
     ]
     near = sum(abs(ratio - 1) <= TOLERANCE for _, ratio in ratios)
     note = (
-        f"Of {len(ratios)} of the paper's times {near} are within {TOLERANCE:.0%} of the time of γ here: the slower "
-        "parameter is what the paper's are of, by their size. Times end where Geyer's initial positive sequence does. "
-        "They follow the variance v of the data, which the paper does not give: at A = 1 as 1/v and at A = 10 as "
-        "1/v²; v has a relative sd of √(2/N) from one data set to the next. "
-        "The paper does not say in which units its errors are, nor of which parameter, so only their order compares.\n"
+        f"Of {len(ratios)} of the paper's times {near} are within {TOLERANCE:.0%} of the time of γ here: "
+        "by their size, the paper's times are for the slower parameter. Times use Geyer's initial positive "
+        "sequence. They depend on the variance v of the data, which the paper does not give: at A = 1 as "
+        "1/v and at A = 10 as 1/v²; v has a relative sd of √(2/N) from one data set to the next. "
+        "The paper gives neither the units of its errors nor the parameter, so only their order can be "
+        "compared.\n"
         f"{BOLD}"
     )
     return _table(records, "normal", MAIN, note)

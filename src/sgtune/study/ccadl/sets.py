@@ -1,4 +1,4 @@
-"""The study's data sets as its jobs meet them: prepared, or a line that says why there is none."""
+"""The study's data sets for its jobs: prepared, or a line that says why the set is unavailable."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ __all__ = ["missing"]
 
 
 def missing(facts: str | Path) -> str | None:
-    """Why the prepared set that ``facts`` stands for is not there; None if it is.
+    """The reason why the prepared set of ``facts`` is unavailable; None if it is available.
 
     Raises:
         DataError: the file is missing or cannot be read.

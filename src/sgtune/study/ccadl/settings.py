@@ -1,4 +1,4 @@
-"""What the configuration's section ``ccadl`` says, and what each of the study's results depends on.
+"""The configuration's section ``ccadl``: its checks, and the settings that each of the study's results depends on.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def check(section: Mapping) -> None:
-    """What the schema cannot say of the section, because it compares one key with another.
+    """Checks that the schema cannot express, because they compare one key with another.
 
     Raises:
         InputError: one line naming the key, its value and what is allowed.
@@ -58,7 +58,7 @@ def _at_most(key: str, value: int, other: str, most: int) -> None:
 
 
 def settings_of(config: Mapping, kind: str, method: str, data_set: str | None = None) -> dict:
-    """What the results of one sampler depend on; Snakemake reruns the job when it changes.
+    """The settings that the results of one sampler depend on; Snakemake reruns the job when they change.
 
     Args:
         kind: of `KINDS`.
@@ -75,12 +75,12 @@ def settings_of(config: Mapping, kind: str, method: str, data_set: str | None = 
 
 
 def data_settings(config: Mapping) -> dict:
-    """What the study's prepared data depend on."""
+    """The settings that the study's prepared data depend on."""
     return {"ccadl": {"data": config["ccadl"]["data"]}}
 
 
 def reference_settings(config: Mapping) -> dict:
-    """What the ground truth of the logistic regression depends on."""
+    """The settings that the ground truth of the logistic regression depends on."""
     section = config["ccadl"]
     reference = section["logistic"]["reference"]
     return {"seed": config["seed"], "reference": reference, **data_settings(config)}

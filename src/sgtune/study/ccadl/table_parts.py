@@ -1,4 +1,4 @@
-"""What the study's tables of samplers have in common: cells of means over replicates, and rows of them."""
+"""Shared by the study's tables of samplers: cells of means over replicates, and rows of them."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -19,7 +19,7 @@ def cell_of(
     values: Sequence[float | None],
     missing: str = "diverged",
 ) -> Cell:
-    """The mean of those of ``values``, one per replicate, that there are, with its standard error."""
+    """The mean of ``values``, one per replicate, without the missing ones, with its standard error."""
     finite = [value for value in values if value is not None]
     value, se = mean_of(finite)
     return Cell(

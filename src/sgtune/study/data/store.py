@@ -1,8 +1,8 @@
 """A data set on disk: plain ``.npy`` files, mapped into memory when they are read, so that a job starts at once.
 
 Prepared, the set ``{data_dir}/{model}`` is a folder of one file per array, and beside it ``{model}.json``: of each
-array its file, dtype, shape, bytes and SHA-256, a checksum of the training data, and how the set was made. What takes
-time is done when it is written, once: rows are put in random order, values are looked at, sums are compared.
+array its file, dtype, shape, bytes and SHA-256, a checksum of the training data, and how the set was made. The slow
+work is done once, when it is written: rows are shuffled, values are checked, checksums are compared.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def write_arrays(
     Args:
         path_json: ``{data_dir}/{model}.json``; the files are ``{data_dir}/{model}/{array}.npy``.
         arrays: those that ``shapes`` names.
-        shapes: what they are to be.
+        shapes: their required dtypes and shapes.
         facts: on how they were made.
         training: the arrays whose sums make the ``checksum``, all by default.
         shuffle: whether to write the rows of these in `random_order`.
@@ -97,10 +97,10 @@ def _checksum(entries: Mapping[str, dict], training: Iterable[str]) -> str:
 
 
 def read_facts(path_json: str | Path, made_by: str = "its rule", **types: object) -> dict:
-    """What `write_arrays` put into ``path_json``; ``made_by`` tells who makes it.
+    """The contents of ``path_json`` by `write_arrays`; ``made_by`` names its maker in error messages.
 
     Args:
-        types: of the facts that are to be there.
+        types: of the required facts.
 
     Raises:
         DataError: the file is missing, is no JSON, or lacks an entry.

@@ -32,17 +32,17 @@ PREDICTION = 0.1
 
 SCORES, COMPARABLE = {"logistic": 0.2, "pmf": 0.9, "bnn": 0.9}, 3.0
 """What a score costs, in SGLD's gradients of as many data terms: many at a time are cheaper where positions are small.
-As seen; 0.5 of another model. An earlier run tells better, if its scores were of as many terms, within a factor."""
+As seen; 0.5 for another model. An earlier run's value is better, if its scores had about as many terms."""
 
 DISTINCT = {"evaluation": 0.85, "regret": 0.65}
 """Share of runs that differ, of those that the tuners' choices, the finalists of all losses, ... would be if no arm
 were among them twice: 0.82 and 0.6 were seen in the run quick."""
 
 FORESEEING, FORESEEING_AN_ARM = 7e-5, 3e-6
-"""Seconds of theory for each parameter, which runs nothing: at the mode, and of each arm's error. As seen."""
+"""Seconds of the tuner theory for each parameter: at the mode, and for each arm's error. As seen."""
 
 LINEAR = ("mamba", "mamba-psd", "mamba-fssd")
-"""Tuners that look at no pairs of points: the time of their discrepancies is nothing beside that of scores."""
+"""Tuners that use no pairs of points: the time of their discrepancies is negligible beside the scores."""
 
 PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
 """Seconds of one pair of points in a KSD: at least, and for each parameter."""

@@ -74,8 +74,8 @@ def predict(position: dict, inputs: dict) -> jax.Array:
 def functionals_of(test: np.ndarray) -> Callable:
     """``position -> (K,)``: U_user' V_item of at most 2,000 test rows, the same ones for the same test set.
 
-    The posterior does not tell a position from one whose features are rotated, or change their signs or places; of the
-    products it knows each.
+    The posterior does not change if features are rotated, permuted or change their signs; it does identify every
+    product.
     """
     chosen = np.random.default_rng(PAIRS_SEED).permutation(len(test))[:N_PAIRS]
     pairs = np.asarray(test[chosen, :2], np.int32)
