@@ -1,4 +1,4 @@
-"""AdamMCMC step by step, against float64 by hand; what its chains leave invariant is in test_invariance."""
+"""AdamMCMC step by step, against float64 by hand; its invariant density is tested in test_invariance."""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ NUMBERS = {
 }
 GAMMA, S, S_D, B1, B2, DELTA, RHO_1, RHO_2 = NUMBERS.values()
 TRACED = {name: jnp.float32(number) for name, number in NUMBERS.items()}
-# What an estimate of the gradient has wrong: not zero, so that a test tells it from the exact one.
+# The error of the gradient's estimate: not zero, so that a test can distinguish it from the exact gradient.
 ESTIMATE_IS_OFF = np.array([0.3, -0.2, 0.5])
 
 
@@ -55,7 +55,7 @@ def value_and_gradient(position):
 
 
 class Recorder:
-    """A target that keeps what it is asked for; log densities of minibatches are off by a slope."""
+    """A target that records its calls; log densities of minibatches have a linear error."""
 
     def __init__(self):
         self.asked = []
@@ -78,7 +78,7 @@ class Recorder:
 
 
 def steps_of(name, n_steps):
-    """(state before, what was asked for in the step, state after) of steps along one chain."""
+    """(state before, calls during the step, state after) of steps along one chain."""
     recorder, sampler = Recorder(), SAMPLERS[name]
     state = sampler.init(jax.random.key(0), START, (), recorder.target, TRACED)
     made = []
@@ -110,7 +110,7 @@ def update_by_hand(after, name):
 
 
 def test_moments_are_adams(chain):
-    """Those of the exact variant with noise of its own, of the sds rho_1 and rho_2."""
+    """The moments of the exact variant, which have noise of the sds rho_1 and rho_2."""
     name, made = chain
     residuals = [[], []]
     for before, _, after in made:
@@ -155,7 +155,7 @@ def test_the_probability_is_that_of_dense_covariances_in_float64(chain):
         expected.append(np.exp(min(0.0, difference + back - forth)))
         without_proposals.append(np.exp(min(0.0, difference)))
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-5)
-    # These steps tell the ratio from that of the densities alone, and there are some that are no certain matter.
+    # In these steps the ratio differs from the ratio of the densities alone, and some probabilities are not 0 or 1.
     assert np.abs(np.array(expected) - without_proposals).max() > 0.3
     assert sum(0.02 < probability < 0.98 for probability in found) > 10
 
@@ -198,7 +198,7 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
     covariance = S**2 * np.eye(3) + s_d**2 * np.outer(u, u)
     flat = np.concatenate([np.asarray(after.position["a"]), np.asarray(after.position["b"])[:, :, 0]], axis=1)
     moved = flat.astype(np.float64) - float64(START)
-    # A proposal that was rejected is not seen: weight those that were taken by 1 / probability.
+    # Rejected proposals are not in the chain: weight accepted ones by 1 / probability.
     taken = np.asarray(after.acceptance.is_accepted)
     weights = taken / np.asarray(after.acceptance.probability, np.float64)
     for values, expected in (

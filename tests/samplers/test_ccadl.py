@@ -38,7 +38,7 @@ def score_of(vector, module=np):
 
 
 def covariance_of(vector, module=np):
-    """Not diagonal, and another one everywhere."""
+    """Not diagonal, and different at every position."""
     factor = module.stack([vector, module.cos(vector), module.ones(3)])
     return 60.0 * factor.T @ factor
 
@@ -103,7 +103,7 @@ def test_a_step_is_algorithm_1(sampler, form, factor):
     np.testing.assert_allclose(flat(after.position, (len(momenta),)), np.tile(MOVED, (len(momenta), 1)), 1e-6)
     thermostat = THERMOSTAT + STEP_SIZE * (np.mean(momenta**2, axis=1) - 1)
     np.testing.assert_allclose(after.thermostat, thermostat, rtol=1e-5)
-    # The covariance is seen: without it the mean is another.
+    # The test sees the covariance: without it the mean would differ.
     assert np.abs(STEP_SIZE**2 / 2 * covariance @ p).max() > 50 * np.sqrt(
         2 * FRICTION * STEP_SIZE / len(momenta)
     )
@@ -139,7 +139,7 @@ def test_the_running_average_is_eq_18(kappa):
 @pytest.mark.parametrize("form", ["full", "diagonal"])
 @pytest.mark.parametrize("friction", [FRICTION, 30.0])
 def test_a_step_of_sghmc_is_eq_14(form, friction, monkeypatch):
-    """p' ~ N(p + h grad - h A p, 2 h (A I - h Sigma / 2)+): clipped at A = 1.7, where it says so, and not at 30."""
+    """p' ~ N(p + h grad - h A p, 2 h (A I - h Sigma / 2)+): clipped and reported at A = 1.7, and not at 30."""
     monkeypatch.setitem(HYPERPARAMETERS, "friction", jnp.float32(friction))
     momenta, after = noise_of_steps(make_sghmc_shang(covariance=form))
     covariance = covariance_of(MOVED)

@@ -77,12 +77,12 @@ def prepared(model, ending):
 
 
 def assert_close(found, expected, rtol=1e-4):
-    """Within ``rtol`` of the scale that each element has by the variances: float32 cannot know small ones better."""
+    """Within ``rtol`` of each element's scale by the variances: float32 is not more accurate for small elements."""
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     assert found.shape == expected.shape
     variances = np.diag(expected) if expected.ndim == 2 else expected
     scale = np.sqrt(np.outer(variances, variances)) if expected.ndim == 2 else expected
-    # Where all the gradients are alike but for their rounding, as those of parameters that no datum knows.
+    # Where all gradients are equal except for rounding, as for parameters that no datum depends on.
     assert (np.abs(found - expected) <= rtol * scale + 1e-6 * rtol * variances.max()).all()
 
 
@@ -107,7 +107,7 @@ def test_the_minibatchs_own_covariance_by_hand(name, ending, form):
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("name", MODELS)
 def test_over_all_minibatches_the_mean_is_the_exact_covariance(name, ending, batch_size):
-    """All subsets of 7 data: the mean of the estimates is the covariance of the gradients, and that of theory."""
+    """All subsets of 7 data: the mean of the estimates is the covariance of the gradients, and agrees with theory."""
     n_data = 7
     model = first_rows(MODELS[name](), n_data)
     keys = jax.random.split(jax.random.key(8), 2_000)
@@ -148,7 +148,7 @@ def test_unbiased_for_the_exact_covariance_of_all_data(name, ending):
     for sample in (variances, squares):
         error = sample.std(0) / np.sqrt(n_keys)
         assert (np.abs(sample.mean(0) - exact) < SIGMAS * error).all()
-    # There are draws enough to tell the covariance from that of draws with replacement.
+    # There are enough draws to distinguish the covariance from the covariance of draws with replacement.
     assert (with_replacement - variances.mean(0) > SIGMAS * variances.std(0) / np.sqrt(n_keys)).any()
 
 
@@ -289,7 +289,7 @@ def test_bad_arguments_have_one_clear_line():
 
 
 def test_a_full_matrix_of_too_many_parameters_is_refused():
-    """At one parameter too many; the message says what a matrix would take, and the diagonal is still to be had."""
+    """At one parameter too many; the message gives the memory of a matrix, and the diagonal is still allowed."""
     arrays = logistic_arrays(4, LARGEST_FULL_DIMENSION + 1, seed=18)
     model = logistic.from_arrays(*arrays)
     line = raised(model, 2, "full")

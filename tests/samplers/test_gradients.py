@@ -38,7 +38,7 @@ def effective_terms(model, ending, position):
 
 
 def estimates(model, ending, position, batch_size, n_keys, centre=CENTRE, seed=0):
-    """(n_keys, D) estimates of the gradient, each from a minibatch of its own."""
+    """(n_keys, D) estimates of the gradient, each from its own minibatch."""
     estimator, key = ESTIMATORS[ending], jax.random.key(seed)
     constants = estimator.prepare(model, jnp.asarray(centre))
     state = estimator.init(constants, jnp.asarray(position))
@@ -84,7 +84,7 @@ def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, end
     covariance = n_data**2 / batch_size * (1 - batch_size / n_data) * population
     found, error = check_moments(sample, exact_score(model, FAR), covariance)
     if batch_size >= 40:
-        # The test can tell the two ways of sampling apart.
+        # The test can distinguish the two ways of sampling.
         assert (np.abs(np.diag(found - with_replacement)) > 20 * np.diag(error)).all()
 
 
@@ -123,7 +123,8 @@ def test_blocks_have_their_finite_population_covariance(sorted_arrays, ending, s
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
 def test_the_shuffle_makes_blocks_as_good_as_single_rows(sorted_arrays, ending):
-    """Variances of blocks over those of rows: 1 within sqrt(2 / M) in shuffled data, far above it in sorted."""
+    """Variances for blocks over variances for rows: 1 within sqrt(2 / M) in shuffled data, far larger in sorted
+    data."""
     for shuffle_seed in (None, 0, 1):
         model = logistic.from_arrays(*sorted_arrays, shuffle_seed=shuffle_seed)
         of_terms = effective_terms(model, ending, FAR)
@@ -222,7 +223,7 @@ def probe(*places):
 @pytest.mark.parametrize("ending", ["", "-cv"])
 @pytest.mark.parametrize("places", [(0,), (0, 1, 2)])
 def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, ending, places):
-    """The same gradient at the same position for every arm; another one at every step and leapfrog."""
+    """The same gradient at the same position for every arm; different ones at every step and leapfrog."""
     monkeypatch.setitem(SAMPLERS, "probe", probe(*places))
     arms = [Arm(step_size, 7, len(places) if len(places) > 1 else None) for step_size in (1e-3, 1e-2, 1e-1)]
 

@@ -1,4 +1,4 @@
-"""HMC step by step, and MALA with a drift of its own; that they keep their targets is in test_invariance."""
+"""HMC step by step, and MALA with another drift; their invariant densities are tested in test_invariance."""
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def steps_of(name, numbers, n_steps, seed=1):
     target = Target(None, log_density_and_gradient=jax.value_and_grad(log_density))
     sampler = SAMPLERS[name]
     start = jax.jit(lambda: sampler.init(jax.random.key(0), START, (), target, numbers))()
-    # With log densities of its own at the start alone, every proposal is taken: states show it.
+    # With a modified log density at the start, every proposal is accepted, so states show the proposals.
     lower = start._replace(log_density=jnp.float32(-1e6))
     keys = jax.random.split(jax.random.key(seed), n_steps)
     step = jax.jit(jax.vmap(lambda key, state: sampler.step(key, state, target, numbers), (0, None)))
@@ -45,7 +45,7 @@ def hmc_numbers(h=H, n_leapfrog=LEAPFROGS):
 
 
 def leapfrogs(x, v, n_leapfrog=LEAPFROGS):
-    """In float64, as a manual has it."""
+    """In float64, as in a textbook."""
     v = v + H / 2 * gradient_of(x)
     for i in range(n_leapfrog):
         x = x + v
@@ -63,7 +63,7 @@ def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
         momentum = np.sqrt(H) * normal
         x, v = leapfrogs(here, momentum)
         np.testing.assert_allclose(proposal, x, atol=2e-5)
-        # The way back is the same with the momentum turned round.
+        # The reverse trajectory is the same with a reversed momentum.
         np.testing.assert_allclose(leapfrogs(x, -v)[0], here, atol=1e-10)
         energy = (v @ v - momentum @ momentum) / (2 * H) - log_density(x, np) + log_density(here, np)
         probabilities.append(min(1.0, np.exp(-energy)))
@@ -104,7 +104,7 @@ def test_mala_with_a_drift_of_its_own(drift):
 
 
 def test_the_drift_of_mala_is_its_step_size_unless_given():
-    """Said or not: the same draws."""
+    """Given or by default: the same draws."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
     options = {"step_size": 0.3, "batch_size": 8, "budget": Budget(steps=50)}
     plain = sample(model, "mala", **options)

@@ -1,4 +1,4 @@
-"""What samplers with a Metropolis test leave invariant: a million steps of 512 chains that start from exact draws.
+"""The invariant densities of samplers with a Metropolis test: a million steps of 512 chains, started at exact draws.
 
 A chain is a batch: its mean over 2,000 steps has the target's expectation if its kernel keeps the target, however
 slowly it moves.
@@ -68,19 +68,20 @@ def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
     (small, small_error), (large, large_error) = found
     scale = np.maximum(np.abs(TARGETS[name].expectations), 1.0 if name != "mixture" else 0.41)
     assert (np.abs(small) < SMALL_BIAS * scale + SIGMAS * small_error).all()
-    # This many steps tell the other from the target, and from the small one.
+    # This many steps distinguish the large bias from the target and from the small bias.
     second = np.argmax(np.abs(large) / large_error)
     assert np.abs(large)[second] > 6 * large_error[second] or name == "banana"
     assert np.abs(large)[second] > np.abs(small)[second] + 3 * np.hypot(small_error, large_error)[second]
 
 
 def test_a_test_of_minibatches_is_biased_where_one_of_all_data_is_not():
-    """At a gamma that alone hardly matters. N(0, 1) with minibatches of one datum of eight."""
+    """With a gamma whose own bias is negligible. N(0, 1) with minibatches of one datum of eight."""
     model = gaussian_model(np.eye(1), np.zeros(1))
     start = np.random.default_rng(1).standard_normal((64, 1))
 
     def variance(name):
-        """And its error: the minibatches are common to all chains, so that parts of the run are the batches."""
+        """The mean and its error: all chains share minibatches, so stretches of the run are the batches of batch
+        means."""
         chains = independent_chains(model, name, Arm(0.01, 1, noise_sd=0.7), start)
         chains.advance(200, 200)
         squares = chains.advance(6_400, 4).astype(np.float64) ** 2

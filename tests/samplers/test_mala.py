@@ -1,4 +1,4 @@
-"""MALA step by step, and where a density ends; that it is exact on a Gaussian is in test_samplers."""
+"""MALA step by step, and at the edge of a density's support; test_samplers shows that it is exact on a Gaussian."""
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,7 @@ def test_the_probability_is_that_of_metropolis_and_hastings(steps):
         expected.append(np.exp(min(0.0, difference + back - forth)))
         without_proposals.append(np.exp(min(0.0, difference)))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
-    # These steps tell the ratio from that of the densities alone.
+    # In these steps the ratio differs from the ratio of the densities alone.
     assert np.abs(np.array(expected) - without_proposals).max() > 0.3
 
 
@@ -151,7 +151,7 @@ def test_what_is_not_finite_is_rejected(value, slope):
 
 
 def test_a_position_that_is_not_finite_is_rejected():
-    """Though the log density and the sum of the gradients say nothing against it."""
+    """Although the log density and the sum of the gradients are finite."""
     slopes = iter((3e38, -3e38))
     target = Target(
         None, log_density_and_gradient=lambda position: (jnp.float32(0), jnp.array([next(slopes)]))

@@ -88,7 +88,7 @@ def end_of_trajectory(name, h, time):
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(1e-12), "kappa": jnp.float32(0)}
     position, momentum = jnp.array([1.0, -0.5]), jnp.array([0.7, 1.1])
     if name == "mccadl":
-        # The first half of a symmetric step's kick: `step` begins behind it.
+        # The first half of a symmetric step's kick: `step` begins after it.
         momentum = damped(h**2 / 4 * covariance, momentum + h / 2 * score(position))
     state = sampler.init(jax.random.key(0), position, (), target, numbers)
     state = state._replace(momentum=momentum, thermostat=jnp.float32(0.4))
@@ -187,7 +187,7 @@ def test_where_one_kicks_noise_exceeds_the_momentum_only_mccadl_is_stable():
         for h in (0.6 / SIGMA, 1.1 / SIGMA, 2.0 / SIGMA):
             mean, error = spread_under_noise(name, h)
             assert abs(mean - 1) + SIGMAS * error < 0.35
-    # Where Algorithm 1 still runs it is further from the target than mCCAdL is beyond the limit.
+    # Where Algorithm 1 is still stable, its error is larger than mCCAdL's error beyond the limit.
     (first, error), (ours, other_error) = (
         spread_under_noise("ccadl-diagonal", 0.9 / SIGMA),
         spread_under_noise("mccadl", 1.1 / SIGMA),

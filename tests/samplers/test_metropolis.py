@@ -93,7 +93,7 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     advice = line.split("; ")[1]
     assert setting in advice
     assert f"{setting}=" in line
-    # One step fewer than that says nothing, and neither does a chain that moves.
+    # With one step fewer there is no warning, and none for a chain that moves.
     assert sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK - 1)).warnings == []
     moving = sample(gaussian, sampler, **{**arm, "step_size": 0.1}, budget=Budget(steps=STUCK + 200))
     assert moving.warnings == []
@@ -129,7 +129,7 @@ def test_independent_chains_are_independent_and_start_at_the_given_positions(gau
     for options in ({"seed": 3}, {"seed": 2, "replicate": 1}):
         other = independent_chains(gaussian, "mala", Arm(0.3, 8), start[[0, 0, 0]], **options).advance(20)
         assert (np.abs(other[-1] - draws[-1]) > 1e-4).all()
-    # Moments that the exact variant starts with are each chain's own.
+    # Each chain has its own initial moments in the exact variant.
     exact = independent_chains(gaussian, "adam-mcmc-exact", Arm(0.3, 8), start[[0, 0, 0]])
     assert len(np.unique(np.asarray(exact.states.m)[:, 0])) == 3
     with pytest.raises(InputError, match=r"^positions: shape \(5, 3\) is not allowed.*rows of 2"):

@@ -20,7 +20,7 @@ from sgtune.samplers.minibatch import (
     subset_indices,
 )
 
-# Two-sided, all tests of a family together: below this nobody would believe in chance.
+# Two-sided significance level of all tests of a family together.
 LEVEL = 1e-4
 
 
@@ -85,7 +85,7 @@ def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n
     """Triples and more too, where all of them can be counted; and the first two places, in their order."""
     rows = subsets(n, n_data, 40_000, seed=1)
     assert_equally_probable([*map(tuple, np.sort(rows, axis=1))], comb(n_data, n))
-    # The order is of no account to a sum; with six rows or fewer it is uneven by some percent.
+    # The order does not matter for a sum; with six rows or fewer its probabilities deviate by some percent.
     if n_data > 6:
         assert_equally_probable([*map(tuple, rows[:, :2])], n_data * (n_data - 1))
 
@@ -151,7 +151,7 @@ def test_pairs_drawn_at_random_are_as_probable_as_they_should_be():
 
 @pytest.mark.parametrize(("n_data", "n"), [(1_000, 100), (800_000, 8_000)])
 def test_subsets_of_two_keys_are_independent(n_data, n):
-    """Two subsets of n have n^2 / N rows in common on average; the places of one say nothing of the other's."""
+    """Two subsets of n have n^2 / N rows in common on average; the places in one are independent of the other's."""
     indices = subsets(n, n_data, 200, seed=5)
     common = np.array([len(np.intersect1d(a, b)) for a, b in pairwise(indices)])
     variance = n * n / n_data * (1 - n / n_data) ** 2
@@ -163,7 +163,7 @@ def test_subsets_of_two_keys_are_independent(n_data, n):
 
 
 def equations(jaxpr):
-    """All equations, those of inner programs too."""
+    """All equations, including those of inner programs."""
     for equation in jaxpr.eqns:
         yield equation
         for parameter in equation.params.values():
@@ -174,7 +174,7 @@ def equations(jaxpr):
 
 
 def made_by(jaxpr):
-    """(primitive, number of elements) of all that a program makes."""
+    """(primitive, number of elements) of every array that a program computes."""
     return [
         (equation.primitive.name, int(np.prod(variable.aval.shape)))
         for equation in equations(jaxpr)

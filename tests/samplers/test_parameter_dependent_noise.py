@@ -37,7 +37,7 @@ def moments(position):
 
 @cache
 def deviations(name, n_chains=384, n_steps=6_000, **hyperparameters):
-    """Of the moments from those of the target, in standard errors; themselves; and the statistics."""
+    """Deviations of the moments from the target's, in standard errors; the deviations; and the statistics."""
     mean, error, states = ensemble_means(
         *(SAMPLERS[name], score, root, moments, jnp.zeros(2), n_chains, n_steps, 1_000),
         **{"step_size": STEP_SIZE, "friction": 1.0, "kappa": 1.0, **hyperparameters},
@@ -58,8 +58,8 @@ def test_sgnht_does_not():
 
 
 def test_the_mean_of_all_steps_does_not_either():
-    """Algorithm 1 with kappa_t = 1 / t: S converges to a constant. It takes off the noise's correlation, which SGNHT
-    cannot, but the mean of theta is as far to the right as SGNHT's."""
+    """Algorithm 1 with kappa_t = 1 / t: S converges to a constant. It compensates for the noise's correlation, which
+    SGNHT cannot, but the mean of theta is as far to the right as SGNHT's."""
     z, bias, _ = deviations("ccadl", kappa=0.0)
     _, of_sgnht, _ = deviations("sgnht-shang")
     assert z[0] > 3 * SIGMAS

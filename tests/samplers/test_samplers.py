@@ -1,4 +1,4 @@
-"""Every sampler of the registry against its own exact stationary law, and what its chains depend on."""
+"""Every sampler of the registry against its own exact stationary law, and the inputs that its chains depend on."""
 
 import jax
 import jax.numpy as jnp
@@ -114,7 +114,7 @@ EXACT = {
     "sghmc-shang-diagonal": langevin_covariance,
     "sghmc-shang-lazy": langevin_covariance,
 }
-# Of those with a Metropolis test, which are no linear recursions: what they leave invariant is in test_invariance.
+# Samplers with a Metropolis test are not linear recursions: their invariant densities are tested in test_invariance.
 BIASED = {
     *("sgnht", "sgnht-shang", "ccadl", "ccadl-diagonal", "ccadl-as-published", "mccadl", "mccadl-diagonal"),
     *("adam-mcmc", "adam-mcmc-minibatch"),
@@ -146,7 +146,7 @@ def test_covariance_is_the_linear_recursions_own(gaussian, name):
         return np.abs((covariance - exact) / error).max()
 
     assert z(EXACT[name](step_size, **overrides)) < 4.5
-    # The test has the power to tell the samplers apart, their noise, and each from the target.
+    # The test can distinguish the samplers, their noise, and each sampler from the target.
     assert z(COVARIANCE) > 6
     if overrides:
         others = [other for other in EXACT if other != name and overrides_of(other)]
@@ -165,7 +165,7 @@ def test_mala_has_the_targets_own_moments(gaussian):
     assert np.abs((covariance - sgld_covariance(step_size)) / error).max() > 50
     mean, error = mean_and_error(draws.mean(0))
     assert (np.abs(mean) < 4.5 * error).all()
-    # The energy is half a chi-squared number of two degrees of freedom: what lies beyond the second moments.
+    # The energy is half a chi-squared number of two degrees of freedom: this tests more than second moments.
     energy = np.einsum("nwi,ij,nwj->nw", draws, PRECISION, draws) / 2
     shares, error = mean_and_error((energy[..., None] > np.array([0.5, 2.0, 4.0])).mean(0))
     assert (np.abs(shares - np.exp([-0.5, -2.0, -4.0])) < 4.5 * error).all()
@@ -254,7 +254,7 @@ def batch_size_of(model, name):
 def test_a_chain_is_its_own(small, name):
     """It depends on seed, replicate and arm; not on chunks, on thinning, nor on the arms that run beside it."""
     arms = [arm_of(name, step_size, batch_size_of(small, name)) for step_size in (1e-3, 2e-3, 3e-3)]
-    # Off the mode: there a gradient with control variates is rounding, to which Adam gives the size of a step.
+    # Off the mode, because at the mode a gradient with control variates is rounding error, which Adam scales up.
     start = jnp.array([0.9, -0.5])
 
     def draws(arms, *parts, stride=1, **options):

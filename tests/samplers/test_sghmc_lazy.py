@@ -1,4 +1,4 @@
-"""SGHMC that makes the root of its noise again only as the running covariance changes."""
+"""SGHMC that recomputes the root of its noise only as the running covariance changes."""
 
 import jax
 import jax.numpy as jnp

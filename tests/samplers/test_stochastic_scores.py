@@ -49,7 +49,7 @@ def test_each_position_has_a_minibatch_of_its_own(model):
     error = products.std(0) / np.sqrt(n)
     assert np.all(np.abs(products.mean(0) - covariance) < SIGMAS * error)
     assert np.all(np.diag(covariance) > 20 * np.diag(error))
-    # Those next to each other are independent, and those a call of the program apart.
+    # Neighbouring scores are independent, and so are scores in different calls of the program.
     for apart in (1, CHUNK):
         following = np.mean(deviations[apart:] * deviations[:-apart], axis=0) / np.diag(covariance)
         assert np.all(np.abs(following) < SIGMAS / np.sqrt(n - apart))

@@ -1,4 +1,4 @@
-"""The target of a sampler's step: log densities that float32 can compare, and no pass over all data unasked."""
+"""The target of a sampler's step: log densities that float32 can compare, and no unnecessary pass over all data."""
 
 from functools import partial
 
@@ -47,7 +47,7 @@ def errors_of_differences(model, **options):
 def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large(large):
     """log pi is -107,000, of which float32 knows every 1/128; the ratio needs differences far below 1."""
     assert errors_of_differences(large) < 5e-4
-    # The offset does it: with that of a place where log pi is 30,000 less it would not hold.
+    # The offset is the reason: with the offset of a position where log pi is 30,000 less, the test would fail.
     assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
 
 
@@ -107,7 +107,7 @@ def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch():
 
 
 def test_gradients_alone_need_no_pass_over_all_data():
-    """Neither at the start nor in a step; and their target has no log density that could make one."""
+    """No pass at the start or in a step; their target has no log density that could make one."""
     rows = set()
 
     def log_likelihood(position, batch):

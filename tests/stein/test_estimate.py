@@ -90,14 +90,14 @@ def test_random_parts_tell_the_ksd_of_all_and_how_well(name):
     squares = found[:, 2]
     np.testing.assert_allclose(np.sqrt(np.maximum(squares, 0)), found[:, 0])
     assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
-    # Of the square, for which it is unbiased; the root of it is bent.
+    # For the square, which is unbiased; its root is not.
     estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
     assert estimated == pytest.approx(squares.std(), rel=0.15)
     assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
 
 
-def test_evenly_thinned_parts_tell_too_little_of_a_slow_chain():
-    """Why parts are random. All 60 that there are of every 60th draw, together each draw once: their mean is exact."""
+def test_evenly_spaced_subsets_underestimate_the_ksd_of_a_slow_chain():
+    """Why subsets are random: the mean over all 60 subsets of every 60th draw is too low for a slow chain."""
     positions, _ = CASES["slow"]
     parts = [positions[start::60] for start in range(60)]
     estimated = np.mean([ksd(part, -part, n_draws=len(positions)) ** 2 for part in parts])
@@ -105,7 +105,7 @@ def test_evenly_thinned_parts_tell_too_little_of_a_slow_chain():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_too_few_draws_do_not_tell_how_well(n):
+def test_too_few_draws_have_an_infinite_standard_error(n):
     positions, scores = some_draws(0, n, 2)
     found = ksd_estimate(positions, scores, n_draws=10)
     assert found.se == np.inf

@@ -117,7 +117,7 @@ def chain(correlation, n, dimension):
 
 
 def test_a_part_of_independent_draws_tells_the_ksd_of_all():
-    """E[KSD^2] of all is 2 D / n; the part alone would give 20 times that."""
+    """E[KSD^2] of all draws is 2 D / n; the subset alone would have 20 times this value."""
     n, dimension = 400, 2_000
     positions = chain(0.0, n, dimension)
     parts = [positions[start::20] for start in range(20)]

@@ -44,7 +44,7 @@ def test_a_random_part_says_what_all_draws_say():
         steps = np.sort(rng.permutation(n)[:kept])
         parts.append(mean_error(chain[steps], stretch_of(steps + 1, n), n_draws=n))
     assert near(parts, all_draws)
-    # Without the count of draws the part's own noise would be in it.
+    # Without ``n_draws`` the subset's own noise would be included.
     assert mean_error(chain[steps], stretch_of(steps + 1, n)) > 1.1 * all_draws
 
 

@@ -1,4 +1,4 @@
-"""The polynomial Stein discrepancy: its naive form, what wrong draws cost, memory, bad input."""
+"""The polynomial Stein discrepancy: its naive form, its value for wrong draws, memory, bad input."""
 
 import tracemalloc
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What the polynomial Stein discrepancy is on average: of exact draws, of too narrow ones, of parts of slow chains."""
+"""Expectations of the polynomial Stein discrepancy: for exact draws, too narrow draws, and subsets of slow chains."""
 
 from importlib import import_module
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""What a discrepancy will be at the horizon, from its bias and its variance today."""
+"""The forecast of a discrepancy at the horizon, from its present bias and variance."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from sgtune.stein.quadratic import (
         ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 2.0, "error": 0.0, "share": 0.25}, 2.5),
         ({"square": 4.0, "bias": 2.0, "error": 0.5, "share": 0.25}, 2.5),
-        # A negative bias counts as none, and today's variance is no less than that of independent draws.
+        # A negative bias counts as 0, and the present variance is at least the variance of independent draws.
         ({"square": 4.0, "bias": -3.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 5.0, "error": 0.0, "share": 0.5, "least": 0.2}, 5.1),
         # No further ahead than tenfold, and back from beyond the horizon.

@@ -1,5 +1,5 @@
-"""The virials: of naive loops, of exact draws and of wrong ones, of parts of slow chains, and what their law is told
-to be."""
+"""The virials: against naive loops, for exact and for wrong draws, for subsets of slow chains, and the estimates of the
+bias of a chain's density."""
 
 import numpy as np
 import pytest
