@@ -1,4 +1,4 @@
-"""What the result files of a small run are made of: names, a configuration, and rows of random numbers."""
+"""The parts of a small run's result files: names, a configuration, and rows of random numbers."""
 
 import math
 from pathlib import Path
@@ -117,7 +117,7 @@ def predictions(rng, model, quality):
 
 
 def ood_account(rng):
-    """Histograms of entropies like those of a network: small on what it knows, larger on what it does not."""
+    """Histograms of entropies as for a network: small on known inputs, larger on others."""
     edges = np.linspace(0, math.log(10), 41)
     shift = rng.uniform(0.5, 1.2)
     samples = {"test": rng.exponential(0.25, 4000), "ood": rng.gamma(3, shift / 3, 4000)}
@@ -153,7 +153,7 @@ def lost(row):
 
 
 def tuning_seconds(rng, tuner):
-    """What tuning took. The budget of a grid search is in steps, so it has no nominal seconds."""
+    """The seconds of tuning. The budget of a grid search is in steps, so it has no nominal seconds."""
     if tuner in ("heuristic", "theory"):
         names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
         fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)

@@ -47,8 +47,8 @@ def studied(models=MODELS):
 
 
 def tuning_record(model, sampler, rng, tunings):
-    """One sampler by all its tuners, each so many times, but for the heuristic and theory, in which nothing is random,
-    and which choose the same arm."""
+    """One sampler by all its tuners, each this many times, except the heuristic and theory, which are deterministic
+    and choose the same arm."""
     n_data = N_DATA[model]
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
@@ -215,7 +215,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
         for i, place in enumerate(own[tuner]["runs"])
     ]
     own[tuner].update(arms=arms, reason="" if like else NO_ARM_REASON)
-    # A file has no run of an arm that nobody chose.
+    # A file has no run of an arm that no tuner chose.
     used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
     evaluation["runs"] = [evaluation["runs"][place] for place in used]
     for tuned in evaluation["tuners"]:
@@ -264,7 +264,7 @@ def reference_records(model):
 
 
 def make_files(replicates=3, models=MODELS, tunings=2):
-    """What a run has written: kind -> name of the file -> what it holds."""
+    """The files of a run: kind -> name of the file -> its contents."""
     kinds = ("cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates", "widths", "reference")
     kinds = (*kinds, "horizons", "ladder")
     files = {kind: {} for kind in kinds}
@@ -302,7 +302,7 @@ def write_files(files, folder):
 
 
 def records_of(files):
-    """What tables and figures are made from: the files written and read back."""
+    """The records of tables and figures: the files written and read back."""
     with TemporaryDirectory() as folder:
         return load_records(write_files(files, Path(folder)))
 

@@ -1,4 +1,4 @@
-"""What the tests of the data sets share: damage done to files, and how it is refused."""
+"""Shared by the tests of data sets: damage to files, and the errors that refuse it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What tests read off figures."""
+"""Helpers that read values from figures."""
 
 from artifact_records import SAMPLERS
 
@@ -23,6 +23,6 @@ def line_points(axis, tuner):
 
 
 def regret_at(axis, tuner, sampler):
-    """Where the dot of a tuner stands in the row of a sampler."""
+    """The place of a tuner's dot in the row of a sampler."""
     row = SAMPLERS.index(sampler)
     return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)

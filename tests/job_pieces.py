@@ -1,4 +1,4 @@
-"""What tests of a job's pieces have in common: its log, and what it calls."""
+"""Shared by tests of a job's pieces: its log, and a record of its calls."""
 
 from sgtune.study import per_sampler as jobs
 from sgtune.study.parts import Parts

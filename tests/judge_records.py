@@ -1,4 +1,4 @@
-"""The result files that no tuner's choice is in: costs, discrepancies of given draws, Gaussians, horizons."""
+"""The result files without tuners' choices: costs, discrepancies of given draws, Gaussians, horizons."""
 
 import math
 
@@ -80,7 +80,7 @@ def ladder_record(dimension):
 
 
 def horizons_record(model):
-    """Two runs of SGLD: theory knows one arm alone, MAMBA has a better one for the longer run, half as wrong there."""
+    """Two runs of SGLD: theory has one arm for both, MAMBA has a better one for the longer run, with half the error."""
     n_data = N_DATA[model]
     arms = [{"step_size": h, "batch_size": n_data // 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
     chosen = [

@@ -1,4 +1,4 @@
-"""Small posteriors whose answers are known, and what holds of every race, for the tests of samplers and tuners."""
+"""Small posteriors with known answers, and checks for every race, for the tests of samplers and tuners."""
 
 import json
 
@@ -51,7 +51,7 @@ def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
 
 
 def check_rungs(result):
-    """Lower values survive, infinite ones never before finite ones, and all is on record, on paper too."""
+    """Lower values survive, infinite ones never before finite ones, and everything is recorded, also in JSON."""
     table = result.rungs
     axes = list(table)[1 : list(table).index("steps")]
     named = {line.split(": ")[1] for line in result.warnings if line.startswith("rung")}

@@ -1,4 +1,4 @@
-"""Naive forms of Eqs. (3) and (4), and draws to hold the fast ones against."""
+"""Naive forms of Eqs. (3) and (4), and draws on which the fast forms are compared with them."""
 
 import numpy as np
 from hypothesis import settings

@@ -82,7 +82,7 @@ def test_tune_as_documented(model):
 
 
 def test_chains_start_at_the_map_by_default(model):
-    """And by the clock: all samples counted, no more than the seconds given and a chunk."""
+    """By the clock, too: all samples are counted, and the time is at most the budget and a chunk."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
     at_map = sgtune.sample(model, "sgld", **still).draws
     gradient = sgtune.sample(model, "sgld", **still).scores()
@@ -201,7 +201,7 @@ CASES = [(function, *case) for function, cases in
 
 
 def report_errors(data_dir):
-    """What each of the cases raises, as JSON on the standard output; for a process of its own."""
+    """The error of each case, as JSON on the standard output, from its own process."""
     model = sgtune.load_model("logistic", data_dir=data_dir)
     map_position(model)
 

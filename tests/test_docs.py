@@ -1,4 +1,4 @@
-"""What a reader of the documentation types works: every Python block of every page, one after the other."""
+"""The code in the documentation works: every Python block of every page, one after the other."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def numbers(text: str) -> list[float]:
 
 @pytest.fixture
 def registries():
-    """What a page adds to the registries of the package is gone after it."""
+    """A page's additions to the registries of the package are removed after it."""
     from sgtune.samplers import SAMPLERS
 
     before = dict(SAMPLERS)

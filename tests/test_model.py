@@ -1,4 +1,4 @@
-"""What a model says of itself beyond its density: functionals, and rows held out of its data."""
+"""Features of a model besides its density: functionals, and rows held out of its data."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_a_fraction_is_taken_as_it_is_written():
 
 
 def test_predictions_of_held_out_rows_are_those_of_test_rows():
-    """Signed rows, all of class 1, are worth what the rows and their classes are."""
+    """Signed rows, all of class 1, are equivalent to the rows and their classes."""
     inputs, targets = logistic_arrays(1_000, 3, seed=1)
     model = logistic.from_arrays(inputs, targets, shuffle_seed=None)
     held = hold_out(model, 0.4)

@@ -1,4 +1,4 @@
-"""What a fresh clone needs: the commands, the pins, the licence."""
+"""The requirements of a fresh clone: the commands, the pins, the licence."""
 
 import os
 import re

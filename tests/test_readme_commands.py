@@ -77,7 +77,7 @@ def test_readme_has_the_commands_that_a_user_needs():
 
 @pytest.mark.slow
 def test_every_command_works_as_typed(clone):
-    """One after the other, as a reader would; a model's name is that of the small study."""
+    """One after the other, as a reader would; a model's name is replaced by the small study's."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in commands():
         if CLUSTER in words:

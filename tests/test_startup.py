@@ -1,4 +1,4 @@
-"""What a job waits for before it works: no import that it has no use for."""
+"""The start-up of a job: it imports nothing that it does not need."""
 
 import subprocess
 import sys

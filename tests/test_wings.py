@@ -1,4 +1,4 @@
-"""The floors of the house: the library knows nothing of the study, and no module stands on one above it."""
+"""The layers of the package: the library does not import the study, and no module imports a higher layer."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter

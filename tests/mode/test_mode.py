@@ -1,4 +1,4 @@
-"""The mode, against Newton's in float64 and exact Gaussians, and where it is kept."""
+"""The mode, against Newton's method in float64 and exact Gaussians, and its file."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is kept of a chain: few draws, evenly spaced, at bounded memory, and where it ended."""
+"""The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position."""
 
 import tracemalloc
 from functools import cache

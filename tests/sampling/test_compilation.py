@@ -1,4 +1,4 @@
-"""Seconds of compilation: each second once, however many programs are at it; what tuning takes cold and warm."""
+"""Seconds of compilation: each second counts once, for any number of programs; cold and warm times of tuning."""
 
 from time import perf_counter
 

@@ -1,4 +1,4 @@
-"""Random parts of a growing chain's draws."""
+"""Random subsets of a growing chain's draws."""
 
 import numpy as np
 import pytest

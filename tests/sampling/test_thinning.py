@@ -1,4 +1,4 @@
-"""Random parts of a chain: each place as likely as any other, the same ones under the same name."""
+"""Random subsets of a chain: all places are equally likely, and the same name gives the same subset."""
 
 import numpy as np
 import pytest

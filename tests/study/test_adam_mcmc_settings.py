@@ -1,4 +1,4 @@
-"""The section ``adam_mcmc``: what its results depend on, what is refused in one line, and which jobs it makes."""
+"""The section ``adam_mcmc``: the settings that its results depend on, one-line errors, and its jobs."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""The discriminative RBM of the CCAdL study: averaged predictions, readings of a run, and sets that nobody has."""
+"""The discriminative RBM of the CCAdL study: averaged predictions, values during a run, and unavailable sets."""
 
 import numpy as np
 import pytest

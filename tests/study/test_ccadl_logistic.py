@@ -1,4 +1,4 @@
-"""The logistic regression of the CCAdL study: its curves, its long chains, and what is read off both."""
+"""The logistic regression of the CCAdL study: its curves, its long chains, and the values computed from them."""
 
 import jax.numpy as jnp
 import numpy as np

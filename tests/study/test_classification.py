@@ -1,4 +1,4 @@
-"""The sets of CCAdL's experiments: the counts are the paper's, and what is no such set is refused in one line."""
+"""The sets of CCAdL's experiments: the counts are the paper's, and any other set is refused in one line."""
 
 from dataclasses import replace
 

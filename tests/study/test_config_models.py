@@ -1,4 +1,4 @@
-"""What the configuration says of each model: the paper's values, and values of one model's own."""
+"""Each model's settings in the configuration: the paper's values, and values for a single model."""
 
 import copy
 
@@ -40,7 +40,7 @@ PER_MODEL = {
         "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
 }
-"""The keys that have a default of their own for one model."""
+"""The keys that have their own default for one model."""
 
 
 def test_paper_run_is_the_defaults():

@@ -92,7 +92,7 @@ def test_a_given_cost_table_reruns_all_that_turns_seconds_into_steps_and_no_meas
 
 
 def test_a_tuners_settings_are_its_own():
-    """What a job keeps of a tuner is taken over although another tuner's settings have changed."""
+    """The piece of a tuner that a job keeps is reused although another tuner's settings have changed."""
     before, after = (
         tuning_settings(valid(**changes), "logistic", "sgld") for changes in ({}, {"grid_ksd__seconds": 2})
     )

@@ -1,4 +1,4 @@
-"""Given cost tables: every way in which a file is none, and that they have what the tuners' arms need."""
+"""Given cost tables: every way in which a file can be invalid, and that valid ones have all that tuners' arms need."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Files and data sets: the simulated set is the paper's own, and what is broken is refused in one line."""
+"""Files and data sets: the simulated set is the paper's own, and broken files are refused in one line."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Packages that carry a data set: read as data, never installed, imported, unpickled or executed."""
+"""Packages that contain a data set: read as data, never installed, imported, unpickled or executed."""
 
 import gzip
 import hashlib

@@ -25,7 +25,7 @@ def rows_of(config):
 
 
 def paper_config(**changes):
-    """The schema's defaults, which are the paper's values where it says some."""
+    """The schema's defaults, which are the paper's values where it gives them."""
     config = valid()
     return changed(config, **changes)
 

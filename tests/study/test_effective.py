@@ -1,4 +1,4 @@
-"""R-hat and ESS of many parameters at once: ArviZ's of each, and what is known without it."""
+"""R-hat and ESS of many parameters at once, against ArviZ for each parameter and against known values."""
 
 import numpy as np
 import pytest
@@ -134,7 +134,7 @@ def test_ess_of_the_mean_is_arvizs_of_the_draws_themselves(kind):
     arviz = arviz_module()
     expected = arviz.ess(arviz.convert_to_dataset({"x": draws}), method="mean")["x"].values
     np.testing.assert_allclose(ess_of_mean(draws), expected, rtol=1e-6)
-    # The test can tell it from the ESS of ranks.
+    # The test can distinguish it from the ESS of ranks.
     if kind == "skewed":
         assert not np.allclose(expected, r_hat_and_ess(draws)[1], rtol=0.05)
 

@@ -1,4 +1,4 @@
-"""What is read off a model, against naive sums; and predictions against chains of the package's own samplers."""
+"""The theory's numbers of a model against naive sums; and predictions against chains of the package's own samplers."""
 
 import jax.numpy as jnp
 import numpy as np

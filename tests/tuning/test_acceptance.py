@@ -1,4 +1,4 @@
-"""Arms judged by their acceptance rates: which of them is chosen, and of which samplers."""
+"""Arms judged by their acceptance rates: which arm is chosen, and for which samplers."""
 
 import numpy as np
 import pytest

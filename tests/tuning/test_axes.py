@@ -1,4 +1,4 @@
-"""Arms as mappings, and grids with further axes: what they are called, and how they run."""
+"""Arms as mappings, and grids with further axes: their names, and their runs."""
 
 import copy
 import json
@@ -87,7 +87,7 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
 
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht-cv"])
 def test_a_friction_of_a_single_chain_leaves_its_noise_as_it_is(model, sampler):
-    """The default, said or not, gives the same draws; another one the same noise."""
+    """The default, given or not, gives the same draws; another value the same noise."""
     n_leapfrog = 3 if sampler == "sghmc" else None
     options = {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": n_leapfrog, "budget": Budget(steps=20)}
     plain = sample(model, sampler, **options)

@@ -1,4 +1,4 @@
-"""Races that look ahead, on a Gaussian where theory knows every arm: what they choose, and what they never choose."""
+"""Races that look ahead, on a Gaussian where theory knows every arm: arms that they choose, and never choose."""
 
 import numpy as np
 import pytest

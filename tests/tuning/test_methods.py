@@ -1,4 +1,4 @@
-"""Samplers, gradient estimators and tuners as objects: what their published names are short for, bit for bit."""
+"""Samplers, gradient estimators and tuners as objects: they equal their published names, bit for bit."""
 
 import pytest
 from small_models import gaussian_model, small_logistic_model

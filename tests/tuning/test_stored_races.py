@@ -1,4 +1,4 @@
-"""Every tuner's choices on a small posterior are those on record: what is rebuilt must not choose otherwise.
+"""Every tuner's choices on a small posterior equal the recorded ones: refactored code must make the same choices.
 
 The record holds arms and their order, no floats. To write it again after a change that is meant to change choices:
 PYTHONPATH=tests python tests/tuning/test_stored_races.py

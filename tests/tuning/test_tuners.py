@@ -233,7 +233,7 @@ def test_by_the_wall_clock_too_every_arm_makes_ten_steps(gaussian):
     result = tune(gaussian, "sgld", budget=Budget(seconds=1e-6), settings=settings)
     check_rungs(result)
     assert list(result.rungs[result.rungs["rung"] == 1]["steps"]) == [10] * 10
-    # What they ran over their first budget they have had of the second.
+    # Steps beyond their first budget count towards the second.
     assert list(result.rungs[result.rungs["rung"] == 2]["steps"]) == [10] * 3
     # The clock saw all 100 steps, none of them within its budget.
     assert 0 < result.seconds["overrun"] <= result.seconds["sampling"]

@@ -1,4 +1,4 @@
-"""The tuners: known winners, decisions that repeat, survivors that go on where they were, arms that diverge."""
+"""The tuners: known winners, reproducible decisions, survivors that continue their chains, arms that diverge."""
 
 from dataclasses import replace
 

@@ -95,7 +95,7 @@ class StudyOfModel:
         return self.last.overhead.get(rule, OVERHEAD.get(rule, 1.0))
 
     def arm_costs(self, sampler: str, arms: Sequence) -> list[float]:
-        """By the table by which seconds become steps."""
+        """By the table that converts seconds to steps."""
         slower = 1.0 if self.settings["calibration"]["table"] is not None else self.last.slowness
         return [slower * self.costs.step(*shape_of(sampler, arm)) for arm in arms]
 
