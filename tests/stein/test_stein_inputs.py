@@ -155,7 +155,7 @@ good = np.ones((5, 3), np.float32)
 @pytest.mark.parametrize(
     ("positions", "scores", "message"),
     [
-        (good, good[:4], r"scores: shape \(4, 3\) is not that of positions, \(5, 3\)"),
+        (good, good[:4], r"scores: shape \(4, 3\) differs from positions, \(5, 3\)"),
         (good, good[:, :2], r"scores: shape \(5, 2\)"),
         (good[0], good[0], r"positions: an array of shape \(3,\) is not allowed; it must be \(n, D\)"),
         (good[None], good[None], r"positions: an array of shape \(1, 5, 3\)"),

@@ -27,14 +27,14 @@ def other_table(tmp_path, change) -> str:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda models: models.pop("pmf"), "has no costs of pmf, but of logistic, bnn"),
+        (lambda models: models.pop("pmf"), "has no costs for pmf, only for logistic, bnn"),
         (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
         (
             lambda models: models["pmf"].update(dimension=5),
             "are for dimension=5; this run has dimension=52580",
         ),
         (lambda models: models["logistic"]["rows"].pop(), "no entry for sampler="),
-        (lambda models: models["pmf"].update(rows=[{}]), "rows of pmf are not those of a cost table"),
+        (lambda models: models["pmf"].update(rows=[{}]), "rows of pmf are not rows of a cost table"),
     ],
 )
 def test_a_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, change, said):

@@ -43,7 +43,7 @@ def test_the_best_finalist_has_regret_one_and_one_replicate_no_standard_error():
 
 
 def test_choices_like_the_oracles_are_as_good_as_the_oracles_for_certain():
-    """Whatever tuning run and replicate: both are left out of both."""
+    """For every tuning run and replicate: both are left out of both."""
     columns = chosen_losses(LOSSES, [0, 2], "xi_white")
     assert ratio(columns, columns) == (1.0, 0.0)
     others = ratio(columns, columns[:, ::-1])

@@ -28,7 +28,7 @@ class Sampler(NamedTuple):
     Attributes:
         init: ``(key, position, estimator_state, target, hyperparameters) -> State``; a state has a ``position``.
         step: ``(key, state, target, hyperparameters) -> State``: one sample of the chain. The key is for the
-            sampler's own noise; gradients and log densities are those of the `sgtune.samplers.target.Target`.
+            sampler's own noise; gradients and log densities are from the `sgtune.samplers.target.Target`.
         hyperparameters: the axes besides step size, batch size and number of leapfrogs, each with a default; a pair
             (name, default) is short for a traced axis.
         has_leapfrog: whether a step evaluates ``n_leapfrog`` gradients; otherwise it evaluates one.

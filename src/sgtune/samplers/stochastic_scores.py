@@ -44,7 +44,9 @@ def stochastic_scores(
         InputError: the estimator has a centre, and ``constants`` is None.
     """
     if constants is None and gradient.needs_centre:
-        raise InputError(f"constants: None is not allowed; {gradient.name!r} needs those of its centre")
+        raise InputError(
+            f"constants: None is not allowed; {gradient.name!r} needs the constants of its centre"
+        )
     if batch_size == model.n_data:
         return scores(model, draws)
     if constants is None:

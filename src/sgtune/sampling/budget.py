@@ -154,10 +154,10 @@ def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None 
         )
     if model not in held["models"]:
         known = ", ".join(held["models"]) or "no model"
-        raise DataError(f"{path}: has no costs of {model}, but of {known}")
+        raise DataError(f"{path}: has no costs for {model}, only for {known}")
     of_model = held["models"][model]
     if not isinstance(of_model, dict):
-        raise DataError(f"{path}: what it holds of {model} is no cost table")
+        raise DataError(f"{path}: its entry for {model} is not a cost table")
     for name, wanted in (("n_data", n_data), ("dimension", dimension)):
         if wanted is not None and of_model.get(name) != wanted:
             raise DataError(
@@ -166,6 +166,6 @@ def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None 
     try:
         return CostTable.from_rows(of_model["rows"])
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: the rows of {model} are not those of a cost table ({error!r})") from None
+        raise DataError(f"{path}: the rows of {model} are not rows of a cost table ({error!r})") from None
     except InputError as error:
         raise DataError(f"{path}: {error}") from None

@@ -59,10 +59,10 @@ def draw_matrices(
     """
     structures = jax.tree.structure(positions), jax.tree.structure(scores)
     if structures[0] != structures[1]:
-        raise InputError(f"scores: structure {structures[1]} is not that of positions, {structures[0]}")
+        raise InputError(f"scores: structure {structures[1]} differs from positions, {structures[0]}")
     matrices = _matrix("positions", positions), _matrix("scores", scores)
     if matrices[0].shape != matrices[1].shape:
-        raise InputError(f"scores: shape {matrices[1].shape} is not that of positions, {matrices[0].shape}")
+        raise InputError(f"scores: shape {matrices[1].shape} differs from positions, {matrices[0].shape}")
     return matrices
 
 
@@ -77,7 +77,9 @@ def _matrix(name: str, draws: PyTree) -> np.ndarray:
             f"{name}: leaves of shapes {shapes} are not allowed; they must share a leading axis n"
         )
     if not all(_is_real(leaf) for leaf in leaves):
-        raise InputError(f"{name}: dtype {leaves[0].dtype} is not allowed; it must be that of real numbers")
+        raise InputError(
+            f"{name}: dtype {leaves[0].dtype} is not allowed; it must be a dtype of real numbers"
+        )
     if all(leaf.size == 0 for leaf in leaves):
         raise InputError(
             f"{name}: shape {shapes[0]} has no entries; at least one draw in one dimension is needed"

@@ -162,7 +162,7 @@ def _tiles(draws: ChainDraws, width: int, marginals: bool = False) -> Tiles:
 def _all_pairs(
     tiles: Tiles, in_stretch: Bool[np.ndarray, "s n"], dimension: int
 ) -> tuple[Float[np.ndarray, "s s"], Float[np.ndarray, " n"]]:
-    """Sums of k over all pairs of draws by stretches, those of a draw with itself included, and these by draw."""
+    """Sums of k over all pairs of draws by stretches, including pairs of a draw with itself, and k of these by draw."""
     n_stretches, n = in_stretch.shape
     first, own = np.zeros((n_stretches, dimension)), np.empty(n)
     second = in_stretch.sum(axis=1)[:, None, None] * np.eye(dimension)

@@ -91,7 +91,7 @@ def ood_entropy(records: Records) -> Figure:
     headings = {
         "Density on the test set (1/nat)": "predictive entropy (nats)",
         f"Density on {name} (1/nat)": "predictive entropy (nats)",
-        "Told apart": "AUROC",
+        "Detection": "AUROC",
     }
     for column, (title, unit) in zip(axes.T, headings.items(), strict=True):
         column[0].set_title(title)

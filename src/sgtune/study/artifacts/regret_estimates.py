@@ -37,7 +37,7 @@ def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> in
 
 
 def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> Estimate:
-    """The mean of ``above`` over that of ``below``, and its standard error.
+    """The mean of ``above`` over the mean of ``below``, and its standard error.
 
     The variance is the sum of two independent parts: the variance from replicates, by the jackknife that leaves
     replicate i out of both arrays; and the variance from tuning runs, by the jackknife over columns, of both arrays at

@@ -52,7 +52,7 @@ def timings(records: Records) -> Table:
         name="timings",
         title=artifact("timings").title,
         caption="The jobs that made the results, by rule. Seconds of wall clock from the start of a job's process "
-        "to the writing of its result: their sum, those of the median job, and those of the longest. Start-up (until "
+        "to the writing of its result: their sum, the median job, and the longest job. Start-up (until "
         "the model is loaded) and compilation (tracing included) in % of the sum. Memory: the peak of one "
         "job. Untimed jobs run in parallel where the machine has cores for it, so the run takes less time "
         "than the "

@@ -38,7 +38,7 @@ RING = {
 
 
 def _relative(rows: list[dict], model: str) -> pd.DataFrame:
-    """The discrepancy at each width over that of the exact draws."""
+    """The discrepancy at each width over the discrepancy of exact draws."""
     table = pd.DataFrame({name: numbers([row[name] for row in rows]) for name in ("width", "value")})
     exact = table.loc[np.isclose(table["width"], 1.0), "value"]
     if exact.empty or not exact.iloc[0] > 0:
@@ -48,7 +48,7 @@ def _relative(rows: list[dict], model: str) -> pd.DataFrame:
 
 @styled
 def widths(records: Records) -> Figure:
-    """Discrepancy of draws that are too narrow or wide, over that of exact draws; the lowest is ringed."""
+    """Discrepancy of draws that are too narrow or wide, over the value of exact draws; the lowest is ringed."""
     found = need(records, "widths", "widths")
     models = in_order((record["model"] for record in found), MODELS)
     names = {"ksd": "KSD", "fssd": "FSSD"}

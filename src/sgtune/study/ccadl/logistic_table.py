@@ -123,7 +123,7 @@ ERRORS = ("xi_white_x100", "xi_rel_x100", "mean_error_sds", "sd_ratio_2", "sd_ra
 
 
 def logistic_errors(records: Records) -> Table:
-    """Moments of long chains against those of NUTS."""
+    """Moments of long chains against NUTS."""
     name = "logistic_errors"
     held = {record["method"]: record for record in need(records, "logistic_draws", name)}
     found = {method: held[method] for method in methods_in(held.values())}

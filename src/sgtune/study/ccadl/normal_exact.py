@@ -3,7 +3,7 @@
 x_i ~ N(mu, 1/gamma), mu | gamma ~ N(0, 1/gamma), gamma ~ Gamma(1, 1). Given N data the posterior is Normal-Gamma,
 mu | gamma ~ N(mu_N, 1/(kappa_N gamma)), gamma ~ Gamma(alpha_N, beta_N). So gamma is Gamma, and mu is a Student t with
 2 alpha_N degrees of freedom, located at mu_N, of scale sqrt(beta_N / (alpha_N kappa_N)). (The paper prints N(mu | 0,
-gamma) for the prior; its gradients and its posterior are those of a precision gamma.)
+gamma) for the prior; its gradients and its posterior are for a precision gamma.)
 """
 
 from typing import NamedTuple

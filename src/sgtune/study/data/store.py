@@ -128,7 +128,7 @@ def read_arrays(
     Only the ``.json`` and the first bytes of each file are read; `verify` reads them all.
 
     Raises:
-        DataError: as `read_facts`, or the arrays are not those of ``shapes``, or a file is missing, or has another
+        DataError: as `read_facts`, or the arrays do not match ``shapes``, or a file is missing, or has another
             size, dtype or shape than the ``.json`` or ``shapes`` says. The line says how to make it again.
     """
     path = Path(path_json)

@@ -54,7 +54,7 @@ class StepCosts:
         as SGLD's grow, and where SGLD has none either in proportion; in proportion to the leapfrogs.
 
         All data cost what they cost SGLD: a whole batch is not gathered and needs no control variates (within 10% of
-        measured steps of the three models). A sampler without costs has those of SGLD.
+        measured steps of the three models). A sampler without costs has SGLD's.
         """
         numbers = numbers_of(static, STATIC)
         size, n_leapfrog = numbers[BATCH_SIZE.name], numbers[N_LEAPFROG.name] or 1

@@ -63,11 +63,11 @@ def diagnostics(
 ) -> dict[str, float | int | list[float]]:
     """Diagnostics of the draws; R-hat and ESS are the worst over the parameters.
 
-    ``checked`` is the `convergence` of the draws, if it is known already: R-hat and ESS are those of the
+    ``checked`` is the `convergence` of the draws, if the caller has it: R-hat and ESS are for the
     ``draws_kept``. Leapfrogs, divergences, the share of trajectories that reach the greatest tree depth and
-    the energies' Bayesian fraction of missing information, by chain (Betancourt 2016), are those of all
-    ``draws`` a chain after the warm-up. ``draws_lost`` are those of all chains that are missing because a chain
-    went on from a saved state. ``seconds`` are all chains', warm-up and compilation included.
+    the energies' Bayesian fraction of missing information, by chain (Betancourt 2016), are for all
+    ``draws`` of a chain after the warm-up. ``draws_lost`` counts the draws of all chains that are missing because a
+    chain continued from a saved state. ``seconds`` sums over chains, including warm-up and compilation.
     """
     checked = convergence(idata) if checked is None else checked
     statistics = idata.sample_stats

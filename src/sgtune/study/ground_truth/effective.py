@@ -3,7 +3,7 @@
 Vehtari, Gelman, Simpson, Carpenter, Bürkner (2021), Rank-Normalization, Folding, and Localization: An
 Improved R-hat for Assessing Convergence of MCMC, Bayesian Analysis 16(2). Where the paper leaves a choice
 (the truncation of autocorrelations, the quantiles, constant draws), ArviZ's is taken, so that the numbers
-are those of ``arviz.rhat`` and ``arviz.ess``. ArviZ takes one parameter at a time, slower by far.
+equal ``arviz.rhat`` and ``arviz.ess``. ArviZ takes one parameter at a time, which is far slower.
 
 Arrays are ``(k, chain, draw)``: what is sorted, summed and transformed lies side by side in memory.
 """
@@ -22,7 +22,7 @@ TAILS = (0.05, 0.95)
 
 
 def r_hat(draws: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
-    """Rank-normalised split R-hat of each parameter, the greater of that of the draws and of the folded draws.
+    """Rank-normalised split R-hat of each parameter: the larger of its values for the draws and the folded draws.
 
     nan of one chain, of fewer than 4 draws a chain, and of a parameter with a nan.
     """

@@ -94,7 +94,7 @@ def sample_nuts(
     committed (D = 52,580 with 2,000 functionals of 5,000 draws, of which 500 are saved: 5.5 MB). Where
     ``checkpoint_dir`` has no first block, but a copy of that file named `RESTORED`, the chain goes on from there,
     bit for bit; the draws before it are missing from the result, which counts them as ``draws_lost``, and the
-    functionals of those that were not saved are nan. Mean and sd are still those of all draws.
+    functionals of draws that were not saved are nan. Mean and sd are still for all draws.
 
     Returns:
         one chain, as `sgtune.study.ground_truth.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,

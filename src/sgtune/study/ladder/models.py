@@ -41,7 +41,7 @@ DECADES = 3.0
 """Between the largest and the smallest curvature."""
 
 NARROWER = 1_000.0
-"""The curvatures of the kind ``axis-narrow`` over those of ``axis``."""
+"""The factor between the curvatures of the kinds ``axis-narrow`` and ``axis``."""
 
 CORRELATION = 0.9
 """Of any two parameters of the kind ``equicorrelated``."""

@@ -35,7 +35,7 @@ def predict(position: jax.Array, inputs: jax.Array) -> jax.Array:
 
 
 def as_test(rows: dict) -> dict:
-    """The probability of 1 given a signed row is that of the row's own class: so all targets are 1."""
+    """The probability of 1 given a signed row is the probability of the row's own class, so all targets are 1."""
     return {"inputs": rows["signed_inputs"], "targets": np.ones(len(rows["signed_inputs"]), np.uint8)}
 
 
