@@ -27,7 +27,7 @@ def other_table(tmp_path, change) -> str:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda models: models.pop("pmf"), "has no costs for pmf, only for logistic, bnn"),
+        (lambda models: models.pop("pmf"), "has no costs for pmf; it has costs for logistic, bnn"),
         (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
         (
             lambda models: models["pmf"].update(dimension=5),

@@ -68,7 +68,7 @@ def test_costs_are_the_runs_own_else_of_the_table_it_was_given_else_those_that_c
     own = read_costs_of(given, "logistic")
     assert own.measured_here
     assert own.origin.startswith("results/mine/cost/logistic.json (abacus")
-    with pytest.raises(DataError, match=r"^config/cost/quick.json: has no costs of pmf$"):
+    with pytest.raises(DataError, match=r"^config/cost/quick.json: has no costs for pmf$"):
         read_costs_of(config_of(), "pmf")
 
 

@@ -154,7 +154,7 @@ def read_costs(path: str | Path, model: str, n_data: int, dimension: int | None 
         )
     if model not in held["models"]:
         known = ", ".join(held["models"]) or "no model"
-        raise DataError(f"{path}: has no costs for {model}, only for {known}")
+        raise DataError(f"{path}: has no costs for {model}; it has costs for {known}")
     of_model = held["models"][model]
     if not isinstance(of_model, dict):
         raise DataError(f"{path}: its entry for {model} is not a cost table")

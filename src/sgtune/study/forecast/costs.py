@@ -103,7 +103,7 @@ def read_costs_of(config: Mapping, model: str) -> StepCosts:
         path = Path(model_settings(config, model)["calibration"]["table"] or SHIPPED)
         about = read_json(path)
         if model not in about.get("models", {}):
-            raise DataError(f"{path}: has no costs of {model}")
+            raise DataError(f"{path}: has no costs for {model}")
         held = about["models"][model]
     machine = f"{about.get('cpu', 'unknown machine')}, {about.get('cores', '?')} cores"
     origin = f"{path} ({machine}, {str(about.get('created', 'at an unknown time'))[:10]})"
