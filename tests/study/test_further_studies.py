@@ -96,6 +96,15 @@ def test_page_of_a_study_has_its_tables_and_says_once_where_they_are_from(tmp_pa
     assert "result files" not in page
 
 
+def test_a_run_published_under_another_name_is_evidence_that_readme_does_not_show(tmp_path):
+    folder, readme = published_folder(tmp_path, "judges"), tmp_path / "README.md"
+    publish(run_of(tmp_path / "run", "the table"), folder)
+    assert (folder / "README.md").read_text().startswith("# judges: the published run")
+    readme.write_text("Before.\n")
+    show_results(readme, folder, "judges")
+    assert readme.read_text() == "Before.\n"
+
+
 def test_readme_shows_a_study_between_its_own_lines(tmp_path, monkeypatch):
     monkeypatch.setitem(STUDIES, "ccadl", STUDIES["ccadl"]._replace(shown=("normal",)))
     readme, published = tmp_path / "README.md", tmp_path / "results/published/ccadl"

@@ -146,7 +146,7 @@ rule describe_run:
 
 
 rule publish:
-    """Copy the finished run's tables, figures and manifest to results/published/tuning, which is tracked."""
+    """Copy the finished run's tables, figures and manifest to a tracked folder, results/published/tuning by default."""
     input:
         rules.describe_run.output.manifest,
     log:
@@ -155,5 +155,7 @@ rule publish:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
+    params:
+        study=config["published_as"],
     script:
         "../scripts/publish.py"

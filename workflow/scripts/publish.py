@@ -5,9 +5,9 @@ from sgtune.study.job import job
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.publish import MAIN, publish, published_folder, show_results
+    from sgtune.study.publish import publish, published_folder, show_results
 
-    study = snakemake.params.get("study", MAIN)
+    study = snakemake.params.study
     root = Path.cwd()
     published = published_folder(root, study).resolve()
     publish(Path(snakemake.input[0]), published)

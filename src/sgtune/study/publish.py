@@ -69,9 +69,14 @@ def publish(manifest: Path, destination: Path) -> None:
 def show_results(readme: Path, published: Path, study: str = MAIN) -> None:
     """Put the main results of a study between its two comments in ``readme``.
 
+    Runs that are published under another name (``published_as`` in the configuration) are evidence: README leaves
+    them to the documentation.
+
     Raises:
         DataError: the comments are not there.
     """
+    if study != MAIN and study not in STUDIES:
+        return
     manifest = read_json(published / "manifest.json")
     text = readme.read_text(encoding="utf-8")
     lines = _comments(study)

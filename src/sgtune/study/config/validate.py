@@ -104,6 +104,12 @@ def check_config(config: Mapping) -> None:
             f"run: {config['run']!r} is not allowed; it must be another name: {RESERVED_RUNS[config['run']]}"
         )
 
+    if config["published_as"] in STUDIES:
+        raise InputError(
+            f"published_as: {config['published_as']!r} is not allowed; it must be another name: that folder has the "
+            "published run of a further study"
+        )
+
     mirror = config["data"]["mirror"]
     if mirror is not None and not Path(mirror).is_dir():
         raise InputError(
