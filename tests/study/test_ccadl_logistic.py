@@ -97,14 +97,22 @@ def test_long_chains_have_the_moments_of_their_draws(model, tmp_path):
 
 def test_sghmc_is_lazy_in_long_chains_and_says_what_is_clipped(model, tmp_path):
     truth = Truth(np.zeros(8), np.ones(8), None)
-    own = {**SETTINGS, "step_sizes": [0.002]}
-    record = sample_draws("sghmc", model, truth, own, parts=Parts(tmp_path / "draws"))
-    assert record["sampler"] == "sghmc-shang-lazy"
-    assert record["cells"][0]["replicates"][0]["xi_white"] is None
+    # The noise of 50 of 500 data needs A from 1 to 10 at this h.
+    own = {**SETTINGS, "step_sizes": [0.005], "frictions": [0.1, 100.0]}
     curves = sample_curves("sghmc", model, own, parts=Parts(tmp_path / "curves"))
-    shares = [cell["replicates"][0]["statistics"]["clipped_share"] for cell in curves["cells"]]
-    # More friction leaves room for more noise.
-    assert shares[0] >= shares[1]
+    clipped, whole = (cell["replicates"][0]["statistics"] for cell in curves["cells"])
+    assert clipped["clipped_share"] == 1
+    assert clipped["friction_needed"] > 0.1
+    assert whole == {"clipped_share": 0, "friction_needed": 100.0}
+    for friction, share in ((0.1, 1.0), (100.0, 0.0)):
+        long = {**own, "draws": {**own["draws"], "friction": friction, "steps": 200}}
+        record = sample_draws("sghmc", model, truth, long, parts=Parts(tmp_path / f"draws {friction}"))
+        assert record["sampler"] == "sghmc-shang-lazy"
+        [cell] = record["cells"]
+        for run in cell["replicates"]:
+            assert run["statistics"]["clipped_share"] == share
+            assert (run["statistics"]["friction_needed"] > friction) == (share > 0)
+            assert run.get("xi_white") is None
 
 
 def test_a_chain_that_diverges_is_said_to(model, tmp_path):
@@ -113,7 +121,7 @@ def test_a_chain_that_diverges_is_said_to(model, tmp_path):
     assert np.isnan(curves["cells"][0]["replicates"][0]["log_likelihoods"][-1])
     truth = Truth(np.zeros(8), np.ones(8), None)
     draws = sample_draws("sgnht", model, truth, unstable, parts=Parts(tmp_path / "draws"))
-    assert draws["cells"][0]["replicates"][0] == {"replicate": 0, "diverged": True}
+    assert draws["cells"][0]["replicates"][0] == {"replicate": 0, "diverged": True, "statistics": {}}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from sgtune.model import Model
 from sgtune.randomness import named_key
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.parts import Parts
@@ -78,7 +79,8 @@ def sample_errors(
 
     Returns:
         ``passes`` and ``burn_in_passes``; and ``cells``, of each (h, A) its ``replicates`` with ``errors`` and
-        ``log_losses`` (None once a chain has diverged) and the sampler's ``statistics``.
+        ``log_losses`` (None once a chain has diverged) and the sampler's ``statistics``; and ``cost``
+        (`sgtune.study.ccadl.costs.measure_cost`), at the middle h and the largest A.
     """
     cells = list(product(settings["step_sizes"][data_set], settings["frictions"]))
     arms = [
@@ -122,10 +124,22 @@ def sample_errors(
     own = {**settings, "replicates": None, "step_sizes": settings["step_sizes"][data_set]}
     depends_on = {"set": data_set, "method": method, "data": model.checksum, "seed": seed, "settings": own}
     runs = replicated(one, settings["replicates"], depends_on, parts, report)
+    step_sizes = sorted(settings["step_sizes"][data_set])
+    cost = measure_cost(
+        method,
+        "diagonal",
+        model,
+        step_size=step_sizes[len(step_sizes) // 2],
+        friction=max(settings["frictions"]),
+        batch_size=settings["batch_size"],
+        position=model.init(named_key(seed, "ccadl", data_set, 0)),
+        seed=seed,
+    )
     return {
         "set": data_set,
         "missing": None,
         "method": method,
+        "cost": cost,
         "passes": passes[1:],
         "burn_in_passes": float(passes[burn_in]),
         "cells": by_cell(cells, runs),

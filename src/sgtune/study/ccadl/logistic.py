@@ -16,6 +16,7 @@ from sgtune.model import Model
 from sgtune.randomness import named_key
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.ground_truth.draws import Moments, add_draws
@@ -87,7 +88,8 @@ def sample_curves(
 
     Returns:
         ``passes``; and ``cells``, of each (h, A) its ``replicates`` with the ``log_likelihoods``, nan once a chain has
-        diverged, and the sampler's ``statistics``.
+        diverged, and the sampler's ``statistics``; and ``cost`` (`sgtune.study.ccadl.costs.measure_cost`), at the
+        middle h and the largest A.
     """
     own = settings["curves"]
     cells = list(product(settings["step_sizes"], settings["frictions"]))
@@ -111,7 +113,18 @@ def sample_curves(
 
     depends_on = _depends_on(method, "curves", model, settings, seed)
     runs = replicated(one, own["replicates"], depends_on, parts, report)
-    return {"method": method, "passes": passes, "cells": by_cell(cells, runs)}
+    step_sizes = sorted(settings["step_sizes"])
+    cost = measure_cost(
+        method,
+        "full",
+        model,
+        step_size=step_sizes[len(step_sizes) // 2],
+        friction=max(settings["frictions"]),
+        batch_size=settings["batch_size"],
+        position=model.init(named_key(seed, "ccadl", "logistic", 0)),
+        seed=seed,
+    )
+    return {"method": method, "passes": passes, "cost": cost, "cells": by_cell(cells, runs)}
 
 
 def sample_draws(
@@ -137,7 +150,8 @@ def sample_draws(
         ``coordinates`` of the two-dimensional marginals, from 0; ``truth_log_likelihood``, of the test data at the
         mean of NUTS; and ``cells``, of each h its ``replicates``: of the
         chain's whole covariance ``xi_white`` (None without that of NUTS), of the sds ``xi_rel``, ``mean_error`` (root
-        mean square over parameters, in sds), and ``mean`` and ``covariance`` of the two coordinates.
+        mean square over parameters, in sds), ``mean`` and ``covariance`` of the two coordinates, and the sampler's
+        ``statistics`` since the chain's start.
     """
     own = settings["draws"]
     cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]
@@ -153,7 +167,15 @@ def sample_draws(
             draws = ensemble.advance(min(CHUNK, own["steps"] - done))
             with np.errstate(invalid="ignore", over="ignore"):
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
-        return [{"replicate": replicate, **_against(truth, known)} for known in moments]
+        statistics = ensemble.statistics
+        return [
+            {
+                "replicate": replicate,
+                **_against(truth, known),
+                "statistics": {name: float(values[i]) for name, values in statistics.items()},
+            }
+            for i, known in enumerate(moments)
+        ]
 
     depends_on = _depends_on(method, "draws", model, settings, seed)
     runs = replicated(one, own["replicates"], depends_on, parts, report)

@@ -1,0 +1,85 @@
+"""What a step of a sampler costs beside a step of SGNHT, measured in the job that samples."""
+
+from collections.abc import Mapping
+from math import sqrt
+from time import perf_counter
+
+import numpy as np
+
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.methods import sampler_of
+
+__all__ = ["BASELINE", "measure_cost", "relative_cost"]
+
+BASELINE = "sgnht"
+ROUNDS = (3, 9)
+"""At least so many, and at most."""
+
+STEPS = 50
+"""Of a round."""
+
+SECONDS = 2.0
+"""After these no further round begins, so that a loaded machine does not hold up the job."""
+
+
+def measure_cost(
+    method: str,
+    form: str,
+    model: Model,
+    *,
+    step_size: float,
+    friction: float,
+    batch_size: int,
+    position: object,
+    seed: int = 0,
+) -> dict:
+    """Seconds of `STEPS` steps of one chain, in up to `ROUNDS` rounds in turn with as many steps of SGNHT.
+
+    Both programs are compiled, and have run once, before the first round. Other jobs may run at the same time. They
+    slow both samplers down alike, because the two take turns.
+
+    Args:
+        form: of the covariance, "full" or "diagonal".
+        position: where both chains start.
+
+    Returns:
+        ``step_size``, ``friction``, ``batch_size`` and ``steps`` of a round; ``seconds`` and ``baseline_seconds`` of
+        each round, which of SGNHT itself are the same.
+    """
+    arm = Arm(step_size=step_size, batch_size=batch_size, friction=friction)
+    chains = {
+        name: Lockstep.at_mode(
+            model, sampler_of(name, form), [arm], position=position, seed=seed, replicate="ccadl cost"
+        )
+        for name in dict.fromkeys((BASELINE, method))
+    }
+
+    def timed(name: str) -> float:
+        began = perf_counter()
+        chains[name].advance(STEPS, STEPS)
+        return perf_counter() - began
+
+    for name in chains:
+        timed(name)
+    rounds, began = [], perf_counter()
+    while len(rounds) < ROUNDS[0] or (len(rounds) < ROUNDS[1] and perf_counter() - began < SECONDS):
+        rounds.append({name: timed(name) for name in chains})
+    return {
+        **{"step_size": step_size, "friction": friction, "batch_size": batch_size, "steps": STEPS},
+        "seconds": [one[method] for one in rounds],
+        "baseline_seconds": [one[BASELINE] for one in rounds],
+    }
+
+
+def relative_cost(cost: Mapping) -> tuple[float, float]:
+    """The median over rounds of the seconds of a sampler over those of SGNHT, and its standard error.
+
+    A round in which another program had the processor is an outlier: the standard error is sqrt(pi / 2) times the sd
+    over the root of the number of rounds, with the sd from the median absolute deviation (1.4826 times it).
+    """
+    ratios = np.asarray(cost["seconds"], np.float64) / np.asarray(cost["baseline_seconds"], np.float64)
+    middle = np.median(ratios)
+    sd = 1.4826 * np.median(np.abs(ratios - middle))
+    return float(middle), float(sqrt(np.pi / 2) * sd / sqrt(len(ratios)))
