@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sgtune.study.ccadl import costs
-from sgtune.study.ccadl.costs import measure_cost, relative_cost
+from sgtune.study.ccadl.costs import measure_cost
+from sgtune.study.ccadl.table_parts import relative_cost
 from sgtune.study.data import classification
 from sgtune.study.models import mnist79
 

@@ -24,6 +24,15 @@ from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_bes
         (-6.0, "general", None, "−6"),
         (22_255.4, "count", 310.2, "22,255 ± 310"),
         (3000.3, "printed", None, "3,000.3"),
+        (216.34, "by error", 0.117, "216.34 ± 0.12"),
+        (-0.15126, "by error", 0.000432, "−0.15126 ± 0.00043"),
+        (2612.0, "by error", 310.0, "2,610 ± 310"),
+        (19.96, "by error", 0.0996, "19.96 ± 0.10"),
+        (-0.001, "by error", 0.02, "−0.001 ± 0.020"),
+        (-0.0001, "by error", 0.02, "0.000 ± 0.020"),
+        (100.0, "by error", 0.0, "100"),
+        (0.11904, "by error", 1e-17, "0.119"),
+        (66.04, "by error", None, "66.0"),
     ],
 )
 def test_numbers_have_three_significant_digits(value, form, sd, text):

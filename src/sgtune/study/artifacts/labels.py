@@ -3,9 +3,10 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from sgtune.study import catalogue
+from sgtune.study.artifacts.ccadl_metrics import METRICS as CCADL
+from sgtune.study.artifacts.metric import Metric
 
 __all__ = [
     "DETAILS",
@@ -62,22 +63,6 @@ DETAILS = {
 }
 
 OOD_SETS = {"fashion-mnist": "Fashion-MNIST", "notmnist": "notMNIST"}
-
-
-class Metric(NamedTuple):
-    """How one number of a table is printed and judged.
-
-    ``form``: "significant" (3 significant digits), "general" (the same without trailing zeros, for values of
-    a grid), "count" (whole) or "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where
-    neither end is better. ``meaning``: its explanation in a caption. ``has_spread``: whether the sd over replicates is
-    meaningful.
-    """
-
-    label: str
-    meaning: str = ""
-    form: str = "significant"
-    best: object = None
-    has_spread: bool = True
 
 
 METRICS = {
@@ -232,35 +217,7 @@ METRICS = {
     ),
 }
 
-# Of the study of CCAdL: mean μ and precision γ of a normal.
-for _name, _symbol in {"mu": "μ", "gamma": "γ"}.items():
-    METRICS |= {
-        f"density_rmse_{_name}": Metric(f"RMSE, {_symbol}", best=min),
-        f"density_bias_{_name}": Metric(f"Bias, {_symbol}"),
-        f"time_{_name}": Metric(f"Time, {_symbol}"),
-        f"batch_time_{_name}": Metric(f"Time of all lags, {_symbol}"),
-        f"sd_ratio_{_name}": Metric(f"Sd / exact, {_symbol}"),
-    }
-METRICS |= {
-    "density_rmse_paper": Metric("RMSE, paper", form="printed"),
-    "time_paper": Metric("Time, paper", form="printed"),
-    "time_ratio": Metric("Time, γ / paper"),
-    "crossings": Metric("Steps across γ = 0"),
-    "passes_to_reference": Metric("Passes to NUTS", best=min),
-    "log_likelihood_end": Metric("Log-likelihood, end", best=max),
-    "clipped_percent": Metric("Clipped (%)"),
-    "mean_error_sds": Metric("Error of means (sd)", best=min),
-    "error_percent": Metric("Error (%)", best=min),
-    "log_loss_end": Metric("Log-loss", best=min),
-    "n_train": Metric("Training rows", form="count"),
-    "n_test": Metric("Test rows", form="count"),
-    "n_classes": Metric("Classes", form="count"),
-    "n_features": Metric("Features", form="count"),
-    "n_hidden": Metric("Hidden units", form="count"),
-    "n_parameters": Metric("Parameters", form="count"),
-    "sd_ratio_2": Metric("Sd / NUTS, no. 2"),
-    "sd_ratio_5": Metric("Sd / NUTS, no. 5"),
-}
+METRICS |= CCADL
 
 # Of the study of AdamMCMC.
 METRICS |= {

@@ -36,8 +36,14 @@ ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 def format_number(value: float, form: str = "significant", sd: float | None = None) -> str:
     """``value`` in 3 significant digits, with `` ± sd`` at the decimals of the value.
 
-    Forms as in `labels.Metric`. From 10⁶ up and below 10⁻³ the power of ten is written out.
+    Forms as in `metric.Metric`. "by error" without an error is "significant"; so is it with an error of 0, which is not
+    printed, because all replicates are the same number. From 10⁶ up and below 10⁻³ the power of ten is written out.
     """
+    if form == "by error":
+        # A spread of rounding errors is one of 0.
+        if sd is None or not sd > 1e-9 * abs(value):
+            return format_number(value)
+        return _by_error(value, sd)
     if form == "count":
         text = f"{value:,.0f}" + ("" if sd is None else f" ± {sd:,.0f}")
     elif form == "printed":
@@ -60,6 +66,16 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
             text = text if sd is None else f"({text})"
             text += f" × 10{str(exponent).translate(SUPERSCRIPTS)}"
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _by_error(value: float, error: float) -> str:
+    """``value ± error``, both to the second significant digit of the error."""
+    decimals = 1 - int(f"{error:.1e}".partition("e")[2])
+
+    def fixed(number: float) -> str:
+        return f"{round(number, decimals) + 0.0:,.{max(decimals, 0)}f}"
+
+    return f"{fixed(value)} ± {fixed(error)}".replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True)

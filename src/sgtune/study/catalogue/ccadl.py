@@ -54,6 +54,16 @@ TABLES: dict[str, Artifact] = {
             "posterior, and integrated autocorrelation times in steps, beside the paper's."
         ),
     ),
+    "normal_order": Artifact(
+        "normal_order:normal_order",
+        ("normal", "published"),
+        title="Mean and precision of a normal: order of the errors",
+        study="ccadl",
+        caption=(
+            "Whether the root mean square error of one sampler is below (<) or above (>) the error of another, by step "
+            "size h and friction A, here at two standard errors and in the paper's Table 1."
+        ),
+    ),
     "normal_details": Artifact(
         "normal_table:normal_details",
         ("normal",),
@@ -61,8 +71,8 @@ TABLES: dict[str, Artifact] = {
         study="ccadl",
         caption=(
             "Causes of the errors of mean μ and precision γ of a normal (not in the paper): the bias of the "
-            "densities that longer chains would keep, widths over the exact ones, autocorrelation times "
-            "from all lags, and the share of steps that crossed γ = 0, where they are reflected."
+            "densities that longer chains would keep, widths over the exact ones, the number of steps that crossed "
+            "γ = 0, where they are reflected, and how often SGHMC's noise was clipped."
         ),
     ),
     "logistic_convergence": Artifact(
@@ -73,7 +83,8 @@ TABLES: dict[str, Artifact] = {
         caption=(
             "Logistic regression of MNIST's sevens and nines (the numbers behind Figure 2 of the paper, top row): "
             "passes over the data until the posterior mean so far predicts the test data as well as the mean of NUTS, "
-            "its test log-likelihood when the runs end, and how often SGHMC's noise was clipped."
+            "its test log-likelihood when the runs end, what a pass costs beside one of SGNHT, and how often SGHMC's "
+            "noise was clipped."
         ),
     ),
     "logistic_errors": Artifact(
@@ -84,7 +95,7 @@ TABLES: dict[str, Artifact] = {
         caption=(
             "Logistic regression of MNIST's sevens and nines (behind Figure 2 of the paper, bottom row): errors of the "
             "standard deviations and means of long chains against NUTS, over all 100 parameters and for the "
-            "two of the figure."
+            "two of the figure, and how often SGHMC's noise was clipped."
         ),
     ),
     "drbm_sets": Artifact(
@@ -142,11 +153,15 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             "Logistic regression of MNIST's sevens and nines, projected to 100 dimensions, a column per step size h "
             "(Figure 2 of the paper, whose h and A the text does not give; these are ours). Above: test log-likelihood "
-            "per datum of the posterior mean so far, from the last half of the draws, against passes over "
-            "the data; mean over runs, each started at another draw of the prior. A line ends where a run "
-            "diverged. Below: ellipses that hold 95% of a Gaussian with the mean and covariance of the "
-            "draws of coordinates 2 and 5, at one A; crosses are means, the circle is the mean of NUTS. A "
-            "sampler without a visible ellipse is outside the panel, or has diverged."
+            "per datum of the posterior mean so far, from the last half of the draws, against passes over the data; "
+            "mean over runs, each started at another draw of the prior. After a run has diverged, a thin line is the "
+            "mean of the other runs. A missing line is below the panel. Below: ellipses that hold 95% of a Gaussian "
+            "with the mean and covariance of the draws of coordinates 2 and 5, at one A, from chains that start at the "
+            "MAP; thin, if some chains have diverged. Crosses are means, the circle is the mean of NUTS. At small h a "
+            "chain has few independent draws, so that its ellipse also differs by Monte Carlo error. In the paper "
+            "SGHMC's contour is outside the plot. Two coordinates can agree with NUTS where the error along all "
+            "eigen-directions is large (table of errors). A sampler without a visible ellipse is outside the panel, or "
+            "all its chains have diverged."
         ),
     ),
     "drbm_curves": Artifact(
@@ -158,14 +173,21 @@ FIGURES: dict[str, Artifact] = {
             "Test error of the discriminative RBM against passes over the data (Figure 3 of the paper, whose h and A "
             "the text does not give; these are ours), a row per data set and a column per step size h: for "
             "predictions averaged since the end of the burn-in, and during the burn-in for the newest "
-            "draws; mean over runs. The grey line is the MAP. A line ends, or is missing, where a run "
-            "diverged. If no source offers a data set, its row says so."
+            "draws; mean over runs. The grey line is the MAP. After a run has diverged, a thin line is the "
+            "mean of the other runs; a line ends where all have. If no source offers a data set, its row says so."
         ),
     ),
 }
 """By name, in the order of print."""
 
 SHOWN = (
-    *("normal", "normal_densities", "logistic_convergence", "logistic_errors", "logistic_regression"),
+    *(
+        "normal",
+        "normal_order",
+        "normal_densities",
+        "logistic_convergence",
+        "logistic_errors",
+        "logistic_regression",
+    ),
     *("drbm_sets", "drbm_errors", "drbm_curves"),
 )

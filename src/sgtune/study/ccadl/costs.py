@@ -1,17 +1,13 @@
 """What a step of a sampler costs beside a step of SGNHT, measured in the job that samples."""
 
-from collections.abc import Mapping
-from math import sqrt
 from time import perf_counter
-
-import numpy as np
 
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.methods import sampler_of
 
-__all__ = ["BASELINE", "measure_cost", "relative_cost"]
+__all__ = ["BASELINE", "measure_cost"]
 
 BASELINE = "sgnht"
 ROUNDS = (3, 9)
@@ -71,15 +67,3 @@ def measure_cost(
         "seconds": [one[method] for one in rounds],
         "baseline_seconds": [one[BASELINE] for one in rounds],
     }
-
-
-def relative_cost(cost: Mapping) -> tuple[float, float]:
-    """The median over rounds of the seconds of a sampler over those of SGNHT, and its standard error.
-
-    A round in which another program had the processor is an outlier: the standard error is sqrt(pi / 2) times the sd
-    over the root of the number of rounds, with the sd from the median absolute deviation (1.4826 times it).
-    """
-    ratios = np.asarray(cost["seconds"], np.float64) / np.asarray(cost["baseline_seconds"], np.float64)
-    middle = np.median(ratios)
-    sd = 1.4826 * np.median(np.abs(ratios - middle))
-    return float(middle), float(sqrt(np.pi / 2) * sd / sqrt(len(ratios)))

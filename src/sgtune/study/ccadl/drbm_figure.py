@@ -11,7 +11,7 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.catalogue.ccadl import SETS
 from sgtune.study.ccadl.drbm_table import sets_in
-from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style, say_diverged
+from sgtune.study.ccadl.looks import FRICTION_LINES, draw_runs, handles_of, method_style, say_diverged
 from sgtune.study.ccadl.names import methods_in
 
 __all__ = ["drbm_curves"]
@@ -29,11 +29,11 @@ def _panel(
     for record in own:
         for cell in record["cells"]:
             if cell["step_size"] == step_size:
-                errors = 100 * np.array([run["errors"] for run in cell["replicates"]], float).mean(axis=0)
+                errors = 100 * np.array([run["errors"] for run in cell["replicates"]], float)
                 look = method_style(record["method"]) | {"marker": "", "linewidth": 1.1, "label": None}
                 look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
-                axis.plot(record["passes"], errors, **look)
-                if not np.isfinite(errors[-1]):
+                draw_runs(axis, record["passes"], errors, look)
+                if not np.isfinite(errors[:, -1]).all():
                     lost.append(record["method"])
     say_diverged(axis, lost, 0.78)
     axis.set_title(f"h = {step_size:g}")

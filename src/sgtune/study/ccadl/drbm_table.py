@@ -9,12 +9,22 @@ from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue.ccadl import SETS
 from sgtune.study.ccadl.names import methods_in
-from sgtune.study.ccadl.table_parts import BOLD, cell_of, rows_of
+from sgtune.study.ccadl.table_parts import (
+    BOLD,
+    CLIPPED,
+    CLIPPING,
+    PARTIAL,
+    cell_of,
+    clipping_of,
+    cost_of,
+    cost_said,
+    rows_of,
+)
 
 __all__ = ["drbm_errors", "drbm_sets", "missing_said", "sets_in"]
 
 SIZES = ("n_train", "n_test", "n_classes", "n_features", "n_hidden", "n_parameters")
-METRICS_OF_RUNS = ("error_percent", "log_loss_end", "clipped_percent")
+METRICS_OF_RUNS = ("error_percent", "log_loss_end", "seconds_per_pass", *CLIPPING)
 
 
 def sets_in(records: Sequence[Mapping]) -> list[str]:
@@ -63,16 +73,16 @@ def drbm_sets(records: Records) -> Table:
 
 def _run_cells(record: dict, cell: dict) -> dict[str, Cell]:
     runs = cell["replicates"]
-    shares = [run["statistics"].get("clipped_share") for run in runs]
     numbers = {
         "error_percent": [_percent(run["errors"][-1]) for run in runs],
         "log_loss_end": [run["log_losses"][-1] for run in runs],
-        "clipped_percent": [_percent(share) for share in shares],
     }
-    return {
+    cells = {
         metric: cell_of(record["set"], record["method"], cell, metric, values)
         for metric, values in numbers.items()
     }
+    cells["seconds_per_pass"] = cost_of(record["set"], record, cell)
+    return cells | clipping_of(record["set"], record["method"], cell)
 
 
 def _percent(share: float | None) -> float | None:
@@ -102,7 +112,9 @@ def drbm_errors(records: Records) -> Table:
         cells = {
             method: [_run_cells(record, cell) for cell in record["cells"]] for method, record in own.items()
         }
-        rows += rows_of(cells, METRICS_OF_RUNS, optional=("clipped_percent",), before=(SETS[data_set],))
+        rows += rows_of(
+            cells, METRICS_OF_RUNS, optional=("seconds_per_pass", *CLIPPING), before=(SETS[data_set],)
+        )
         first = next(iter(own.values()))
         columns = columns or _settings(first["cells"])
         h = ", ".join(f"{h:g}" for h in dict.fromkeys(cell["step_size"] for cell in first["cells"]))
@@ -119,7 +131,8 @@ def drbm_errors(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"{counted(runs, 'run')} of {length:g} passes, predictions averaged from pass {burn_in:g} on; ± one "
-        f"standard error.\n{' '.join(said)}{missing_said(found)}\n{BOLD}",
+        f"standard error.\n{' '.join(said)}{missing_said(found)}\n{cost_said(whole)}{CLIPPED}\n"
+        f"{BOLD} {PARTIAL}",
         stub=("Data set", "Sampler", "Number"),
         columns=tuple(columns),
         rows=tuple(rows),

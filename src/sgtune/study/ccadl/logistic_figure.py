@@ -3,43 +3,21 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import INK, WIDTH, styled
-from sgtune.study.ccadl.looks import FRICTION_LINES, handles_of, method_style, say_diverged
+from sgtune.study.ccadl.ellipses import ellipse_of, pooled
+from sgtune.study.ccadl.looks import FRICTION_LINES, THIN, draw_runs, handles_of, method_style, say_diverged
 from sgtune.study.ccadl.names import methods_in
 
-__all__ = ["ellipse_of", "logistic_regression"]
-
-COVERED = -2 * np.log(0.05)
-"""Squared Mahalanobis distance within which a two-dimensional Gaussian has 95% of its mass."""
+__all__ = ["logistic_regression"]
 
 NUTS = {"color": INK, "linewidth": 2.4, "alpha": 0.35}
 REACH = 2.2
 """Half the width of a panel of ellipses, in that of NUTS."""
-
-
-def ellipse_of(
-    mean: Float[np.ndarray, " 2"], covariance: Float[np.ndarray, "2 2"], n_points: int = 200
-) -> Float[np.ndarray, "n 2"]:
-    """The points where a Gaussian's density has the value that bounds 95% of its mass."""
-    angles = np.linspace(0, 2 * np.pi, n_points)
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    return mean + np.sqrt(COVERED) * circle @ np.linalg.cholesky(covariance).T
-
-
-def _pooled(runs: Sequence[Mapping]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Mean and covariance of equally long chains together; None if one has diverged."""
-    if any(run["diverged"] for run in runs):
-        return None
-    means = np.array([run["mean"] for run in runs])
-    within = np.mean([run["covariance"] for run in runs], axis=0)
-    apart = means - means.mean(axis=0)
-    return means.mean(axis=0), within + apart.T @ apart / len(runs)
 
 
 def _curves(
@@ -54,7 +32,7 @@ def _curves(
             values = np.array([run["log_likelihoods"] for run in cell["replicates"]], float)
             look = method_style(record["method"]) | {"marker": "", "linewidth": 1.1, "label": None}
             look["linestyle"] = FRICTION_LINES[frictions.index(cell["friction"]) % len(FRICTION_LINES)]
-            axis.plot(record["passes"], values.mean(axis=0), **look)
+            draw_runs(axis, record["passes"], values, look)
             if not np.isfinite(values[:, -1]).all():
                 lost.append(record["method"])
     say_diverged(axis, lost, 0.05)
@@ -69,13 +47,12 @@ def _ellipses(axis: Axes, found: Sequence[dict], step_size: float, reference: Ma
     axis.plot(*mean, marker="o", markersize=7, markerfacecolor="none", markeredgecolor=INK, linestyle="none")
     for record in found:
         for cell in record["cells"]:
-            pooled = _pooled(cell["replicates"]) if cell["step_size"] == step_size else None
-            if pooled is not None:
-                style = method_style(record["method"])
-                axis.plot(
-                    *ellipse_of(*pooled).T, color=style["color"], linestyle=style["linestyle"], linewidth=1.1
-                )
-                axis.plot(*pooled[0], color=style["color"], marker="x", markersize=5, linestyle="none")
+            together = pooled(cell["replicates"]) if cell["step_size"] == step_size else None
+            if together is not None:
+                color = method_style(record["method"])["color"]
+                is_whole = not any(run["diverged"] for run in cell["replicates"])
+                axis.plot(*ellipse_of(*together).T, color=color, linewidth=1.1 if is_whole else THIN)
+                axis.plot(*together[0], color=color, marker="x", markersize=5, linestyle="none")
     half = REACH * np.abs(outline - mean).max(axis=0)
     axis.set(xlim=(mean[0] - half[0], mean[0] + half[0]), ylim=(mean[1] - half[1], mean[1] + half[1]))
 
@@ -124,7 +101,7 @@ def logistic_regression(records: Records) -> Figure:
 
 
 def _limits(found: Sequence[dict], goal: float) -> tuple[float, float]:
-    """Of the log-likelihoods: from where most runs are after a tenth of their passes."""
+    """Of the log-likelihoods: the lowest 15% of the means over runs are below the panel."""
     means = np.concatenate(
         [
             np.array([run["log_likelihoods"] for run in cell["replicates"]], float).mean(axis=0)

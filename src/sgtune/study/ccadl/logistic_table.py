@@ -1,17 +1,28 @@
 """The tables of the logistic regression: passes until predictions are as good as NUTS's, and errors of long chains."""
 
-# ruff: noqa: RUF001 - captions have signs of mathematics
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import hypot, isfinite, sqrt
+
+import numpy as np
 
 from sgtune.study.artifacts.layout import Cell, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.ccadl.ellipses import pooled
 from sgtune.study.ccadl.names import methods_in, setting
-from sgtune.study.ccadl.table_parts import BOLD, cell_of, rows_of
+from sgtune.study.ccadl.table_parts import (
+    BOLD,
+    CLIPPED,
+    CLIPPING,
+    PARTIAL,
+    cell_of,
+    clipping_of,
+    cost_of,
+    cost_said,
+    rows_of,
+)
 
 __all__ = ["NEAR", "logistic_convergence", "logistic_errors", "passes_to", "reference_said"]
 
@@ -47,18 +58,18 @@ def _columns(found: Mapping[str, dict]) -> tuple[tuple[str, str], ...]:
 def _curve_cells(record: dict, cell: dict, goal: float) -> dict[str, Cell]:
     runs, passes = cell["replicates"], record["passes"]
     curves = [run["log_likelihoods"] for run in runs]
-    shares = [run["statistics"].get("clipped_share") for run in runs]
     reached = [passes_to(passes, curve, goal - NEAR) for curve in curves]
     alive = any(curve[-1] is not None for curve in curves)
     numbers = {
         "passes_to_reference": (reached, f"> {passes[-1]:g}" if alive else "diverged"),
         "log_likelihood_end": ([curve[-1] for curve in curves], "diverged"),
-        "clipped_percent": ([None if share is None else 100 * share for share in shares], ""),
     }
     cells = {
         metric: cell_of("mnist79", record["method"], cell, metric, values, missing)
         for metric, (values, missing) in numbers.items()
     }
+    cells |= clipping_of("mnist79", record["method"], cell)
+    cells["seconds_per_pass"] = cost_of("mnist79", record, cell)
     known = cells["passes_to_reference"]
     if known.se is not None:
         # Runs have values only at given times, so passes are rounded up to the next one.
@@ -80,19 +91,18 @@ def logistic_convergence(records: Records) -> Table:
     }
     first = next(iter(found.values()))
     n, last = len(first["cells"][0]["replicates"]), first["passes"][-1]
-    metrics = ("passes_to_reference", "log_likelihood_end", "clipped_percent")
+    metrics = ("passes_to_reference", "log_likelihood_end", "seconds_per_pass", *CLIPPING)
     return Table(
         name=name,
         title=artifact(name).title,
         caption=f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
         f"log-likelihood is {goal:.4f} nats per datum ({reference_said(reference)}).\n"
         "Passes to NUTS: until the test log-likelihood of the mean of the last half of the draws stays within "
-        f"{NEAR:g} of this value. “(k/n)”: the mean of the k of n runs that reach it. Clipped: steps in "
-        "which "
-        f"A I − h Σ / 2 is not positive semi-definite.\n{BOLD}",
+        f"{NEAR:g} of that. {cost_said(found.values())}{CLIPPED}\n{BOLD} {PARTIAL} Of passes these are the runs that "
+        "get to NUTS.",
         stub=("Sampler", "Number"),
         columns=_columns(found),
-        rows=tuple(rows_of(cells, metrics, optional=("clipped_percent",))),
+        rows=tuple(rows_of(cells, metrics, optional=("seconds_per_pass", *CLIPPING))),
     )
 
 
@@ -108,18 +118,43 @@ def _error_cells(record: dict, cell: dict, reference: dict) -> dict[str, Cell]:
             "xi_white_x100": None if white is None else 100 * white,
             "xi_rel_x100": 100 * run["xi_rel"],
             "mean_error_sds": run["mean_error"],
-            "sd_ratio_2": run["covariance"][0][0] ** 0.5 / sds[0],
-            "sd_ratio_5": run["covariance"][1][1] ** 0.5 / sds[1],
         }
 
     said = [numbers(run) for run in runs]
-    return {
+    cells = {
         metric: cell_of("mnist79", record["method"], cell, metric, [one.get(metric) for one in said])
         for metric in ERRORS
     }
+    whole = [run for run in runs if not run["diverged"]]
+    for place, metric in enumerate(SD_RATIOS):
+        value, se = pooled_sd_ratio(whole, place, sds[place])
+        cells[metric] = replace(cells[metric], value=value, se=se, finite=len(whole))
+    return cells | clipping_of("mnist79", record["method"], cell)
 
 
-ERRORS = ("xi_white_x100", "xi_rel_x100", "mean_error_sds", "sd_ratio_2", "sd_ratio_5")
+def pooled_sd_ratio(runs: Sequence[Mapping], place: int, sd: float) -> tuple[float | None, float | None]:
+    """The sd of equally long chains pooled over ``sd``, and its jackknife standard error over chains.
+
+    The mean of the sds within chains would be too small where chains are short beside their autocorrelation time.
+    None of no chain, and no standard error of fewer than three: without one of two there is no spread between chains.
+    """
+
+    def ratio(kept: Sequence[Mapping]) -> float:
+        return float(np.sqrt(pooled(kept)[1][place, place]) / sd)
+
+    if not runs:
+        return None, None
+    n = len(runs)
+    if n < 3:
+        return ratio(runs), None
+    left = np.array([ratio([*runs[:i], *runs[i + 1 :]]) for i in range(n)])
+    return ratio(runs), float(np.sqrt((n - 1) / n * np.sum((left - left.mean()) ** 2)))
+
+
+SD_RATIOS = ("sd_ratio_2", "sd_ratio_5")
+"""Of the two coordinates of the figure, in their order."""
+
+ERRORS = ("xi_white_x100", "xi_rel_x100", "mean_error_sds", *SD_RATIOS)
 
 
 def logistic_errors(records: Records) -> Table:
@@ -140,9 +175,33 @@ def logistic_errors(records: Records) -> Table:
         caption=f"{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; ± one standard error over "
         f"chains. {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
         "eigen-directions of the posterior and along the axes, in hundredths; error of means: root mean square over "
-        "parameters, in sds; sd / NUTS: of the two coordinates of the figure. They include bias and Monte "
-        f"Carlo error, also of NUTS.\n{BOLD}",
+        "parameters, in sds; sd / NUTS: of the two coordinates of the figure, from all chains pooled, with the "
+        "jackknife's standard error over chains. All of them hold bias and the Monte Carlo error of the chains and of "
+        f"NUTS together.{_floor_said(cells)}{_clipped_said(found)}\n{BOLD} {PARTIAL}",
         stub=("Sampler", "Number"),
         columns=_columns(found),
-        rows=tuple(rows_of(cells, ERRORS, optional=("xi_white_x100",))),
+        rows=tuple(rows_of(cells, (*ERRORS, *CLIPPING), optional=("xi_white_x100", *CLIPPING))),
     )
+
+
+def _floor_said(cells: Mapping[str, Sequence[Mapping[str, Cell]]]) -> str:
+    """How many independent draws have the error of means of each setting: the least over samplers."""
+    said = []
+    for column in zip(*cells.values(), strict=True):
+        errors = [cell["mean_error_sds"] for cell in column if cell["mean_error_sds"].value]
+        if errors:
+            least = min(cell.value for cell in errors)
+            said.append(f"{1 / least**2:,.0f} at {errors[0].detail}")
+    if not said:
+        return ""
+    return (
+        " The means of n independent draws have an error of 1/√n. The least error of means of a column is that of n = "
+        f"{', '.join(said)}: so few independent draws set a floor for every error of the column."
+    )
+
+
+def _clipped_said(found: Mapping[str, dict]) -> str:
+    """What clipping is, if a result file says how often it was; old files do not."""
+    runs = [run for record in found.values() for cell in record["cells"] for run in cell["replicates"]]
+    has = any("clipped_share" in run.get("statistics", {}) for run in runs)
+    return f" {CLIPPED}" if has else ""
