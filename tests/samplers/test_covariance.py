@@ -296,5 +296,7 @@ def test_a_full_matrix_of_too_many_parameters_is_refused():
     assert line.startswith(f"covariance: 'full' is not allowed for D = {LARGEST_FULL_DIMENSION + 1}")
     gigabytes = float(re.search(r"([\d.]+) GiB", line).group(1))
     assert gigabytes == pytest.approx((LARGEST_FULL_DIMENSION + 1) ** 2 * 4 / 2**30, rel=0.01)
+    operations = float(re.search(r"n D\^2 = (\S+) multiplications", line).group(1))
+    assert operations == pytest.approx(2 * (LARGEST_FULL_DIMENSION + 1) ** 2, rel=0.05)
     run, position = prepared(model, "")
     assert run(jax.random.key(0), position, 2, "diagonal")[1].shape == (LARGEST_FULL_DIMENSION + 1,)

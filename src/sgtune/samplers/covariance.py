@@ -49,7 +49,8 @@ def check_covariance(form: str, batch_size: int, n_data: int, dimension: int) ->
     if form == "full" and dimension > LARGEST_FULL_DIMENSION:
         raise InputError(
             f"covariance: 'full' is not allowed for D = {dimension}, only up to D = {LARGEST_FULL_DIMENSION}: "
-            f"each matrix would take {4 * dimension**2 / 2**30:.3g} GiB; use 'diagonal'"
+            f"each chain would hold several matrices of {4 * dimension**2 / 2**30:.3g} GiB, and each of its steps "
+            f"would take n D^2 = {batch_size * dimension**2:.2g} multiplications; use 'diagonal'"
         )
     return form
 

@@ -63,6 +63,20 @@ ALWAYS: tuple[WORDS, ...] = (
     ),
     (
         LOGISTIC,
+        "Start of the long chains",
+        "where the test log-likelihood stabilises, after a burn-in",
+        "the MAP, then a warm-up that is not kept",
+        "The start is the same for all samplers, and none has to be judged to be stable.",
+    ),
+    (
+        LOGISTIC,
+        "SGHMC's contour",
+        "beyond the figure, and left out",
+        "drawn, from noise that is clipped; how often is in the table of errors",
+        "The paper does not say what its SGHMC does where A I − h Σ / 2 is not positive semi-definite.",
+    ),
+    (
+        LOGISTIC,
         "Posterior mean so far",
         "the paper does not say of which draws",
         "of the last half of the draws",
@@ -74,6 +88,13 @@ ALWAYS: tuple[WORDS, ...] = (
         "standard HMC, 10 runs",
         "NUTS, with R-hat and effective sample sizes",
         "It tunes itself, and the table of errors shows its accuracy.",
+    ),
+    (
+        DRBM,
+        "Test error",
+        "“using posterior mean”",
+        "of class probabilities averaged over draws, not of the mean of the parameters",
+        "Hidden units can change places, so that a mean of parameters need not be a model.",
     ),
     (
         DRBM,
@@ -130,13 +151,16 @@ def _settings(section: Mapping) -> Iterator[WORDS]:
     sizes = "; ".join(f"{SETS[name]} {listed(drbm['step_sizes'][name])}" for name in drbm["sets"])
     yield DRBM, "h", "not in the text", sizes, H_AND_A
     yield DRBM, "A", "not in the text", listed(drbm["frictions"]), H_AND_A
+    draws = f"{drbm['draws_per_reading']} between two of {drbm['readings']} readings of the error"
     yield (
         DRBM,
-        "Passes",
-        "not in the text",
-        number(drbm["passes"]),
-        "They are shown only on the axis of a figure.",
+        "Draws behind a prediction",
+        "not said",
+        draws,
+        "A prediction for all test data costs many steps.",
     )
+    yield DRBM, "Minibatch", "500 to 1,000", number(drbm["batch_size"]), "One size for all sets."
+    yield DRBM, "Passes", "not in the text", number(drbm["passes"]), "They are on the axis of a figure."
     if drbm["burn_in"] != 0.2:
         yield (
             DRBM,

@@ -8,6 +8,7 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue.ccadl import SETS
+from sgtune.study.ccadl.findings import pairs_said
 from sgtune.study.ccadl.names import methods_in
 from sgtune.study.ccadl.table_parts import (
     BOLD,
@@ -105,7 +106,7 @@ def drbm_errors(records: Records) -> Table:
     found = need(records, "drbm", name)
     maps = {record["set"]: record for record in need(records, "map", name)}
     whole = [record for record in found if not record["missing"]]
-    rows, columns, said = [], [], []
+    rows, columns, said, compared = [], [], [], []
     for data_set in sets_in(whole):
         own = {record["method"]: record for record in whole if record["set"] == data_set}
         own = {method: own[method] for method in methods_in(own.values())}
@@ -115,6 +116,7 @@ def drbm_errors(records: Records) -> Table:
         rows += rows_of(
             cells, METRICS_OF_RUNS, optional=("seconds_per_pass", *CLIPPING), before=(SETS[data_set],)
         )
+        compared += filter(None, [pairs_said(cells, "error_percent", f"{SETS[data_set]}: ")])
         first = next(iter(own.values()))
         columns = columns or _settings(first["cells"])
         h = ", ".join(f"{h:g}" for h in dict.fromkeys(cell["step_size"] for cell in first["cells"]))
@@ -127,10 +129,13 @@ def drbm_errors(records: Records) -> Table:
         length, burn_in = first["passes"][-1], first["burn_in_passes"]
     if not whole:
         return _no_set(name, found)
+    # Of fewer runs a standard error is hardly known, and nothing is claimed.
+    findings = " ".join(compared) or "Too few runs to say which sampler has the least error."
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{counted(runs, 'run')} of {length:g} passes, predictions averaged from pass {burn_in:g} on; ± one "
+        caption=f"{findings}\n"
+        f"{counted(runs, 'run')} of {length:g} passes, predictions averaged from pass {burn_in:g} on; ± one "
         f"standard error.\n{' '.join(said)}{missing_said(found)}\n{cost_said(whole)}{CLIPPED}\n"
         f"{BOLD} {PARTIAL}",
         stub=("Data set", "Sampler", "Number"),

@@ -11,6 +11,7 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.ccadl.ellipses import pooled
+from sgtune.study.ccadl.findings import best_said, pairs_said, time_said
 from sgtune.study.ccadl.names import methods_in, setting
 from sgtune.study.ccadl.table_parts import (
     BOLD,
@@ -92,17 +93,21 @@ def logistic_convergence(records: Records) -> Table:
     first = next(iter(found.values()))
     n, last = len(first["cells"][0]["replicates"]), first["passes"][-1]
     metrics = ("passes_to_reference", "log_likelihood_end", "seconds_per_pass", *CLIPPING)
+    rows = tuple(rows_of(cells, metrics, optional=("seconds_per_pass", *CLIPPING)))
+    fewest = best_said(rows, "passes_to_reference", "Fewest passes to NUTS")
+    finding = f"{fewest} {pairs_said(cells, 'log_likelihood_end')}".rstrip()
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
+        caption=f"{finding}{time_said(cells)}\n"
+        f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
         f"log-likelihood is {goal:.4f} nats per datum ({reference_said(reference)}).\n"
         "Passes to NUTS: until the test log-likelihood of the mean of the last half of the draws stays within "
         f"{NEAR:g} of that. {cost_said(found.values())}{CLIPPED}\n{BOLD} {PARTIAL} Of passes these are the runs that "
         "get to NUTS.",
         stub=("Sampler", "Number"),
         columns=_columns(found),
-        rows=tuple(rows_of(cells, metrics, optional=("seconds_per_pass", *CLIPPING))),
+        rows=rows,
     )
 
 
@@ -169,18 +174,22 @@ def logistic_errors(records: Records) -> Table:
     }
     first = next(iter(found.values()))
     n = len(first["cells"][0]["replicates"])
+    rows = tuple(rows_of(cells, (*ERRORS, *CLIPPING), optional=("xi_white_x100", *CLIPPING)))
+    judged = "xi_rel_x100" if reference.get("covariance") is None else "xi_white_x100"
+    finding = pairs_said(cells, judged)
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; ± one standard error over "
-        f"chains. {reference_said(reference)}.\nξ whitened and ξ relative: error of the sds along the "
-        "eigen-directions of the posterior and along the axes, in hundredths; error of means: root mean square over "
+        caption=f"{finding}\n{counted(n, 'chain')} of {first['steps']:,} steps of each, from the MAP; "
+        f"± one standard error over chains. {reference_said(reference)}.\n"
+        "ξ whitened and ξ relative: error of the sds along the eigen-directions of the posterior and "
+        "along the axes, in hundredths; error of means: root mean square over "
         "parameters, in sds; sd / NUTS: of the two coordinates of the figure, from all chains pooled, with the "
         "jackknife's standard error over chains. All of them hold bias and the Monte Carlo error of the chains and of "
         f"NUTS together.{_floor_said(cells)}{_clipped_said(found)}\n{BOLD} {PARTIAL}",
         stub=("Sampler", "Number"),
         columns=_columns(found),
-        rows=tuple(rows_of(cells, (*ERRORS, *CLIPPING), optional=("xi_white_x100", *CLIPPING))),
+        rows=rows,
     )
 
 

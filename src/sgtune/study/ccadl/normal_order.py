@@ -9,27 +9,13 @@ from math import hypot
 from sgtune.study.artifacts.layout import Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.ccadl.findings import PAIRS, SAME, order_of
 from sgtune.study.ccadl.names import mean_of, method_label, setting
 from sgtune.study.ccadl.normal_table import published_of
 
-__all__ = ["normal_order", "order_of"]
+__all__ = ["normal_order"]
 
-PAIRS = (("ccadl", "sgnht"), ("ccadl", "sghmc"), ("mccadl", "ccadl"))
-"""Whose error is compared with whose."""
-
-SAME = "not separated"
 SYMBOLS = {"mu": "RMSE, μ", "gamma": "RMSE, γ"}
-
-
-def order_of(
-    first: tuple[float | None, float | None], second: tuple[float | None, float | None]
-) -> str | None:
-    """``<``, ``>``, or `SAME` where two means with standard errors are within two standard errors of the difference;
-    None where one of them has no standard error."""
-    if None in (*first, *second):
-        return None
-    apart = abs(first[0] - second[0]) > 2 * hypot(first[1], second[1])
-    return SAME if not apart else "<" if first[0] < second[0] else ">"
 
 
 def _error(cell: Mapping, name: str) -> tuple[float | None, float | None]:

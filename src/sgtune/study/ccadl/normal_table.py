@@ -9,6 +9,7 @@ from sgtune.study.artifacts.layout import Cell, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.ccadl.findings import best_said
 from sgtune.study.ccadl.names import mean_of, methods_in, setting
 from sgtune.study.ccadl.table_parts import BOLD, CLIPPED, CLIPPING, PARTIAL, clipping_of, rows_of
 
@@ -116,6 +117,11 @@ def _table(records: Records, name: str, metrics: Sequence[str], note: str) -> Ta
     first = found[methods[0]]
     n = len(first["cells"][0]["replicates"])
     data = first["data"]
+    rows = tuple(rows_of(cells, metrics, optional=OPTIONAL))
+    errors = {"density_rmse_mu": "Least RMSE of μ", "density_rmse_gamma": "Least RMSE of γ"}
+    findings = " ".join(
+        best_said(rows, metric, words) for metric, words in errors.items() if metric in metrics
+    )
     said = (
         f"{counted(n, 'chain')} of {first['steps']:,} steps each; N = {data['n']} data of mean {data['mean']:.3g} and "
         f"variance {data['variance']:.3g}. ± one standard error over chains."
@@ -123,10 +129,10 @@ def _table(records: Records, name: str, metrics: Sequence[str], note: str) -> Ta
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{said}\n{MEANINGS[name]}\n{note}",
+        caption=f"{findings}\n{said}\n{MEANINGS[name]}\n{note}".strip(),
         stub=("Sampler", "Number"),
         columns=tuple(("", setting(cell["step_size"], cell["friction"])) for cell in first["cells"]),
-        rows=tuple(rows_of(cells, metrics, optional=OPTIONAL)),
+        rows=rows,
     )
 
 
