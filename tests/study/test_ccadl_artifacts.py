@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from ccadl_records import PROVENANCE, PUBLISHED, cells_of, logistic_records, normal_record
 from config_files import valid
+from matplotlib.figure import Figure
 
 from sgtune.files import write_json
 from sgtune.study.artifacts import make_figure, make_table
-from sgtune.study.artifacts.layout import DASH
+from sgtune.study.artifacts.layout import DASH, Cell
 from sgtune.study.artifacts.records import load_records
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.ccadl.deviations_table import ccadl_deviations
-from sgtune.study.ccadl.findings import order_of
+from sgtune.study.ccadl.findings import order_of, pairs_said
 from sgtune.study.ccadl.logistic_table import logistic_convergence, logistic_errors
+from sgtune.study.ccadl.looks import THIN, draw_runs
 from sgtune.study.ccadl.normal_order import normal_order
 from sgtune.study.ccadl.normal_table import normal, normal_details
 
@@ -240,3 +242,29 @@ def test_files_of_every_format_are_written_with_their_provenance(records, tmp_pa
     for name in ("normal_densities", "logistic_regression"):
         make_figure(name, paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")
         assert "mine" in (tmp_path / "f.svg").read_text()
+
+
+def test_a_mean_goes_on_thinly_where_a_run_has_diverged():
+    axis = Figure().subplots()
+    values = np.array([[1.0, 2.0, np.nan, np.nan], [3.0, 4.0, 5.0, np.nan]])
+    draw_runs(axis, [1, 2, 3, 4], values, {"linewidth": 1.1})
+    whole, thin = axis.lines
+    assert np.array_equal(whole.get_ydata(), [2, 3, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(thin.get_ydata(), [np.nan, 3, 5, np.nan], equal_nan=True)
+    assert thin.get_linewidth() == THIN < whole.get_linewidth()
+    draw_runs(axis, [1, 2], values[:, :2], {})
+    assert len(axis.lines) == 3
+
+
+def test_nothing_is_claimed_of_two_runs():
+    def cells(n):
+        numbers = {"finite": n, "replicates": n, "se": 0.1}
+        return {
+            method: [{"error_percent": Cell("", method, "", "error_percent", value, **numbers)}]
+            for method, value in (("ccadl", 1.0), ("sgnht", 2.0))
+        }
+
+    assert pairs_said(cells(2), "error_percent") == ""
+    said = pairs_said(cells(3), "error_percent", "Letter: ")
+    assert said.startswith("Letter: Error (%), by more than two")
+    assert said.endswith("CCAdL against SGNHT below in 1, above in 0 of 1 columns.")

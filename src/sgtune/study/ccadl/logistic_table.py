@@ -6,7 +6,7 @@ from math import hypot, isfinite, sqrt
 
 import numpy as np
 
-from sgtune.study.artifacts.layout import Cell, Table
+from sgtune.study.artifacts.layout import Cell, Table, format_number
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
@@ -101,7 +101,7 @@ def logistic_convergence(records: Records) -> Table:
         title=artifact(name).title,
         caption=f"{finding}{time_said(cells)}\n"
         f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
-        f"log-likelihood is {goal:.4f} nats per datum ({reference_said(reference)}).\n"
+        f"log-likelihood is {format_number(goal)} nats per datum ({reference_said(reference)}).\n"
         "Passes to NUTS: until the test log-likelihood of the mean of the last half of the draws stays within "
         f"{NEAR:g} of that. {cost_said(found.values())}{CLIPPED}\n{BOLD} {PARTIAL} Of passes these are the runs that "
         "get to NUTS.",
