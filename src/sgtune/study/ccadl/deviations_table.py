@@ -72,7 +72,7 @@ ALWAYS: tuple[WORDS, ...] = (
         LOGISTIC,
         "SGHMC's contour",
         "beyond the figure, and left out",
-        "drawn, from noise that is clipped; how often is in the table of errors",
+        "drawn; how often its noise is clipped is in the table of errors",
         "The paper does not say what its SGHMC does where A I − h Σ / 2 is not positive semi-definite.",
     ),
     (
