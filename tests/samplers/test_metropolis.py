@@ -6,7 +6,7 @@ from small_models import gaussian_model
 
 from sgtune import Arm, Budget, sample, tune
 from sgtune.errors import InputError
-from sgtune.samplers.metropolis import STUCK, remarks_on_acceptance
+from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK, remarks_on_acceptance
 from sgtune.sampling.arm import check_arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
@@ -93,8 +93,8 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     advice = line.split("; ")[1]
     assert setting in advice
     assert f"{setting}=" in line
-    # With one step fewer there is no warning, and none for a chain that moves.
-    assert sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK - 1)).warnings == []
+    # A run shorter than that has no warning, and none for a chain that moves.
+    assert sample(gaussian, sampler, **arm, budget=Budget(steps=FEWEST_TESTS - 1)).warnings == []
     moving = sample(gaussian, sampler, **{**arm, "step_size": 0.1}, budget=Budget(steps=STUCK + 200))
     assert moving.warnings == []
     assert moving.statistics["longest_rejection"] < 200
@@ -107,6 +107,13 @@ def test_the_longest_rejection_is_that_of_the_whole_run():
     assert line == "mala: no proposal was accepted for 1,000 steps in a row, at step_size=0.1; try less"
     assert remarks_on_acceptance("mala", "try less", {**statistics, "longest_rejection": 999.0}, {}) == []
     assert remarks_on_acceptance("sgld", "", {}, {}) == []
+
+
+def test_a_short_run_that_accepts_nothing_is_reported_from_50_tests_on():
+    frozen = {"acceptance_rate": 0.0, "mean_acceptance_probability": 0.0, "longest_rejection": 50.0}
+    (line,) = remarks_on_acceptance("hmc", "try less", frozen, {"step_size": 0.1})
+    assert line == "hmc: no proposal was accepted for 50 steps in a row, at step_size=0.1; try less"
+    assert remarks_on_acceptance("hmc", "try less", {**frozen, "longest_rejection": 49.0}, {}) == []
 
 
 def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):

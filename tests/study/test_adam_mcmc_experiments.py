@@ -92,7 +92,18 @@ def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the
 def test_acceptance_leaves_out_the_warm_up_and_lies_between_0_and_1(accepted):
     for cell in accepted["cells"]:
         assert all(-1e-6 <= rate <= 1 + 1e-6 for rate in cell["acceptance"])
-        assert len(cell["time"]) == len(cell["square"]) == ACCEPTANCE["replicates"]
+        assert len(cell["time"]) == len(cell["square"]) == len(cell["jump"]) == ACCEPTANCE["replicates"]
+
+
+def test_jumps_are_zero_only_of_chains_that_never_move_and_at_most_four_times_the_square(accepted):
+    """(a - b)^2 <= 2 a^2 + 2 b^2."""
+    for cell in accepted["cells"]:
+        jump, square = np.array(cell["jump"]), np.array(cell["square"])
+        assert np.all(jump <= 4.01 * square)
+        if cell["drift_ratio"] == 0.1:
+            assert np.all(jump > 0)
+    walks = {(c["drift_ratio"], c["directional_noise"]): np.mean(c["jump"]) for c in accepted["cells"]}
+    assert walks[1.0, 0.0] < 0.1 * walks[0.1, 0.0]
 
 
 def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):

@@ -31,7 +31,7 @@ BAD = [
         "contain 0",
     ),
     ({f"{GRID}__noise_sd": [-1]}, "adam_mcmc.grids.logistic.adam-mcmc.noise_sd[0]", "-1", "> 0"),
-    ({f"{GRID}__directional_noise": [0, 1, 2, 3]}, "adam_mcmc.grids.logistic.adam-mcmc", "108", "<= 81"),
+    ({f"{GRID}__directional_noise": [0, 1, 2, 3]}, "adam_mcmc.grids.logistic.adam-mcmc", "96", "<= 81"),
     (
         {"adam_mcmc__race__judges": ["mamba-kdd"]},
         "adam_mcmc.race.judges[0]",
@@ -82,6 +82,8 @@ def prints(config):
         ("acceptance__steps", 500, {"gaussians"}),
         ("acceptance__dimensions", [10], set()),
         ("acceptance__posterior_steps", 500, {"posterior"}),
+        ("acceptance__posterior_drifts", [3], {"posterior"}),
+        ("acceptance__drifts", [3], {"gaussians"}),
         ("acceptance__replicates", 9, {"gaussians", "posterior"}),
         ("bias__steps", 500, {"bias"}),
         ("race__judges", ["mamba"], {"race of adam-mcmc", "race of mala", "race of hmc"}),

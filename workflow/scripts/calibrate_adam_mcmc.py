@@ -5,14 +5,14 @@ from sgtune.study.job import job
 with job(snakemake) as this:
     from sgtune.sampling.budget import batch_size_of
     from sgtune.study.adam_mcmc.acceptance import SAMPLER
+    from sgtune.study.adam_mcmc.costs import least_costs
     from sgtune.study.adam_mcmc.races import shapes_of_grid
-    from sgtune.tuning import calibrate_cost
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     section = this.settings["adam_mcmc"]
     shapes = [(SAMPLER, batch_size_of(section["batch_fraction"], model.n_data), None)]
     for sampler, grid in section["grids"].items():
         shapes += shapes_of_grid(model, sampler, grid)
-    cost = calibrate_cost(model, shapes, seconds=section["costs"]["seconds"], report=this.report)
+    cost, warnings = least_costs(model, shapes, section["costs"], report=this.report)
     record = {"model": model.name, "n_data": model.n_data, "dimension": model.dimension}
-    this.write(snakemake.output.cost, {**record, "rows": cost.to_rows()})
+    this.write(snakemake.output.cost, {**record, "rows": cost.to_rows(), "warnings": warnings})

@@ -33,6 +33,9 @@ __all__ = [
 STUCK = 1_000
 """A chain that accepts no proposal for this many steps in a row is reported."""
 
+FEWEST_TESTS = 50
+"""A chain of at least this many tests that accepts no proposal at all is reported, too."""
+
 
 class Acceptance(NamedTuple):
     """Outcomes of a chain's tests: the last one, and statistics of all so far.
@@ -152,7 +155,8 @@ def acceptance_statistics(state: Any) -> dict[str, Array]:
 def remarks_on_acceptance(
     sampler: str, when_stuck: str, statistics: Mapping[str, float], numbers: Mapping[str, float]
 ) -> list[str]:
-    """A line if a chain accepted nothing for `STUCK` steps in a row: it names the settings, and what to change.
+    """A line if a chain accepted nothing for `STUCK` steps in a row, or in all of at least `FEWEST_TESTS` steps: it
+    names the settings, and what to change.
 
     Args:
         sampler: its name; ``when_stuck``: its advice (`sgtune.samplers.Sampler`).
@@ -160,7 +164,8 @@ def remarks_on_acceptance(
         numbers: the chain's hyperparameters.
     """
     longest = int(statistics.get("longest_rejection", 0))
-    if longest < STUCK:
+    is_frozen = statistics.get("acceptance_rate") == 0
+    if longest < (FEWEST_TESTS if is_frozen else STUCK):
         return []
     at = ", ".join(f"{name}={number:.3g}" for name, number in numbers.items())
     return [f"{sampler}: no proposal was accepted for {longest:,} steps in a row, at {at}; {when_stuck}"]

@@ -47,7 +47,8 @@ class Chain:
             ``acceptance_rate``, the share of all proposals that were accepted; ``mean_acceptance_probability``; and
             ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
-        warnings: a line if the chain accepted nothing for 1,000 steps in a row, with advice on what to change.
+        warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
+            steps, with advice on what to change.
     """
 
     model: Model = field(repr=False)

@@ -183,7 +183,7 @@ def evaluate_run(
 
     Returns:
         ``arm``, ``replicate``, ``table`` and ``curves``. In a row ``seconds`` is the budget, and ``wall_seconds`` the
-        time that the whole run took.
+        time that the whole run took. The table's row has the ``acceptance_rate`` of a sampler with a Metropolis test.
     """
     budget = settings.seconds if has_table else settings.curve_seconds[-1]
     chain = sample(
@@ -231,6 +231,8 @@ def evaluate_run(
     for place, of_points in zip(judged, found, strict=True):
         rows[place] |= of_points
     table = rows.pop() | {"diverged": chain.diverged} if has_table else None
+    if has_table and "acceptance_rate" in chain.statistics:
+        table["acceptance_rate"] = chain.statistics["acceptance_rate"]
     return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": rows}
 
 

@@ -112,7 +112,8 @@ def run_arms(
             copies of the last chain, so that few programs serve all; None: the number of arms of a shape.
 
     Returns:
-        for each arm, for each of ``seconds``: ``steps``, ``diverged``, and ``losses``, capped (`capped`).
+        for each arm, for each of ``seconds``: ``steps``, ``diverged``, ``losses``, capped (`capped`), and
+        ``acceptance``, the share of proposals accepted so far, if the sampler has a Metropolis test.
 
     Raises:
         InputError: there is nothing to judge the arms by.
@@ -133,7 +134,10 @@ def run_arms(
             for arm, row in zip(group, rows, strict=False):
                 is_finite = all(isfinite(row[name]) for name in losses.names)
                 values = {name: capped(name, row[name]) for name in losses.names}
-                found[arm].append({"steps": n_steps, "diverged": not is_finite, "losses": values})
+                record = {"steps": n_steps, "diverged": not is_finite, "losses": values}
+                if "acceptance" in row:
+                    record["acceptance"] = row["acceptance"]
+                found[arm].append(record)
         report(
             f"{replicate}: {len(group)} arms of batch size {group[0].batch_size} ran {steps[-1]} steps; "
             f"{perf_counter() - began:.1f} s"
@@ -154,7 +158,7 @@ def _groups(model: Model, sampler: str, arms: Sequence[Arm], width: int | None) 
 
 
 def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:
-    """A row of losses for each chain, after each of ``steps``."""
+    """A row of losses for each chain, after each of ``steps``; with ``acceptance`` if the sampler has a test."""
     model, done, kept = ensemble.model, 0, []
     stride = -(-steps[0] // losses.prediction_draws) if losses.prediction_draws else None
     moments = None
@@ -177,6 +181,9 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
                 row |= metrics.predictive_metrics(
                     model, evenly_spaced(draws[:, place], losses.prediction_draws)
                 )
+        rates = ensemble.statistics.get("acceptance_rate")
+        if rates is not None:
+            rows = [{**row, "acceptance": float(rate)} for row, rate in zip(rows, rates, strict=True)]
         yield rows
 
 
@@ -220,11 +227,14 @@ def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[
 
 def over_replicates(rows: Sequence[Mapping]) -> dict:
     """Rows of one arm, a row per replicate, as one record."""
-    return {
+    record = {
         "steps": rows[0]["steps"],
         "diverged": [row["diverged"] for row in rows],
         "losses": {name: [row["losses"][name] for row in rows] for name in rows[0]["losses"]},
     }
+    if "acceptance" in rows[0]:
+        record["acceptance"] = [row["acceptance"] for row in rows]
+    return record
 
 
 def runs_of(replicates: Sequence[Sequence[Sequence[Mapping]]], seconds: Sequence[float]) -> list[dict]:

@@ -248,7 +248,7 @@ class _Kept:
         return kept["made"]
 
 
-NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses")
+NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses", "acceptance")
 
 
 def _arm(record: Mapping) -> Arm:

@@ -84,7 +84,8 @@ def acceptance_on_posterior(
     root_trace = float(np.sqrt(np.sum(np.linalg.inv(factor) ** 2)))
     batch_size = batch_size_of(settings["batch_fraction"], model.n_data)
     sds = np.linalg.norm(factor, axis=1)
-    own = {**settings, "steps": settings["posterior_steps"], "warmup": settings["posterior_warmup"]}
+    replaced = ("steps", "warmup", "drifts", "scales")
+    own = {**settings, **{key: settings[f"posterior_{key}"] for key in replaced}}
     cells = arms_of(own, root_trace, batch_size)
     found = _measured(model, cells, own, starts, sds, mode, seed=seed, parts=parts, report=report)
     return {"target": model.name, "dimension": model.dimension, "n_data": model.n_data, **found}
@@ -109,8 +110,9 @@ def _measured(
     report: Callable[[str], None],
 ) -> dict:
     """Of every cell, a number for each chain of: ``acceptance``, the mean probability of the tests after the warm-up;
-    ``time``, the integrated autocorrelation time in steps (None: too slow for the run, or it never moved); and
-    ``square``, the mean of ((theta - centre) / sd)^2, 1 of the posterior.
+    ``time``, the integrated autocorrelation time in steps (None: too slow for the run, or it never moved);
+    ``jump``, the mean of ((theta_{t+1} - theta_t) / sd)^2, which needs no long run; and ``square``, the mean of
+    ((theta - centre) / sd)^2, 1 of the posterior.
 
     Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 20 parameters.
     """
@@ -169,5 +171,6 @@ def _said(
     return {
         "acceptance": [float(rate) for rate in rates],
         "time": [pooled_time(deviations[:, i]) for i in range(deviations.shape[1])],
+        "jump": [float(value) for value in (np.diff(deviations, axis=0) ** 2).mean(axis=(0, 2))],
         "square": [float(value) for value in (deviations**2).mean(axis=(0, 2))],
     }

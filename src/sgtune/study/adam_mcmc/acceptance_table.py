@@ -79,7 +79,7 @@ def adam_acceptance(records: Records) -> Table:
                             _cell(
                                 record,
                                 "acceptance_rate",
-                                cells[ratio, along, scale]["acceptance"],
+                                cells.get((ratio, along, scale), {"acceptance": []})["acceptance"],
                                 f"{scale:g}",
                             )
                             for scale in scales

@@ -35,7 +35,8 @@ def measure_bias(
     parts: Parts,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """E x^2, 1 under the target, and the acceptance of every variant, D and gamma / s, at s = scale / sqrt(D).
+    """E x^2, 1 under the target, and the acceptance, both after the warm-up, of every variant, D and gamma / s, at
+    s = scale / sqrt(D).
 
     Chains start at exact draws. A number of ``squares`` is a mean over steps, parameters and the chains that share
     minibatches (with all data: of one chain): these are independent.
@@ -81,12 +82,14 @@ def _squares(
     for place, group in enumerate(groups):
         chains = independent_chains(model, sampler, arm, group, seed=seed, replicate=f"bias {name} {place}")
         chains.advance(settings["warmup"], settings["warmup"])
+        before = chains.statistics["mean_acceptance_probability"].astype(np.float64)
         total, done = np.zeros(len(group)), 0
         while done < settings["steps"]:
             draws = chains.advance_chunk(settings["steps"] - done)
             total += np.einsum("nwd,nwd->w", draws, draws, dtype=np.float64) / model.dimension
             done += len(draws)
-        own, rate = total / done, chains.statistics["mean_acceptance_probability"].astype(np.float64)
+        own, after = total / done, chains.statistics["mean_acceptance_probability"].astype(np.float64)
+        rate = ((settings["warmup"] + done) * after - settings["warmup"] * before) / done
         squares += [float(own.mean())] if len(groups) > 1 else own.tolist()
         rates += [float(rate.mean())] if len(groups) > 1 else rate.tolist()
     return squares, rates

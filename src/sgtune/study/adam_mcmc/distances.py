@@ -20,16 +20,36 @@ __all__ = ["LINES", "measure_distances"]
 START = 6.0
 """Where every chain starts: P(X > 6) = 0.0025."""
 
+MARGIN = 3.0
+"""A line is fitted to distances of at least this many times the floor, or the plateau."""
+
 REACH, N_POINTS = 25.0, 2_001
 """Of the grid of MALA's transition matrix."""
 
+QUICK = {"b1": 0.5, "b2": 0.9}
+"""Decay rates of the moments with a memory of 2 and 10 steps. With Adam's own, 0.9 and 0.999, the law of v takes
+thousands of steps to settle, and the distance falls as slowly: one line shows this."""
+
 LINES: dict[str, tuple[str, dict[str, float]]] = {
     "mala": ("mala", {"step_size": 0.5}),
-    "adam-mcmc-exact": ("adam-mcmc-exact", {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0}),
-    "adam-mcmc": ("adam-mcmc", {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0}),
-    "adam-mcmc-large": ("adam-mcmc", {"step_size": 1.0, "noise_sd": 1.0, "directional_noise": 1.0}),
+    "adam-mcmc-exact": (
+        "adam-mcmc-exact",
+        {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0, **QUICK},
+    ),
+    "adam-mcmc-exact-slow": (
+        "adam-mcmc-exact",
+        {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0},
+    ),
+    "adam-mcmc": ("adam-mcmc", {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0, **QUICK}),
+    "adam-mcmc-large": (
+        "adam-mcmc",
+        {"step_size": 1.0, "noise_sd": 1.0, "directional_noise": 1.0, **QUICK},
+    ),
 }
 """By name: the sampler and its hyperparameters. MALA's noise has the sd 1, too."""
+
+SHORTEST = 3.0
+"""No line is fitted if the distance falls by less than this factor between the start of the fit and its end."""
 
 
 def _probability(x: np.ndarray) -> np.ndarray:
@@ -40,7 +60,8 @@ def measure_distances(
     settings: Mapping, *, seed: int = 0, report: Callable[[str], None] = lambda line: None
 ) -> dict:
     """Distances after 0, 1, ... steps from one point, on the logistic density: MALA's on a grid, exactly, and all
-    samplers' from histograms of many chains, with the line fitted to each (None: too few points above the floor).
+    samplers' from histograms of many chains. Of each curve ``plateau``, the distance where it ends, and ``fit``, the
+    line (None: the curve falls too little above its floor and its end).
 
     Args:
         settings: the configuration's section ``adam_mcmc.distances``.
@@ -64,16 +85,25 @@ def measure_distances(
             n_steps=n_steps,
             seed=seed,
         )
-        lines.append({"name": name, "distances": distances.tolist(), "fit": _fit(distances, floor)})
+        lines.append(_line(name, distances, floor))
         report(f"{name}: {distances[-1]:.4f} after {n_steps} steps; the floor is {floor:.4f}")
     exact = _exact(n_steps)
-    grid = {"name": "mala-grid", "distances": exact.tolist(), "fit": _fit(exact, 1e-8)}
+    grid = _line("mala-grid", exact, 1e-8)
     return {
         "chains": settings["chains"],
         "bins": bins,
         "floor": floor,
         "start": START,
         "lines": [grid, *lines],
+    }
+
+
+def _line(name: str, distances: np.ndarray, floor: float) -> dict:
+    return {
+        "name": name,
+        "distances": distances.tolist(),
+        "plateau": _plateau(distances),
+        "fit": _fit(distances, floor),
     }
 
 
@@ -91,9 +121,22 @@ def _exact(n_steps: int) -> np.ndarray:
     return distances_of_matrix(matrix, start, target / target.sum(), n_steps)
 
 
+def _plateau(distances: np.ndarray) -> float:
+    """Where the curve ends: the median of its last fifth."""
+    return float(np.median(distances[-max(1, len(distances) // 5) :]))
+
+
 def _fit(distances: np.ndarray, floor: float) -> dict | None:
-    """The line from where the first tenth of the steps is over: the law is then near its slowest part."""
+    """The line from where half of the first distance is left, down to three times the floor or the curve's own end.
+
+    Above three times the end the constant distance that is left there bends the line by at most log 1.5. None if the
+    distance falls by less than a factor of `SHORTEST` in between: such a slope follows from the window.
+    """
+    lowest = max(floor, _plateau(distances))
+    halved = np.flatnonzero(distances <= distances[0] / 2)
+    if not len(halved) or distances[halved[0]] < SHORTEST * MARGIN * lowest:
+        return None
     try:
-        return geometric_fit(distances, floor, first=max(1, len(distances) // 10))._asdict()
+        return geometric_fit(distances, lowest, first=int(halved[0]), margin=MARGIN)._asdict()
     except InputError:
         return None

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from sgtune import metrics
 from sgtune.metrics import Reference
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
+from sgtune.positions import flatten
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable
 from sgtune.study.adam_mcmc.races import race_once
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.evaluation import EvaluationSettings, evaluate_run, in_short
+from sgtune.study.evaluation import EvaluationSettings, evaluate_run, in_short, stein_metrics
 from sgtune.study.parts import Parts, code_digest
 
 __all__ = ["evaluate_sampler"]
@@ -37,8 +40,9 @@ def evaluate_sampler(
         section: of the model, in the configuration's section ``adam_mcmc.evaluation``.
 
     Returns:
-        ``arms`` (None: no arm stayed finite), ``table``, a row for each run (`sgtune.study.evaluation.judge_draws`),
-        ``seconds``, ``race_seconds``, ``seconds_per_step`` of the first arm, and ``map``, the predictions at the MAP.
+        ``arms`` (None: no arm stayed finite), ``warnings`` of the races, ``table``, a row for each run
+        (`sgtune.study.evaluation.judge_draws`), ``seconds``, ``race_seconds``, ``seconds_per_step`` of each of the
+        arms, and ``map``: the predictions at the MAP, and ``ksd`` of a chain that stays there.
     """
     races = [
         race_once(
@@ -101,5 +105,14 @@ def evaluate_sampler(
         "table": rows,
         "race_seconds": section["race_seconds"],
         "seconds": section["seconds"],
-        "map": metrics.at_position(model, map_position(model)),
+        "warnings": [warning for race in races for warning in race["warnings"]],
+        "seconds_per_step": [None if arm is None else cost.lookup(*shape_of(sampler, arm)) for arm in arms],
+        "map": {**metrics.at_position(model, map_position(model)), "ksd": _frozen_ksd(model)},
     }
+
+
+def _frozen_ksd(model: Model) -> float:
+    """The KSD of a chain that stays at the MAP, of any length: the root of the kernel's diagonal there."""
+    mode = flatten(map_position(model))
+    (found,) = stein_metrics(model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])
+    return found["ksd"]

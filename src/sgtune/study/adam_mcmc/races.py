@@ -62,15 +62,15 @@ def race_once(
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
     """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
-    ``n_arms`` and ``reason``."""
+    ``n_arms``, ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing."""
     name = f"{judge} {replicate}"
     own = fingerprint({**depends_on, "race": name, "seconds": seconds, "code": code_digest()})
     record = parts.get(name, own)
     if record is not None:
         return record
-    best, reason = None, ""
+    best, reason, warnings = None, "", []
     try:
-        best = tune(
+        result = tune(
             model,
             sampler,
             tuner=Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=_grid(grid)),
@@ -78,11 +78,13 @@ def race_once(
             cost=cost,
             seed=seed,
             replicate=replicate,
-        ).best.to_record()
+        )
+        best, warnings = result.best.to_record(), result.warnings
     except AllDivergedError as failure:
         reason = str(failure)
     n_arms = len(make_arms(model.n_data, sampler, **grid))
-    record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": n_arms, "reason": reason}
+    record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": n_arms}
+    record |= {"reason": reason, "warnings": warnings}
     parts.keep(name, own, record)
     report(f"{name}: {best}")
     return record

@@ -27,7 +27,13 @@ __all__ = [
 MOST_ARMS = 81
 """Of a grid of the study."""
 
-OF_POSTERIOR = ("posterior_steps", "posterior_warmup", "batch_fraction")
+OF_POSTERIOR = (
+    "posterior_steps",
+    "posterior_warmup",
+    "posterior_drifts",
+    "posterior_scales",
+    "batch_fraction",
+)
 """Keys of the section ``acceptance`` that the Gaussians do not use."""
 
 
@@ -83,8 +89,8 @@ def experiment_settings(config: Mapping, name: str) -> dict:
 
 def posterior_settings(config: Mapping) -> dict:
     """The settings that acceptance on the posterior of the logistic regression depends on."""
-    own = {key: value for key, value in config["adam_mcmc"]["acceptance"].items() if key != "dimensions"}
-    own = {key: value for key, value in own.items() if key not in ("steps", "warmup")}
+    of_gaussians = ("dimensions", "steps", "warmup", "drifts", "scales")
+    own = {k: value for k, value in config["adam_mcmc"]["acceptance"].items() if k not in of_gaussians}
     return {
         "seed": config["seed"],
         **main_settings_of(config, "map", "logistic"),

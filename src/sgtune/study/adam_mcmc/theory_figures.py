@@ -24,6 +24,7 @@ DISTANCES = {
     "mala-grid": ("MALA, exactly", INK, "-"),
     "mala": ("MALA", BLUE, (0, (4, 1.2))),
     "adam-mcmc-exact": ("AdamMCMC, exact", GREEN, "-"),
+    "adam-mcmc-exact-slow": ("AdamMCMC, exact, Adam's b₁, b₂", PURPLE, (0, (1.2, 1.2))),
     "adam-mcmc": ("AdamMCMC, γ / s = 0.1", VERMILION, "-"),
     "adam-mcmc-large": ("AdamMCMC, γ / s = 1", ORANGE, "-"),
 }
