@@ -79,7 +79,7 @@ def _step_size(numbers: Mapping[str, float]) -> float:
 
 
 def _noise_sd(numbers: Mapping[str, float]) -> float:
-    """Step size and noise sd have the unit of a position; the bias of AdamMCMC falls with their ratio."""
+    """Step size and noise sd have the unit of a position; the bias of AdamMCMC vanishes as their ratio does."""
     return 10 * numbers[STEP_SIZE.name]
 
 

@@ -8,10 +8,14 @@ from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
 from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance, adam_prolate
 from sgtune.study.adam_mcmc.bias_table import VARIANTS as LABELS
 from sgtune.study.adam_mcmc.bias_table import adam_bias
+from sgtune.study.adam_mcmc.cost_table import adam_costs
 from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation
+from sgtune.study.adam_mcmc.findings import bias_findings, distance_findings
+from sgtune.study.adam_mcmc.findings_table import adam_findings
 from sgtune.study.adam_mcmc.races import judges_for
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 from sgtune.study.adam_mcmc.theory_figures import VARIANTS, adam_bias_curves, adam_distances
+from sgtune.study.adam_mcmc.verdicts import estimate_text, rate_text
 
 ARM = {"step_size": 0.1, "batch_size": 1, "n_leapfrog": None}
 
@@ -23,7 +27,8 @@ def acceptance(dimension, *, with_noise):
         "cells": [
             {
                 **{"drift_ratio": 0.1, "directional_noise": along, "scale": scale, "arm": ARM},
-                **{"acceptance": rates[along], "time": [5.0, None if along else 5.0], "square": [0.5, 0.7]},
+                **{"acceptance": rates[along], "time": [5.0, None if along else 5.0]},
+                **{"square": [0.9, 1.1], "jump": [0.02, 0.04]},
             }
             for along in (0, 1)
             for scale in (0.7, 1.4)
@@ -40,19 +45,50 @@ def records():
 
 
 def test_gain_is_the_difference_with_its_standard_error(records):
-    rows = adam_prolate(records).rows
+    table = adam_prolate(records)
+    rows = table.rows
     assert [row.labels[0] for row in rows] == ["N(0, I), D = 10", "N(0, I), D = 1,000"]
     gains = [row.cells[2] for row in rows]
     assert gains[0].text == "+0.000 ± 0.050"
+    assert (
+        "raised the acceptance rate by more than two standard errors in 1 of 2 comparisons" in table.caption
+    )
     assert gains[1].value == pytest.approx(0.45)
     assert gains[1].se == pytest.approx((0.05**2 + 0.1**2) ** 0.5)
 
 
 def test_ess_is_of_measured_seconds_and_none_where_a_chain_was_too_slow(records):
     small, large = adam_prolate(records).rows
-    assert small.cells[5].value == pytest.approx(1 / (5 * 0.001))
-    assert large.cells[5].value == pytest.approx(1 / (5 * 0.01))
-    assert small.cells[6].shown == "too slow"
+    assert small.cells[7].value == pytest.approx(1 / (5 * 0.001))
+    assert large.cells[7].value == pytest.approx(1 / (5 * 0.01))
+    assert small.cells[8].shown == "– (too slow)"
+    assert small.cells[5].value == pytest.approx(0.03 / 0.001)
+
+
+@pytest.mark.parametrize(
+    ("changes", "square", "ess"),
+    [
+        ({"acceptance": [0.0, 1e-5], "square": [1.0, 1.1]}, "– (stuck)", "– (stuck)"),
+        ({"square": [0.50, 0.52]}, "0.510 ± 0.010", "– (biased)"),
+    ],
+)
+def test_no_number_of_stuck_or_biased_draws_that_says_nothing(records, changes, square, ess):
+    for record in records["acceptance"]:
+        for cell in record["cells"]:
+            cell |= {"time": [5.0, 5.0], **changes}
+    (row, _) = adam_prolate(records).rows
+    assert row.cells[3].shown == square
+    assert row.cells[7].shown == ess
+    assert adam_acceptance_curves(records).axes
+
+
+def test_standard_errors_have_two_digits_and_unseen_rates_a_bound():
+    assert estimate_text(1.0234, 0.0004) == "1.02340 ± 0.00040"
+    assert estimate_text(12_345.0, 210.0) == "12,345 ± 210"
+    assert estimate_text(-1e-5, 2e-6) == "(−1.00 ± 0.20) × 10⁻⁵"
+    assert estimate_text(1.0, None) is None
+    assert rate_text([0.0, 0.0], 40_000) == "< 2.5 × 10⁻⁵"
+    assert rate_text([0.2, 0.4], 40_000) == "0.30 ± 0.10"
 
 
 def test_acceptance_has_a_column_per_scale(records):
@@ -77,13 +113,46 @@ def test_bias_stands_beside_its_acceptance():
     assert adam_bias_curves(found).axes
 
 
+def bias_of(variant, squares, acceptance=0.5):
+    return {
+        **{"variant": variant, "dimension": 2, "ratio": 0.1},
+        **{"squares": squares, "acceptance": [acceptance] * 3},
+    }
+
+
+def test_a_bias_is_claimed_only_beyond_two_standard_errors():
+    near, far = [0.97, 1.0, 1.02], [0.80, 0.82, 0.81]
+    assert bias_findings({"cells": [bias_of("prolate", near)]}) == []
+    (line,) = bias_findings({"cells": [bias_of("prolate", far)]})
+    assert "in 1 of 1 case" in line
+    assert "0.8100 ± 0.0058" in line
+    # Chains that never moved have the squares of their starts.
+    assert bias_findings({"cells": [bias_of("prolate", far, acceptance=0.0)]}) == []
+    both = bias_findings({"cells": [bias_of("prolate", far), bias_of("prolate-batch", [0.9, 0.91, 0.92])]})
+    assert any(line.startswith("Minibatch gradients make the bias smaller") for line in both)
+
+
 def test_lines_of_distances_say_their_rates():
-    fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 3, "misfit": 0.0}
+    fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 2, "misfit": 0.0}
     lines = [{"name": "mala", "distances": [1.0, 0.5, 0.25], "fit": fit}]
     lines += [{"name": "adam-mcmc", "distances": [1.0, 0.9, 0.9], "fit": None}]
     figure = adam_distances({"distances": [{"floor": 0.01, "lines": lines}]})
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["MALA: 0.500 a step", "AdamMCMC, γ / s = 0.1", "exact draws"]
+    assert texts == [
+        "MALA: 0.500 a step\n(steps 1 to 2, misfit 0.00)",
+        "AdamMCMC, γ / s = 0.1",
+        "exact draws",
+    ]
+
+
+def test_a_curve_that_is_not_straight_has_no_rate():
+    fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 3, "misfit": 0.2}
+    lines = [{"name": "mala", "distances": [1.0, 0.5, 0.25], "plateau": 0.25, "fit": fit}]
+    found = {"floor": 0.01, "lines": lines}
+    texts = [text.get_text() for text in adam_distances({"distances": [found]}).legends[0].get_texts()]
+    assert texts == ["MALA", "exact draws"]
+    (line,) = distance_findings(found, {"mala": "MALA"})
+    assert line == "MALA: no rate; the curve is up to a factor of 1.2 off a line."
 
 
 def race(judge, replicate, step_size):
@@ -106,22 +175,34 @@ def races():
             "frozen": {"relative_sd_error": 1.0},
             "runs": [
                 {"arm": arm, "seconds": 2.0, "steps": 5, "diverged": [False] * 3}
-                | {"losses": {"relative_sd_error": values}}
+                | {"losses": {"relative_sd_error": values}, "acceptance": [0.5 * arm] * 3}
                 for arm, values in losses.items()
             ],
         },
     }
 
 
-def test_regret_is_over_the_best_finalist():
+def test_regret_is_over_the_best_arm():
     table = adam_regret({"races": [races()]})
     values = {row.labels[1]: row.cells[0].value for row in table.rows}
-    assert values["Best finalist: ξ × 10²"] == pytest.approx(10.0)
+    assert values["Best arm: ξ × 10²"] == pytest.approx(10.0)
     assert (values["MAMBA"], values["Acceptance"]) == (pytest.approx(1.0), pytest.approx(2.0))
     assert values["Frozen chain"] == pytest.approx(10.0)
     assert "not to be trusted" not in table.caption
+    # The mean of the ratio is 2, and its standard error from three runs is 0.12.
+    assert "MALA: the error of the arms chosen by |acceptance − optimum|" in table.caption
+    assert "larger by more than two standard errors" in table.caption
     chosen = adam_choices({"races": [races()]}).rows
     assert chosen[0].cells[0].text == "h=1e-05 n=10"
+
+
+def test_arms_that_accepted_nothing_are_called_stuck():
+    rows = {row.labels[1]: row.cells[-1].shown for row in adam_regret({"races": [races()]}).rows}
+    assert (rows["MAMBA"], rows["Acceptance"]) == ("stuck", "50")
+    assert "MALA: MAMBA chose an arm that accepted nothing" in adam_regret({"races": [races()]}).caption
+    found = races()
+    found["races"][0]["warnings"] = ["mala: no proposal was accepted for 60 steps in a row, at h=1; try less"]
+    assert "MAMBA, 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
 
 
 def test_samplers_stand_beside_the_map():
@@ -134,11 +215,30 @@ def test_samplers_stand_beside_the_map():
         **{"arms": [{"step_size": 0.1}], "table": rows, "seconds": 5.0, "race_seconds": 1.0},
         "map": {"accuracy": 0.8},
     }
+    record["arms"] = [{"step_size": 0.1, "batch_size": 6}, {"step_size": 0.2, "batch_size": 6}]
     table = adam_evaluation({"evaluations": [record]})
+    assert "h=0.1 n=6 (race 1), h=0.2 n=6 (race 2)" in table.caption
     (own, mode), place = table.rows, [heading for _, heading in table.columns].index("Pred. acc. (%)")
     assert own.labels[1] == "AdamMCMC"
     assert own.cells[place].value == pytest.approx(91.0)
     assert mode.cells[place].value == pytest.approx(80.0)
+
+
+def test_costs_are_in_steps_of_sgld(records):
+    arm = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}
+    common = {"model": "bnn", "tuner": "mamba", "best": arm, "arms": [arm], "map": {}}
+    common |= {"table": [{"replicate": 0, "log_loss": 0.3}], "seconds": 5.0, "race_seconds": 1.0}
+    evaluations = [{**common, "sampler": sampler} for sampler in ("adam-mcmc", "sgld")]
+    rows = [
+        {"sampler": sampler, "batch_size": 6, "n_leapfrog": None, "seconds_per_step": seconds}
+        for sampler, seconds in (("adam-mcmc", 0.1), ("sgld", 0.004))
+    ]
+    costs = [*records["costs"], {"model": "bnn", "n_data": 600, "rows": rows, "warnings": []}]
+    table = adam_costs({"evaluations": evaluations, "costs": costs})
+    assert [row.cells[1].value for row in table.rows] == [pytest.approx(25.0), pytest.approx(1.0)]
+    assert "costs as much as 25 steps of SGLD (n=6)." in table.caption
+    findings = adam_findings({**records, "evaluations": evaluations, "costs": costs, "races": [races()]})
+    assert len(findings.rows) == 3
 
 
 def test_acceptance_judges_where_the_step_size_alone_is_tuned():

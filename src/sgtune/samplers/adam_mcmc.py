@@ -20,10 +20,10 @@ On rejection theta stays; m and v are updated in every step. The term with u has
 in their acceptance ratio.)
 
 Invariant density of ``adam-mcmc``: pi up to an error that vanishes with gamma / s: m and v depend on theta through g,
-and the test ignores this. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error grows
-with D and with s_d, and the acceptance rate does not show it: u points to the mode, and along a ray to the mode the
-density of the test lacks the ray's r^(D-1), so that draws are too close to the mode. For the target N(0, I), at
-s = 0.7 / sqrt(D), we measured E x^2 =
+and the test ignores this. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error is
+not monotone in gamma / s and has both signs, and the acceptance rate does not show it: u points to the mode, and
+along a ray to the mode the density of the test lacks the ray's r^(D-1), so that draws are too close to the mode
+where this effect is the largest. For the target N(0, I), at s = 0.7 / sqrt(D), we measured E x^2 =
 
     gamma / s                        0.014    0.043    0.14     0.43      acceptance rate
     D = 2,  s_d = 1                  0.990    0.971    0.896    0.864     0.77 to 0.73

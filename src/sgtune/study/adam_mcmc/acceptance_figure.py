@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.acceptance_table import ess_per_second, seconds_per_step
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
+from sgtune.study.adam_mcmc.verdicts import is_stuck
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
@@ -18,23 +19,34 @@ COLORS = (BLUE, ORANGE, VERMILION, INK)
 """Of gamma / s, ascending."""
 LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)))
 """Of s_d, ascending from 0."""
-ROWS = {"acceptance": "acceptance", "ess": "ESS per second", "square": "E x²"}
+ROWS = {
+    "acceptance": "acceptance",
+    "jump": "squared jump\nper second",
+    "ess": "ESS per second",
+    "square": "E x²",
+}
 
 
 def _values(row: str, cell: Mapping, seconds: float | None) -> list[float]:
+    """As in the table `adam_prolate`: no number of chains that cannot have it."""
     if row == "ess":
-        return [value for value in ess_per_second(cell, seconds) if value is not None]
+        return ess_per_second(cell, seconds)
+    if row == "jump":
+        return [] if seconds is None or is_stuck(cell) else [jump / seconds for jump in cell.get("jump", ())]
+    if row == "square" and is_stuck(cell):
+        return []
     return list(cell[row])
 
 
 @styled
 def adam_acceptance_curves(records: Records) -> Figure:
-    """A column per target: acceptance, ESS per second and E x^2 against s, a line per gamma / s and s_d."""
+    """A column per target: acceptance, squared jumps and ESS per second, and E x^2 against s, a line per gamma / s and
+    s_d."""
     found = targets_in(need(records, "acceptance", "adam_acceptance_curves"))
-    ratios = sorted({cell["drift_ratio"] for cell in found[0]["cells"]})
+    ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
-    figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
-    axes = figure.subplots(len(ROWS), len(found), squeeze=False, sharex=True)
+    figure = Figure(figsize=(WIDTH, 6.4), layout="constrained")
+    axes = figure.subplots(len(ROWS), len(found), squeeze=False, sharex=True, sharey="row")
     for column, record in enumerate(found):
         seconds = seconds_per_step(records, record)
         for place, row in enumerate(ROWS):
@@ -60,7 +72,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
                             markersize=2.5,
                         )
             axis.set_xscale("log")
-            if row == "ess" and axis.has_data():
+            if row in ("ess", "jump") and any(own.has_data() for own in axes[place]):
                 axis.set_yscale("log")
             if row == "square":
                 axis.axhline(1, color=INK, alpha=0.35, linewidth=1.6)

@@ -3,15 +3,23 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from collections.abc import Mapping, Sequence
-from math import hypot
+from math import sqrt
 
+from sgtune.study.adam_mcmc.findings import acceptance_findings, gain_of, pairs_of
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.artifacts.layout import Cell, Row, Table
+from sgtune.study.adam_mcmc.verdicts import STUCK, ess_cause, estimate_text, is_stuck, rate_text
+from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 
-__all__ = ["adam_acceptance", "adam_prolate", "ess_per_second", "pairs_of", "seconds_per_step"]
+__all__ = [
+    "adam_acceptance",
+    "adam_prolate",
+    "ess_per_second",
+    "seconds_per_step",
+    "shown_scale",
+]
 
 Key = tuple[float, float, float]
 """gamma / s, s_d, s."""
@@ -30,9 +38,9 @@ def seconds_per_step(records: Records, found: Mapping) -> float | None:
     return None
 
 
-def ess_per_second(cell: Mapping, seconds: float | None) -> list[float | None]:
-    """Of each chain 1 / (integrated time × seconds of a step); None where the run was too short for its time."""
-    return [None if time is None or seconds is None else 1 / (time * seconds) for time in cell["time"]]
+def ess_per_second(cell: Mapping, seconds: float | None) -> list[float]:
+    """Of each chain 1 / (integrated time × seconds of a step); empty if `verdicts.ess_cause` has a cause."""
+    return [] if seconds is None or ess_cause(cell) else [1 / (time * seconds) for time in cell["time"]]
 
 
 def _cells(found: Mapping) -> dict[Key, Mapping]:
@@ -43,22 +51,45 @@ def _distinct(found: Mapping, key: str) -> list[float]:
     return list(dict.fromkeys(cell[key] for cell in found["cells"]))
 
 
+def shown_scale(found: Sequence[Mapping]) -> float:
+    """The s at which targets are compared: the middle one, or the smaller of two, of those that all targets have."""
+    common = set.intersection(*({cell["scale"] for cell in record["cells"]} for record in found))
+    scales = sorted(common) or sorted({cell["scale"] for cell in found[0]["cells"]})
+    return scales[(len(scales) - 1) // 2]
+
+
 def _cell(
-    found: Mapping, metric: str, values: Sequence[float | None], detail: str, missing: str = "–"
+    record: Mapping,
+    metric: str,
+    values: Sequence[float],
+    detail: str,
+    *,
+    missing: str = DASH,
+    text: str | None = None,
 ) -> Cell:
-    kept = [value for value in values if value is not None]
-    value, se = mean_of(kept)
+    value, se = mean_of(values)
     return Cell(
-        found["target"],
+        record["target"],
         "adam-mcmc",
         "",
         metric,
         value=value,
         se=se,
-        finite=len(kept),
+        finite=len(values),
         replicates=len(values),
         detail=detail,
         missing=missing,
+        text=text or estimate_text(value, se),
+    )
+
+
+def _rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
+    """The acceptance rate; a dash for a combination that was not run."""
+    if cell is None:
+        return _cell(record, "acceptance_rate", [], detail)
+    rates = cell["acceptance"]
+    return _cell(
+        record, "acceptance_rate", rates, detail, text=rate_text(rates, len(rates) * record["steps"])
     )
 
 
@@ -66,7 +97,7 @@ def adam_acceptance(records: Records) -> Table:
     """A row per target, gamma / s and s_d, a column per s."""
     name = "adam_acceptance"
     found = targets_in(need(records, "acceptance", name))
-    scales = _distinct(found[0], "scale")
+    scales = sorted({cell["scale"] for record in found for cell in record["cells"]})
     rows = []
     for record in found:
         cells = _cells(record)
@@ -76,12 +107,7 @@ def adam_acceptance(records: Records) -> Table:
                     Row(
                         (target_label(record), f"{ratio:g}", f"{along:g}"),
                         tuple(
-                            _cell(
-                                record,
-                                "acceptance_rate",
-                                cells.get((ratio, along, scale), {"acceptance": []})["acceptance"],
-                                f"{scale:g}",
-                            )
+                            _rate_cell(record, cells.get((ratio, along, scale)), f"{scale:g}")
                             for scale in scales
                         ),
                     )
@@ -91,42 +117,37 @@ def adam_acceptance(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"{counted(n, 'chain')} of each; ± one standard error. s is in units of T^(−1/2), T the trace of the "
-        "curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests after a warm-up.",
+        "curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests after a warm-up. “< x”: "
+        "less than one acceptance is expected in all tests.",
         stub=("Target", "γ / s", "s_d"),
         columns=tuple(("s √T", f"{scale:g}") for scale in scales),
         rows=tuple(rows),
     )
 
 
-def pairs_of(record: Mapping) -> list[tuple[float, float, float, Mapping, Mapping]]:
-    """(gamma / s, s_d, s, the cell without directional noise, the one with it): for every s_d but 0."""
-    cells = _cells(record)
-    return [
-        (ratio, along, scale, cells[ratio, 0, scale], cell)
-        for (ratio, along, scale), cell in cells.items()
-        if along
-    ]
-
-
-def _best_ess(record: Mapping, ratio: float, along: float, seconds: float | None) -> list[float | None]:
-    """ESS per second at the s where its mean is largest, of those s where every chain has one."""
-    found = [
-        ess_per_second(cell, seconds)
-        for (r, a, _), cell in _cells(record).items()
-        if (r, a) == (ratio, along)
-    ]
-    whole = [values for values in found if None not in values]
-    return max(whole, key=lambda values: sum(values), default=[None] * len(found[0]))
-
-
-def _gain(record: Mapping, first: Cell, second: Cell, detail: str) -> Cell:
-    """The difference of two rates, to three decimals: significant digits are useless for rates near 0 or 1."""
-    value = second.value - first.value
-    se = None if first.se is None or second.se is None else hypot(first.se, second.se)
-    text = f"{value:+.3f}" + ("" if se is None else f" ± {se:.3f}")
-    text = text.replace("-", "\N{MINUS SIGN}")
+def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -> Cell:
+    value, se = gain_of(without, with_noise)
+    text = estimate_text(value, se, signed=True) or f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
     return Cell(
         record["target"], "adam-mcmc", "", "acceptance_gain", value=value, se=se, detail=detail, text=text
+    )
+
+
+def _of_draws(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> tuple[Cell, Cell, Cell]:
+    """E x^2, the squared jump per second, and ESS per second."""
+    squares = [] if is_stuck(cell) else cell["square"]
+    has_jumps = seconds is not None and not is_stuck(cell)
+    jumps = [jump / seconds for jump in cell.get("jump", ())] if has_jumps else []
+    return (
+        _cell(record, "second_moment", squares, detail, missing=STUCK),
+        _cell(record, "jump_per_second", jumps, detail, missing=STUCK if is_stuck(cell) else DASH),
+        _cell(
+            record,
+            "ess_per_second",
+            ess_per_second(cell, seconds),
+            detail,
+            missing=ess_cause(cell) or DASH,
+        ),
     )
 
 
@@ -134,55 +155,51 @@ def adam_prolate(records: Records) -> Table:
     """The effect of directional noise: a row per target and gamma / s."""
     name = "adam_prolate"
     found = targets_in(need(records, "acceptance", name))
-    scales = _distinct(found[0], "scale")
-    shown = scales[(len(scales) - 1) // 2]
+    shown = shown_scale(found)
     rows = []
     for record in found:
         seconds = seconds_per_step(records, record)
         for ratio, along, scale, without, with_noise in pairs_of(record):
             if scale != shown:
                 continue
-            first = _cell(record, "acceptance_rate", without["acceptance"], "0")
-            second = _cell(record, "acceptance_rate", with_noise["acceptance"], "1")
-            gain = _gain(record, first, second, f"{ratio:g}")
-            rows.append(
-                Row(
-                    (target_label(record), f"{ratio:g}", f"{along:g}"),
-                    (
-                        first,
-                        second,
-                        gain,
-                        _cell(record, "second_moment", without["square"], "0"),
-                        _cell(record, "second_moment", with_noise["square"], "1"),
-                        _cell(
-                            record, "ess_per_second", _best_ess(record, ratio, 0, seconds), "0", "too slow"
-                        ),
-                        _cell(
-                            record,
-                            "ess_per_second",
-                            _best_ess(record, ratio, along, seconds),
-                            "1",
-                            "too slow",
-                        ),
-                    ),
-                )
+            first, second = (
+                _of_draws(record, cell, seconds, detail)
+                for cell, detail in ((without, "0"), (with_noise, "1"))
             )
+            rates = (
+                _rate_cell(record, without, "0"),
+                _rate_cell(record, with_noise, "1"),
+                _gain(record, without, with_noise, f"{ratio:g}"),
+            )
+            pairs = [cell for both in zip(first, second, strict=True) for cell in both]
+            # Not :.2g, which prints 100 as 1e+02.
+            length = f"{float(format(ratio * sqrt(record['dimension']), '.2g')):g}"
+            rows.append(Row((target_label(record), f"{ratio:g}", length, f"{along:g}"), (*rates, *pairs)))
+    n_chains = len(found[0]["cells"][0]["acceptance"])
+    lengths = sorted({record["steps"] for record in found}, reverse=True)
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"Acceptance and E x² at s √T = {shown:g}, T the trace of the curvature; x is in posterior sds from "
-        "the mode, so that E x² is 1 for the posterior: if it is smaller, the draws are too close to the "
-        "mode, and a high acceptance is not an advantage. ESS per second: for the chain's own stationary "
-        "law, at the s where it is largest, from integrated autocorrelation times and measured seconds of "
-        "a step; too slow: for no s can half a run determine the time. ± one standard error over chains; "
-        "chains of one target with minibatches share these.",
-        stub=("Target", "γ / s", "s_d"),
+        caption=f"{' '.join(acceptance_findings(found, shown))}\n"
+        f"All numbers are at s √T = {shown:g}, T the trace of the curvature. γ √D / s is the ratio of the "
+        "length of an update to s. E x² is over this run, which starts from exact draws (Laplace approximation for the "
+        "logistic regression); x is in posterior sds from the mode, so E x² is 1 for the posterior. If it is "
+        "smaller, the draws are too close to the mode, and a high acceptance is not an advantage. Squared jump: "
+        "the mean of (x_{t+1} − x_t)², per second by measured costs; compare it only where E x² is near 1. ESS: "
+        "from integrated autocorrelation times.\n"
+        "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. “biased”: "
+        "E x² is further than 0.1 from 1, by more than two standard errors. “too slow”: at least one chain is too "
+        f"short for its autocorrelation time. {counted(n_chains, 'chain')}, ± one standard error; chains of one "
+        f"target with minibatches share these. Steps of a chain: {' or '.join(f'{steps:,}' for steps in lengths)}.",
+        stub=("Target", "γ / s", "γ √D / s", "s_d"),
         columns=(
             ("Acceptance", "s_d = 0"),
             ("Acceptance", "with s_d"),
             ("Acceptance", "gained"),
             ("E x²", "s_d = 0"),
             ("E x²", "with s_d"),
+            ("Squared jump per second", "s_d = 0"),
+            ("Squared jump per second", "with s_d"),
             ("ESS per second", "s_d = 0"),
             ("ESS per second", "with s_d"),
         ),

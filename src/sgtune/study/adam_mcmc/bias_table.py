@@ -2,7 +2,9 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from sgtune.study.adam_mcmc.findings import bias_findings
 from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.adam_mcmc.verdicts import STUCK, estimate_text, is_stuck, rate_text
 from sgtune.study.artifacts.layout import Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
@@ -33,8 +35,12 @@ def adam_bias(records: Records) -> Table:
         ):
             own = []
             for ratio in ratios:
-                values = cells[dimension, variant, ratio][key]
+                cell = cells[dimension, variant, ratio]
+                # Squares of chains that hardly move are those of their starts.
+                values = [] if key == "squares" and is_stuck(cell) else cell[key]
                 value, se = mean_of(values)
+                n_tests = found["chains"] * found["steps"]
+                is_rate = key == "acceptance"
                 own.append(
                     Cell(
                         f"gaussian-{dimension}",
@@ -46,15 +52,20 @@ def adam_bias(records: Records) -> Table:
                         finite=len(values),
                         replicates=len(values),
                         detail=f"{ratio:g}",
+                        missing=STUCK,
+                        text=rate_text(values, n_tests) if is_rate else estimate_text(value, se),
                     )
                 )
             rows.append(Row((f"{dimension:,}", VARIANTS[variant], label), tuple(own)))
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
+        caption=f"{' '.join(bias_findings(found))}\n"
+        f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
         f"rate. {found['chains']} chains of {found['steps']:,} steps from exact draws, ± one standard error (over "
-        "groups of chains that share minibatches, where there are minibatches).",
+        "groups of chains that share minibatches, where there are minibatches). “stuck”: the acceptance rate is below "
+        "10⁻³, and the squares of the draws are those of the starts. “< x”: less than one acceptance is expected in "
+        "all tests.",
         stub=("D", "Variant", "Number"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
         rows=tuple(rows),

@@ -3,24 +3,26 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 
 from sgtune.axes import named
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
+from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import Cell, Row, Table, mark_best
+from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, metric_of
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.regret_estimates import best_of, chosen_losses, over_loss, ratio
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 
-__all__ = ["adam_choices", "adam_regret"]
+__all__ = ["adam_choices", "adam_regret", "regret_findings"]
 
 
 def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
-    """The sampler's rows: the best finalist, judges, and arms for comparison; a column per loss."""
+    """The sampler's rows: the best arm, judges, and arms for comparison; a column per loss, and acceptance."""
     own = record["regret"]
     runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
     label = sampler_label(record["sampler"])
@@ -29,7 +31,8 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
     finalist = []
     for key in keys:
         losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
-        best = best_of(losses, own["finalists"][key])
+        # Of all arms that ran again: the best finalist of a short screen need not be the best of them.
+        best = best_of(losses, range(len(own["arms"])))
         smallest = losses[:, [best]]
         metric, factor = metric_of(key), SOURCES[metric_of(key)][1]
         least = ratio(factor * smallest, np.ones((len(losses), 1)))
@@ -57,13 +60,77 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
         )
     of_judges = [cell for name in chosen for cell in cells[name]]
     marked = iter(mark_best(of_judges))
-    rows = [Row((label, JUDGES[name]), tuple(next(marked) for _ in keys)) for name in chosen]
-    rows += [Row((label, JUDGES[name]), tuple(cells[name])) for name in ("oracle", "random", "frozen")]
-    return [Row((label, "Best finalist: ξ × 10²"), tuple(finalist)), *rows]
+    rates = {name: _rates(record, runs, arms) for name, arms in chosen.items()}
+    rates["oracle"] = _rates(record, runs, own["oracles"].get(keys[0]) or [])
+    rates["random"] = _rates(record, runs, own["random"])
+    rates["frozen"] = _rates(record, runs, [])
+    rows = [Row((label, JUDGES[name]), (*(next(marked) for _ in keys), rates[name])) for name in chosen]
+    rows += [
+        Row((label, JUDGES[name]), (*cells[name], rates[name])) for name in ("oracle", "random", "frozen")
+    ]
+    return [Row((label, "Best arm: ξ × 10²"), (*finalist, _rates(record, runs, []))), *rows]
+
+
+def _rates(record: Mapping, runs: Mapping[int, Mapping], arms: Sequence[int | None]) -> Cell:
+    """The share of proposals accepted in the fresh runs of each arm chosen; “stuck” where it is 0."""
+    found = [None if arm is None else runs[arm].get("acceptance") for arm in arms]
+    texts = ["none" if rates is None else _percent(fmean(rates)) for rates in found]
+    text = None if not found or all(rates is None for rates in found) else "; ".join(dict.fromkeys(texts))
+    return Cell("logistic", record["sampler"], "", "acceptance_percent", text=text)
+
+
+def _percent(rate: float) -> str:
+    return "stuck" if rate == 0 else format_number(100 * rate, "general")
+
+
+def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str) -> list[str]:
+    """Of each sampler that both judges tuned: whether the regrets of the acceptance rate and of MAMBA differ."""
+    lines = []
+    for record in found:
+        own = record["regret"]
+        chosen = {one["tuner"]: one["arms"] for one in own["chosen"]}
+        if not {"mamba", "acceptance"} <= chosen.keys():
+            continue
+        runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
+        losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
+        both = (chosen_losses(losses, chosen[judge], key) for judge in ("acceptance", "mamba"))
+        quotient = ratio(*both)
+        if quotient.se is None:
+            continue
+        differs = abs(quotient.value - 1) > 2 * quotient.se
+        verdict = "smaller" if quotient.value < 1 else "larger"
+        text = estimate_text(quotient.value, quotient.se) or f"{quotient.value:.3g}, the same arms"
+        lines.append(
+            f"{sampler_label(record['sampler'])}: the error of the arms chosen by |acceptance − optimum| over the "
+            f"error of MAMBA's is {text}: "
+            + (f"{verdict} by more than two standard errors." if differs else "no difference is shown.")
+        )
+    return lines
+
+
+def regret_findings(records: Records) -> list[str]:
+    """`acceptance_against_mamba` of the main loss at the longest runs, and the judges whose choices were stuck."""
+    by_sampler = {record["sampler"]: record for record in records.get("races") or []}
+    found = [by_sampler[sampler] for sampler in samplers_in(by_sampler.values())]
+    if not found:
+        return []
+    seconds = max(run["seconds"] for run in found[0]["regret"]["runs"])
+    lines = acceptance_against_mamba(found, seconds, found[0]["regret"]["losses"][0])
+    for record in found:
+        runs = {run["arm"]: run for run in record["regret"]["runs"] if run["seconds"] == seconds}
+        for one in record["regret"]["chosen"]:
+            rates = [runs[arm].get("acceptance") for arm in one["arms"] if arm is not None]
+            stuck = sum(own is not None and max(own) == 0 for own in rates)
+            if stuck:
+                lines.append(
+                    f"{sampler_label(record['sampler'])}: {JUDGES[one['tuner']]} chose an arm that accepted nothing in "
+                    f"any fresh run in {stuck} of {counted(len(one['arms']), 'race')}."
+                )
+    return lines
 
 
 def adam_regret(records: Records) -> Table:
-    """The mean loss of the chosen arms over the mean loss of the best finalist."""
+    """The mean loss of the chosen arms over the mean loss of the best arm."""
     name = "adam_regret"
     by_sampler = {record["sampler"]: record for record in need(records, "races", name)}
     found = [by_sampler[sampler] for sampler in samplers_in(by_sampler.values())]
@@ -76,18 +143,37 @@ def adam_regret(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"Logistic regression, N = {found[0]['n_data']:,}: errors of the sds after {seconds:g} s (by measured "
+        caption=" ".join(regret_findings(records))
+        + f"\nLogistic regression, N = {found[0]['n_data']:,}: errors of the sds after {seconds:g} s (by measured "
         f"costs), mean of {counted(n_runs, 'fresh run')} of the arms that {counted(n_races, 'race')} of R "
         "= "
-        f"{found[0]['seconds']:g} s chose, over the mean of the best finalist; ± one standard error "
+        f"{found[0]['seconds']:g} s chose, over the mean of the best of "
+        "all arms that ran again (finalists of a screen, chosen and random arms); ± one standard error "
         f"(jackknife). Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
         "it judges only samplers whose step size alone is tuned. Oracle: the same race judged by the true "
         "error. Frozen: a chain that stays at "
-        f"the MAP.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
+        "the MAP. Accepted: the share of proposals, for each arm that a judge chose; “stuck”: none in any "
+        f"fresh run.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
         stub=("Sampler", "Chosen by"),
-        columns=tuple(("", METRICS[metric_of(key)].label) for key in keys),
+        columns=(
+            *(("", METRICS[metric_of(key)].label) for key in keys),
+            ("", METRICS["acceptance_percent"].label),
+        ),
         rows=tuple(row for record in found for row in _rows_of(record, seconds, keys)),
     )
+
+
+def _stuck_in_race(by_sampler: Mapping[str, Mapping]) -> list[str]:
+    """A line for each judge whose races chose an arm that accepted nothing, with the tuner's warning."""
+    lines = []
+    for sampler in samplers_in(by_sampler.values()):
+        warned: dict[str, list[str]] = {}
+        for race in by_sampler[sampler]["races"]:
+            for line in race.get("warnings", ()):
+                if "no proposal was accepted" in line:
+                    warned.setdefault(race["judge"], []).append(line)
+        lines += [f"{JUDGES[judge]}, {counted(len(own), 'race')}: {own[0]}." for judge, own in warned.items()]
+    return lines
 
 
 def adam_choices(records: Records) -> Table:
@@ -105,7 +191,12 @@ def adam_choices(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption="Logistic regression: the arm that each race chose; h is AdamMCMC's γ, n the batch size.",
+        caption="\n".join(
+            [
+                "Logistic regression: the arm that each race chose; h is AdamMCMC's γ, n the batch size.",
+                *_stuck_in_race(by_sampler),
+            ]
+        ),
         stub=("Sampler", "Judge"),
         columns=(("", "Chosen"),),
         rows=tuple(rows),

@@ -2,9 +2,13 @@
 
 # ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
 
+from statistics import median
+
 from matplotlib.figure import Figure
 
+from sgtune.study.adam_mcmc.findings import DISTANCES, STRAIGHT
 from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.adam_mcmc.verdicts import is_stuck
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 from sgtune.study.catalogue.tuners import GREEN, PURPLE
@@ -20,63 +24,88 @@ VARIANTS = {
 }
 """Label, colour and marker of each variant of AdamMCMC."""
 
-DISTANCES = {
-    "mala-grid": ("MALA, exactly", INK, "-"),
-    "mala": ("MALA", BLUE, (0, (4, 1.2))),
-    "adam-mcmc-exact": ("AdamMCMC, exact", GREEN, "-"),
-    "adam-mcmc-exact-slow": ("AdamMCMC, exact, Adam's b₁, b₂", PURPLE, (0, (1.2, 1.2))),
-    "adam-mcmc": ("AdamMCMC, γ / s = 0.1", VERMILION, "-"),
-    "adam-mcmc-large": ("AdamMCMC, γ / s = 1", ORANGE, "-"),
+LOOKS = {
+    "mala-grid": (INK, "-"),
+    "mala": (BLUE, (0, (4, 1.2))),
+    "adam-mcmc-exact": (GREEN, "-"),
+    "adam-mcmc-exact-slow": (PURPLE, (0, (1.2, 1.2))),
+    "adam-mcmc": (VERMILION, "-"),
+    "adam-mcmc-large": (ORANGE, "-"),
 }
 
 
 @styled
 def adam_bias_curves(records: Records) -> Figure:
-    """A panel per D: E x^2 against gamma / s, a line per variant, two standard errors."""
+    """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with two standard errors, and the
+    standard errors themselves: what exact draws could show."""
     [found] = need(records, "bias", "adam_bias_curves")
     dimensions = list(dict.fromkeys(cell["dimension"] for cell in found["cells"]))
-    figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
     axes = figure.subplots(1, len(dimensions), squeeze=False, sharey=True)[0]
     for axis, dimension in zip(axes, dimensions, strict=True):
-        axis.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
+        floors: dict[float, list[float]] = {}
         for variant, (label, color, marker) in VARIANTS.items():
             own = [
                 (cell["ratio"], *mean_of(cell["squares"]))
                 for cell in found["cells"]
-                if (cell["variant"], cell["dimension"]) == (variant, dimension)
+                if (cell["variant"], cell["dimension"]) == (variant, dimension) and not is_stuck(cell)
             ]
+            for ratio, _, se in own:
+                floors.setdefault(ratio, []).append(2 * (se or 0))
             if own:
-                ratios, means, errors = zip(*sorted(own), strict=True)
-                axis.errorbar(
-                    ratios,
-                    means,
-                    yerr=[2 * (error or 0) for error in errors],
-                    color=color,
-                    marker=marker,
-                    markersize=3.5,
-                    linewidth=1.1,
-                    label=label if axis is axes[0] else None,
-                )
+                _draw_bias(axis, sorted(own), color, marker, label if axis is axes[0] else None)
+        ratios = sorted(floors)
+        axis.fill_between(
+            ratios,
+            [median(floors[ratio]) for ratio in ratios],
+            color=INK,
+            alpha=0.12,
+            linewidth=0,
+            label="below two standard errors" if axis is axes[0] else None,
+        )
         axis.set_xscale("log")
+        axis.set_yscale("log")
         axis.set_title(f"D = {dimension}")
         axis.set_xlabel("γ / s")
         log_ticks(axis.xaxis)
-    axes[0].set_ylabel("E x²")
-    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel("|E x² − 1|")
+    axes[0].set_ylim(bottom=LEAST_SHOWN)
     figure.legend(loc="outside lower center", ncols=3, handlelength=2.6)
     return figure
 
 
+LEAST_SHOWN = 1e-3
+"""Of |E x^2 - 1|; it is below the standard errors of the study."""
+
+
+def _draw_bias(
+    axis, own: list[tuple[float, float, float | None]], color: str, marker: str, label: str | None
+):
+    """A line of |mean - 1|, its markers filled where the mean is above 1."""
+    ratios = [ratio for ratio, _, _ in own]
+    sizes = [max(abs(mean - 1), LEAST_SHOWN) for _, mean, _ in own]
+    spans = [2 * (se or 0) for _, _, se in own]
+    # In log scale the lower end of a bar must stay above 0.
+    below = [min(span, 0.999 * size) for size, span in zip(sizes, spans, strict=True)]
+    axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1, label=label)
+    for ratio, size, (_, mean, _) in zip(ratios, sizes, own, strict=True):
+        face = color if mean > 1 else "white"
+        axis.plot([ratio], [size], color=color, marker=marker, markersize=3.8, markerfacecolor=face)
+
+
 @styled
 def adam_distances(records: Records) -> Figure:
-    """Total variation against the number of steps, in log scale, with the floor of the histograms."""
+    """Total variation against the number of steps, in log scale, with the floor of the histograms and fitted lines."""
     [found] = need(records, "distances", "adam_distances")
-    figure = Figure(figsize=(0.9 * WIDTH, 3.0), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
     axis = figure.subplots()
     for line in found["lines"]:
-        label, color, style = DISTANCES[line["name"]]
-        if line["fit"] is not None:
-            label += f": {line['fit']['rate']:.3f} a step"
+        label, (color, style) = DISTANCES[line["name"]], LOOKS[line["name"]]
+        fit = line["fit"]
+        if fit is not None and fit["misfit"] <= STRAIGHT:
+            label += f": {fit['rate']:.3f} a step\n(steps {fit['first']} to {fit['last']}, misfit {fit['misfit']:.2f})"
+            ends = [fit["first"], fit["last"]]
+            axis.plot(ends, [line["distances"][end] for end in ends], "o", color=color, markersize=3.5)
         axis.plot(line["distances"], color=color, linestyle=style, linewidth=1.2, label=label)
     axis.axhline(found["floor"], color=INK, alpha=0.35, linewidth=1.6, label="exact draws")
     axis.set_yscale("log")

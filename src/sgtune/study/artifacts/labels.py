@@ -225,6 +225,11 @@ METRICS |= {
     "acceptance_gain": Metric("Acceptance gained"),
     "second_moment": Metric("E x²"),
     "ess_per_second": Metric("ESS per second", best=max),
+    "jump_per_second": Metric("Squared jump per second", best=max),
+    "acceptance_percent": Metric("Accepted (%)", "share of the proposals of a run that were accepted"),
+    "ksd_points": Metric("KSD points", "draws that the KSD is estimated from", "count"),
+    "seconds_per_step": Metric("Seconds per step"),
+    "cost_ratio": Metric("Cost ratio"),
 }
 
 for _metric, _label in {

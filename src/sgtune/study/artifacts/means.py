@@ -44,6 +44,8 @@ SOURCES = {
     "mce_as_published_percent": ("mce_published", 100),
     "accuracy_percent": ("accuracy", 100),
     "n_samples": ("n_samples", 1),
+    "ksd_points": ("n_points", 1),
+    "acceptance_percent": ("acceptance_rate", 100),
     "budget_seconds": ("seconds", 1),
     "wall_seconds": ("wall_seconds", 1),
     "entropy_test": ("ood.entropy_test", 1),

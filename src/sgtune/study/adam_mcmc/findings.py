@@ -1,0 +1,216 @@
+"""Sentences with what the records of the study show: every number is theirs, and a difference is claimed only if it is
+more than two standard errors."""
+
+# ruff: noqa: RUF001 - sentences have Greek letters and signs of mathematics
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, expm1, hypot, sqrt
+
+from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
+from sgtune.study.adam_mcmc.verdicts import estimate_text, is_biased, is_stuck
+from sgtune.study.artifacts.remarks import counted
+
+__all__ = [
+    "DISTANCES",
+    "STRAIGHT",
+    "acceptance_findings",
+    "bias_findings",
+    "distance_findings",
+    "gain_of",
+    "pairs_of",
+]
+
+DISTANCES = {
+    "mala-grid": "MALA, exactly",
+    "mala": "MALA",
+    "adam-mcmc-exact": "AdamMCMC, exact",
+    "adam-mcmc-exact-slow": "AdamMCMC, exact, Adam's b₁, b₂",
+    "adam-mcmc": "AdamMCMC, γ / s = 0.1",
+    "adam-mcmc-large": "AdamMCMC, γ / s = 1",
+}
+"""Lines of total variation, in print."""
+
+STRAIGHT = 0.15
+"""A line whose largest misfit, in log, is more than this is not called straight."""
+
+
+def pairs_of(record: Mapping) -> list[tuple[float, float, float, Mapping, Mapping]]:
+    """(gamma / s, s_d, s, the cell without directional noise, the one with it): for every s_d but 0."""
+    cells = {(c["drift_ratio"], c["directional_noise"], c["scale"]): c for c in record["cells"]}
+    return [
+        (ratio, along, scale, cells[ratio, 0, scale], cell)
+        for (ratio, along, scale), cell in cells.items()
+        if along
+    ]
+
+
+def gain_of(without: Mapping, with_noise: Mapping) -> tuple[float, float | None]:
+    """The acceptance rate with directional noise less the rate without, and the standard error of the difference."""
+    (first, first_se), (second, second_se) = (mean_of(cell["acceptance"]) for cell in (without, with_noise))
+    has_error = first_se is not None and second_se is not None
+    return second - first, hypot(first_se, second_se) if has_error else None
+
+
+def _text(value: float, se: float | None, *, signed: bool = False) -> str:
+    return estimate_text(value, se, signed=signed) or f"{value:.3g}"
+
+
+def _listed(items: Iterable[str]) -> str:
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
+    """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
+    rows = []
+    for record in targets_in(found):
+        for ratio, along, own, without, with_noise in pairs_of(record):
+            gain, se = gain_of(without, with_noise)
+            if own == scale and se is not None:
+                rows.append((ratio * sqrt(record["dimension"]), gain, se, record, ratio, along, with_noise))
+    if not rows:
+        return []
+    raised = [row for row in rows if row[1] > 2 * row[2]]
+    lowered = [row for row in rows if row[1] < -2 * row[2]]
+    said = [
+        f"Noise along the update raised the acceptance rate by more than two standard errors in {len(raised)} of "
+        f"{counted(len(rows), 'comparison')} and lowered it in {len(lowered)}."
+    ]
+    if raised:
+        least, most = min(raised, key=lambda row: row[1]), max(raised, key=lambda row: row[1])
+        said.append(
+            f"The gains that were found lie between {_where(least)} and {_where(most)}."
+            if least is not most
+            else f"The gain was {_where(most)}."
+        )
+        biased = [row for row in raised if is_biased(row[6]["square"])]
+        said.append(
+            f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
+            "than 0.1 from 1, by more than two standard errors."
+        )
+    rest = [row for row in rows if row not in raised and row not in lowered]
+    if rest:
+        said.append(
+            f"The other differences are within two standard errors; the largest γ √D / s among them is "
+            f"{max(row[0] for row in rest):.2g}."
+        )
+    said += _by_length(rows)
+    return said
+
+
+def _where(row: tuple) -> str:
+    length, gain, se, record, ratio, *_ = row
+    return (
+        f"{_text(gain, se, signed=True)} ({target_label(record)}, γ / s = {ratio:g}, γ √D / s = {length:.2g})"
+    )
+
+
+def _by_length(rows: Sequence[tuple]) -> list[str]:
+    """Pairs of Gaussians of different D with the same gamma sqrt(D) / s: the gain is a function of this ratio."""
+    of_length: dict[float, list[tuple]] = {}
+    for row in rows:
+        if row[3]["target"].startswith("gaussian"):
+            of_length.setdefault(float(f"{row[0]:.2g}"), []).append(row)
+    lines = []
+    for length, own in sorted(of_length.items()):
+        if len(own) > 1 and all(row[1] > 2 * row[2] for row in own):
+            gains = _listed(
+                f"{_text(row[1], row[2], signed=True)} at D = {row[3]['dimension']:,}" for row in own
+            )
+            lines.append(f"At γ √D / s = {length:g} the gain was {gains}.")
+    return lines
+
+
+def bias_findings(found: Mapping) -> list[str]:
+    """On the paper's Theorem 1 with its factor left out, on minibatch gradients, and on the exact variant."""
+    cells = {(c["variant"], c["dimension"], c["ratio"]): c for c in found["cells"] if not is_stuck(c)}
+
+    def deviation(cell: Mapping) -> tuple[float, float]:
+        mean, se = mean_of(cell["squares"])
+        return mean - 1, se or float("inf")
+
+    def said(key: tuple[str, int, float]) -> str:
+        return f"E x² = {_text(*mean_of(cells[key]['squares']))} at D = {key[1]:,}, γ / s = {key[2]:g}"
+
+    lines = []
+    paper = [key for key in cells if key[0] in ("isotropic", "prolate")]
+    biased = [key for key in paper if abs(deviation(cells[key])[0]) > 2 * deviation(cells[key])[1]]
+    if biased:
+        smallest = min(key[2] for key in biased)
+        worst = max((k for k in biased if k[2] == smallest), key=lambda k: abs(deviation(cells[k])[0]))
+        lines.append(
+            "The algorithm of the paper leaves out the momentum's factor of its Theorem 1, and it does not keep the "
+            f"target: E x² differs from 1 by more than two standard errors in {len(biased)} of "
+            f"{counted(len(paper), 'case')}, with exact gradients and a test on all data; {said(worst)}."
+        )
+    above = [key for key in biased if deviation(cells[key])[0] > 0]
+    below = [key for key in biased if deviation(cells[key])[0] < 0]
+    if above and below:
+        high = max(above, key=lambda key: deviation(cells[key])[0])
+        low = min(below, key=lambda key: deviation(cells[key])[0])
+        lines.append(f"This bias has both signs: {said(low)}, and {said(high)}.")
+    lines += _minibatch_findings(cells, deviation, said)
+    exact = [key for key in cells if key[0] == "exact"]
+    if exact:
+        near = [key for key in exact if abs(deviation(cells[key])[0]) <= 2 * deviation(cells[key])[1]]
+        off = max(exact, key=lambda key: abs(deviation(cells[key])[0]) / deviation(cells[key])[1])
+        lines.append(
+            f"With the exact variant E x² is within two standard errors of 1 in {len(near)} of "
+            f"{counted(len(exact), 'case')}; the largest difference in standard errors is at {said(off)}. "
+            f"Its acceptance rate falls from {_fall(cells, exact)}."
+        )
+    return lines
+
+
+def _minibatch_findings(cells: Mapping, deviation, said) -> list[str]:
+    closer, compared = [], 0
+    for key in cells:
+        exact = ("prolate", *key[1:])
+        if key[0] != "prolate-batch" or exact not in cells:
+            continue
+        compared += 1
+        (noisy, noisy_se), (plain, plain_se) = deviation(cells[key]), deviation(cells[exact])
+        difference = abs(plain) - abs(noisy)
+        if difference > 2 * hypot(noisy_se, plain_se):
+            closer.append((difference / hypot(noisy_se, plain_se), key))
+    if not closer:
+        return []
+    _, key = max(closer)
+    return [
+        f"Minibatch gradients make the bias smaller, by more than two standard errors in {len(closer)} of "
+        f"{counted(compared, 'case')}: {said(key)} with them, "
+        f"{_text(*mean_of(cells[('prolate', *key[1:])]['squares']))} without."
+    ]
+
+
+def _fall(cells: Mapping, exact: Sequence[tuple]) -> str:
+    """The exact variant's acceptance at the smallest and the largest D, at the largest gamma / s below 1."""
+    ratios = sorted({key[2] for key in exact})
+    ratio = max([r for r in ratios if r < 1] or ratios)
+    ends = sorted({key[1] for key in exact})
+    first, last = (_text(*mean_of(cells["exact", d, ratio]["acceptance"])) for d in (ends[0], ends[-1]))
+    return f"{first} at D = {ends[0]:,} to {last} at D = {ends[-1]:,} (γ / s = {ratio:g})"
+
+
+def distance_findings(found: Mapping, names: Mapping[str, str]) -> list[str]:
+    """On the straight lines of Theorem 2: rates with their windows, and the curves that have none.
+
+    Args:
+        names: of the lines, in print.
+    """
+    lines = []
+    for line in found["lines"]:
+        fit, label = line["fit"], names[line["name"]]
+        if fit is None or fit["misfit"] > STRAIGHT:
+            lines.append(
+                f"{label}: no rate; the distance falls only to {line.get('plateau', line['distances'][-1]):.3g} in "
+                f"{len(line['distances']) - 1} steps."
+                if fit is None
+                else f"{label}: no rate; the curve is up to a factor of {exp(fit['misfit']):.2g} off a line."
+            )
+        else:
+            lines.append(
+                f"{label}: a factor of {fit['rate']:.3f} a step over steps {fit['first']} to {fit['last']}, at most "
+                f"{100 * expm1(fit['misfit']):.0f}% off the line."
+            )
+    return lines

@@ -1,0 +1,55 @@
+"""The table of the study's findings: what was asked, and the sentences that the records allow."""
+
+from sgtune.study.adam_mcmc.acceptance_table import shown_scale
+from sgtune.study.adam_mcmc.cost_table import cost_findings
+from sgtune.study.adam_mcmc.evaluation_table import remarks_on
+from sgtune.study.adam_mcmc.findings import (
+    DISTANCES,
+    acceptance_findings,
+    bias_findings,
+    distance_findings,
+)
+from sgtune.study.adam_mcmc.names import targets_in
+from sgtune.study.adam_mcmc.regret_table import regret_findings
+from sgtune.study.artifacts.labels import MODELS, in_order
+from sgtune.study.artifacts.layout import Cell, Row, Table
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.studies import artifact
+
+__all__ = ["adam_findings"]
+
+
+def adam_findings(records: Records) -> Table:
+    """A row per question; those without records are left out."""
+    name = "adam_findings"
+    found = targets_in(need(records, "acceptance", name))
+    evaluations = records.get("evaluations") or []
+    equal = []
+    for model in in_order((record["model"] for record in evaluations), MODELS):
+        equal += remarks_on({r["sampler"]: r for r in evaluations if r["model"] == model})
+    answers = {
+        "Does noise along the update raise acceptance?": acceptance_findings(found, shown_scale(found)),
+        "Does the algorithm keep its target (Theorem 1)?": [
+            line for record in records.get("bias") or [] for line in bias_findings(record)
+        ],
+        "Is convergence geometric (Theorem 2)?": [
+            line for record in records.get("distances") or [] for line in distance_findings(record, DISTANCES)
+        ],
+        "Can the acceptance rate replace the race (MAMBA, Sect. 5.1)?": regret_findings(records),
+        "What does a test on all data cost?": cost_findings(records),
+        "What misleads at equal seconds?": equal,
+    }
+    return Table(
+        name=name,
+        title=artifact(name).title,
+        caption="Every number is from this run. A difference is claimed if it is more than two standard errors; ± is "
+        "one standard error.",
+        stub=("Question",),
+        columns=(("", "Finding"),),
+        rows=tuple(
+            Row((question,), (Cell("logistic", "adam-mcmc", "", "", text=" ".join(lines), detail=question),))
+            for question, lines in answers.items()
+            if lines
+        ),
+        is_prose=True,
+    )

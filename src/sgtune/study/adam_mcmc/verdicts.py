@@ -1,0 +1,69 @@
+"""What the numbers of a cell of the study can be read as: whether its chains are stuck or biased, and its text."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+from collections.abc import Mapping, Sequence
+from math import floor, log10
+from statistics import fmean
+
+from sgtune.study.adam_mcmc.names import mean_of
+
+__all__ = ["BIASED", "STUCK", "TOO_SLOW", "ess_cause", "estimate_text", "is_biased", "is_stuck", "rate_text"]
+
+STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
+"""In print, in place of numbers that say nothing about the target."""
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+LEAST_ACCEPTANCE = 1e-3
+"""Chains with a smaller acceptance rate hardly leave their starts: their squares are those of the starts."""
+
+MOST_BIAS = 0.1
+"""Of E x^2, from 1; an effective sample size of draws with more bias is not reported."""
+
+
+def is_stuck(cell: Mapping) -> bool:
+    """Whether the mean acceptance rate of the cell's chains is below `LEAST_ACCEPTANCE`."""
+    return fmean(cell["acceptance"]) < LEAST_ACCEPTANCE
+
+
+def is_biased(squares: Sequence[float], most: float = MOST_BIAS) -> bool:
+    """Whether E x^2 is further than ``most`` from 1, by more than two standard errors."""
+    mean, se = mean_of(squares)
+    return abs(mean - 1) - 2 * (se or 0.0) > most
+
+
+def ess_cause(cell: Mapping) -> str:
+    """Why a cell has no effective sample size; empty if it has one: every chain then has a time."""
+    if is_stuck(cell):
+        return STUCK
+    if is_biased(cell["square"]):
+        return BIASED
+    return TOO_SLOW if None in cell["time"] else ""
+
+
+def estimate_text(value: float | None, se: float | None, *, signed: bool = False) -> str | None:
+    """``value ± se`` with two digits of the standard error; None, for the layout's own text, if there is no error."""
+    if value is None or not se:
+        return None
+    exponent = floor(log10(max(abs(value), se)))
+    has_power = not -4 < exponent < 6
+    scale = 10.0**exponent if has_power else 1.0
+    decimals = min(max(1 - floor(log10(se / scale)), 0), 8)
+    text = f"{value / scale:{'+' if signed else ''},.{decimals}f} ± {se / scale:,.{decimals}f}"
+    if has_power:
+        text = f"({text}) × 10{str(exponent).translate(SUPERSCRIPTS)}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _with_power(number: float) -> str:
+    exponent = floor(log10(number))
+    return f"{number / 10.0**exponent:.2g} × 10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
+def rate_text(rates: Sequence[float], n_tests: int) -> str | None:
+    """A mean acceptance rate; below one of ``n_tests``, all tests of the cell, as ``< 1 / n_tests``."""
+    mean, se = mean_of(rates)
+    if mean is not None and mean * n_tests < 1:
+        return f"< {_with_power(1 / n_tests)}"
+    return estimate_text(mean, se)
