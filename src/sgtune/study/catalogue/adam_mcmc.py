@@ -122,8 +122,8 @@ FIGURES: dict[str, Artifact] = {
             "Distance of E x² from 1, its value under N(0, I), against the ratio of AdamMCMC's step γ to its noise s, "
             "a panel per dimension. Filled markers: E x² is above 1; open ones: below. The bias of the paper's "
             "approximation vanishes as the ratio goes to 0, but it is not monotone and changes its sign. The bias of a "
-            "test on minibatches does not vanish. Bars: two standard errors; in the shaded area a bias is not distinguished "
-            "from 0."
+            "test on minibatches does not vanish. Bars: two standard errors; in the shaded area a bias is not "
+            "distinguished from 0."
         ),
     ),
     "adam_distances": Artifact(
