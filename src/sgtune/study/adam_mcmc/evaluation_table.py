@@ -51,7 +51,7 @@ def _chosen(record: dict) -> str:
 
 
 def remarks_on(own: dict[str, dict]) -> list[str]:
-    """On one model's numbers that are easily misread: a KSD below that of exact draws, and predictions of the MAP."""
+    """On one model's numbers that are easily misread: a KSD below its floor, and predictions of the MAP."""
     lines = []
     for sampler, record in own.items():
         label, model = sampler_label(sampler), MODELS[record["model"]]
