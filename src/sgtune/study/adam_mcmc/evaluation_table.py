@@ -58,8 +58,8 @@ def remarks_on(own: dict[str, dict]) -> list[str]:
         ksd, floor, log_loss = evaluation_cells(record, ("ksd", "ksd_floor", "log_loss"))
         if None not in (ksd.value, floor.value, ksd.se) and floor.value - ksd.value > 2 * ksd.se:
             lines.append(
-                f"{model}, {label}: the KSD, {ksd.value:.3g}, is below {floor.value:.3g}, the KSD of exact draws. This "
-                "does not show good draws: those too close to the mode have a small KSD."
+                f"{model}, {label}: the KSD, {ksd.value:.3g}, is below {floor.value:.3g}, the KSD of exact draws. "
+                "Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ."
             )
         at_map = record["map"].get("log_loss")
         known = None not in (at_map, log_loss.value, log_loss.se) and record["model"] == "bnn"
