@@ -111,8 +111,8 @@ def test_a_set_that_nobody_has_leaves_a_line_in_every_artifact(model, tmp_path):
         out = {ending: tmp_path / f"{name}.{ending}" for ending in ("csv", "md", "html")}
         make_table(name, paths, **out)
         text = out["md"].read_text()
-        assert "SensIT acoustic is not among them" in text
-        assert REASON in text
+        assert "SensIT acoustic is not among them: no source has it." in text
+        assert "example.org" not in text
         assert "Letter" in text
     assert "unavailable" in (tmp_path / "drbm_sets.md").read_text()
     make_figure("drbm_curves", paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")

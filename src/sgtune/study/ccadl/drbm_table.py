@@ -34,10 +34,12 @@ def sets_in(records: Sequence[Mapping]) -> list[str]:
 
 
 def missing_said(records: Sequence[Mapping]) -> str:
-    """The unavailable sets and the reasons; empty if there are none."""
-    reasons = {record["set"]: record["missing"] for record in records if record["missing"]}
+    """A line for each unavailable set. Its reasons stay in the log: they name folders of one machine."""
+    missing = {record["set"] for record in records if record["missing"]}
     return "".join(
-        f"\n{SETS[name]} is not among them: {reasons[name]}." for name in sets_in(records) if name in reasons
+        f"\n{SETS[name]} is not among them: no source has it. The log of its download has the reasons."
+        for name in sets_in(records)
+        if name in missing
     )
 
 
