@@ -144,13 +144,4 @@ FIGURES: dict[str, Artifact] = {
 }
 """By name, in the order of print."""
 
-SHOWN = (
-    "adam_findings",
-    "adam_acceptance_curves",
-    "adam_prolate",
-    "adam_bias_curves",
-    "adam_distances",
-    "adam_regret",
-    "adam_evaluation",
-    "adam_costs",
-)
+SHOWN = ("adam_findings", "adam_acceptance_curves")
