@@ -5,6 +5,7 @@ that; the run after this one starts with an empty one.
 """
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -37,6 +38,17 @@ def pytest_collection_modifyitems(items):
     """Files with slow tests first, so that with two workers none runs alone for minutes at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs_in_memory():
+    """Compiled programs go with the file that made them.
+
+    Each holds several memory maps, of which Linux allows a process 65,530; XLA crashes without a word beyond.
+    """
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
