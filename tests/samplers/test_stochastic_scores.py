@@ -103,6 +103,6 @@ def test_they_depend_on_the_seed_and_on_nothing_else(logistic, at_mode):
 
 def test_control_variates_need_their_centre(logistic):
     with pytest.raises(
-        InputError, match=r"^constants: None is not allowed; 'control-variate' needs those of its"
+        InputError, match=r"^constants: None is not allowed; 'control-variate' needs the constants of its"
     ):
         stochastic_scores(logistic, np.zeros((3, 2), np.float32), 10, gradient=control_variate)

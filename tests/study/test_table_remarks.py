@@ -92,7 +92,7 @@ def test_a_short_table_says_what_exact_draws_would_have():
 def test_the_caption_says_that_calibration_errors_are_not_proper_scores():
     records = make_records(1)
     for name in ("table3", "table10"):
-        assert "crosses zero on its way; MCE is of a handful of images." in TABLES[name](records).caption
+        assert "crosses zero on its way; MCE depends on a handful of images." in TABLES[name](records).caption
     assert "crosses zero" not in TABLES["table1"](records).caption
 
 
@@ -145,7 +145,7 @@ def test_a_table_of_choices_has_a_column_per_tuner_and_says_how_often_it_tuned()
     files = make_files(1, ("logistic",), tunings=3)
     choose(files, "logistic", "sgld", "grid", like="heuristic", tunings=(0, 1, 2))
     table = TABLES["table5"](records_of(files))
-    assert "Of n = 3 tuning runs" in table.caption
+    assert "n = 3 tuning runs:" in table.caption
     cells = cells_by(table, "sampler", "tuner", "metric")
     for sampler in SAMPLERS:
         record = files["tuning"][f"logistic/{sampler}"]
