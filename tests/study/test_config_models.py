@@ -19,7 +19,7 @@ PER_MODEL = {
     "logistic": {"horizons": {"seconds"}},
     "pmf": {
         "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
-        "reference": {"n_draws"},
+        "reference": {"n_warmup", "n_draws"},
         "tuning": {"replicates"},
         "mamba": {"seconds", "points"},
         "grid": {"n_steps", "start_noise"},
@@ -63,10 +63,11 @@ def test_paper_values_of_logistic_regression():
     assert paper["grid_ksd"]["seconds"] == 1
     assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (5000, 0.2)
     assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
-    assert (paper["reference"]["n_warmup"], paper["reference"]["n_draws"]) == (1000, 20000)
+    # Of each of two chains.
+    assert (paper["reference"]["n_warmup"], 2 * paper["reference"]["n_draws"]) == (1000, 20000)
     assert (paper["evaluation"]["seconds"], paper["evaluation"]["burn_in"]) == (10, 0)
     curves = paper["evaluation"]["curves"]
-    assert (curves["seconds"], curves["replicates"]) == ([1, 2, 3, 4, 5], 10)
+    assert (curves["seconds"], curves["replicates"]) == ([1, 2, 3, 4, 5], 5)
 
 
 @pytest.mark.parametrize(("model", "n_steps", "seconds"), [("pmf", 2000, 20), ("bnn", 1000, 300)])
@@ -83,13 +84,14 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
     assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
     assert paper["evaluation"]["seconds"] == seconds
     curves = paper["evaluation"]["curves"]
-    # Curves are of three runs, of which only one of the network is as long as the paper's.
-    assert (curves["seconds"], curves["replicates"]) == ([2, 4, 6, 8, 10], 3)
+    # Curves of the network are of three runs, of which only one is as long as the paper's.
+    assert (curves["seconds"], curves["replicates"]) == ([2, 4, 6, 8, 10], 5 if model == "pmf" else 3)
 
 
 def test_paper_reference_of_the_factorisation_and_none_of_the_network():
     reference = model_settings(valid(), "pmf")["reference"]
-    assert (reference["nuts"], reference["n_warmup"], reference["n_draws"]) == (True, 1000, 10000)
+    # The two chains have the paper's number of iterations together.
+    assert (reference["nuts"], 2 * reference["n_warmup"], 2 * reference["n_draws"]) == (True, 1000, 10000)
     assert model_settings(valid(), "bnn")["reference"]["nuts"] is False
 
 
@@ -123,7 +125,18 @@ def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
     schema = resolved(SCHEMA)["properties"]
     sections = schema["per_model"]["properties"]["logistic"]["properties"]
     assert sections.keys() == set(schema) - {
-        *("run", "seed", "models", "samplers", "data", "grids", "ladder", "sensitivity", "per_model"),
+        *(
+            "run",
+            "published_as",
+            "seed",
+            "models",
+            "samplers",
+            "data",
+            "grids",
+            "ladder",
+            "sensitivity",
+            "per_model",
+        ),
         *catalogue.STUDIES,
     }
     for name, section in sections.items():
