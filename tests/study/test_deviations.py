@@ -50,7 +50,7 @@ def test_a_run_with_the_paper_s_values_differs_by_caps_clocks_and_chains():
     rows = rows_of(paper_config())
     of_configuration = {what for _, what in rows} & {setting.what for setting in SETTINGS}
     assert of_configuration <= {
-        "NUTS: chains",
+        *("NUTS: chains", "NUTS: draws", "NUTS: warm-up"),
         *("MAMBA: clock", "MAMBA: number of draws that judge"),
         *("Grid search: draws that predict", "Tuning runs of a tuner"),
         *("Grid-KSD: clock", "Grid-KSD: number of draws that judge"),
