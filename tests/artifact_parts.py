@@ -66,6 +66,7 @@ CONFIG = {
     "grid": {"n_steps": 5000, "batch_fraction": 0.1, "start_noise": 0.2, "points": 50},
     "grid_ksd": {"seconds": 1, "clock": "calibrated", "thin": 10, "points": 500, "score_fraction": 0.1},
     "heuristic": {"batch_fraction": 0.1, "n_leapfrog": 10},
+    "calibration": {"table": None, "seconds": 1},
     "tuning": {"replicates": 2, "validation_fraction": 0},
     "evaluation": {"seconds": 10, "replicates": 3, "clock": "wall", "burn_in": 0.1, "kept_draws": 1_000_000}
     | {"prediction_draws": 20, "ksd_points": 100, "curves": {"replicates": 10}},

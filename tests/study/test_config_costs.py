@@ -6,6 +6,7 @@ import pytest
 from config_files import ROOT, SCHEMA_PATH, config_with, raw_config
 
 from sgtune.errors import InputError
+from sgtune.study.config.sections import tunes_alone
 from sgtune.study.config.validate import validate_config
 
 
@@ -13,6 +14,16 @@ def test_quick_goes_by_the_table_that_comes_with_it_and_the_others_by_the_clock(
     assert raw_config("quick")["calibration"]["table"] == "config/cost/quick.json"
     for run in ("medium", "paper", "tiny"):
         assert raw_config(run)["calibration"]["table"] is None
+
+
+def test_tuning_takes_the_machine_unless_a_table_decides():
+    """With the wall clock of one tuner it takes the machine although there is a table."""
+    quick = config_with()
+    assert not any(tunes_alone(quick, model) for model in quick["models"])
+    assert tunes_alone(config_with(calibration__table=None), "pmf")
+    by_the_clock = config_with(per_model__pmf__mamba__clock="wall")
+    assert tunes_alone(by_the_clock, "pmf")
+    assert not tunes_alone(by_the_clock, "bnn")
 
 
 def other_table(tmp_path, change) -> str:

@@ -122,6 +122,19 @@ def test_tuning_time_has_the_papers_claim_for_each_model_of_the_run():
         assert "n = 2 tuning runs" in caption
 
 
+@pytest.mark.parametrize("name", ["tuning_time", "tuning_parts"])
+def test_tables_of_tuning_seconds_say_that_jobs_ran_beside_each_other(name):
+    beside = "\nA given cost table decided, so tuning jobs ran beside other jobs: alone they would take less time."
+    files = make_files(1)
+    captions = []
+    for table in (None, "costs.json"):
+        files[""]["settings"]["configuration"] |= {"calibration": {"table": table, "seconds": 1}}
+        captions.append(TABLES[name](records_of(files)).caption)
+    assert beside not in captions[0]
+    assert captions[0] == captions[1].replace(beside, "")
+    assert beside in captions[1]
+
+
 def test_the_two_clocks_are_compared_by_hand():
     files = make_files(1, ("pmf", "bnn"))
     held = files["clocks"]["pmf"]

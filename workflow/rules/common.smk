@@ -14,6 +14,7 @@ from sgtune.study.config.sections import (
     model_settings,
     settings_of,
     studied,
+    tunes_alone,
     tuning_settings,
 )
 from sgtune.study.job import prepare_jobs
@@ -105,6 +106,16 @@ def machine_of_evaluation(wildcards):
 def threads_of_evaluation(wildcards):
     """As `machine_of_evaluation`."""
     return ALL_CORES if is_by_the_clock(wildcards.model) else 1
+
+
+def machine_of_tuning(wildcards):
+    """The whole machine where tuning measures seconds or uses the wall clock."""
+    return WHOLE_MACHINE if tunes_alone(config, wildcards.model) else 1
+
+
+def threads_of_tuning(wildcards):
+    """As `machine_of_tuning`."""
+    return ALL_CORES if tunes_alone(config, wildcards.model) else 1
 
 
 def has_reference(model):

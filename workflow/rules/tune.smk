@@ -1,4 +1,5 @@
-"""Tuning: what a step costs, and every sampler by all its tuners. Timed: alone on the machine."""
+"""Tuning: what a step costs, and every sampler by all its tuners. Timed, so alone on the machine,
+unless the run was given a cost table."""
 
 
 rule calibrate_cost:
@@ -56,9 +57,9 @@ rule tune_sampler:
     priority: 50
     conda:
         "../../envs/sgtune.yaml"
-    threads: ALL_CORES
+    threads: threads_of_tuning
     resources:
-        machine=WHOLE_MACHINE,
+        machine=machine_of_tuning,
     params:
         settings=settings_of_tuning,
         cost_settings=settings("cost"),

@@ -8,12 +8,13 @@ from sgtune.study.artifacts.layout import format_number
 from sgtune.study.artifacts.means import SOURCES, entry_of
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.config.sections import model_settings
+from sgtune.study.config.sections import model_settings, tunes_alone
 
 __all__ = [
     "BOLD",
     "CALIBRATION",
     "FINITE",
+    "beside_said",
     "budgets_said",
     "by_model",
     "counted",
@@ -69,6 +70,16 @@ def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
     config = settings[0]["configuration"]
     budgets = [{"model": model, "R": model_settings(config, model)["mamba"]["seconds"]} for model in models]
     return by_model(budgets, lambda own: f"R = {own[0]['R']:g} s")
+
+
+def beside_said(settings: Sequence[dict], models: Iterable[str]) -> str:
+    """A sentence of its own line about models whose tuning jobs ran beside other jobs; empty if there are none."""
+    config = settings[0]["configuration"]
+    if all(tunes_alone(config, model) for model in models):
+        return ""
+    return (
+        "\nA given cost table decided, so tuning jobs ran beside other jobs: alone they would take less time."
+    )
 
 
 def _spread(records: list[dict]) -> str:

@@ -8,7 +8,7 @@ from sgtune.study.artifacts.labels import MODELS, in_order, label
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
 from sgtune.study.artifacts.means import identity
 from sgtune.study.artifacts.records import Records, finite, need, of_tuners
-from sgtune.study.artifacts.remarks import budgets_said, by_model, counted
+from sgtune.study.artifacts.remarks import beside_said, budgets_said, by_model, counted
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["tuning_parts", "tuning_time"]
@@ -112,7 +112,8 @@ def tuning_time(records: Records) -> Table:
         "that ran first. A dash: the budget is in steps, or there is none. Over MAMBA-KSD: warm time and T "
         "over MAMBA-KSD's.\nThe paper reports that for SGHMC grid search takes this many times as long as "
         "MAMBA-KSD: "
-        f"{claims}; and grid search by KSD, on logistic regression, 1.2 to 2.2 times.",
+        f"{claims}; and grid search by KSD, on logistic regression, 1.2 to 2.2 times."
+        + beside_said(settings, models),
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     )
@@ -121,6 +122,7 @@ def tuning_time(records: Records) -> Table:
 def tuning_parts(records: Records) -> Table:
     """Where the time of tuning goes."""
     found = of_tuners(need(records, "tuning", "tuning_parts"))
+    models = in_order((record["model"] for record in found), MODELS)
     return lay_out(
         _cells(found, PARTS),
         name="tuning_parts",
@@ -130,7 +132,7 @@ def tuning_parts(records: Records) -> Table:
         "Cold, before that: compiling, in the first run, and start-up (imports, data). Beyond T: the time "
         "of arms beyond the budget T, in % of T, because each makes ten steps before it is judged. Terms: "
         "the data terms of all gradients, in "
-        "sampling and scores.",
+        "sampling and scores." + beside_said(need(records, "settings", "tuning_parts"), models),
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     )

@@ -49,7 +49,7 @@ TABLES: dict[str, Artifact] = {
     ),
     "tuning_parts": Artifact(
         "tuning_costs:tuning_parts",
-        ("tuning",),
+        ("tuning", "settings"),
         title="Where the time of tuning goes",
         caption=(
             "Where the time of tuning goes (not in the paper): sampling, scores and judging once the "

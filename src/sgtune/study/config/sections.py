@@ -25,6 +25,7 @@ __all__ = [
     "settings_of",
     "shapes_of",
     "studied",
+    "tunes_alone",
     "tuning_settings",
     "tuners_of",
 ]
@@ -68,6 +69,17 @@ def model_settings(config: Mapping, model: str) -> dict:
         "ood": config["data"]["ood"] if MODELS[model].out_of_distribution else None,
         "grids": config["grids"][model],
     }
+
+
+def tunes_alone(config: Mapping, model: str) -> bool:
+    """Whether the tuning jobs of ``model`` take the whole machine.
+
+    With a given cost table and no wall clock the choices do not depend on the machine's load: only the measured
+    seconds do, and such a run is for speed.
+    """
+    own = model_settings(config, model)
+    clocks = {own[tuner]["clock"] for tuner in ("mamba", "grid_ksd")}
+    return own["calibration"]["table"] is None or "wall" in clocks
 
 
 def merge(below: Mapping, above: Mapping) -> dict:
