@@ -6,20 +6,18 @@ with job(snakemake) as this:
     from sgtune.study.catalogue import losses_of
     from sgtune.study.per_sampler import compare_clocks
 
-    files = snakemake.input
-    ood, reference = (next(iter(files.get(name)), None) for name in ("ood", "reference"))
-    model = this.load_model(snakemake.wildcards.model, files.data, ood=ood)
-    evaluated = this.read(next(iter(files.evaluation)), this.settings)
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data, ood=this.file("ood"))
+    evaluated = this.read(this.file("evaluation"), this.settings)
     sampler = evaluated["sampler"]
     found = compare_clocks(
         model,
         sampler,
         evaluated,
         this.settings["evaluation"],
-        reference=this.reference(reference, snakemake.params.reference_settings),
-        cost=this.cost_table(files.cost, model, snakemake.params.cost_settings),
+        reference=this.reference(),
+        cost=this.cost_table(model),
         seed=this.seed,
         report=this.report,
     )
-    losses = list(losses_of(model.name, reference is not None))
+    losses = list(losses_of(model.name, this.file("reference") is not None))
     this.write(snakemake.output.clocks, {"model": model.name, "sampler": sampler, "losses": losses, **found})

@@ -7,7 +7,6 @@ with job(snakemake) as this:
     from sgtune.study.discrepancies import estimate_discrepancies
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
-    cost = this.cost_table(snakemake.input.cost, model, snakemake.params.cost_settings)
     settings = this.settings["estimates"]
     rows = estimate_discrepancies(
         model,
@@ -18,7 +17,7 @@ with job(snakemake) as this:
         seconds=settings["seconds"],
         thin=settings["thin"],
         max_points=settings["max_points"],
-        cost=cost,
+        cost=this.cost_table(model),
         seed=this.seed,
         report=this.report,
     )

@@ -5,12 +5,9 @@ from sgtune.study.job import job
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian
-    from sgtune.study.parts import Parts
 
     watch_compilation()
-    parts = Parts(snakemake.params.parts, this.report)
     settings = this.settings["adam_mcmc"]["acceptance"]
     dimension = int(snakemake.wildcards.dimension)
-    record = acceptance_on_gaussian(dimension, settings, seed=this.seed, parts=parts, report=this.report)
+    record = acceptance_on_gaussian(dimension, settings, seed=this.seed, parts=this.parts, report=this.report)
     this.write(snakemake.output.acceptance, record)
-    parts.clear()

@@ -5,10 +5,9 @@ from sgtune.study.job import job
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.bias import measure_bias
-    from sgtune.study.parts import Parts
 
     watch_compilation()
-    parts = Parts(snakemake.params.parts, this.report)
     settings = this.settings["adam_mcmc"]["bias"]
-    this.write(snakemake.output.bias, measure_bias(settings, seed=this.seed, parts=parts, report=this.report))
-    parts.clear()
+    this.write(
+        snakemake.output.bias, measure_bias(settings, seed=this.seed, parts=this.parts, report=this.report)
+    )

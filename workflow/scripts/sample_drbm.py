@@ -10,13 +10,10 @@ with job(snakemake) as this:
         this.write(snakemake.output.errors, {"set": data_set, "method": method, "missing": reason})
     else:
         from sgtune.study.ccadl.drbm import sample_errors
-        from sgtune.study.parts import Parts
 
         model = this.load_set_model(data_set, snakemake.input.data)
-        parts = Parts(snakemake.params.parts, this.report)
         settings = this.settings["ccadl"]["drbm"]
         record = sample_errors(
-            data_set, method, model, settings, seed=this.seed, parts=parts, report=this.report
+            data_set, method, model, settings, seed=this.seed, parts=this.parts, report=this.report
         )
         this.write(snakemake.output.errors, record)
-        parts.clear()

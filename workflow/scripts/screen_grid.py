@@ -3,34 +3,28 @@
 from sgtune.study.job import job
 
 with job(snakemake) as this:
-    from sgtune.files import file_sha256
-    from sgtune.study.parts import Parts
     from sgtune.study.screen import losses_of, screen_grid
     from sgtune.tuning import Settings
     from sgtune.tuning.tuners import TUNERS
 
-    files, sampler = snakemake.input, snakemake.wildcards.sampler
-    model = this.load_model(snakemake.wildcards.model, files.data)
-    reference = next(iter(files.reference), None)
+    sampler = snakemake.wildcards.sampler
+    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     regret, mamba = this.settings["regret"], this.settings["mamba"]
-    inputs = [path for path in (files.data, files.map, files.cost, reference) if path is not None]
-    parts = Parts(snakemake.params.parts, this.report)
     record = screen_grid(
         model,
         sampler,
         grid=this.settings["grids"],
         extra=TUNERS["heuristic"].arms(model.n_data, sampler, Settings(**this.settings["heuristic"])),
-        losses=losses_of(model.name, this.reference(reference, snakemake.params.reference_settings), regret),
+        losses=losses_of(model.name, this.reference(), regret),
         section=regret["screen"],
         oracle={name: mamba[name] for name in ("seconds", "pruning_rate")},
         n_oracles=this.settings["tuning"]["replicates"],
-        cost=this.cost_table(files.cost, model, snakemake.params.cost_settings),
+        cost=this.cost_table(model),
         seed=this.seed,
-        parts=parts,
-        depends_on={"settings": this.settings, "inputs": {path: file_sha256(path) for path in inputs}},
+        parts=this.parts,
+        depends_on=this.depends_on("data", "map", "cost", "reference"),
         report=this.report,
     )
     this.write(
         snakemake.output.screen, {"model": model.name, "sampler": sampler, "n_data": model.n_data, **record}
     )
-    parts.clear()

@@ -15,8 +15,9 @@ from zlib import crc32
 
 import sgtune
 from sgtune.errors import DataError, InputError
-from sgtune.files import read_json, write_json
+from sgtune.files import file_sha256, read_json, write_json
 from sgtune.study.config.sections import fingerprint
+from sgtune.study.parts import Parts
 from sgtune.study.provenance import collect
 from sgtune.study.saved import save_job
 
@@ -52,6 +53,8 @@ class Job:
     """One run of one script: its log, its provenance, and the files it reads and writes.
 
     Attributes:
+        parts: its finished pieces, in the folder that the rule names; None where the rule names none. `job` deletes
+            them at the end of the script.
         startup: seconds from the start of the process until the model was loaded (0 in jobs without one).
     """
 
@@ -60,7 +63,10 @@ class Job:
         self.run = snakemake.config["run"]
         self.seed = snakemake.config["seed"]
         self.rule = snakemake.rule
-        self.settings = getattr(snakemake.params, "settings", None)
+        self.files, self.params = snakemake.input, snakemake.params
+        self.settings = self.params.get("settings")
+        folder = self.params.get("parts")
+        self.parts = None if folder is None else Parts(folder, self.report)
         self.provenance = collect(run=self.run, seed=self.seed)
         self.startup = 0.0
 
@@ -84,24 +90,42 @@ class Job:
         self.startup = self.seconds_since_start()
         return model
 
-    def cost_table(self, path: str, model: "Model", measured_with: dict | None = None) -> "CostTable":
-        """The costs of ``model``: of the table that the run was given, or if ``path`` is the result of the rule
-        calibrate_cost, as they were ``measured_with`` these settings."""
+    def file(self, name: str) -> str | None:
+        """The input file ``name``; None where the rule has none for this job, such as a model without a reference."""
+        found = self.files.get(name, [])
+        return found if isinstance(found, str) else next(iter(found), None)
+
+    def checksums(self, *names: str) -> dict[str, str]:
+        """The SHA-256 of those of the input files ``names`` that this job has, by their paths."""
+        paths = [path for name in names if (path := self.file(name)) is not None]
+        return {path: file_sha256(path) for path in paths}
+
+    def depends_on(self, *names: str) -> dict:
+        """What all pieces of the job depend on: its settings, and the `checksums` of its input files ``names``."""
+        return {"settings": self.settings, "inputs": self.checksums(*names)}
+
+    def cost_table(self, model: "Model") -> "CostTable | None":
+        """The costs of ``model`` by the input file ``cost``, None without one: a table that the run was given, or the
+        result of a rule, measured with the parameter ``cost_settings``."""
         from sgtune.sampling.budget import CostTable, read_costs
 
-        if measured_with is not None and "models" not in read_json(path):
-            return CostTable.from_rows(self.read(path, measured_with)["rows"])
-        return read_costs(path, model.name, model.n_data, model.dimension)
+        path = self.file("cost")
+        if path is None:
+            return None
+        if "models" in read_json(path):
+            return read_costs(path, model.name, model.n_data, model.dimension)
+        return CostTable.from_rows(self.read(path, self.params.cost_settings)["rows"])
 
-    def reference_record(self, path: str | None, settings: dict) -> dict | None:
-        """The record of the rule combine_nuts; None if ``path`` is None, because NUTS did not sample the posterior."""
-        return None if path is None else self.read(path, settings)
+    def reference_record(self) -> dict | None:
+        """The input file ``reference``, by the rule combine_nuts; None if NUTS did not sample the posterior."""
+        path = self.file("reference")
+        return None if path is None else self.read(path, self.params.reference_settings)
 
-    def reference(self, path: str | None, settings: dict) -> "Reference | None":
+    def reference(self) -> "Reference | None":
         """The moments of `reference_record`."""
         from sgtune.metrics import Reference
 
-        record = self.reference_record(path, settings)
+        record = self.reference_record()
         return None if record is None else Reference.from_record(record)
 
     def report(self, line: str) -> None:
@@ -193,6 +217,8 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     try:
         this = Job(snakemake)
         yield this
+        if this.parts is not None:
+            this.parts.clear()
         if saved:
             this.save(snakemake)
     except InputError as error:
