@@ -1,35 +1,25 @@
 """The seconds of every job of a run, rule by rule, from the configuration and the costs of a step."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-from sgtune.sampling.arm import shape_of
 from sgtune.sampling.chain import FEWEST_STEPS
-from sgtune.sampling.thinning import thinning
-from sgtune.study.catalogue import MODELS, losses_of, method_of
-from sgtune.study.config.sections import has_horizons, model_settings, settings_of, shapes_of, tuning_settings
-from sgtune.study.forecast.costs import StepCosts
-from sgtune.study.forecast.last_run import LastRun
+from sgtune.study.catalogue import losses_of, method_of
+from sgtune.study.config.sections import has_horizons, settings_of, shapes_of, tuning_settings
 from sgtune.study.forecast.report import Row
 from sgtune.study.forecast.seen import (
     BESIDE,
-    COMPARABLE,
     DISTINCT,
     FORESEEING,
     FORESEEING_AN_ARM,
     LEAPFROGS,
     LINEAR,
     OVERHEAD,
-    PAIR,
-    PAIR_OF_PARAMETERS,
     PLAIN,
     PREDICTION,
-    SCORES,
 )
+from sgtune.study.forecast.work import WorkOfModel
 from sgtune.study.per_sampler import tuning_arguments
 from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning import TUNERS, Settings
-from sgtune.tuning.halving import Schedule, halving_schedule
+from sgtune.tuning.halving import halving_schedule
 
 __all__ = ["StudyOfModel"]
 
@@ -43,18 +33,8 @@ SMALL_DIMENSION = 200
 """Up to which the mode takes no time (`sgtune.posterior.LARGE_DIMENSION`)."""
 
 
-class StudyOfModel:
+class StudyOfModel(WorkOfModel):
     """The jobs of one model. Methods give the seconds of each job of a rule, without its start-up."""
-
-    def __init__(self, config: Mapping, model: str, costs: StepCosts, last: LastRun):
-        self.config, self.model, self.last = config, model, last
-        self.costs = replace(costs, guessed=set())
-        self.settings = model_settings(config, model)
-        self.n_data = MODELS[model].n_data(self.settings["data"][model])
-        self.referenced = self.settings["reference"]["nuts"]
-        # By a given table seconds become as many steps as they buy there, however slow this machine is.
-        self.stretch = last.slowness if self.settings["calibration"]["table"] is not None else 1.0
-        self.unknown: list[str] = []
 
     def rows(self) -> list[Row]:
         """All rules of the model, in the order of the pipeline."""
@@ -93,25 +73,6 @@ class StudyOfModel:
 
     def overhead(self, rule: str) -> float:
         return self.last.overhead.get(rule, OVERHEAD.get(rule, 1.0))
-
-    def arm_costs(self, sampler: str, arms: Sequence) -> list[float]:
-        """By the table that converts seconds to steps."""
-        slower = 1.0 if self.settings["calibration"]["table"] is not None else self.last.slowness
-        return [slower * self.costs.step(*shape_of(sampler, arm)) for arm in arms]
-
-    def gradients(self, n: float, n_rows: float | None = None) -> float:
-        """Seconds of ``n`` gradients of ``n_rows`` data terms, all by default, on this machine."""
-        return n * self.last.slowness * self.costs.gradient(self.n_data if n_rows is None else n_rows)
-
-    def scores(self, n: float, n_rows: float | None = None) -> float:
-        """Seconds of ``n`` scores of ``n_rows`` data terms, all by default, on this machine."""
-        n_rows = self.n_data if n_rows is None else n_rows
-        share, seen = self.last.scores or (0.0, 0.0)
-        near = seen / COMPARABLE <= n_rows <= seen * COMPARABLE
-        return (share if near else SCORES.get(self.model, 0.5)) * self.gradients(n, n_rows)
-
-    def ksd(self, n_points: float) -> float:
-        return n_points**2 * (PAIR + PAIR_OF_PARAMETERS * self.costs.dimension)
 
     # --- the reference ---
 
@@ -190,33 +151,6 @@ class StudyOfModel:
         # The mode without the rows held out is kept beside the data, by the first job that needs it.
         is_first = sampler == self.config["samplers"][0]
         return total + (self.mode() if holds_out and is_first else 0.0)
-
-    def race(
-        self,
-        schedule: Schedule,
-        costs: Sequence[float],
-        *,
-        in_steps: bool = False,
-        thin: int = 10,
-        at_most: float = float("inf"),
-        growth: int = 3,
-        by_the_clock: bool = False,
-    ) -> tuple[float, list[tuple[float, float]]]:
-        """Seconds of sampling, and of each rung the points of all arms and of one.
-
-        Arms that go on are taken to cost what all do in the mean. Each makes the fewest steps that are judged.
-        """
-        serial, points, spent, before = 0.0, [], 0.0, [0.0] * len(costs)
-        for number, rung in enumerate(schedule.rungs):
-            spent += rung.amount
-            ran = [max(spent * cost if in_steps else spent, FEWEST_STEPS * cost) for cost in costs]
-            serial += rung.n_arms * _mean([now - then for now, then in zip(ran, before, strict=True)])
-            steps = [int(seconds / cost) for seconds, cost in zip(ran, costs, strict=True)]
-            each = _mean([min(at_most * growth**number, n // thinning(n, thin)) for n in steps])
-            points.append((rung.n_arms * each, each))
-            before = ran
-        kind = "race" if len(schedule.rungs) > 1 else "single"
-        return serial * self.stretch * (1.0 if by_the_clock else self.last.lockstep[kind]), points
 
     # --- what was tuned ---
 
@@ -321,7 +255,3 @@ class StudyOfModel:
         section = self.settings["widths"]
         each = self.scores(section["points"]) + 2 * self.ksd(section["points"])
         return len(section["widths"]) * each
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
