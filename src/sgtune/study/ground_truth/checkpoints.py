@@ -1,4 +1,4 @@
-"""Blocks of a chain on disk, one file each, with the sampler's whole state after it; and that state without draws."""
+"""Blocks of a chain on disk, each with the sampler's state after it, and a small copy of that state without draws."""
 
 import logging
 import math
@@ -31,29 +31,29 @@ logger = logging.getLogger(__name__)
 RESTORED = "restored.npz"
 """A copy of a saved file, in the folder of a chain that lost its blocks: the chain continues from it."""
 
-# What a block has of each of its draws; the other arrays are statistics of iterations, or say how it stands at its end.
+# Arrays with one row per draw. The other arrays of a block are statistics per iteration, or describe its end.
 DRAWS, FUNCTIONALS = "draws", "functionals"
 
 
 class Checkpoints:
-    """A folder that belongs to one chain, and its blocks so far, in memory.
+    """The folder of one chain, and its blocks so far in memory.
 
-    Each block has the ``statistics``, one value per iteration, ``draws`` (m, D) and perhaps ``functionals`` (n, K),
-    ``seconds``, and further arrays that describe its end.
+    Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
+    has any, ``seconds``, and further arrays that describe its end.
 
-    ``saved``, if given, is a file that holds after each block what the next one needs, and no draws: the state, the
-    statistics of all iterations and the functionals of one draw in ``every``. A chain without a first block goes on
-    from a copy of it, `RESTORED`, if there is one: a block of all iterations up to there that has no draws, and nan
-    for the functionals of those that were not saved.
+    ``saved``, if given, is a file that after each block holds the input of the next block, without draws: the state,
+    the statistics of all iterations, and the functionals of one draw in ``every``. If the folder has no first block
+    but a copy of this file, `RESTORED`, the chain continues from the copy. The copy counts as one block of all its
+    iterations without draws; functionals that were not saved are nan.
 
     Args:
-        fingerprint: of all that the blocks depend on, but for the start; those of another one are not taken.
-        start: of the position that the chain started from. A restored state may have another: modes that are
-            found on two machines differ in the last digits, and what comes after the state no longer depends on it.
+        fingerprint: covers all that the blocks depend on except the start. Blocks with another one are not used.
+        start: fingerprint of the chain's first position. A restored state may have another start: modes found on two
+            machines differ in the last digits, and iterations after the state no longer depend on it.
 
     Attributes:
-        blocks: the arrays of each block, from the first to the last whole one that bears the fingerprint.
-        restored: whether the first of them is what was restored.
+        blocks: the arrays of each block, up to the last complete one with this fingerprint.
+        restored: whether the first block is a restored file.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Checkpoints:
             self._read_blocks()
 
     def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
-        """Write the next block, and the state after it."""
+        """Write the next block with the state after it."""
         whole = arrays | state_to_arrays(state)
         self._write(np.savez, self._path(), whole | {"start": self.start})
         self.blocks.append(arrays)
@@ -94,15 +94,15 @@ class Checkpoints:
         """Start from scratch: the files are overwritten as the chain reaches them."""
         self.blocks: list[dict[str, np.ndarray]] = []
         self.restored = False
-        # Files of blocks that a restored state stands for, less one for itself.
+        # Offset of file numbers: a restored state counts as one entry of `blocks`, but replaces several files.
         self._ahead = 0
 
     def joined(self, name: str) -> np.ndarray:
-        """An array of all blocks, one after the other."""
+        """One array, concatenated over all blocks."""
         return np.concatenate([arrays[name] for arrays in self.blocks])
 
     def _without_draws(self, last: dict[str, Any]) -> dict[str, Any]:
-        """All blocks as one, of which ``last`` is the last with the state after it."""
+        """All blocks as one without draws; ``last`` is the last block with the state after it."""
         arrays = last | {name: self.joined(name) for name in self.statistics}
         arrays |= {DRAWS: last[DRAWS][:0], "seconds": sum(arrays["seconds"] for arrays in self.blocks)}
         arrays["n_blocks"] = len(self.blocks) + self._ahead
@@ -116,7 +116,7 @@ class Checkpoints:
             self.blocks.append(arrays)
 
     def _read(self, path: Path, start: str | None = None) -> dict[str, np.ndarray] | None:
-        """The arrays of a file of this run (and this start, if one is given)."""
+        """The arrays of a file; None if it is missing, or has another fingerprint or (if given) another start."""
         if not path.is_file():
             return None
         try:
@@ -135,12 +135,12 @@ class Checkpoints:
             save(temporary, fingerprint=self.fingerprint, **arrays)
 
     def _path(self) -> Path:
-        """Where the next block is, or will be."""
+        """The file of the next block."""
         return self.folder / f"block-{len(self.blocks) + self._ahead:05d}.npz"
 
 
 def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
-    """Draws of which one is kept, so that all take at most ``most_bytes``, in float32."""
+    """The smallest k such that every k-th of ``n_draws`` float32 draws takes at most ``most_bytes`` in total."""
     return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / most_bytes)))
 
 
@@ -150,7 +150,7 @@ def is_key(leaf) -> bool:
 
 
 def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
-    """The leaves of a state, keys as their data."""
+    """The leaves of a state, with random keys as their raw data."""
     leaves = jax.tree.leaves(state)
     return {
         f"state_{i}": np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
@@ -159,7 +159,7 @@ def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
 
 
 def state_of(arrays: dict[str, np.ndarray], shapes: PyTree) -> PyTree:
-    """The state of `state_to_arrays`, in the structure of ``shapes``."""
+    """The inverse of `state_to_arrays`; ``shapes`` gives the structure of the state."""
     leaves, structure = jax.tree.flatten(shapes)
     values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
     return structure.unflatten(
@@ -169,13 +169,13 @@ def state_of(arrays: dict[str, np.ndarray], shapes: PyTree) -> PyTree:
 
 
 def moments_to_arrays(moments: Moments | None, prefix: str) -> dict[str, Any]:
-    """Moments as arrays of a block, of names that begin with ``prefix``; nothing if there are none."""
+    """Moments as arrays of a block, with names that begin with ``prefix``; empty for None."""
     fields = {} if moments is None else moments._asdict()
     return {f"{prefix}_{name}": value for name, value in fields.items() if value is not None}
 
 
 def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
-    """The moments of all draws up to the block, if there were any."""
+    """The moments of all draws up to the end of the block; None if there are no draws."""
     if f"{prefix}_n" not in arrays:
         return None
     n, *rest = (arrays.get(f"{prefix}_{name}") for name in Moments._fields)

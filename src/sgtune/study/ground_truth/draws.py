@@ -1,4 +1,4 @@
-"""Draws of a reference sampler as ArviZ InferenceData: made, joined, summed up, written, read."""
+"""Draws of a reference sampler as ArviZ InferenceData: conversion, joined chains, moments, files."""
 
 import json
 import warnings
@@ -36,17 +36,21 @@ __all__ = [
 
 # The variable of a position that is one array.
 FLAT = "theta"
-# Parameters at a time: float64 copies of all draws of a large model would fill the memory.
+# The number of parameters that are converted at a time: a float64 copy of all draws of a large model is too large.
 COLUMNS = 1_000
-# Attributes of a chain that add up over chains.
+# Attributes that are summed over chains.
 ADDITIVE = ("seconds", "warmup_leapfrogs", "draws_lost")
 GROUPS = ("posterior", "sample_stats")
 
 
 class Moments(NamedTuple):
-    """Of all draws of a chain, kept or not: their number, mean and sum of squared deviations.
+    """The moments of all draws of a chain, also of those that thinning discards.
 
-    ``products``, where D <= 200, is the sum of the deviations' outer products, with ``squares`` as its diagonal.
+    Attributes:
+        n: the number of draws.
+        mean: their mean.
+        squares: the sum of squared deviations from it.
+        products: the sum of outer products of the deviations, whose diagonal is ``squares``; None where D > 200.
     """
 
     n: int
@@ -56,7 +60,7 @@ class Moments(NamedTuple):
 
 
 def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Moments:
-    """``moments`` (None: of no draws) joined with those of a block of draws (Chan, Golub, LeVeque 1983)."""
+    """``moments`` updated by a block of draws (Chan, Golub and LeVeque 1983); None stands for no draws so far."""
     n, dimension = draws.shape
     mean, squares = np.empty(dimension), np.empty(dimension)
     for start in range(0, dimension, COLUMNS):
@@ -82,7 +86,7 @@ def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Momen
 
 
 def arviz_module():
-    """ArviZ: slow to load, and it announces its successor on every import."""
+    """ArviZ, imported late because it loads slowly, without the warning that it issues on every import."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         import arviz
@@ -99,19 +103,21 @@ def to_inference_data(
     every: int = 1,
     functionals: tuple[Float[np.ndarray, "m K"], Moments] | None = None,
 ) -> "InferenceData":
-    """One chain of flat draws, one variable per leaf of the model's position: ``theta`` if it is one array.
+    """One chain of flat draws as InferenceData.
 
-    ``statistics``, one value per iteration, become the group ``sample_stats``; ``attributes`` those of the
-    group ``posterior``, among which ``variables`` names the variables in the order of `ravel_pytree`.
+    Each leaf of the model's position is a variable of the group ``posterior``; a position of one array is ``theta``.
+    The group's attributes are ``attributes``, and ``variables``, the names in the order of `ravel_pytree`.
 
-    A thinned chain has the last of ``every`` draws, one that was restored the last of these; the coordinate
-    ``draw`` numbers them as the iterations, so that ``idata.sel(draw=idata.posterior.draw)`` has the statistics
-    of the kept draws alone. The ``moments`` of all its draws are ``posterior_mean``, ``posterior_variance``
-    (divisor n) and, where D <= 200, ``posterior_covariance`` in ``sample_stats``: (chain, parameter), in the
-    order of `ravel_pytree`.
+    A thinned chain keeps the last of every ``every`` draws, and a restored chain only the most recent of these. The
+    coordinate ``draw`` is the number of the iteration, so that ``idata.sel(draw=idata.posterior.draw)`` has the
+    statistics of the kept draws alone.
 
-    ``functionals``, their values at every draw and their moments, become ``functionals`` (chain, draw,
-    functional) there, in float32, and ``functionals_mean`` and ``functionals_variance`` (chain, functional).
+    The group ``sample_stats`` has the ``statistics``, one value per iteration, and the ``moments`` of all draws:
+    ``posterior_mean`` and ``posterior_variance`` (divisor n), both (chain, parameter) in the order of
+    `ravel_pytree`, and where D <= 200 ``posterior_covariance``.
+
+    ``functionals`` are the values at every draw and their moments. They are ``functionals`` (chain, draw, functional)
+    in ``sample_stats``, in float32, and ``functionals_mean`` and ``functionals_variance`` (chain, functional).
     """
     paths, _ = jax.tree_util.tree_flatten_with_path(model.position_shape)
     variables, start = {}, 0
@@ -148,9 +154,10 @@ def _as_variables(of: str, axis: str, moments: Moments) -> dict[str, tuple]:
 
 
 def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
-    """Chains of one model, of the same number of draws, as one InferenceData; seconds, leapfrogs and lost draws add up.
+    """Chains of one model with the same number of draws as one InferenceData.
 
-    Of chains that lost draws, the draws that all of them still have are kept: the last ones.
+    Seconds, leapfrogs and lost draws are summed. If chains lost draws, only the last draws, which all of them still
+    have, are kept.
 
     Raises:
         InputError: no chains, or chains of different variables or numbers of draws.
@@ -162,13 +169,13 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
         not np.array_equal(_last(chain, len(kept)), kept) for chain in chains
     ):
         raise InputError(
-            "chains: they differ in variables or in draws; all must come from one model and setting"
+            "chains: they differ in variables or in draws; all must have the same model and settings"
         )
     if len(chains) == 1:
         return chains[0]
     import xarray
 
-    # Not by ArviZ, which joins them two by two: that needs the memory of one more copy of the draws.
+    # ArviZ would join them pair by pair, which needs the memory of one more copy of the draws.
     groups = {}
     for group in GROUPS:
         parts = [chain[group] for chain in chains]
@@ -184,7 +191,7 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
 
 
 def _shapes(chain: "InferenceData") -> dict[tuple[str, str], tuple[int, ...]]:
-    """Of the variables of one chain; how many draws are kept of the position is left out."""
+    """The shapes of one chain's variables, without the number of kept draws of the position."""
     return {
         (group, name): array.shape[2 if group == "posterior" else 1 :]
         for group in GROUPS
@@ -200,19 +207,19 @@ def _last(chain: "InferenceData", n: int) -> np.ndarray:
 def variables_of(idata: "InferenceData") -> dict[str, np.ndarray]:
     """Each variable as ``(chain, draw, size)``, in the order of `ravel_pytree`."""
     arrays = {name: idata.posterior[name].values for name in json.loads(idata.posterior.attrs["variables"])}
-    # Not -1 for the size: a chain may have lost all its draws.
+    # The size is given, since reshape cannot infer -1 where a chain has lost all its draws.
     return {name: array.reshape(*array.shape[:2], prod(array.shape[2:])) for name, array in arrays.items()}
 
 
 def flat_draws(idata: "InferenceData") -> Float[np.ndarray, "chain draw D"]:
-    """The draws that are kept as flat positions in the order of `ravel_pytree`."""
+    """The kept draws as flat positions, in the order of `ravel_pytree`."""
     return np.concatenate(list(variables_of(idata).values()), axis=-1)
 
 
 def functionals_of(idata: "InferenceData") -> Float[np.ndarray, "chain draw K"] | None:
     """The model's functionals at every draw, or None if they are the position itself.
 
-    Where a chain lost draws, evenly thinned to what is left of those.
+    If a chain lost draws, they are thinned to the iterations whose functionals were saved.
     """
     if "functionals" not in idata.sample_stats:
         return None
@@ -224,9 +231,9 @@ def functionals_of(idata: "InferenceData") -> Float[np.ndarray, "chain draw K"] 
 def summary(
     idata: "InferenceData", of: str = "posterior"
 ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """Mean and sd of each parameter over all draws of all chains, those not kept too; ``of``: or "functionals".
+    """Mean and sd of each parameter over all draws of all chains, also of those that thinning discards.
 
-    Float64, in the order of `ravel_pytree`.
+    With ``of`` "functionals", the mean and sd of each functional. Float64, in the order of `ravel_pytree`.
     """
     statistics = idata.sample_stats
     means, n = statistics[f"{of}_mean"].values, statistics.sizes["draw"]
@@ -235,8 +242,10 @@ def summary(
 
 
 def covariance(idata: "InferenceData") -> Float[np.ndarray, "D D"] | None:
-    """The posterior covariance, its diagonal the squares of the sds of `summary`; None where D > 200, and where so few
-    different draws were made that it is not positive definite."""
+    """The posterior covariance, whose diagonal is the square of the sds of `summary`.
+
+    None where D > 200, and where it is not positive definite because there are too few different draws.
+    """
     statistics = idata.sample_stats
     if "posterior_covariance" not in statistics:
         return None

@@ -2,10 +2,10 @@
 
 Vehtari, Gelman, Simpson, Carpenter, Bürkner (2021), Rank-Normalization, Folding, and Localization: An
 Improved R-hat for Assessing Convergence of MCMC, Bayesian Analysis 16(2). Where the paper leaves a choice
-(the truncation of autocorrelations, the quantiles, constant draws), ArviZ's is taken, so that the numbers
+(the truncation of autocorrelations, the quantiles, constant draws), this module follows ArviZ, so that the numbers
 equal ``arviz.rhat`` and ``arviz.ess``. ArviZ takes one parameter at a time, which is far slower.
 
-Arrays are ``(k, chain, draw)``: what is sorted, summed and transformed lies side by side in memory.
+Arrays are ``(k, chain, draw)``, so that sorts, sums and transforms run along contiguous memory.
 """
 
 import numpy as np
@@ -15,16 +15,16 @@ from scipy.special import ndtri
 
 __all__ = ["FEWEST_DRAWS", "ess_of_mean", "r_hat", "r_hat_and_ess"]
 
-# Of fewer draws a chain none of the three is defined.
+# With fewer draws per chain, R-hat and the two effective sizes are undefined.
 FEWEST_DRAWS = 4
-# What tells the tails from the bulk (Sect. 4.3).
+# The quantiles whose indicators define the tail ESS (Sect. 4.3).
 TAILS = (0.05, 0.95)
 
 
 def r_hat(draws: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
     """Rank-normalised split R-hat of each parameter: the larger of its values for the draws and the folded draws.
 
-    nan of one chain, of fewer than 4 draws a chain, and of a parameter with a nan.
+    nan for one chain, for fewer than 4 draws per chain, and for a parameter with a nan.
     """
     n_chains, n_draws, size = draws.shape
     if n_chains < 2 or n_draws < FEWEST_DRAWS:
@@ -38,9 +38,9 @@ def r_hat_and_ess(
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """`r_hat`, bulk ESS and tail ESS of each parameter.
 
-    The bulk ESS is that of the rank-normalised draws, the tail ESS the smaller of those of the indicators
-    ``x <= q`` of the 5 % and the 95 % quantile q (Sect. 4.3). Both are nan where R-hat is, except that they
-    are defined for one chain. They need about 12 times the memory of ``draws`` in float64.
+    The bulk ESS is the ESS of the rank-normalised draws. The tail ESS is the smaller ESS of the two indicators
+    ``x <= q``, with q the 5 % and the 95 % quantile (Sect. 4.3). Both are nan where R-hat is nan, but are defined
+    for one chain. The computation needs about 12 times the memory of ``draws`` in float64.
     """
     n_chains, n_draws, size = draws.shape
     if n_draws < FEWEST_DRAWS:
@@ -57,9 +57,9 @@ def r_hat_and_ess(
 
 
 def ess_of_mean(draws: Float[np.ndarray, "chain draw k"]) -> Float[np.ndarray, " k"]:
-    """ESS of each parameter's draws as they are, not of their ranks: sd / sqrt(ESS) is the error of their mean.
+    """ESS of each parameter's mean, from the draws themselves, not their ranks: its standard error is sd / sqrt(ESS).
 
-    nan of fewer than 4 draws a chain, and of a parameter with a nan.
+    nan for fewer than 4 draws per chain, and for a parameter with a nan.
     """
     if draws.shape[1] < FEWEST_DRAWS:
         return np.full(draws.shape[2], np.nan)
@@ -78,7 +78,7 @@ def _without_nan(
 
 
 def _split(chains: np.ndarray) -> np.ndarray:
-    """``(k, chain, draw)`` as ``(k, 2 chain, draw // 2)``; of an odd number of draws the middle one is left out."""
+    """``(k, chain, draw)`` as ``(k, 2 chain, draw // 2)``, without the middle draw if their number is odd."""
     half = chains.shape[-1] // 2
     return np.concatenate([chains[..., :half], chains[..., -half:]], axis=1)
 
@@ -91,13 +91,13 @@ def _normal_scores(
     n = pooled.shape[1]
     order = np.argsort(pooled, axis=1)
     ascending = np.take_along_axis(pooled, order, axis=1)
-    # Tied draws have the mean of their ranks, a multiple of a half: there are few values to transform.
+    # Tied draws share their mean rank, a multiple of a half, so 2 n - 1 values are transformed at most.
     quantiles = ndtri((np.arange(2 * n - 1) / 2 + 1 - 3 / 8) / (n + 1 / 4))
     scores = np.empty_like(pooled)
     np.put_along_axis(scores, order, quantiles[_twice_ranks(ascending)], axis=1)
     median = (ascending[:, (n - 1) // 2] + ascending[:, n // 2]) / 2
     distances = np.abs(ascending - median[:, None])
-    # They fall, then rise: a stable sort finds two runs to merge.
+    # The distances fall and then rise, so a stable sort only merges two runs.
     by_distance = np.argsort(distances, axis=1, kind="stable")
     ascending = np.take_along_axis(distances, by_distance, axis=1)
     order = np.take_along_axis(order, by_distance, axis=1)
@@ -107,7 +107,7 @@ def _normal_scores(
 
 
 def _twice_ranks(ascending: Float[np.ndarray, "k n"]) -> np.ndarray:
-    """First plus last index, from 0, of the entries equal to each."""
+    """For each entry, the first plus the last index (from 0) of the entries equal to it."""
     n = ascending.shape[1]
     index = np.arange(n)
     new = ascending[:, 1:] != ascending[:, :-1]
@@ -126,7 +126,7 @@ def _worse_r_hat(
     scores: Float[np.ndarray, "k chain draw"], folded: Float[np.ndarray, "k chain draw"]
 ) -> Float[np.ndarray, " k"]:
     bulk, tail = _plain_r_hat(scores), _plain_r_hat(folded)
-    # Not the maximum: draws of two values have no folded R-hat.
+    # np.maximum would propagate nan: the folded R-hat of draws with two values is nan.
     return np.where(tail > bulk, tail, bulk)
 
 
@@ -135,15 +135,16 @@ def _plain_r_hat(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray,
     n = chains.shape[-1]
     between = n * chains.mean(axis=-1).var(axis=-1, ddof=1)
     within = chains.var(axis=-1, ddof=1).mean(axis=-1)
-    # Chains that stand still apart have an infinite R-hat, at one place none.
+    # Constant chains at different values have an infinite R-hat; at the same value it is nan.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt((between / within + n - 1) / n)
 
 
 def _quantiles(positions: Float[np.ndarray, "k chain draw"], shares: tuple[float, ...]) -> list[np.ndarray]:
-    """Linear between order statistics, of all chains (type 7 of Hyndman and Fan 1996).
+    """Quantiles of all chains together, linear between order statistics (type 7 of Hyndman and Fan 1996).
 
-    With repeated draws the last bit decides whether they lie above: the formula is that of ``mquantiles``.
+    The formula is the one in SciPy's ``mquantiles``, which ArviZ uses. Where draws are repeated, rounding in the last
+    bit decides on which side of the quantile they are.
     """
     pooled = positions.reshape(len(positions), -1)
     n = pooled.shape[1]
@@ -157,10 +158,10 @@ def _quantiles(positions: Float[np.ndarray, "k chain draw"], shares: tuple[float
 
 
 def _effective_size(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]:
-    """S / tau of the S draws of several chains, from autocorrelations over all of them (eqs. 10 to 13).
+    """S / tau of the S draws of several chains, from autocorrelations over all chains (eqs. 10 to 13).
 
-    The autocorrelations at lags 2j and 2j + 1 are added up over j until the first sum that is not positive
-    (Geyer's initial positive sequence), no sum greater than those before (his monotone sequence).
+    The sums of the autocorrelations at lags 2j and 2j + 1 are added up to the first sum that is not positive
+    (Geyer's initial positive sequence). Each is truncated at the smallest sum before it (his monotone sequence).
     """
     _, n_chains, n = chains.shape
     total = n_chains * n
@@ -170,7 +171,7 @@ def _effective_size(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarr
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1 - (within[:, None] - covariance) / overall[:, None]
     rho[:, 0] = 1
-    # Of the pair that ends the sequence the even lag is counted, once: so does the last pair that fits.
+    # As in ArviZ, the pair that ends the sequence contributes its even lag once. So does the last pair that fits.
     last = max((n - 3) // 2, 0)
     even = rho[:, : 2 * last + 1 : 2]
     pairs = even + rho[:, 1 : 2 * last + 2 : 2]
@@ -179,7 +180,7 @@ def _effective_size(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarr
     end = positive.sum(axis=1)[:, None]
     even_at_end, pair_at_end = (np.take_along_axis(values, end, axis=1)[:, 0] for values in (even, pairs))
     tau = -1 + 2 * pairs_kept + np.where((even_at_end > 0) | (pair_at_end >= 0), even_at_end, 0)
-    # Of draws that alternate the sum is near 0; no more than S log10(S) is claimed.
+    # For alternating draws tau is near 0, so the size is capped at S log10(S).
     size = total / np.maximum(tau, 1 / np.log10(total))
     # A constant indicator counts as independent draws.
     return np.where(_is_constant(chains), total, size)
@@ -188,7 +189,7 @@ def _effective_size(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarr
 def _mean_autocovariance(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, "k lag"]:
     """Mean over chains of sum_t (x_t - m) (x_{t + lag} - m) / n, with each chain's mean m, by FFT."""
     n = chains.shape[-1]
-    # Zeros behind the draws, so that their end does not meet their start.
+    # Zero padding makes the circular correlation of the FFT linear.
     length = fft.next_fast_len(2 * n, real=True)
     spectrum = fft.rfft(chains - chains.mean(axis=-1, keepdims=True), length)
     power = (np.square(spectrum.real) + np.square(spectrum.imag)).mean(axis=1)

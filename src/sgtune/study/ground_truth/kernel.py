@@ -1,4 +1,4 @@
-"""The compiled programs of NUTS: NumPyro's, with the data and the position as arguments."""
+"""Compiled programs of NumPyro's NUTS, which take the data and the position as arguments."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,14 +23,14 @@ STATISTICS = {
     "energy": lambda state: state.energy,
     "step_size": lambda state: state.adapt_state.step_size,
 }
-"""What is recorded of every iteration, by name."""
+"""The statistics recorded in every iteration, by name."""
 
-# How far functionals may be from what they were, relative to the greatest of them: other machines round otherwise.
+# The largest change of a functional, relative to the largest functional, that rounding on another machine explains.
 ROUNDING = 1e-4
 
 
 class Kernel(NamedTuple):
-    """What is static about the compiled programs."""
+    """The static arguments of the compiled programs."""
 
     density: Density
     functionals: Callable | None
@@ -57,7 +57,7 @@ def initial_state(kernel: Kernel, position, covariance, key, data, offset):
     """NumPyro's state before the first iteration, with ``covariance`` as the inverse mass matrix."""
     init, _ = kernel.build()
     state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
-    # A weakly typed leaf would make the first block another program than the rest.
+    # With a weakly typed leaf the first block would be compiled separately.
     return jax.tree.map(
         lambda leaf: leaf if is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
     )
@@ -65,9 +65,9 @@ def initial_state(kernel: Kernel, position, covariance, key, data, offset):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def advance(kernel: Kernel, length: int, state, data, offset):
-    """``length`` iterations: the state after them, flat draws ``(length, D)``, statistics ``(length,)``.
+    """Run ``length`` iterations: the state after them, flat draws ``(length, D)``, statistics ``(length,)``.
 
-    Among the statistics are the ``functionals`` of every draw, ``(length, K)``, if the model has some.
+    The statistics include the ``functionals`` of every draw, ``(length, K)``, if the model has any.
     """
     init, sample = kernel.build()
     init(state.z, model_args=(data, offset))
@@ -84,7 +84,7 @@ def advance(kernel: Kernel, length: int, state, data, offset):
 
 
 def shapes(kernel: Kernel, model: Model) -> PyTree:
-    """Those of a state, without computing one."""
+    """The shapes of a state, without computing one."""
     dimension = model.dimension
     covariance = jax.ShapeDtypeStruct((dimension, dimension) if kernel.dense else (dimension,), jnp.float32)
     key, offset = jax.random.key(0), jnp.float32(0)
@@ -94,9 +94,9 @@ def shapes(kernel: Kernel, model: Model) -> PyTree:
 
 
 def agrees(kernel: Kernel, state: PyTree, data: PyTree, offset: jax.Array, functionals: np.ndarray) -> bool:
-    """Whether the state's energy and functionals are still those of the model, whose functions no checksum covers.
+    """Whether the model still gives the state's stored energy and functionals; no checksum covers its functions.
 
-    ``functionals`` are what they were at the state: of size 0 if the model had none.
+    ``functionals`` are the stored values at the state, of size 0 if the model had none.
     """
     energy = -float(jax.jit(log_posterior, static_argnums=0)(kernel.density, state.z, data, offset))
     stored = float(state.potential_energy)
