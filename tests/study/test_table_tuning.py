@@ -124,7 +124,9 @@ def test_tuning_time_has_the_papers_claim_for_each_model_of_the_run():
 
 @pytest.mark.parametrize("name", ["tuning_time", "tuning_parts"])
 def test_tables_of_tuning_seconds_say_that_jobs_ran_beside_each_other(name):
-    beside = "\nA given cost table decided, so tuning jobs ran beside other jobs: alone they would take less time."
+    beside = (
+        "\nA given cost table decided, so tuning jobs ran beside other jobs: alone they would take less time."
+    )
     files = make_files(1)
     captions = []
     for table in (None, "costs.json"):

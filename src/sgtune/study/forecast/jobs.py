@@ -2,7 +2,7 @@
 
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.study.catalogue import losses_of, method_of
-from sgtune.study.config.sections import has_horizons, settings_of, shapes_of, tuning_settings
+from sgtune.study.config.sections import has_horizons, settings_of, shapes_of, tunes_alone, tuning_settings
 from sgtune.study.forecast.report import Row
 from sgtune.study.forecast.seen import (
     BESIDE,
@@ -24,13 +24,13 @@ from sgtune.tuning.halving import halving_schedule
 __all__ = ["StudyOfModel"]
 
 LBFGS_STEPS, PASSES = 2_000, 1.5
-"""Of L-BFGS where no earlier run tells: steps of a large model, and passes over the data in a step."""
+"""L-BFGS: the steps of a large model if no earlier run has recorded them, and the passes over the data in a step."""
 
 ADAM_BATCH = 1_000
-"""As `sgtune.mode.adam`."""
+"""The batch size of `sgtune.mode.adam`."""
 
 SMALL_DIMENSION = 200
-"""Up to which the mode takes no time (`sgtune.posterior.LARGE_DIMENSION`)."""
+"""The dimension up to which the time of the mode is negligible (`sgtune.posterior.LARGE_DIMENSION`)."""
 
 
 class StudyOfModel(WorkOfModel):
@@ -54,7 +54,7 @@ class StudyOfModel(WorkOfModel):
         }
         timed = {
             "calibrate_cost",
-            "tune_sampler",
+            *(["tune_sampler"] if tunes_alone(self.config, self.model) else []),
             "compare_clocks",
             *(["evaluate_sampler"] if by_the_clock else []),
         }
@@ -96,7 +96,7 @@ class StudyOfModel(WorkOfModel):
         deepest = 2 ** section["max_tree_depth"] - 1
         known = self.last.leapfrogs_per_draw or LEAPFROGS.get(self.model, 63.0)
         if self.last.cut_short > 0.05:
-            # Trajectories reached the greatest tree depth, so their wanted length is unknown.
+            # Some trajectories reached the greatest tree depth, so their full length is unknown.
             known = max(known, LEAPFROGS.get(self.model, deepest))
             self.unknown.append(
                 f"how long trajectories of NUTS on {self.model} are: {self.last.cut_short:.0%} in "
@@ -139,7 +139,7 @@ class StudyOfModel(WorkOfModel):
             )
             judging = sum(n for n, _ in points) * PREDICTION * self.gradients(1)
             if method.looks_ahead:
-                # One draw at a time, with control variates.
+                # Each draw is scored separately, with control variates.
                 rows = min(settings.score_rows, self.n_data)
                 judging = self.gradients(sum(n for n, _ in points), min(2 * rows, self.n_data))
             elif method.tasks is None:
@@ -148,14 +148,14 @@ class StudyOfModel(WorkOfModel):
                 judging += sum(n / each * self.ksd(each) for n, each in points if each)
             holds_out = holds_out or (method.tasks is not None and own["tuning"]["validation_fraction"] > 0)
             total += own["tuning"]["replicates"] * (sampling + judging)
-        # The mode without the rows held out is kept beside the data, by the first job that needs it.
+        # The mode without the held-out rows is found once, by the first job that needs it.
         is_first = sampler == self.config["samplers"][0]
         return total + (self.mode() if holds_out and is_first else 0.0)
 
-    # --- what was tuned ---
+    # --- the chosen arms ---
 
     def n_chosen(self, sampler: str) -> list[int]:
-        """The most arms of each tuner of a sampler."""
+        """For each tuner of a sampler, the largest number of arms that it can choose."""
         tuners = tuning_settings(self.config, self.model, sampler)
         return [
             1 if TUNERS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
@@ -163,7 +163,7 @@ class StudyOfModel(WorkOfModel):
         ]
 
     def runs(self, n_tables: int, n_curves: int) -> float:
-        """Evaluation runs of one tuner; the first ``n_tables`` have a table, the first ``n_curves`` curves."""
+        """Seconds of one tuner's evaluation runs: ``n_tables`` for tables, ``n_curves`` for curves, which overlap."""
         section = self.settings["evaluation"]
         stretch = 1.0 if section["clock"] == "wall" else self.stretch
         short = max(0, n_curves - n_tables) * section["curves"]["seconds"][-1]
@@ -197,7 +197,7 @@ class StudyOfModel(WorkOfModel):
             screen["replicates"] * len(costs) * PREDICTION * self.gradients(section["prediction_draws"])
         )
         schedule = halving_schedule(len(costs), mamba["pruning_rate"], mamba["seconds"])
-        # Of the main loss.
+        # These races are run for the main loss only.
         n_races = self.settings["tuning"]["replicates"]
         return seconds + (n_races * self.race(schedule, costs)[0] if own else 0.0)
 
@@ -214,7 +214,7 @@ class StudyOfModel(WorkOfModel):
         return section["replicates"] * (seconds + predicted)
 
     def horizons(self) -> float:
-        """Races of R, and fresh runs of all arms for the longest horizon."""
+        """Races, and fresh runs of all chosen arms for the longest horizon."""
         settings = settings_of(self.config, "horizons", self.model)
         section, mamba, own = (
             settings["horizons"],
@@ -227,7 +227,7 @@ class StudyOfModel(WorkOfModel):
             schedule = halving_schedule(len(arms), mamba["pruning_rate"], mamba["seconds"])
             seconds += n * self.race(schedule, self.arm_costs(sampler, arms))[0]
             seconds += n * self.costs.dimension * (FORESEEING + FORESEEING_AN_ARM * len(arms))
-            # An arm of each of two tuners for each horizon.
+            # Each of two tuners chooses one arm for each horizon.
             n_arms = DISTINCT["regret"] * 2 * n
             chains = section["replicates"] * n_arms * section["seconds"][-1]
             seconds += chains * self.stretch * self.last.lockstep["race"]
@@ -245,7 +245,7 @@ class StudyOfModel(WorkOfModel):
             step = self.last.slowness * self.costs.gradient(fraction * self.n_data)
             n_points = min(section["max_points"], max(section["thin"], section["seconds"] / step))
             seconds += section["seconds"] * self.stretch * self.last.lockstep["single"]
-            # Scores of all data and of batches, each in two KSDs.
+            # Two KSDs use scores of all data, and two use scores of batches.
             seconds += (
                 self.scores(n_points) + self.scores(n_points, fraction * self.n_data) + 4 * self.ksd(n_points)
             )

@@ -18,7 +18,8 @@ __all__ = ["LastRun", "read_last_run"]
 RESULTS = Path("results")
 
 LOCKSTEP = {"logistic": (0.6, 0.2), "pmf": (1.0, 1.0), "bnn": (1.0, 0.9)}
-"""Of races and of grids, as seen on two cores (of the network with a batch of 10%); (1, 1) of another model."""
+"""`LastRun.lockstep` of races and of grids, measured on two cores (for the network with a batch of 10%); (1, 1) for any
+other model."""
 
 
 @dataclass
@@ -26,19 +27,20 @@ class LastRun:
     """Measurements of one model from the newest run that tuned it on as much data; the defaults if there is none.
 
     Attributes:
-        origin: which run, in words; empty if none.
+        origin: a description of the run; empty if there is none.
         config: its configuration, if it recorded one.
-        slowness: this machine's seconds of a step over those of the cost table: the median of the steps that the run
-            measured.
-        lockstep: of ``race`` (several rungs) and ``single`` (one), the seconds that sampling took over those that the
-            arms would take one after the other.
-        scores: what a score that judges an arm took, in SGLD's gradients of as many data terms; and how many terms.
-        overhead: by rule the start-up and compilation of a job, median, in seconds.
-        seconds: by rule the seconds of a job, median.
-        total: by rule the seconds of all its jobs.
-        leapfrogs_per_draw, seconds_per_leapfrog, cut_short: of NUTS; the last is the share of trajectories that reached
-            the greatest tree depth.
-        lbfgs_steps: that the mode took; None if it did not converge.
+        slowness: seconds of a step on this machine over the seconds in the cost table: the median over the steps that
+            the run measured.
+        lockstep: for ``race`` (several rungs) and ``single`` (one), the seconds of sampling over the seconds of the
+            same arms run one after the other.
+        scores: the cost of a score that judges an arm, in SGLD's gradients of as many data terms; and the number of
+            terms.
+        overhead: by rule, the median seconds of start-up and compilation of a job.
+        seconds: by rule, the median seconds of a job.
+        total: by rule, the seconds of all its jobs.
+        leapfrogs_per_draw, seconds_per_leapfrog: of NUTS.
+        cut_short: the share of NUTS trajectories that reached the greatest tree depth.
+        lbfgs_steps: the number of steps to the mode; None if L-BFGS did not converge.
     """
 
     origin: str = ""
@@ -75,7 +77,7 @@ def read_last_run(model: str, n_data: int, costs: StepCosts) -> LastRun:
 
 
 def _runs_of(model: str, n_data: int) -> Iterator[tuple[str, Path, list[dict]]]:
-    """(when, folder, tuning records) of each run; what is saved of one after the run itself, which has more."""
+    """(time, folder, tuning records) of each run; a run precedes its saved copy, which has fewer files."""
     for folder in (*sorted(RESULTS.glob("*")), *sorted(RESULTS.glob("saved/*"))):
         tunings = [_read(path) for path in sorted(folder.glob(f"tuning/{model}/*.json"))]
         tunings = [
@@ -86,7 +88,7 @@ def _runs_of(model: str, n_data: int) -> Iterator[tuple[str, Path, list[dict]]]:
 
 
 def _read(path: Path) -> dict:
-    """A record, empty if there is none: a forecast does without."""
+    """A record; empty if it is missing or damaged, so that the forecast uses its defaults."""
     try:
         record = read_json(path)
     except DataError:
@@ -105,7 +107,7 @@ def _slowness(measured: Mapping, costs: StepCosts) -> float:
 
 
 def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
-    """Seconds of sampling over what the same steps would cost one arm after the other, and of scores over gradients."""
+    """Set ``last.lockstep`` and ``last.scores`` from the recorded races."""
     took, serial = dict.fromkeys(("race", "single"), 0.0), dict.fromkeys(("race", "single"), 0.0)
     scoring = n_scores = n_terms = 0.0
     races = [(record["sampler"], tuner) for record in tunings for tuner in record["tuners"]]
@@ -113,7 +115,7 @@ def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
         rungs, seconds = tuner["rungs"], tuner["seconds"]
         arms: dict[tuple, tuple[int, dict]] = {}
         for row in rungs:
-            # Steps count from the start of the chain; the last rung of an arm has all.
+            # Steps are counted from the start of the chain, so the last rung of an arm has the total.
             arms[tuple(row.get(name) for name in AXES)] = (row["steps"], row)
         if not rungs:
             continue
@@ -122,7 +124,7 @@ def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
         costly = sum(n * costs.step(*shape_of_row(_bare(sampler, row))) for n, row in arms.values())
         serial[kind] += last.slowness * costly
         entry = TUNERS.get(tuner.get("tuner"))
-        # Those that look ahead score one draw at a time.
+        # Judges that forecast the horizon score one draw at a time, which costs more.
         if seconds["gradients"] > 0 and not (entry and entry.looks_ahead):
             sampled = sum(n * row["batch_size"] * (row["n_leapfrog"] or 1) for n, row in arms.values())
             n_terms += tuner["gradient_evaluations"] - sampled * (2 if sampler.endswith("-cv") else 1)
@@ -157,7 +159,7 @@ def _add_reference(last: LastRun, folder: Path, model: str, n_data: int) -> None
     summary = _read(folder / "reference" / model / "nuts.json")
     checks = summary.get("diagnostics")
     if checks:
-        # Of the warm-up only the seconds are recorded; its trajectories are taken to be as long as the others.
+        # Leapfrogs of the warm-up are not recorded; the same number per iteration is assumed.
         warmup = of_model["reference"]["n_warmup"] if of_model else 0
         iterations = 1 + warmup / checks["draws"]
         compilation = sum(chain.get("compile_seconds", 0.0) for chain in summary.get("chains", ()))

@@ -22,34 +22,35 @@ OVERHEAD = {
     **{"compare_horizons": 8.0},
     **{"estimate_discrepancies": 11.0, "measure_widths": 2.0},
 }
-"""Start-up and compilation of a job in seconds, as seen on two cores; of another one 1."""
+"""Seconds of start-up and compilation of a job, by rule, measured on two cores; 1 for any other rule."""
 
 PLAIN = {"data": 3.0, "combine_nuts": 5.0, "table": 1.5, "figure": 4.0}
-"""Seconds of jobs that no budget of the configuration decides, as seen on two cores."""
+"""Seconds of jobs that do not depend on a budget of the configuration, measured on two cores."""
 
 PREDICTION = 0.1
-"""What predictions of the test set cost, in gradients of all training data."""
+"""The cost of one prediction of the test set, in full-batch gradients."""
 
 SCORES, COMPARABLE = {"logistic": 0.2, "pmf": 0.9, "bnn": 0.9}, 3.0
-"""What a score costs, in SGLD's gradients of as many data terms: many at a time are cheaper where positions are small.
-As seen; 0.5 for another model. An earlier run's value is better, if its scores had about as many terms."""
+"""The measured cost of a score, in SGLD's gradients of as many data terms; 0.5 for any other model. Many scores at a
+time are cheaper where positions are small. The value of an earlier run replaces it, if the numbers
+of terms differ by at most the factor `COMPARABLE`."""
 
 DISTINCT = {"evaluation": 0.85, "regret": 0.65}
-"""Share of runs that differ, of those that the tuners' choices, the finalists of all losses, ... would be if no arm
-were among them twice: 0.82 and 0.6 were seen in the run quick."""
+"""The share of distinct arms among the arms to run (the tuners' choices, the finalists of all losses, and others); some
+are chosen twice: 0.82 and 0.6 in the run quick."""
 
 FORESEEING, FORESEEING_AN_ARM = 7e-5, 3e-6
-"""Seconds of the tuner theory for each parameter: at the mode, and for each arm's error. As seen."""
+"""Measured seconds of the tuner theory per parameter: at the mode, and for the error of each arm."""
 
 LINEAR = ("mamba", "mamba-psd", "mamba-fssd")
-"""Tuners that use no pairs of points: the time of their discrepancies is negligible beside the scores."""
+"""Tuners whose discrepancy is linear in the number of points: its time is negligible compared with the scores."""
 
 PAIR, PAIR_OF_PARAMETERS = 2e-8, 2e-11
-"""Seconds of one pair of points in a KSD: at least, and for each parameter."""
+"""Seconds of one pair of points in a KSD: a constant, and an addition per parameter."""
 
 LEAPFROGS = {"logistic": 7.0, "pmf": 127.0}
-"""Of a draw of NUTS, as `results/published` has them; 63 of another model."""
+"""Leapfrogs per draw of NUTS, from `results/published`; 63 for any other model."""
 
 BESIDE = {"logistic": 2.0, "pmf": 2.0, "bnn": 1.8}
-"""How many times as long two jobs beside each other on two cores take as one alone: a step keeps both cores busy. As
-seen; 2 of another model. Chains of NUTS were timed beside each other."""
+"""Measured time of a job that shares two cores with another one, over its time alone, since a step uses both cores; 2
+for any other model. Chains of NUTS were timed while they shared the cores, so they have no such factor."""

@@ -31,21 +31,21 @@ class WorkOfModel:
         self.settings = model_settings(config, model)
         self.n_data = MODELS[model].n_data(self.settings["data"][model])
         self.referenced = self.settings["reference"]["nuts"]
-        # By a given table seconds become as many steps as they buy there, however slow this machine is.
+        # A given table fixes the number of steps, so on a slower machine they take longer.
         self.stretch = last.slowness if self.settings["calibration"]["table"] is not None else 1.0
         self.unknown: list[str] = []
 
     def arm_costs(self, sampler: str, arms: Sequence) -> list[float]:
-        """By the table that converts seconds to steps."""
+        """Seconds of a step of each arm, in the clock that converts a budget of seconds to steps."""
         slower = 1.0 if self.settings["calibration"]["table"] is not None else self.last.slowness
         return [slower * self.costs.step(*shape_of(sampler, arm)) for arm in arms]
 
     def gradients(self, n: float, n_rows: float | None = None) -> float:
-        """Seconds of ``n`` gradients of ``n_rows`` data terms, all by default, on this machine."""
+        """Seconds of ``n`` gradients of ``n_rows`` data terms (all data by default) on this machine."""
         return n * self.last.slowness * self.costs.gradient(self.n_data if n_rows is None else n_rows)
 
     def scores(self, n: float, n_rows: float | None = None) -> float:
-        """Seconds of ``n`` scores of ``n_rows`` data terms, all by default, on this machine."""
+        """Seconds of ``n`` scores of ``n_rows`` data terms (all data by default) on this machine."""
         n_rows = self.n_data if n_rows is None else n_rows
         share, seen = self.last.scores or (0.0, 0.0)
         near = seen / COMPARABLE <= n_rows <= seen * COMPARABLE
@@ -65,9 +65,9 @@ class WorkOfModel:
         growth: int = 3,
         by_the_clock: bool = False,
     ) -> tuple[float, list[tuple[float, float]]]:
-        """Seconds of sampling, and of each rung the points of all arms and of one.
+        """Seconds of sampling, and for each rung the points of all arms and of one arm.
 
-        Arms that go on are taken to cost what all do in the mean. Each makes the fewest steps that are judged.
+        Surviving arms are assumed to cost as much as the average arm. Each arm makes at least `FEWEST_STEPS` steps.
         """
         serial, points, spent, before = 0.0, [], 0.0, [0.0] * len(costs)
         for number, rung in enumerate(schedule.rungs):
