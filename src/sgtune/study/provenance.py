@@ -1,4 +1,4 @@
-"""Where a number comes from: versions, machine, load, seed, seconds and commit."""
+"""The provenance of a result: versions, machine, load, seed, seconds and commit."""
 
 import os
 import platform
@@ -25,16 +25,17 @@ def _git(directory: Path, *arguments: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """HEAD of the repository that tracks this package, with "-dirty" when tracked files differ from it.
+    """HEAD of the repository that tracks this package, with "-dirty" if tracked files differ from it.
 
-    The package may be installed outside its clone (then the clone is where the pipeline runs) or into an
-    environment that lies in somebody else's repository, whose commit would say nothing.
+    The package may be installed outside its clone; then the clone is the working directory of the pipeline. It may also
+    be installed into an environment inside another repository, whose commit would be misleading. So a repository counts
+    only if it tracks this file.
     """
     for directory in (Path(__file__).parent, Path.cwd()):
         top = _git(directory, "rev-parse", "--show-toplevel")
         if top and _git(Path(top), "ls-files", "--error-unmatch", str(SOURCE)) is not None:
             head = _git(Path(top), "rev-parse", "HEAD")
-            # What a run saves of itself may be tracked, and changes while it runs.
+            # The saved results of a run may be tracked, and change while it runs.
             others = (".", ":(exclude,top)results/saved")
             changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no", "--", *others)
             return f"{head}-dirty" if head and changed else head
@@ -59,7 +60,7 @@ def _cpu() -> str:
 
 
 def cores() -> int | None:
-    """Cores this process may use, which on a shared machine are fewer than it has."""
+    """The number of cores that this process may use, which may be less than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
@@ -71,7 +72,7 @@ def _load() -> list[float] | None:
 
 
 class Provenance:
-    """A job that has started; `finish` says what it was."""
+    """The clock and the load at the start of a job; `finish` returns its provenance."""
 
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
@@ -80,9 +81,12 @@ class Provenance:
         self._start = time.perf_counter()
 
     def finish(self) -> dict:
-        """The provenance of what was made since: run, seed, commit (None outside git), created (UTC, when the
-        job started), versions (None: not installed), cpu, cores, load averages over 1, 5 and 15 minutes
-        before and after, the seconds in between, and the most memory that the process held so far, in GiB."""
+        """The provenance of the results since the start.
+
+        Its keys are run, seed, commit (None outside git), created (start of the job, UTC), versions (None if a package
+        is not installed), cpu, cores, load averages over 1, 5 and 15 minutes before and after, the seconds between, and
+        the process's peak memory in GiB.
+        """
         return {
             "run": self._run,
             "seed": self._seed,
@@ -108,9 +112,11 @@ def _distinct(values: Iterable) -> list:
 
 
 def summarise(provenances: Iterable[dict]) -> dict:
-    """One account of many files' provenance: the distinct values of each entry, the span of their dates, the
-    highest one-minute load before any of them, and their seconds in sum. It depends on nothing else, so a
-    figure that carries it is the same bytes each time it is drawn from the same files."""
+    """A summary of the provenance of many files.
+
+    It has the distinct values of each entry, the first and last date, the highest one-minute load before a job, and the
+    sum of the seconds. It depends only on the files, so a figure that shows it is reproducible byte for byte.
+    """
     found = list(provenances)
     versions = {
         package: _distinct((one.get("versions") or {}).get(package) for one in found) for package in PACKAGES
@@ -130,7 +136,7 @@ def summarise(provenances: Iterable[dict]) -> dict:
 
 
 def describe(summary: dict) -> str:
-    """A `summarise`d provenance in one line, for a footer."""
+    """The result of `summarise` in one line, for a footer."""
 
     def listed(values: Iterable) -> str:
         return ", ".join(str(value) for value in values) or "unknown"

@@ -1,4 +1,4 @@
-"""LIBSVM's text format: ``label index:value index:value ...``, indices from 1 upwards, zeros left out."""
+"""LIBSVM's text format: ``label index:value index:value ...``, with increasing indices from 1 and without zeros."""
 
 import re
 
@@ -15,17 +15,17 @@ LINE = re.compile(rb"[^\s:]+(?: +[1-9][0-9]*:[^\s:]+)* *\r?")
 def parse_libsvm(
     content: bytes, *, n_features: int, n_classes: int, where: str
 ) -> tuple[Float32[np.ndarray, "n features"], UInt8[np.ndarray, " n"]]:
-    """The inputs and the labels of a file, these counted from 0 where the file counts from 1.
+    """The inputs and the labels of a file; labels are counted from 0, while the file counts from 1.
 
     Args:
-        content: the file.
-        n_features: columns of the inputs; no index is above it.
-        n_classes: labels are the integers from 1 to this.
-        where: what an error calls the file.
+        content: the bytes of the file.
+        n_features: the number of columns of the inputs, which is also the largest allowed index.
+        n_classes: the number of classes; labels in the file are the integers from 1 to this.
+        where: the name of the file in error messages.
 
     Raises:
-        DataError: no rows, or a line of another form, a label or an index out of range, indices that do not grow, or a
-            value that is not finite; the line is named by its number.
+        DataError: the file has no rows, or a line has another form, a label or an index out of range, indices that do
+            not increase, or a value that is not finite; the message has the line number.
     """
     lines = content.splitlines()
     if not lines:
@@ -41,7 +41,7 @@ def parse_libsvm(
 
 
 def _read_line(line: bytes, into: np.ndarray, n_classes: int) -> int:
-    """The label of ``line``, from 0; its values go to the row ``into``."""
+    """The label of ``line``, counted from 0; the values are written into the row ``into``."""
     if not LINE.fullmatch(line):
         raise ValueError("expected a label and index:value pairs")
     try:

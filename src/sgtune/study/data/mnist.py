@@ -23,10 +23,10 @@ NAMES = tuple(ARRAYS)
 
 
 def read_images(path: str | Path) -> np.ndarray:
-    """The images of an idx file, ``(n, 784)`` uint8, n possibly 0.
+    """The images of an idx file, ``(n, 784)`` uint8; n may be 0.
 
     Raises:
-        DataError: no whole idx file, or its images are not of 28 x 28 pixels.
+        DataError: the file is not a complete idx file, or its images do not have 28 x 28 pixels.
     """
     images = read_idx(path)
     if images.shape[1:] != (SIDE, SIDE):
@@ -35,10 +35,10 @@ def read_images(path: str | Path) -> np.ndarray:
 
 
 def read_labels(path: str | Path) -> np.ndarray:
-    """The labels of an idx file, ``(n,)`` uint8 of 0 to 9.
+    """The labels of an idx file, ``(n,)`` uint8 from 0 to 9.
 
     Raises:
-        DataError: no whole idx file of single numbers, one or more, or a label is above 9.
+        DataError: the file is not a complete idx file of single numbers, has no labels, or has a label above 9.
     """
     labels = read_idx(path)
     if labels.ndim != 1:
@@ -54,10 +54,10 @@ def _times(shape: tuple[int, ...]) -> str:
 
 
 def read_set(folder: Path) -> dict[str, np.ndarray]:
-    """The arrays of MNIST's four files in ``folder``, as `load` returns them but in the files' order.
+    """The arrays of MNIST's four files in ``folder``, like `load`, but in the files' order and without a checksum.
 
     Raises:
-        DataError: a file is missing or damaged, or has more labels or fewer than there are images beside it.
+        DataError: a file is missing or damaged, or the numbers of images and labels differ.
     """
     arrays = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
@@ -72,10 +72,10 @@ def read_set(folder: Path) -> dict[str, np.ndarray]:
 
 
 def simulate(n_images: int, seed: int = 0) -> dict:
-    """What `read_set` returns, of ``n_images`` simulated training images, and a fifth as many for testing.
+    """A simulated set of ``n_images`` training images and a fifth as many test images, in the form of `read_set`.
 
-    A digit's place on a circle is where its blob of light lies, give or take a pixel. Beside them under ``ood``,
-    what `sgtune.study.data.ood_images.load` returns: as many images as for testing, of bars.
+    An image shows a blob of light, whose place on a circle depends on the digit, up to noise of a pixel. The entry
+    ``ood`` has as many images of bars as there are test images, in the form of `sgtune.study.data.ood_images.load`.
 
     Raises:
         InputError: ``n_images`` is not an integer >= 10.
@@ -106,7 +106,7 @@ def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def write(path_json: str | Path, arrays: dict, *, made_by: str) -> None:
-    """What `read_set` or `simulate` gives, as ``path_json`` and the files beside it: the digits alone, for `load`.
+    """Write the digits of `read_set` or `simulate` to ``path_json`` and the files beside it, for `load`.
 
     Raises:
         DataError: an array has another dtype or shape, or labels are outside 0 to 9.
@@ -132,11 +132,11 @@ def load(data_dir: str | Path) -> dict:
     """The images of ``data_dir/bnn``, mapped into memory.
 
     Returns:
-        ``train_images`` and ``test_images``, (n, 784) uint8 of 0 to 255; ``train_labels`` and ``test_labels``,
-        (n,) uint8 of 0 to 9; those for training in random order. ``checksum``: of these.
+        ``train_images`` and ``test_images``, (n, 784) uint8 from 0 to 255; ``train_labels`` and ``test_labels``,
+        (n,) uint8 from 0 to 9; ``checksum`` of the training arrays. The training rows are in random order.
 
     Raises:
-        DataError: ``bnn.json`` or a file that it names is missing, truncated, or of another dtype or shape.
+        DataError: ``bnn.json`` or a file that it names is missing or truncated, or has another dtype or shape.
     """
     arrays, facts = read_arrays(Path(data_dir) / "bnn.json", ARRAYS, "the rule prepare_mnist")
     return {**arrays, "checksum": facts["checksum"]}

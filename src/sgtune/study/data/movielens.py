@@ -20,8 +20,8 @@ def read_ratings(path: str | Path) -> np.ndarray:
     """The rows of ``u.data``: (n, 4) int64 of user (1 to 943), item (1 to 1682), rating (1 to 5), Unix time.
 
     Raises:
-        DataError: the file is missing or empty, or a line is not four integers separated by tabs, within these
-            ranges; the line is named by its number.
+        DataError: the file is missing or empty, or a line does not have four integers in these ranges, separated by
+            tabs; the message has the line number.
     """
     try:
         lines = Path(path).read_text(encoding="ascii").splitlines()
@@ -54,7 +54,7 @@ def _row(where: str, line: str) -> list[int]:
 def split_u1(ratings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The published split u1 of the rows of `read_ratings`: ``(train, test)``, each sorted by user, then item.
 
-    The test rows are the first fifth of the file, 20,000 of its 100,000.
+    The test rows are the first fifth of the file: 20,000 of 100,000.
     """
     n_test = len(ratings) // 5
     parts = ratings[n_test:], ratings[:n_test]
@@ -63,10 +63,10 @@ def split_u1(ratings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
-    """``n_ratings`` ratings of a low-rank model, as `read_ratings` gives them, in random order.
+    """``n_ratings`` ratings from a low-rank model, in the form of `read_ratings`, in random order.
 
     Rating = 3 + u_i' v_j + N(0, 1/3), rounded and clipped, with two factors of variance 1 for each user and
-    item. A quarter of all pairs of a user and an item is rated, each once.
+    item. About a quarter of all pairs of a user and an item have a rating.
 
     Raises:
         InputError: ``n_ratings`` is not an integer >= 10.
@@ -84,10 +84,10 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
 
 
 def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
-    """Split u1 of ``ratings``, the rows of `read_ratings` or `simulate`, as ``path_json`` and the files beside it.
+    """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) to ``path_json`` and the files beside it.
 
     Raises:
-        DataError: a part holds no ratings, or a user, item or rating is out of range.
+        DataError: a part has no ratings, or a user, item or rating is out of range.
     """
     path = Path(path_json)
     n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
@@ -118,11 +118,11 @@ def load(data_dir: str | Path) -> dict:
     """The ratings of ``data_dir/pmf``, mapped into memory.
 
     Returns:
-        ``train``, in random order, and ``test``, (n, 3) int32 rows of user, item and rating, users and items counted
-        from 0; ``n_users`` and ``n_items``, int; ``checksum`` of ``train``.
+        ``train`` (in random order) and ``test``, (n, 3) int32 rows of user, item and rating, with users and items
+        counted from 0; ``n_users`` and ``n_items``, int; ``checksum`` of ``train``.
 
     Raises:
-        DataError: ``pmf.json`` or a file that it names is missing, truncated, or of another dtype or shape.
+        DataError: ``pmf.json`` or a file that it names is missing or truncated, or has another dtype or shape.
     """
     path, made_by = Path(data_dir) / "pmf.json", "the rule prepare_movielens"
     arrays, facts = read_arrays(path, ARRAYS, made_by, n_users=int, n_items=int)

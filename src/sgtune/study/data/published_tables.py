@@ -1,7 +1,7 @@
-"""Connect-4 and letter as their sources keep them, brought to one form: rows of bytes, the class last, sorted.
+"""Conversion of connect-4 and letter from the formats of their sources to one form: sorted rows of bytes, class last.
 
-Sources differ in how they number classes, round values and order rows. In this form, an idx file, what they have is the
-same byte for byte, so that one SHA-256 holds for all.
+Sources differ in how they number classes, round values and order rows. In this form, an idx file, all sources agree
+byte for byte, so that one SHA-256 holds for all.
 """
 
 import io
@@ -33,14 +33,14 @@ ROWS, TRAIN, TEST = "rows-idx2-ubyte", "train-rows-idx2-ubyte", "test-rows-idx2-
 
 N_CELLS = 42
 CELLS, OUTCOMES = ("b", "o", "x"), ("draw", "loss", "win")
-"""What a byte of connect-4 stands for: cells that are blank or taken by a player, and the outcome for x."""
+"""The meaning of the bytes 0, 1 and 2 of connect-4: a cell is blank or taken by o or x; the outcome is for player x."""
 
 N_LETTER_FEATURES, LETTER_HIGHEST, N_LETTERS = 16, 15, 26
 N_LETTER_ROWS, FIRST_TEST_ROW = 20_000, 15_000
 
 
 def _sorted_idx(rows: np.ndarray) -> bytes:
-    """``rows`` (n, m), bytes, sorted by the first column, then the second and so on, as an idx file."""
+    """An idx file of ``rows`` (n, m), sorted by the first column, then the second, and so on."""
     return idx_bytes(np.ascontiguousarray(rows[np.lexsort(rows.T[::-1])], np.uint8))
 
 
@@ -53,7 +53,7 @@ def _fields(lines: list[str], separator: str, n_fields: int, what: str) -> list[
 
 
 def _codes(fields: list[list[str]], columns: slice, values: tuple[str, ...], what: str) -> np.ndarray:
-    """Each field's place in ``values``, as bytes."""
+    """The index of each field in ``values``, as bytes."""
     places = {value: place for place, value in enumerate(values)}
     try:
         return np.array([[places[field] for field in row[columns]] for row in fields], np.uint8)
@@ -62,10 +62,10 @@ def _codes(fields: list[list[str]], columns: slice, values: tuple[str, ...], wha
 
 
 def connect_4_of_uci(archive: bytes) -> bytes:
-    """`ROWS` of UCI's archive: a member ``connect-4.data.Z``, or not compressed; cells and outcomes are words.
+    """`ROWS` from UCI's archive, with a member ``connect-4.data.Z`` or ``connect-4.data`` of words between commas.
 
     Raises:
-        SourceError: no such member, or it holds other rows.
+        SourceError: the archive has no such member, or more than one, or the rows have another form.
     """
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         names = [name for name in opened.namelist() if name.rpartition("/")[2].startswith("connect-4.data")]
@@ -80,10 +80,10 @@ def connect_4_of_uci(archive: bytes) -> bytes:
 
 
 def connect_4_of_pmlb(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """`ROWS` of PMLB's ``connect_4.tsv``: a line of names, then lines of digits 0, 1 and 2.
+    """`ROWS` from PMLB's ``connect_4.tsv``: a line of names, then lines of digits 0, 1 and 2.
 
     Raises:
-        SourceError: the file holds other rows.
+        SourceError: the rows have another form.
     """
     lines = files["connect_4.tsv"].decode("ascii").splitlines()[1:]
     fields = _fields(lines, "\t", N_CELLS + 1, "connect_4.tsv")
@@ -91,11 +91,11 @@ def connect_4_of_pmlb(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def letter_of_libsvm(text: bytes) -> bytes:
-    """`TRAIN` or `TEST` of LIBSVM's ``letter.scale.tr`` or ``.t``, whose values -1 + 2 v / 15 are rounded to 6 digits.
+    """`TRAIN` or `TEST` from LIBSVM's ``letter.scale.tr`` or ``.t``, with values -1 + 2 v / 15 rounded to 6 digits.
 
     Raises:
-        DataError: no file of LIBSVM's format.
-        SourceError: a value is not of that form.
+        DataError: the file is not in LIBSVM's format.
+        SourceError: a value is not of the form -1 + 2 v / 15 with an integer v from 0 to 15.
     """
     inputs, labels = parse_libsvm(
         text, n_features=N_LETTER_FEATURES, n_classes=N_LETTERS, where="letter.scale"
@@ -108,12 +108,12 @@ def letter_of_libsvm(text: bytes) -> bytes:
 
 
 def letter_of_rows(packaged: Mapping[str, bytes], mirrored: Mapping[str, bytes]) -> dict[str, bytes]:
-    """`TRAIN` and `TEST` of ``letter.dat``, all rows in Statlog's order, and the numbers of LIBSVM's training rows.
+    """`TRAIN` and `TEST` from ``letter.dat``, all rows in Statlog's order, and the numbers of LIBSVM's training rows.
 
-    Those, uint16 in little endian, are among the first 15,000; the rows from 15,000 on are for testing.
+    The numbers are little-endian uint16 below 15,000. The rows from 15,000 on are the test set.
 
     Raises:
-        SourceError: a file holds other rows.
+        SourceError: a file has another number of rows, or rows of another form.
     """
     fields = _fields(packaged["letter.dat"].decode("ascii").split(), ",", N_LETTER_FEATURES + 1, "letter.dat")
     values = tuple(map(str, range(LETTER_HIGHEST + 1)))
@@ -135,17 +135,17 @@ def letter_of_rows(packaged: Mapping[str, bytes], mirrored: Mapping[str, bytes])
 def check_libsvm(
     files: Mapping[str, bytes], *, n_rows: Mapping[str, int], n_features: int, n_classes: int
 ) -> None:
-    """Refuse files that are not LIBSVM's text of so many rows each, for sets whose sums nobody has published.
+    """Check the size of files in LIBSVM's format, for sets without a published checksum.
 
     Args:
         files: name -> content.
-        n_rows: name -> number of rows.
-        n_features: the highest index of each file.
-        n_classes: labels are the integers from 1 to this, each of which each file has.
+        n_rows: name -> expected number of rows.
+        n_features: the expected highest index of each file.
+        n_classes: the expected number of classes of each file; labels are the integers from 1 to this.
 
     Raises:
-        DataError: a file is not of the format.
-        SourceError: a file has other rows, features or classes.
+        DataError: a file is not in LIBSVM's format.
+        SourceError: a file has another number of rows, features or classes.
     """
     for name, expected in n_rows.items():
         inputs, labels = parse_libsvm(files[name], n_features=n_features, n_classes=n_classes, where=name)

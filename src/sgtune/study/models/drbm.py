@@ -17,26 +17,26 @@ __all__ = ["from_arrays", "load"]
 START_SD = 0.1
 
 MOST_HIDDEN = 127
-"""Factors from 1 to 2 whose product float32 holds."""
+"""The largest number of factors between 1 and 2 whose product cannot overflow in float32."""
 
 LARGEST_EXPONENT = 44.0
-"""exp(44) squared is a float32, and so is exp(-44) squared."""
+"""The squares of exp(44) and exp(-44) are within the range of float32."""
 
 
 def log_prior(position: dict) -> jax.Array:
-    """N(0, 1) for every weight and bias, up to a constant; the paper names no prior for this model."""
+    """N(0, 1) for every weight and bias, up to a constant; the paper gives no prior for this model."""
     return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
 
 
 @jax.custom_jvp
 def sum_softplus(activations: Float[Array, "H n"], biases: Float[Array, "H K"]) -> Float[Array, "K n"]:
-    """sum_j log(1 + exp(z_j)) with z_j = activations_j + biases_j, of all pairs of a row and a class.
+    """sum_j log(1 + exp(z_j)) with z_j = activations_j + biases_j, for all pairs of a row and a class.
 
-    Computed as sum_j max(z_j, 0) + log prod_j (1 + exp(-|z_j|)): one logarithm for all hidden units, which are taken
-    one after the other, so that the numbers at hand are K n, not H K n (for 1,000 rows of letter, 20 times as fast on
-    a CPU as all at once). Its derivative is taken as sigmoid(z_j), computed again backwards rather than kept. A term is
-    exact while its activation and its bias are within 44, and wrong by at most log 2 where one is beyond and the other,
-    beyond 28, has the opposite sign.
+    It is computed as sum_j max(z_j, 0) + log prod_j (1 + exp(-|z_j|)), with one logarithm for all hidden units. A loop
+    over the units needs memory for K n numbers, not H K n (for 1,000 rows of letter it is 20 times as fast on a CPU as
+    all units at once). The derivative is sigmoid(z_j), which the backward pass recomputes instead of storing it. A term
+    is exact if its activation and its bias are at most 44 in absolute value. The error is at most log 2 if one of them
+    is larger and the other is larger than 28 with the opposite sign.
     """
 
     def add(sums, unit):
@@ -50,7 +50,7 @@ def sum_softplus(activations: Float[Array, "H n"], biases: Float[Array, "H K"]) 
 
 
 def _of_unit(activation: Float[Array, " n"], bias: Float[Array, " K"]) -> tuple[jax.Array, jax.Array]:
-    """z and exp(-|z|), ``(K, n)``: the exponentials are of n + K numbers, and their products of all pairs."""
+    """z and exp(-|z|), ``(K, n)``, from products of only n + K exponentials."""
     up, down = (
         jnp.exp(sign * jnp.clip(bias, -LARGEST_EXPONENT, LARGEST_EXPONENT))[:, None]
         * jnp.exp(sign * jnp.clip(activation, -LARGEST_EXPONENT, LARGEST_EXPONENT))
@@ -73,7 +73,7 @@ def _sum_softplus_jvp(primals, tangents):
 
 
 def logits(position: dict, inputs: Float[Array, "n F"]) -> Float[Array, "K n"]:
-    """log p(y | x) + const(x) = d_y + sum_j log(1 + exp(c_j + U_jy + W_j x)), the hidden units summed out."""
+    """log p(y | x) + const(x) = d_y + sum_j log(1 + exp(c_j + U_jy + W_j x)), with hidden units summed out."""
     activations = position["W"] @ inputs.T + position["c"][:, None]
     return position["d"][:, None] + sum_softplus(activations, position["U"])
 
@@ -95,7 +95,7 @@ def as_test(rows: dict) -> dict:
 
 
 def _init(key: jax.Array, *, shapes: dict) -> dict:
-    """N(0, 0.01): near 0, where all classes are alike, but no two hidden units are."""
+    """N(0, 0.01) for every parameter: near 0 all classes are equally likely; the noise makes hidden units differ."""
     keys = dict(zip(shapes, jax.random.split(key, len(shapes)), strict=True))
     return {name: START_SD * jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
 
@@ -114,11 +114,11 @@ def from_arrays(
 ) -> Model:
     """The model of ``inputs`` (N, F) float32 and ``labels`` (N,) from 0 to ``n_classes`` - 1.
 
-    A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters. p(y | x) stays the same if a
-    constant is added to d, or hidden units change places: only the prior tells such positions apart.
+    A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters. p(y | x) does not change if
+    hidden units are permuted, or if a constant is added to d: only the prior identifies this constant.
 
     Raises:
-        InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` none from 2 to 256.
+        InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` is not one from 2 to 256.
     """
     check_integer("n_hidden", n_hidden, at_least=1, at_most=MOST_HIDDEN)
     check_integer("n_classes", n_classes, at_least=2, at_most=256)
@@ -145,11 +145,11 @@ def from_arrays(
 
 
 def load(data_dir: str | Path, name: str) -> Model:
-    """The model ``drbm-{name}`` of the set ``name`` from ``data_dir/{name}``, with the paper's hidden units (Table 2).
+    """The model ``drbm-{name}`` of the set ``name`` from ``data_dir/{name}``, with the paper's H (Table 2).
 
     Raises:
-        InputError: no such set.
-        DataError: a file is missing, truncated, or of another dtype or shape.
+        InputError: there is no set of this name.
+        DataError: a file is missing or truncated, or has another dtype or shape.
     """
     arrays = classification.load(data_dir, name)
     entry = classification.SETS[name]
