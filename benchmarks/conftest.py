@@ -1,4 +1,4 @@
-"""The paper's data set, which the benchmarks run on."""
+"""The paper's logistic data set, which all benchmarks use."""
 
 import pytest
 

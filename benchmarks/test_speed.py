@@ -1,4 +1,4 @@
-"""Speeds beside their yardsticks: ``pytest -n 0 -m benchmark -s benchmarks``. Prints ratios; asserts no times."""
+"""Speeds and their targets: ``pytest -n 0 -m benchmark -s benchmarks`` prints both, and asserts no times."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def chain_steps_per_second(model, width: int, batch_size: int, seconds: float = 
 
 
 def blackjax_steps_per_second(model, batch_size: int, seconds: float = 1.0) -> float:
-    """BlackJAX's SGLD in a compiled loop; its minibatches are the caller's: drawn with replacement, as is usual."""
+    """BlackJAX's SGLD in a compiled loop. BlackJAX leaves minibatches to the user; these are drawn with replacement."""
     import blackjax
     from blackjax.sgmcmc import gradients
 
@@ -66,9 +66,9 @@ def blackjax_steps_per_second(model, batch_size: int, seconds: float = 1.0) -> f
 
 
 @pytest.mark.parametrize("batch_size", BATCH_SIZES)
-def test_sgld_beside_blackjax(model, batch_size):
+def test_sgld_against_blackjax(model, batch_size):
     ours, theirs = [], []
-    for _ in range(3):  # in turn, so that a disturbance hits both
+    for _ in range(3):  # alternating, so that a disturbance of the machine affects both
         ours.append(chain_steps_per_second(model, 1, batch_size))
         theirs.append(blackjax_steps_per_second(model, batch_size))
     ratio = np.median(ours) / np.median(theirs)
@@ -80,7 +80,7 @@ def test_sgld_beside_blackjax(model, batch_size):
 
 
 @pytest.mark.parametrize("batch_size", BATCH_SIZES)
-def test_lockstep_beside_one_chain(model, batch_size):
+def test_lockstep_against_one_chain(model, batch_size):
     one = np.median([chain_steps_per_second(model, 1, batch_size) for _ in range(3)])
     many = np.median([chain_steps_per_second(model, 14, batch_size) for _ in range(3)])
     print(
@@ -110,7 +110,7 @@ x, s = (rng.standard_normal((500, 79_510), dtype=np.float32) for _ in range(2))
 def held(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) / 2**20
 before = held("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+open("/proc/self/clear_refs", "w").write("5")  # reset the peak
 began = time.perf_counter()
 value = ksd(x, s)
 seconds = time.perf_counter() - began
@@ -118,11 +118,13 @@ print(json.dumps([value, seconds, held("VmHWM") - before]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     value, seconds, gigabytes = json.loads(done.stdout)
-    print(f"\nKSD, 500 x 79,510: {seconds:.2f} s and {gigabytes:.2f} GB beside the input (wanted: 2 s, 1 GB)")
+    print(
+        f"\nKSD, 500 x 79,510: {seconds:.2f} s and {gigabytes:.2f} GB besides the input (wanted: 2 s, 1 GB)"
+    )
     assert value > 0
 
 
-def test_mamba_beside_its_budget(logistic_data_dir):
+def test_mamba_against_its_budget(logistic_data_dir):
     program = f"""
 import json, time
 import sgtune
