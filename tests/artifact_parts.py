@@ -90,7 +90,7 @@ def tuners_of(model, sampler):
 
 
 def discrepancies(rng, model, quality):
-    """KSDs, and errors against the reference; ``quality``: how bad the arm is."""
+    """KSDs and errors against the reference. ``quality`` multiplies both, so larger is worse."""
     ksd = 20 * quality * float(rng.lognormal(0, 0.1))
     row = {"ksd": ksd, "ksd_se": 0.25, "ksd_floor": 2.8}
     row |= {"ksd_scaled": ksd / 90, "ksd_scaled_se": 0.0025, "ksd_scaled_floor": 0.14}

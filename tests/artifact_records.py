@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from artifact_parts import (  # noqa: F401 - tests find here what records are made of, too
+from artifact_parts import (  # noqa: F401 - test files import these names from here
     BATCH_FRACTIONS,
     BLOCKS,
     CONFIG,
@@ -42,13 +42,15 @@ from sgtune.study.artifacts.records import load_records
 
 
 def studied(models=MODELS):
-    """The (model, sampler, tuner) of which there are evaluations."""
+    """The (model, sampler, tuner) that have evaluations."""
     return [(m, s, tuner) for m in models for s in SAMPLERS for tuner in tuners_of(m, s)]
 
 
 def tuning_record(model, sampler, rng, tunings):
-    """One sampler by all its tuners, each this many times, except the heuristic and theory, which are deterministic
-    and choose the same arm."""
+    """One sampler tuned by all its tuners, each this many times.
+
+    The heuristic and theory are deterministic: they choose the same arm each time.
+    """
     n_data = N_DATA[model]
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
@@ -76,7 +78,7 @@ def tuning_record(model, sampler, rng, tunings):
 
 
 def rungs_of(tuner, compared, chosen):
-    """Of the heuristic none; theory has foreseen an error of 0.2 of the arm that it chose, and of others more."""
+    """The heuristic has no rungs; theory predicts an error of 0.2 for its chosen arm, and more for the others."""
     if tuner == "heuristic":
         return []
     if tuner == "theory":
@@ -94,7 +96,7 @@ def chosen_in(tuning):
 
 
 def evaluation_record(tuning, rng, replicates):
-    """Every arm that a tuner of ``tuning`` chose, in each replicate once, whoever chose it."""
+    """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
     runs, places, qualities = [], {}, {}
     tuners = [
@@ -180,7 +182,7 @@ def regret_record(tuning, rng, replicates=4):
 
 
 def clocks_record(tuning, rng):
-    """The first arm of the first tuner by both clocks; by the wall clock it made fewer samples."""
+    """The first arm of the first tuner under both clocks; under the wall clock it has fewer samples."""
     model, own = tuning["model"], tuning["tuners"][0]
     rows = {
         clock: [
@@ -215,7 +217,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
         for i, place in enumerate(own[tuner]["runs"])
     ]
     own[tuner].update(arms=arms, reason="" if like else NO_ARM_REASON)
-    # A file has no run of an arm that no tuner chose.
+    # Files have runs of chosen arms only.
     used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
     evaluation["runs"] = [evaluation["runs"][place] for place in used]
     for tuned in evaluation["tuners"]:
@@ -292,7 +294,7 @@ def make_files(replicates=3, models=MODELS, tunings=2):
 
 
 def write_files(files, folder):
-    """Write the files and say where; the published numbers are among them."""
+    """Write the files, including the published numbers, and return their paths."""
     paths = [PUBLISHED]
     for kind, named in files.items():
         for name, record in named.items():
@@ -312,7 +314,7 @@ def make_records(replicates=3, models=MODELS, tunings=2):
 
 
 def record_of(records, model, sampler, tuner, kind="evaluation"):
-    """The first of these; of a tuner's tuning runs, that of replicate 0."""
+    """The first of these records; for a tuner's runs this is replicate 0."""
     whose = (model, sampler, tuner)
     return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
 
@@ -326,5 +328,5 @@ def make_tables(replicates, folder):
 
 
 def cells_by(table, *fields):
-    """The cells of a table that are of a tuner, a rule or a step, by these fields."""
+    """The cells of a table for one tuner, rule or step, by these fields."""
     return {tuple(getattr(cell, field) for field in fields): cell for row in table.rows for cell in row.cells}

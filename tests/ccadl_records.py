@@ -14,13 +14,13 @@ def run_of(replicate, *, rmse, time, method):
         **{"mean_error": 0.0, "sd_ratio": 1.0},
     }
     statistics = {"clipped_share": 0.25, "friction_needed": 4.0 + replicate} if method == "sghmc" else {}
-    # Of μ 21% less: only the one that is 47% too long for γ is then within 20% of the paper's.
+    # The times of μ are 21% too short, so only the time that is 47% too long for γ is within 20% of the paper's.
     both = {"mu": own | {"time": 0.79 * time}, "gamma": own}
     return {"replicate": replicate, "diverged": False, "crossings": 0, **both, "statistics": statistics}
 
 
 def normal_record(method, rmse, times, n=4):
-    """Replicates that differ by a tenth of 1%, but for sds of 0."""
+    """Replicates that differ by 0.1%, or not at all where the sd is 0."""
     edges, density = np.linspace(0.0, 1.0, 6), np.array([0.5, 1, 2, 1, 0.5])
     cells = [
         {

@@ -1,16 +1,16 @@
-"""Unix's compress, written for the tests from the description of its format: the library only unpacks."""
+"""Unix's compress, written for the tests from the description of the format, since the library only unpacks."""
 
 __all__ = ["compress"]
 
 
 def compress(content: bytes, *, widest: int = 16, clear_after: int | None = None) -> bytes:
-    """``content`` as a ``.Z`` file with codes of at most ``widest`` bits; the table is cleared after so many codes."""
+    """``content`` as a ``.Z`` file with codes of at most ``widest`` bits; ``clear_after`` codes clear the table."""
     table = {bytes([byte]): byte for byte in range(256)}
     free, width = 257, 9
     out, pending = bytearray([0x1F, 0x9D, 0x80 | widest]), []
 
     def flush(pad: bool) -> None:
-        """The codes so far; eight of them take ``width`` bytes, and where the width changes a group is filled up."""
+        """Write the codes so far; eight codes take ``width`` bytes, and a group is padded before the width changes."""
         codes = pending + [0] * (-len(pending) % 8 if pad else 0)
         number = sum(code << (width * place) for place, code in enumerate(codes))
         out.extend(number.to_bytes(-(-width * len(codes) // 8), "little"))

@@ -1,4 +1,4 @@
-"""The configuration's files as the tests read them."""
+"""Functions that read the configuration files for tests."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ OVERLAYS = {
 
 
 def raw_config(run: str) -> dict:
-    """The configuration of a run as its files give it."""
+    """The configuration of a run, merged from its files."""
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
     if OVERLAYS[run]:
         update_config(config, yaml.safe_load((ROOT / OVERLAYS[run]).read_text()))

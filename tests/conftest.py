@@ -1,7 +1,7 @@
 """Fixtures that several test files share, and one cache of compiled programs for all tests of a run and their jobs.
 
-Compiling is most of what the tests take. What is compiled once, here or in a subprocess, is read from the cache after
-that; the run after this one starts with an empty one.
+Compilation takes most of the tests' time. A program is compiled once, here or in a subprocess, and then read from the
+cache; the next run of the tests starts with an empty cache.
 """
 
 import atexit
@@ -30,7 +30,7 @@ _options = {
 for _name, _value in _options.items():
     jax.config.update(_name, _value)
     os.environ[_name.upper()] = str(_value)
-# As the jobs of the pipeline; read when the first program is compiled.
+# The flag of the pipeline's jobs; XLA reads it when the first program is compiled.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 
@@ -42,9 +42,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def few_programs_in_memory():
-    """Compiled programs go with the file that made them.
+    """Clear compiled programs after each test file.
 
-    Each holds several memory maps, of which Linux allows a process 65,530; XLA crashes without a word beyond.
+    Each program holds several memory maps. Linux allows a process 65,530; beyond this XLA crashes without a message.
     """
     yield
     jax.clear_caches()

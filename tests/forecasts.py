@@ -13,7 +13,7 @@ STEP = 1e-3
 
 
 def config_of(**changes) -> dict:
-    """A study of logistic regression with SGLD and mamba-ksd, in which nothing is judged by points or predictions."""
+    """A study of logistic regression with SGLD and mamba-ksd, in which no arm is judged by points or predictions."""
     config = raw_config("quick")
     plain = {
         **{"run": "mine", "models": ["logistic"], "samplers": ["sgld"], "tuners": ["mamba-ksd", "heuristic"]},

@@ -11,11 +11,11 @@ from sgtune.samplers.target import Target
 __all__ = ["SIGMAS", "chains", "ensemble_means", "noisy_target"]
 
 SIGMAS = 4.5
-"""Standard errors within which an expectation must be."""
+"""The largest allowed error of an expectation, in standard errors."""
 
 
 def noisy_target(score, root, key=None):
-    """The target of one step: ``score(x)`` plus ``root(x)`` times standard normals, its covariance supplied exactly.
+    """The target of one step: ``score(x)`` plus ``root(x)`` times standard normals, with its exact covariance.
 
     Args:
         root: ``x -> (D, D)``; None for exact gradients.
@@ -42,7 +42,7 @@ def chains(sampler, score, root, functions, start, n_chains, n_steps, burn_in, h
     """The mean of ``functions(x)`` over the last ``n_steps`` draws of each chain, and the chains' states.
 
     Args:
-        start: ``(D,)``; each chain's own start is a standard normal away.
+        start: ``(D,)``; the start of each chain is this plus a standard normal.
         hyperparameters: numbers, traced.
     """
 
@@ -66,7 +66,7 @@ def chains(sampler, score, root, functions, start, n_chains, n_steps, burn_in, h
 
 
 def ensemble_means(*arguments, seed=0, **hyperparameters):
-    """Means over `chains` with standard errors, and the chains' states: as `chains`, all arguments but the last two."""
+    """Means over `chains` with standard errors, and the chains' states. Arguments: all of `chains` but the last two."""
     numbers = {name: jnp.float32(number) for name, number in hyperparameters.items()}
     found, states = chains(*arguments, numbers, jax.random.key(seed))
     found = np.asarray(found, np.float64)

@@ -9,7 +9,7 @@ TAKEN, OTHER = "kept from an unfinished job", "with other settings, inputs or co
 
 
 class Log(list):
-    """Lines of a job, and what it does with pieces."""
+    """The log lines of a job, and the pieces that it reused or made again."""
 
     def __init__(self, folder):
         self.parts = Parts(folder, self.append)
@@ -22,7 +22,7 @@ class Log(list):
 
 
 class Calls(list):
-    """Of a function of the module, from now on; the call ``killed_at`` never ends."""
+    """Record the calls of a function of the module; the call ``killed_at`` raises instead of ending."""
 
     killed_at = None
 

@@ -7,7 +7,7 @@ from artifact_parts import BATCH_FRACTIONS, LOSSES, N_DATA, SAMPLERS, STEP_SIZES
 
 
 def cost_record(model, rng):
-    """What a step takes here, and in a table that was measured elsewhere."""
+    """Costs of a step here, and in a table from another machine."""
     shapes = [
         (sampler, arm["batch_size"], arm["n_leapfrog"])
         for sampler in SAMPLERS
@@ -58,8 +58,11 @@ LADDER_TUNERS = ("oracle", "mamba-ksd", "mamba-ksd-scaled")
 
 
 def ladder_record(dimension):
-    """Two races of SGLD on two kinds: MAMBA-KSD has 1 and 2 times the oracle's error of 0.2; the other, where D is
-    large, escapes in the first race and is frozen in the second, and where it is small chooses as the oracle does."""
+    """Two races of SGLD on two kinds.
+
+    The arms of MAMBA-KSD have 1 and 2 times the oracle's error of 0.2. The other tuner chooses the oracle's arm if D is
+    small. If D is large, its arm escapes in the first race and is frozen in the second.
+    """
     errors = {"oracle": (0.2, 0.2), "mamba-ksd": (0.2, 0.4), "mamba-ksd-scaled": (0.2, 0.2)}
     if dimension > 10:
         errors["mamba-ksd-scaled"] = (10.0, 0.95)
@@ -80,7 +83,7 @@ def ladder_record(dimension):
 
 
 def horizons_record(model):
-    """Two runs of SGLD: theory has one arm for both, MAMBA has a better one for the longer run, with half the error."""
+    """Two horizons of SGLD: theory chooses one arm, MAMBA chooses another for the longer one, with half the error."""
     n_data = N_DATA[model]
     arms = [{"step_size": h, "batch_size": n_data // 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
     chosen = [

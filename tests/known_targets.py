@@ -1,6 +1,6 @@
 """Densities in the plane with exact draws and known moments, for the tests of samplers with a Metropolis test.
 
-The data say which of the densities a model is of, so that one compiled program serves all three.
+The data select the density, so that one compiled program serves all three.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def log_banana(position):
 
 
 def log_mixture(position):
-    """0.3 N(-a, I/4) + 0.7 N(a, I/4): two modes, between which chains go."""
+    """0.3 N(-a, I/4) + 0.7 N(a, I/4): two modes, close enough for chains to cross."""
     low, high = (-2 * jnp.sum((position - side * MODE) ** 2) for side in (-1, 1))
     return jnp.logaddexp(jnp.log(0.3) + low, jnp.log(0.7) + high)
 
@@ -59,7 +59,7 @@ def log_likelihood(position, batch):
 
 
 def model_of(number: int) -> Model:
-    """Every datum has its share of the log density."""
+    """A model whose data have equal shares of the log density."""
     data = np.zeros((N_DATA, len(LOG_DENSITIES)), np.float32)
     data[:, number] = 1 / N_DATA
     return define_model(
@@ -77,7 +77,7 @@ def second_moments(draws: np.ndarray) -> np.ndarray:
 
 
 def of_banana(draws: np.ndarray) -> np.ndarray:
-    """No fourth powers of x: their means over a run are far from normal."""
+    """Moments of the banana without fourth powers of x, whose means over a run are far from normal."""
     x, y = draws[..., 0], draws[..., 1]
     across = y - (x**2 - 1) / 2
     return np.stack([x, y, x**2, across, across**2, np.abs(x) > 1], axis=-1)
@@ -110,7 +110,7 @@ TARGETS = {
 
 
 def moments_and_errors(target: KnownTarget, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means of the target's functions over draws (n, W, 2) of independent chains, and their standard errors: a chain
-    is a batch."""
+    """Means of the target's functions over draws (n, W, 2) of independent chains, and their standard errors, with a
+    chain as a batch."""
     of_chains = target.functions(draws.astype(np.float64)).mean(axis=0)
     return of_chains.mean(axis=0), of_chains.std(axis=0, ddof=1) / np.sqrt(len(of_chains))

@@ -27,9 +27,9 @@ N_PIXELS, N_HIDDEN = 12, 5
 
 
 def pmf_log_prior(position):
-    """U_i ~ N(mu_U, Lambda_U^-1), mu_U ~ N(0, Lambda_U^-1), entries of Lambda_U ~ Gamma(4, rate 5); V alike.
+    """U_i ~ N(mu_U, Lambda_U^-1), mu_U ~ N(0, Lambda_U^-1), entries of Lambda_U ~ Gamma(4, rate 5); the same for V.
 
-    A density of the log precisions: their Jacobian is exp(log precision).
+    The density is over log precisions, with the Jacobian exp(log precision).
     """
     total = 0.0
     for side in ("users", "items"):
@@ -43,7 +43,7 @@ def pmf_log_prior(position):
 
 
 def pmf_log_likelihood(position, ratings):
-    """Ratings less the mean of all ~ N(U_i' V_j, 1 / 3), one value per rating."""
+    """One value per rating: ratings minus their overall mean ~ N(U_i' V_j, 1 / 3)."""
     users, items, values = ratings.T
     products = np.array(
         [position["users"][u] @ position["items"][v] for u, v in zip(users, items, strict=True)]

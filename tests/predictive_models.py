@@ -25,9 +25,9 @@ def small_pmf():
 
 @cache
 def small_network(n_hidden=HIDDEN, **ood):
-    """A network (of 5 hidden units: D = 145) for ten kinds of 4 x 4 images, each a noisy pattern of its own.
+    """A network (of 5 hidden units: D = 145) for ten classes of 4 x 4 images, each a noisy pattern.
 
-    300 train it, 90 test it. The images out of distribution are noise without a pattern. ``ood``: other entries of
+    300 images train it, 90 test it. The out-of-distribution images are pure noise. ``ood``: other entries of
     ``test_data["ood"]``.
     """
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Posteriors with exact answers, for the tests of the mode, the curvature and NUTS."""
+"""Posteriors with exact moments, for the tests of the mode, the curvature and NUTS."""
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,7 @@ def simulated_arrays():
 
 
 def model_of(arrays):
-    """Logistic regression of the training rows in their order."""
+    """Logistic regression of the training rows, without shuffling."""
     return logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"], shuffle_seed=None)
 
 
@@ -51,7 +51,7 @@ def newton(arrays):
 def gaussian_model(name="gaussian", n_rows=100, **settings):
     """Linear regression with known noise: an exactly Gaussian posterior, with its mean and covariance.
 
-    The position is a dict, so that pytrees are put to the test too.
+    The position is a dict, so that the tests include pytrees.
     """
     rng = np.random.default_rng(3)
     inputs = (rng.normal(size=(n_rows, 2)) @ [[1.0, 0.9], [0.0, 0.4]]).astype(np.float32)
@@ -83,7 +83,7 @@ def gaussian_log_likelihood(position, batch):
 
 
 def products(position):
-    """What a run of `short_run` states as its functionals, two of its three parameters."""
+    """The functionals of `short_run`, from two of its three parameters."""
     return position["intercept"] * position["slopes"]
 
 

@@ -10,7 +10,7 @@ __all__ = ["serving"]
 
 @contextmanager
 def serving(files: Mapping[str, bytes], truncated: tuple[str, ...] = ()) -> Iterator[str]:
-    """The address below which ``files`` lie, by path; those ``truncated`` end before the length that is announced."""
+    """The address of a server of ``files``, by path; ``truncated`` files are shorter than their Content-Length."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -15,7 +15,7 @@ __all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "small_logistic_m
 def gaussian_model(precision, mean, n_data=8):
     """The posterior N(mean, precision^-1): a quarter of the precision is the prior's, the rest is the data's.
 
-    The data come in pairs symmetric about the mean, so that minibatches of them are noisy.
+    The data are pairs symmetric about the mean, so that gradients of minibatches are noisy.
     """
     precision, mean = jnp.asarray(precision, jnp.float32), jnp.asarray(mean, jnp.float32)
     offsets = np.random.default_rng(1).standard_normal((n_data // 2, len(mean))).astype(np.float32)
@@ -51,7 +51,7 @@ def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
 
 
 def check_rungs(result):
-    """Lower values survive, infinite ones never before finite ones, and everything is recorded, also in JSON."""
+    """Arms with lower values survive, infinite values rank last, and the table and its JSON record all rungs."""
     table = result.rungs
     axes = list(table)[1 : list(table).index("steps")]
     named = {line.split(": ")[1] for line in result.warnings if line.startswith("rung")}
@@ -73,7 +73,7 @@ def check_rungs(result):
 
 
 def _names(arms):
-    """The arms of a table as warnings name them."""
+    """The names of a table's arms in warnings."""
     counts = ("batch_size", "n_leapfrog")
     return {
         ", ".join(

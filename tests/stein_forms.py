@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 varied = settings(max_examples=25, deadline=None, derandomize=True)
 sizes = {"n": st.integers(1, 9), "dimension": st.integers(1, 6), "seed": st.integers(0, 2**31 - 1)}
-# What is compiled is compiled once per dimension.
+# Each program is compiled once per dimension.
 few_shapes = sizes | {"dimension": st.sampled_from([1, 4])}
 
 

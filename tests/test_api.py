@@ -1,4 +1,4 @@
-"""The library's face: the uses that the documentation shows, and one clear line for every bad argument."""
+"""The public interface: the uses in the documentation, and one clear line for every bad argument."""
 
 import json
 import os
@@ -23,7 +23,7 @@ N_TRAIN, DIMENSION = 4_000, 10
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
-    """The paper's data set, but small."""
+    """A small version of the paper's data set."""
     folder = tmp_path_factory.mktemp("small")
     arrays = logistic_data.simulate(n_rows=N_TRAIN + 500, n_train=N_TRAIN, dimension=DIMENSION)
     logistic_data.write(folder / "logistic.json", arrays)
@@ -82,7 +82,7 @@ def test_tune_as_documented(model):
 
 
 def test_chains_start_at_the_map_by_default(model):
-    """By the clock, too: all samples are counted, and the time is at most the budget and a chunk."""
+    """Also with a wall-clock budget: all samples are counted, and the time exceeds the budget by at most a chunk."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
     at_map = sgtune.sample(model, "sgld", **still).draws
     gradient = sgtune.sample(model, "sgld", **still).scores()
@@ -221,7 +221,7 @@ def report_errors(data_dir):
 
 @pytest.fixture(scope="module")
 def raised(data_dir):
-    """The errors that a user sees, in whose process nothing checks the annotated types of arguments."""
+    """The errors that a user sees, from a process without the type checks of the tests."""
     here = Path(__file__).parent
     code = "import sys, test_api; test_api.report_errors(sys.argv[1])"
     paths = [str(here), str(Path(sgtune.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
@@ -239,7 +239,7 @@ def raised(data_dir):
     "number", range(len(CASES)), ids=lambda number: "-".join(map(str, CASES[number][:4:2]))
 )
 def test_bad_input_gets_one_line_before_any_work(raised, number):
-    """Argument, value and what is allowed."""
+    """The line names the argument, its value and the allowed values."""
     is_input_error, line = raised[number]
     assert is_input_error, line
     check_line(line, *CASES[number][2:])

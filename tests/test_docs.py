@@ -1,4 +1,4 @@
-"""The code in the documentation works: every Python block of every page, one after the other."""
+"""Every Python block in the documentation runs; the blocks of a page run one after the other."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def numbers(text: str) -> list[float]:
 
 @pytest.fixture
 def registries():
-    """A page's additions to the registries of the package are removed after it."""
+    """Remove a page's additions to the registries of the package after its test."""
     from sgtune.samplers import SAMPLERS
 
     before = dict(SAMPLERS)
@@ -41,7 +41,7 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch,
     printed = capsys.readouterr()
     assert not printed.err
     for shown in blocks_of(page, "text"):
-        # The arm to the letter; means and sds as far as another processor rounds them.
+        # The arm must agree exactly; means and sds agree up to the rounding of another processor.
         assert printed.out.splitlines()[0] == shown.splitlines()[0]
         np.testing.assert_allclose(numbers(printed.out), numbers(shown), rtol=0.05, atol=2e-4)
 

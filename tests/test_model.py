@@ -29,7 +29,7 @@ def regression(n_rows=100, **settings):
 @pytest.mark.parametrize("make", [small_logistic_model, small_pmf, small_network, regression])
 @pytest.mark.parametrize("fraction", [0.1, 0.29, 0.999])
 def test_held_out_rows_are_the_last_and_the_others_train(make, fraction):
-    """Each row is in one of the two, unchanged: its log-likelihood says so."""
+    """Each row is in one of the two sets, with the same log-likelihood."""
     model = make()
     held = hold_out(model, fraction)
     n_held = int(fraction * model.n_data + 1e-9)
@@ -41,18 +41,18 @@ def test_held_out_rows_are_the_last_and_the_others_train(make, fraction):
     np.testing.assert_allclose(left, every[: held.n_data], rtol=1e-5, atol=1e-5)
     assert metrics.predictive_names(held)
     assert np.isfinite(list(metrics.at_position(held, position).values())).any()
-    # The model itself is as it was, and is asked once.
+    # The model itself is unchanged, and a second call returns the same object.
     assert model.n_data == held.n_data + n_held
     assert hold_out(model, fraction) is held
 
 
 def test_a_fraction_is_taken_as_it_is_written():
-    """0.29 of 100 rows are 29, though the float times 100 is a little less."""
+    """0.29 of 100 rows are 29 rows, although 0.29 * 100 is slightly below 29 in floats."""
     assert len(hold_out(regression(100), 0.29).test_data["targets"]) == 29
 
 
 def test_predictions_of_held_out_rows_are_those_of_test_rows():
-    """Signed rows, all of class 1, are equivalent to the rows and their classes."""
+    """Rows multiplied by their sign, all of class 1, are equivalent to the rows and their classes."""
     inputs, targets = logistic_arrays(1_000, 3, seed=1)
     model = logistic.from_arrays(inputs, targets, shuffle_seed=None)
     held = hold_out(model, 0.4)
@@ -65,7 +65,7 @@ def test_predictions_of_held_out_rows_are_those_of_test_rows():
 
 
 def test_what_is_left_has_a_mode_of_its_own(tmp_path):
-    """Found from its own rows, and kept beside the model's under another name."""
+    """The mode without the held-out rows is found from the remaining rows, and saved under another name."""
     model = regression(data_dir=tmp_path)
     held = hold_out(model, 0.5)
     design = np.column_stack([np.ones(50), model.data["inputs"][:50]]).astype(np.float64)

@@ -45,7 +45,7 @@ def test_sums_over_tiles_cover_every_row_once(tile):
 
 
 def test_tiles_of_small_rows_are_larger():
-    """Where a row is a few bytes, adding a tile's gradient costs more than the tile."""
+    """For rows of a few bytes, adding up the gradients of small tiles costs more than the tiles themselves."""
     lengths = []
 
     def length(rows):

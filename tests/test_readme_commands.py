@@ -33,16 +33,16 @@ SMALLEST = {
     },
 }
 LONG = ("medium.yaml", "paper.yaml", "publish")
-"""Command lines with one of these are run dry: hours, or a copy into the tracked folder."""
+"""Command lines with one of these words are dry runs, since they take hours or write into a tracked folder."""
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CLUSTER = "profiles/slurm"
-"""Its executor is no dependency of ours: what is in the profile has a test of its own."""
+"""The cluster's executor is no dependency of the package; `test_packaging` tests the profile."""
 
 
 def commands(pages: Sequence[Path] = PAGES) -> list[list[str]]:
-    """The command lines of ``pages`` that call Snakemake, as words; venv and pip before it are CI's to test."""
+    """The command lines of ``pages`` that call Snakemake, as words, without venv and pip, which CI tests."""
     typed = []
     for page in pages:
         text = page.read_text()
@@ -55,7 +55,7 @@ def commands(pages: Sequence[Path] = PAGES) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Path:
-    """A folder like a clone, whose default run is a small one."""
+    """A folder with the layout of a clone and a small default run."""
     folder = tmp_path_factory.mktemp("clone")
     for name in ("Snakefile", "workflow", "profiles", "envs", "src"):
         (folder / name).symlink_to(ROOT / name)
@@ -77,7 +77,7 @@ def test_readme_has_the_commands_that_a_user_needs():
 
 @pytest.mark.slow
 def test_every_command_works_as_typed(clone):
-    """One after the other, as a reader would; a model's name is replaced by the small study's."""
+    """Commands run in the order of the page; a model's name is replaced by the small study's."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in commands():
         if CLUSTER in words:

@@ -1,4 +1,4 @@
-"""The start-up of a job: it imports nothing that it does not need."""
+"""A job imports only the modules that it needs."""
 
 import subprocess
 import sys
@@ -18,10 +18,10 @@ HEAVY = (
     "snakemake",
     "xarray",
 )
-"""A tenth of a second or more each, seconds on a slow machine."""
+"""Modules that take at least a tenth of a second to import, and seconds on a slow machine."""
 
 FIGURE = ("matplotlib", "pandas", "scipy.stats", "seaborn")
-"""Seaborn loads the other three."""
+"""Seaborn imports the other three."""
 
 ALLOWED = {
     # Every job; the Snakefile.
@@ -53,7 +53,7 @@ ALLOWED = {
     "sgtune.study.data.movielens": (),
     "sgtune.study.data.mnist": (),
     "sgtune.study.data.ood_images": (),
-    # What loads a model.
+    # Jobs that load a model.
     "sgtune.study.models": ("jax",),
     "sgtune.study.per_sampler": ("jax",),
     "sgtune.study.evaluation": ("jax",),
@@ -81,8 +81,10 @@ MAKE_FIGURE = "make_figure('ood_entropy', files, svg='f.svg', pdf='f.pdf')"
     ids=["table", "figure"],
 )
 def test_making_a_table_or_a_figure_loads_no_more_than_it_needs(call, made, allowed, tmp_path):
-    """The two artifacts of the out-of-distribution images, as the scripts make them: JAX is loaded by neither, and
-    the table does not wait for what draws the figure."""
+    """The out-of-distribution table and figure, made as in the scripts, do not import JAX.
+
+    The table does not import the plotting packages either.
+    """
     files = list(map(str, write_files(make_files(2, ("bnn",)), tmp_path)))
     program = (
         f"import sys; from sgtune.study.artifacts import make_figure, make_table; files = {files}; {call}; "

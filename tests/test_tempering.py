@@ -21,7 +21,7 @@ def logistic():
 
 @pytest.mark.parametrize("inverse_temperature", [0.5, 50, 1_000.0])
 def test_the_density_is_that_of_gibbs(logistic, inverse_temperature):
-    """exp(-lambda R) p, R the mean loss; and its scores."""
+    """The density is exp(-lambda R) p with the mean loss R, and scores are its gradients."""
     model = temper(logistic, inverse_temperature)
     rows = np.asarray(logistic.data["signed_inputs"], np.float64)
 
@@ -47,7 +47,7 @@ def test_n_is_the_ordinary_posterior_and_each_model_is_made_once(logistic):
     assert cold.name != logistic.name
     assert cold.checksum != logistic.checksum
     assert temper(logistic, 300.0).checksum != cold.checksum
-    # The same functions and the same number: the same compiled programs.
+    # The same functions and temperature share the compiled programs.
     other = temper(small_logistic_model(n_data=200, seed=5), 400)
     assert other.log_likelihood == cold.log_likelihood
     assert hash(other.log_likelihood) == hash(cold.log_likelihood)

@@ -1,4 +1,4 @@
-"""What is declared and what is installed: the library alone, and with the study."""
+"""Declared and installed dependencies of the library alone, and with the study."""
 
 import ast
 import os
@@ -29,7 +29,7 @@ UNSEEN = {
     "snakefmt": "a command",
     "beartype": "named in pytest's options",
 }
-"""What is declared without being imported by name, and why."""
+"""Dependencies that are declared but not imported by name, and why."""
 
 
 def declared(*extras: str) -> set[str]:
@@ -71,7 +71,7 @@ def test_the_study_and_the_tests_declare_what_they_import():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The package as users get it, built without the network."""
+    """The wheel of the package, built without the network."""
     folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -123,7 +123,7 @@ sgtune.load_model
 
 
 def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
-    """Nothing of the study's dependencies is imported, even where they are installed."""
+    """The library imports none of the study's dependencies, even where they are installed."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
     known = packages_distributions()
     refused = {
@@ -145,7 +145,7 @@ def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
 
 
 def test_the_workflow_runs_with_the_package_as_a_wheel(wheel, tmp_path):
-    """From a clone, with the package installed elsewhere: schema, captions and scripts are found, and used."""
+    """In a clone, with the package installed elsewhere, the workflow finds its schema, captions and scripts."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "tests/tiny.yaml"]
     command += ["--config", "run=wheel", "--", "results/wheel/data/logistic.json"]
@@ -162,7 +162,7 @@ def test_the_workflow_runs_with_the_package_as_a_wheel(wheel, tmp_path):
 
 @pytest.mark.network
 def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
-    """Core alone has no Snakemake; with the study added a dry run of the whole workflow is planned."""
+    """The library alone does not install Snakemake; with the study added, a dry run plans the whole workflow."""
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env/bin/python")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/sgtune"
-# Named where it is first asked for, so that the library's face has it without importing the study.
+# Imported on first use, so that the public interface has this name without importing the study.
 LAZY = {"sgtune": {"sgtune.study.models"}}
 
 
@@ -19,7 +19,7 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def imports_of(module: str, *, at_once: bool = False) -> set[str]:
-    """The modules of the package that ``module`` imports anywhere; ``at_once``: when it is imported itself."""
+    """The modules of the package that ``module`` imports anywhere; ``at_once``: only at the top level."""
     tree = ast.parse(MODULES[module].read_text())
     if at_once:
         is_late = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

@@ -1,4 +1,4 @@
-"""Metrics of predictions against naive loops, and predictions averaged in a stream against all of them at once."""
+"""Metrics of predictions against naive loops, and streaming averages of predictions against plain averages."""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ def network():
 
 
 def random_predictions(seed, m=500, classes=4):
-    """Probabilities that are right more often than not, and targets."""
+    """Targets, and probabilities that favour the right class more often than not."""
     rng = np.random.default_rng(seed)
     targets = rng.integers(0, classes, m)
     logits = 1.5 * rng.standard_normal((m, classes)) + 1.2 * np.eye(classes)[targets]
@@ -34,7 +34,7 @@ def random_predictions(seed, m=500, classes=4):
 
 
 def naive_gaps(confidence, is_right, belongs, n_bins):
-    """[(gap, share)] of the bins that have data, one datum after the other."""
+    """[(gap, share)] of the nonempty bins, by a loop over the data."""
     gaps = []
     for number in range(n_bins):
         inside = [i for i, value in enumerate(confidence) if belongs(value, number)]
@@ -57,7 +57,7 @@ def test_calibration_errors_are_those_of_a_naive_loop(classes):
 
 @pytest.mark.parametrize("classes", [2, 4, 10])
 def test_published_calibration_errors_are_those_of_a_naive_loop(classes):
-    """Geometric means, ten bins over their range, each without its upper edge: the largest is in none."""
+    """Geometric means, and ten bins over their range without upper edges, so that the largest is in no bin."""
     several = [random_predictions(seed, classes=classes)[0] for seed in range(5)]
     targets = random_predictions(0, classes=classes)[1]
     geometric = np.prod(several, axis=0) ** (1 / 5)
@@ -89,21 +89,21 @@ def test_calibration_of_cases_done_by_hand():
     assert metrics.mce(calibrated, targets) == pytest.approx(0, abs=1e-12)
     wrong = certain([1.0] * 5)
     assert metrics.ece(wrong, np.ones(5, int)) == metrics.mce(wrong, np.ones(5, int)) == 1
-    # 0.7 is always right: a gap of 0.3, of a quarter of the data; 0.9 never: 0.9.
+    # 0.7 is always right: a gap of 0.3 with a quarter of the data. 0.9 is always wrong: a gap of 0.9.
     mixed, targets = certain([0.7, 0.9, 0.9, 0.9]), np.array([0, 1, 1, 1])
     assert metrics.ece(mixed, targets) == pytest.approx(0.3 / 4 + 0.9 * 3 / 4)
     assert metrics.mce(mixed, targets) == pytest.approx(0.9)
 
 
 def test_a_bin_has_its_upper_edge():
-    """0.6 = 9 / 15 stands with 0.59, not with 0.61."""
+    """0.6 = 9 / 15 is in the bin of 0.59, not in the bin of 0.61."""
     targets = np.array([0, 1])
     assert metrics.mce(certain([0.6, 0.59]), targets) == pytest.approx(0.095)
     assert metrics.mce(certain([0.6, 0.61]), targets) == pytest.approx(0.61)
 
 
 def test_published_calibration_of_cases_done_by_hand():
-    """Of 0.6 (right) and 0.9 (wrong), the larger falls out; equal ones all do."""
+    """Of 0.6 (right) and 0.9 (wrong) the larger is in no bin; if all are equal, none is in a bin."""
     targets = np.array([0, 1])
     assert metrics.ece_published(np.log(certain([0.6, 0.9])), targets) == pytest.approx(0.4 / 2)
     assert metrics.mce_published(np.log(certain([0.6, 0.9])), targets) == pytest.approx(0.4)
@@ -183,7 +183,7 @@ def test_entropies_and_their_densities():
 
 
 def every_prediction(model, draws, inputs):
-    """One by one, in float64."""
+    """All predictions in float64, one draw at a time."""
     inputs = jax.tree.map(jnp.asarray, inputs)
     return np.array([model.predict(model.unravel(jnp.asarray(draw)), inputs) for draw in draws], np.float64)
 
@@ -202,7 +202,7 @@ def test_averages_are_those_of_the_single_predictions(model, n):
     else:
         classes = np.stack([1 - predictions, predictions], axis=-1) if predictions.ndim == 2 else predictions
         logs = np.log(np.maximum(classes, np.finfo(np.float32).tiny))
-        # 1 - p is off by float32's 6e-8.
+        # 1 - p has the rounding error of float32, 6e-8.
         sure = classes.min(axis=0) > 1e-3
         np.testing.assert_allclose(found["mean_log"][sure], logs.mean(axis=0)[sure], atol=1e-3)
 
@@ -296,7 +296,7 @@ def test_sd_errors_by_block_see_their_own_parameters_only():
     reference = np.linspace(1, 2, model.dimension)
     for block in sizes:
         factors = {name: 1.0 + (name == block) for name in sizes}
-        # In the order of a flat position, which the blocks must find again.
+        # The columns are in the order of a flat position, from which the blocks must select theirs.
         factor = flatten(
             jax.tree.map(
                 lambda shape, value: np.full(shape.shape, value, np.float32), model.position_shape, factors

@@ -1,4 +1,4 @@
-"""Errors against a reference: from running moments as from all draws at once, and what each of them sees."""
+"""Errors against a reference: running moments against all draws at once, and the mistakes that each error detects."""
 
 import json
 import tracemalloc
@@ -28,13 +28,13 @@ NAMES = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
 
 
 def slope_and_square(position):
-    """(K,) = (3,): a slope, the square of the other, and the intercept."""
+    """A slope, the square of the other slope, and the intercept: (K,) = (3,)."""
     return jnp.stack([position["slopes"][0], position["slopes"][1] ** 2, position["intercept"]])
 
 
 @pytest.fixture(scope="module")
 def model():
-    """Three parameters, of which three functionals are watched."""
+    """A model with three parameters and three functionals."""
     return replace(gaussian_model()[0], functionals=slope_and_square)
 
 
@@ -47,7 +47,7 @@ REFERENCE = Reference(
 
 
 def naive_errors(draws, values, reference=REFERENCE):
-    """From all draws ``(n, D)`` and their functionals ``(n, K)`` in float64."""
+    """The errors of all draws ``(n, D)`` and their functionals ``(n, K)``, in float64."""
     draws, values = np.asarray(draws, np.float64), np.asarray(values, np.float64)
     sd = draws.std(axis=0)
     eigenvalues, directions = np.linalg.eigh(reference.covariance)
@@ -63,7 +63,7 @@ def naive_errors(draws, values, reference=REFERENCE):
 
 
 def values_of(draws):
-    """Columns: intercept, slopes."""
+    """The functionals of draws with columns intercept, slopes."""
     return np.stack([draws[:, 1], draws[:, 2] ** 2, draws[:, 0]], axis=1)
 
 
@@ -80,7 +80,7 @@ def test_running_errors_are_those_of_all_draws_at_once(model, monkeypatch, offse
         moments.add(draws[start:stop])
     for place in range(3):
         wanted = naive_errors(draws[:, place], values_of(draws[:, place]))
-        # float32 squares of 300 are known to 1e-7 of 90,000, a hundredth of their reference's sd.
+        # The float32 error of squares of 300 is 1e-7 of 90,000, a hundredth of the reference's sd.
         tolerance = {"rel": 1e-5, "abs": 1e-6} if offset == 0 else {"rel": 1e-3}
         assert moments.errors(place) == pytest.approx(wanted, **tolerance)
         assert tuple(moments.errors(place)) == NAMES
@@ -94,7 +94,7 @@ def test_running_errors_are_those_of_all_draws_at_once(model, monkeypatch, offse
     assert found == pytest.approx({name: wanted[name] for name in found}, rel=1e-3)
 
 
-def test_a_chain_that_is_lost_is_infinitely_wrong_and_alone_so(model):
+def test_a_diverged_chain_has_infinite_errors_and_does_not_affect_others(model):
     draws = np.random.default_rng(1).standard_normal((50, 3, 3)).astype(np.float32)
     draws[-1, 1, 0], draws[-1, 2] = np.nan, 1e30
     moments = Moments(model, REFERENCE, np.zeros(3), n_chains=3)
@@ -102,7 +102,7 @@ def test_a_chain_that_is_lost_is_infinitely_wrong_and_alone_so(model):
     moments.add(draws)
     assert moments.errors(1) == dict.fromkeys(NAMES, np.inf)
     assert moments.errors(0) == pytest.approx(naive_errors(draws[:, 0], values_of(draws[:, 0])), rel=1e-5)
-    # A square that float32 does not hold; its sd is one that float64 does.
+    # The square overflows in float32, but the sd is finite in float64.
     huge = moments.errors(2)
     assert huge["functional_error"] == np.inf
     assert 1e28 < huge["xi_rel"] < huge["xi_white"] < 1e31
@@ -110,12 +110,12 @@ def test_a_chain_that_is_lost_is_infinitely_wrong_and_alone_so(model):
         assert reference_errors(model, none, REFERENCE) == dict.fromkeys(NAMES, np.inf)
 
 
-def test_what_a_reference_has_not_is_not_judged(model):
+def test_an_error_without_a_reference_value_is_none(model):
     draws = np.random.default_rng(2).standard_normal((20, 3)).astype(np.float32)
     errors = reference_errors(model, draws, Reference(REFERENCE.sd))
     wanted = naive_errors(draws, values_of(draws))
     assert errors == pytest.approx(wanted | {"xi_white": None, "functional_error": None})
-    # A model without functionals is held against the position, where the reference has it.
+    # Without functionals, the position is compared with the reference's functionals.
     plain = replace(model, functionals=None)
     own = naive_errors(draws, draws)["functional_error"]
     assert reference_errors(plain, draws, REFERENCE)["functional_error"] == pytest.approx(own)
@@ -126,7 +126,7 @@ def test_what_a_reference_has_not_is_not_judged(model):
     }
 
 
-def test_a_chain_that_stays_put_has_no_spread_and_the_bias_of_its_place(model):
+def test_a_frozen_chain_has_no_spread_and_the_bias_of_its_position(model):
     position = {"intercept": jnp.float32(0.3), "slopes": jnp.array([1.0, -2.0])}
     errors = frozen_errors(model, position, REFERENCE)
     bias = (np.array([1.0, 4.0, 0.3]) - REFERENCE.functionals_mean) / REFERENCE.functionals_sd
@@ -135,7 +135,7 @@ def test_a_chain_that_stays_put_has_no_spread_and_the_bias_of_its_place(model):
 
 
 def test_errors_of_exact_draws_fall_as_one_over_their_number():
-    """n independent draws: E[xi^2] = 1/(2n) to first order, for the mean another 1/n; the next order is 1/n^2."""
+    """n independent draws have E[xi^2] = 1/(2n) + O(1/n^2), plus 1/n where the mean counts."""
     model, mean, covariance = gaussian_model()
     sd, n = np.sqrt(np.diag(covariance)), 200
     reference = Reference(sd, covariance, mean, sd)
@@ -151,7 +151,7 @@ def test_errors_of_exact_draws_fall_as_one_over_their_number():
         assert error < 0.1 * expected
 
 
-# --- what the errors see
+# --- mistakes that the errors detect
 
 
 def test_every_parameter_counts_alike_whatever_its_unit():
@@ -163,7 +163,7 @@ def test_every_parameter_counts_alike_whatever_its_unit():
 
 
 def test_right_sds_of_parameters_can_be_wrong_across_them():
-    """Correlation 0.9 against none: the wide direction is 1 / sqrt(1.9) of what it should be, the other sqrt(10)."""
+    """The target has correlation 0.9, the draws 0: the ratios of sds along its axes are 1 / sqrt(1.9) and sqrt(10)."""
     reference = np.array([[1.0, 0.9], [0.9, 1.0]])
     assert xi_rel(np.ones(2), np.ones(2)) == 0
     wanted = np.sqrt(((1.9**-0.5 - 1) ** 2 + (10**0.5 - 1) ** 2) / 2)
@@ -186,7 +186,7 @@ def test_the_error_of_a_functional_is_the_distance_of_two_gaussians(mean, sd):
     """2-Wasserstein: the root mean square difference of the quantiles, in sds of the reference N(1, 2^2)."""
     from scipy.stats import norm
 
-    # Midpoints of equal shares: their normal quantiles have variance 1 to 1e-4.
+    # Normal quantiles at the midpoints of equal shares have variance 1 within 1e-4.
     quantiles = norm.ppf((np.arange(100_000) + 0.5) / 100_000)
     distance = np.sqrt(np.mean((mean + sd * quantiles - 1 - 2 * quantiles) ** 2))
     found = functional_error(np.array([mean]), np.array([sd]), np.array([1.0]), np.array([2.0]))
@@ -194,7 +194,7 @@ def test_the_error_of_a_functional_is_the_distance_of_two_gaussians(mean, sd):
 
 
 def test_functionals_do_not_see_what_the_data_do_not():
-    """Features of a factorisation with other signs and places are the same model of its ratings."""
+    """Features of a factorisation with flipped signs and another order give the same ratings."""
     model = small_pmf()
     draws = random_draws(model, 70)
     blocks = metrics.position_blocks(model)
@@ -221,7 +221,7 @@ def test_functionals_do_not_see_what_the_data_do_not():
 
 
 def test_memory_does_not_grow_with_the_number_of_draws():
-    """32 MB of float32 draws, 64 MB were they copied to float64."""
+    """The float32 draws have 32 MB; a float64 copy would have 64 MB."""
     model = define_model(
         "wide",
         log_prior=lambda position: -0.5 * jnp.sum(position**2),
@@ -267,7 +267,7 @@ def test_a_reference_is_read_from_its_record():
     np.testing.assert_array_equal(found.covariance, record["covariance"])
     np.testing.assert_array_equal(found.functionals_mean, [1, 2, 3])
     np.testing.assert_array_equal(found.functionals_sd, [1, 1, 2])
-    # A model without functionals has convergence facts of its position there; an older record has nothing.
+    # A model without functionals has convergence diagnostics of its position; an older record has none.
     for functionals in ({"n": 2, "r_hat_max": 1.0}, None):
         plain = Reference.from_record({"sd": [1.0, 2.0], "functionals": functionals})
         assert (plain.covariance, plain.functionals_mean, plain.functionals_sd) == (None, None, None)

@@ -1,4 +1,4 @@
-"""The mode, against Newton's method in float64 and exact Gaussians, and its file."""
+"""The mode against Newton's method in float64 and exact Gaussians, and the file in which it is saved."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_the_map_is_newtons_in_float64(arrays, model):
     exact, hessian = newton(arrays)
     result = find_map(model)
     half = np.linalg.cholesky(hessian)
-    # Distances in posterior sds; float32 resolves the gradient of 2,000 rows to 1e-4 or so.
+    # Distances are in posterior sds; the float32 gradient of 2,000 rows has an error of about 1e-4.
     assert np.linalg.norm(half.T @ (np.asarray(result.position, np.float64) - exact)) < 1e-3
     assert result.gradient_norm < 1e-2
     assert result.distance < 1e-3
@@ -54,7 +54,7 @@ def test_the_map_of_the_papers_data_set(logistic_data_dir):
     result = map_result(model)
     assert result.distance < 1e-2
     assert result.steps < 100
-    # -log pi is lower than at the true parameter, by a half chi-square with 10 degrees of freedom.
+    # -log pi at the mode is lower than at the true parameter by half a chi-square with 10 degrees of freedom.
     assert 0 < 115_910.1 - result.negative_log_posterior < 15
     kept = logistic.load(logistic_data_dir)
     np.testing.assert_array_equal(map_position(kept), result.position)
@@ -101,12 +101,12 @@ def wide_model(precisions=1.0):
 def test_the_map_of_a_large_model_is_the_exact_mode():
     model, exact = wide_model()
     result = find_map(model, tolerance=1e-5)
-    # The posterior sds are 0.14; the sum of 51 terms in float32 is known to 1e-5 or so.
+    # The posterior sds are 0.14; the float32 error of a sum of 51 terms is about 1e-5.
     np.testing.assert_allclose(result.position, exact, atol=1e-4)
     assert result.converged
 
 
-def test_scales_that_differ_a_million_times_cost_a_large_model_no_steps():
+def test_scales_that_differ_by_a_million_need_few_steps():
     precisions = np.logspace(-3, 3, 300)
     model, exact = wide_model(precisions)
     result = find_map(model, position=jnp.zeros(300))
@@ -114,7 +114,7 @@ def test_scales_that_differ_a_million_times_cost_a_large_model_no_steps():
     distance = np.linalg.norm((np.asarray(result.position, np.float64) - exact) / sds)
     assert distance < 0.01 * np.sqrt(300)
     assert result.distance == pytest.approx(distance, rel=0.1, abs=0.01)
-    # The Hessian is diagonal, so that one step in scaled coordinates is Newton's.
+    # The Hessian is diagonal, so a step in scaled coordinates is a Newton step.
     assert result.steps <= 5
 
 
@@ -128,16 +128,16 @@ def test_the_large_studies_modes_are_minima(make):
     hessian = negative_hessian(model, result.position)
     curvatures, directions = np.linalg.eigh(hessian)
     gradient = scores(model, flatten(result.position)[None])[0]
-    # No saddle: what curves downwards, where a valley was left before its floor, is a thousandth of what curves up.
+    # The mode is no saddle: negative curvatures, in valleys not followed to the end, are tiny.
     assert curvatures[0] > -1e-3 * curvatures[-1]
-    # By the whole Hessian, too, the Newton step is short where anything curves by more than that.
+    # The Newton step with the full Hessian is also short along the directions with larger curvature.
     curved = curvatures > 1e-3 * curvatures[-1]
     step = (directions.T @ gradient)[curved] / np.sqrt(curvatures[curved])
     assert np.linalg.norm(step) < 0.1 * np.sqrt(model.dimension)
     assert curved.mean() > 0.5
 
 
-def test_a_flat_place_is_no_mode():
+def test_a_flat_posterior_has_no_mode():
     flat = define_model(
         "flat",
         log_prior=lambda position: 0.0 * jnp.sum(position),
@@ -150,7 +150,7 @@ def test_a_flat_place_is_no_mode():
     assert not result.converged
 
 
-def test_a_tolerance_beyond_float32_costs_few_steps():
+def test_a_tolerance_below_float32_costs_few_steps():
     model, exact = wide_model(np.logspace(-3, 3, 300))
     result = find_map(model, position=jnp.zeros(300), tolerance=1e-12)
     assert not result.converged
@@ -158,13 +158,13 @@ def test_a_tolerance_beyond_float32_costs_few_steps():
     np.testing.assert_allclose(result.position, exact, atol=1e-3)
 
 
-def test_a_mode_that_was_not_reached_is_said_so(caplog):
+def test_an_unconverged_mode_is_logged(caplog):
     model, _ = wide_model(np.logspace(-3, 3, 300))
     result = find_map(model, epochs=1, max_steps=1)
     assert not result.converged
     assert result.distance > 0.01 * np.sqrt(300)
     assert "MAP of wide: NOT converged" in caplog.text
-    # Adam's one pass is of one minibatch, all 50 rows.
+    # Adam's single pass has one minibatch, all 50 rows.
     assert result.steps == 2
 
 
@@ -203,7 +203,7 @@ def test_a_saved_map_of_another_posterior_is_found_again(tmp_path, caplog, funct
     assert found.negative_log_posterior == pytest.approx(expected)
 
 
-def test_a_kept_map_is_checked_on_a_few_rows_alone(tmp_path, monkeypatch):
+def test_a_saved_map_is_checked_on_a_few_rows_only(tmp_path, monkeypatch):
     seen = []
 
     def log_likelihood(position, batch):
@@ -211,7 +211,7 @@ def test_a_kept_map_is_checked_on_a_few_rows_alone(tmp_path, monkeypatch):
         return gaussian_log_likelihood(position, batch)
 
     def find_nothing(*arguments, **budget):
-        raise AssertionError("the kept MAP was not taken")
+        raise AssertionError("the saved MAP was not used")
 
     for n_rows in (40, 1000):
         model, _, _ = gaussian_model(n_rows=n_rows, data_dir=tmp_path)

@@ -31,12 +31,12 @@ ESTIMATE_IS_OFF = np.array([0.3, -0.2, 0.5])
 
 
 def log_density(flat, module=jnp):
-    """Neither Gaussian nor symmetric."""
+    """A log density that is neither Gaussian nor symmetric."""
     return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
 
 
 def gradient_of(flat):
-    """By hand, in float64."""
+    """Its gradient, by hand in float64."""
     inner = flat[0] - flat[1] * flat[2]
     return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
 
@@ -96,7 +96,7 @@ def chain(request):
 
 
 def moments_by_hand(before, name):
-    """m and v after the step, of an exact sampler without their noise, and g."""
+    """m and v after the step (without noise for the exact sampler), and g."""
     here = float64(before.position)
     g = -gradient_of(here) - (0 if name == "adam-mcmc-exact" else ESTIMATE_IS_OFF)
     return B1 * float64(before.m) + (1 - B1) * g, B2 * float64(before.v) + (1 - B2) * g**2
@@ -110,7 +110,7 @@ def update_by_hand(after, name):
 
 
 def test_moments_are_adams(chain):
-    """The moments of the exact variant, which have noise of the sds rho_1 and rho_2."""
+    """The moments of the exact variant have additional noise with sds rho_1 and rho_2."""
     name, made = chain
     residuals = [[], []]
     for before, _, after in made:
@@ -127,8 +127,8 @@ def test_moments_are_adams(chain):
             np.testing.assert_allclose(kept, 0, atol=1e-4)
 
 
-def test_the_probability_is_that_of_dense_covariances_in_float64(chain):
-    """Of N(theta; tau - u, S) / N(tau; theta - u, S) with S = s^2 I + s_d^2 u u' as a matrix, and of the moments."""
+def test_the_acceptance_probability_agrees_with_dense_covariances_in_float64(chain):
+    """The proposals' ratio is N(theta; tau - u, S) / N(tau; theta - u, S) with the matrix S = s^2 I + s_d^2 u u'."""
     name, made = chain
     found, expected, without_proposals = [], [], []
     for before, asked, after in made:
@@ -160,7 +160,7 @@ def test_the_probability_is_that_of_dense_covariances_in_float64(chain):
     assert sum(0.02 < probability < 0.98 for probability in found) > 10
 
 
-def test_theta_goes_or_stays_and_the_moments_go_on(chain):
+def test_theta_moves_or_stays_and_the_moments_are_always_updated(chain):
     name, made = chain
     accepted = [bool(after.acceptance.is_accepted) for _, _, after in made]
     assert 5 < sum(accepted) < len(made) - 5
@@ -183,7 +183,7 @@ def test_theta_goes_or_stays_and_the_moments_go_on(chain):
 
 @pytest.mark.parametrize("s_d", [0.0, 1.5])
 def test_a_proposal_has_one_normal_along_the_update(s_d):
-    """N(theta - u, s^2 I + s_d^2 u u'): its moments, by 20,000 proposals from one state."""
+    """20,000 proposals from one state have the moments of N(theta - u, s^2 I + s_d^2 u u')."""
     seen = Target(
         lambda position, i, estimator: (jax.tree.map(jnp.negative, unravel([0.5, -1.0, 2.0])), estimator),
         lambda position: jnp.float32(0),
@@ -192,7 +192,7 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
     state = sampler.init(jax.random.key(0), START, (), seen, numbers)
     step = jax.jit(jax.vmap(lambda key: sampler.step(key, state, seen, numbers)))
     after = step(jax.random.split(jax.random.key(3), 20_000))
-    # All moments are those of the first step: u = gamma g / (|g| + delta).
+    # At the first step u = gamma g / (|g| + delta).
     g = np.array([0.5, -1.0, 2.0])
     u = GAMMA * g / (np.abs(g) + DELTA)
     covariance = S**2 * np.eye(3) + s_d**2 * np.outer(u, u)

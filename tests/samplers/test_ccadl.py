@@ -39,7 +39,7 @@ def score_of(vector, module=np):
 
 
 def covariance_of(vector, module=np):
-    """Not diagonal, and different at every position."""
+    """A covariance that is not diagonal and depends on the position."""
     factor = module.stack([vector, module.cos(vector), module.ones(3)])
     return 60.0 * factor.T @ factor
 
@@ -74,7 +74,7 @@ def noise_of_steps(sampler, n=60_000, before=None):
 
 
 def assert_normal(momenta, mean, covariance):
-    """The first two moments within their standard errors, and float32's rounding where there is no variance."""
+    """Check the first two moments within standard errors, or within float32 rounding if there is no variance."""
     n = len(momenta)
     variances = np.diag(covariance)
     assert (np.abs(momenta.mean(0) - mean) < SIGMAS * np.sqrt(variances / n) + 1e-6).all()
@@ -104,13 +104,13 @@ def test_a_step_is_algorithm_1(sampler, form, factor):
     np.testing.assert_allclose(flat(after.position, (len(momenta),)), np.tile(MOVED, (len(momenta), 1)), 1e-6)
     thermostat = THERMOSTAT + STEP_SIZE * (np.mean(momenta**2, axis=1) - 1)
     np.testing.assert_allclose(after.thermostat, thermostat, rtol=1e-5)
-    # The test sees the covariance: without it the mean would differ.
+    # The test can fail: without the covariance the mean would differ.
     assert np.abs(STEP_SIZE**2 / 2 * covariance @ p).max() > 50 * np.sqrt(
         2 * FRICTION * STEP_SIZE / len(momenta)
     )
 
 
-def test_the_average_goes_into_the_step():
+def test_a_step_uses_the_running_average():
     before = updated(no_steps("full", POSITION), 300.0 * jnp.eye(3), 0.0)
     momenta, after = noise_of_steps(ccadl, before=before)
     average = (300.0 * np.eye(3) + covariance_of(MOVED)) / 2
@@ -122,7 +122,7 @@ def test_the_average_goes_into_the_step():
 
 @pytest.mark.parametrize("kappa", [0.0, 0.25, 1.0])
 def test_the_running_average_is_eq_18(kappa):
-    """With kappa_t = max(1 / t, kappa), for any initial value; the mean of all steps for 0."""
+    """kappa_t = max(1 / t, kappa) for any initial value; kappa = 0 gives the mean of all steps."""
     rng = np.random.default_rng(0)
     given = rng.standard_normal((12, 3))
     running = no_steps("diagonal", POSITION)._replace(covariance=jnp.full(3, 1e6, jnp.float32))
@@ -173,7 +173,7 @@ def test_without_noise_ccadl_is_sgnht_under_the_map():
 
     of_sgnht = run("sgnht", {name: jnp.float32(mapped[name]) for name in ("step_size", "friction")}, start)
     by_name = run("sgnht-shang", numbers, start)
-    # CCAdL drifts before it kicks: one drift back, and all its kicks are at the positions of SGNHT's.
+    # CCAdL drifts before it kicks. After one drift backwards its kicks are at the positions of SGNHT.
     back = jax.tree.map(lambda x, v: x - v, start, of_sgnht[0].momentum)
     of_ccadl = run("ccadl", numbers, back)
     for t in range(n_steps):

@@ -1,4 +1,4 @@
-"""CCAdL, mCCAdL and the samplers in their units in whole runs: what is shared, reported and refused."""
+"""Runs of CCAdL, mCCAdL and the samplers in the same units: shared programs, statistics and errors."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ NAMES = ("ccadl", "ccadl-diagonal", "mccadl", "mccadl-diagonal", "sghmc-shang", 
 
 @pytest.mark.parametrize("name", ["ccadl", "mccadl-diagonal-cv"])
 def test_arms_of_several_frictions_share_one_program(model, name):
-    """All numbers are traced; each chain is as it is alone."""
+    """All numbers are traced; each chain equals the chain run alone."""
     arms = [Arm(h, 20, friction=friction) for h, friction in ((2e-3, 1.0), (4e-3, 10.0), (1e-3, 3.0))]
     together = Lockstep.at_mode(model, name, arms).advance(30)
     assert np.isfinite(together).all()
@@ -56,7 +56,7 @@ def test_the_target_gives_the_minibatchs_own_covariance(model, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_data_leave_no_noise(model, name):
+def test_full_batches_have_no_noise(model, name):
     chains = Lockstep.at_mode(model, name, [Arm(2e-3, 200)])
     assert np.isfinite(chains.advance(20)).all()
     if "noise" in chains.states._fields:
@@ -123,7 +123,7 @@ def test_factories_make_the_registered_samplers_and_refuse_what_they_do_not_know
         make_ccadl(factor="printed")
 
 
-def test_the_heuristic_counts_in_steps_of_sgld(model):
+def test_the_heuristic_is_in_units_of_sgld(model):
     """h = 1 / N for SGLD is h^2 = 1 / N where the momentum has unit scale."""
     budget = Budget(steps=1)
     assert tune(model, "sgnht", tuner=Heuristic(), budget=budget).best.step_size == 1 / 200

@@ -39,12 +39,12 @@ def places(model):
 
 
 def first_rows(model, n_data):
-    """The model of the first ``n_data`` data only."""
+    """The model of the first ``n_data`` data."""
     return replace(model, data=jax.tree.map(lambda leaf: leaf[:n_data], model.data), found=Found())
 
 
 def terms(model, position):
-    """(N, D) gradients of the log-likelihood of each datum, by one Jacobian of all."""
+    """The gradients of the log-likelihood of each datum, (N, D), from a Jacobian."""
     flat, unravel = ravel_pytree(position)
     jacobian = jax.jacfwd(lambda flat: model.log_likelihood(unravel(flat), model.data))(flat)
     return np.asarray(jacobian, np.float64)
@@ -77,7 +77,7 @@ def prepared(model, ending):
 
 
 def assert_close(found, expected, rtol=1e-4):
-    """Within ``rtol`` of each element's scale by the variances: float32 is not more accurate for small elements."""
+    """Compare with ``rtol`` times each element's scale from the variances: small elements are not more accurate."""
     found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     assert found.shape == expected.shape
     variances = np.diag(expected) if expected.ndim == 2 else expected
@@ -120,7 +120,7 @@ def test_over_all_minibatches_the_mean_is_the_exact_covariance(name, ending, bat
     gradients, covariances = (np.asarray(part, np.float64) for part in estimate(keys[first]))
     population = np.cov(effective_terms(model, ending).T, ddof=1)
     assert_close(covariances.mean(0), n_data**2 / batch_size * (1 - batch_size / n_data) * population)
-    # A gradient is rounded as a whole, with the prior's part.
+    # The rounding error is relative to the whole gradient, with the prior.
     largest = np.abs(gradients).max(0)
     rounding = 1e-6 * np.outer(largest, largest)
     of_gradients = np.cov(gradients.T, ddof=0)
@@ -130,7 +130,7 @@ def test_over_all_minibatches_the_mean_is_the_exact_covariance(name, ending, bat
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("name", MODELS)
 def test_unbiased_for_the_exact_covariance_of_all_data(name, ending):
-    """The variance of the gradient along some directions, and its estimates, within Monte Carlo error."""
+    """The variance of the gradient along some directions agrees with its estimates within Monte Carlo error."""
     model, n, n_keys = MODELS[name](), N_ROWS, 2_000
     run, position = prepared(model, ending)
     directions = np.random.default_rng(9).standard_normal((8, model.dimension)).astype(np.float32)
@@ -154,7 +154,7 @@ def test_unbiased_for_the_exact_covariance_of_all_data(name, ending):
 
 @pytest.mark.parametrize(("ending", "form"), [("", "full"), ("cv", "diagonal")])
 @pytest.mark.parametrize("name", MODELS)
-def test_chains_side_by_side_are_as_one_alone(name, ending, form):
+def test_chains_in_lockstep_equal_single_chains(name, ending, form):
     run, position = prepared(MODELS[name](), ending)
     scales, key = (0.5, 1.0, 1.5), jax.random.key(11)
     positions = [jax.tree.map(lambda leaf, scale=scale: scale * leaf, position) for scale in scales]
@@ -166,8 +166,8 @@ def test_chains_side_by_side_are_as_one_alone(name, ending, form):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", MODELS)
-def test_chunks_change_the_memory_and_not_the_value(name, form, monkeypatch):
-    """50 data 7 at a time and one left over, and one by one: no array has n x D elements."""
+def test_chunks_change_the_memory_but_not_the_value(name, form, monkeypatch):
+    """50 data in chunks of 7, with one left over, or one by one: no array has n x D elements."""
     model, n = first_rows(MODELS[name](), 50), 50
     position, centre = places(model)
     arguments = model.data, model.unravel(jnp.asarray(effective_terms(model, "cv").sum(0), jnp.float32))
@@ -176,9 +176,9 @@ def test_chunks_change_the_memory_and_not_the_value(name, form, monkeypatch):
         return empirical_covariance(density_of(model), position, batch, sums, form, centre)
 
     def largest(floats):
-        """Elements of the largest float32 array in the program for chunks of so many."""
+        """The number of elements of the largest float32 array in the program for chunks of this size."""
         monkeypatch.setitem(CHUNK_FLOATS, form, floats)
-        # Programs are found again by their function: another one each time.
+        # Programs are cached by their function, so each call makes a new function.
         program = str(jax.make_jaxpr(lambda *arguments: covariance(*arguments))(*arguments))
         shapes = re.findall(r"f32\[([\d,]+)\]", program)
         return max(np.prod([int(size) for size in shape.split(",")]) for shape in shapes)
@@ -196,8 +196,8 @@ def test_chunks_change_the_memory_and_not_the_value(name, form, monkeypatch):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("ending", ESTIMATORS)
-def test_a_mean_far_above_the_spread_costs_no_digits(ending, form):
-    """Gradients of 3,000 +- 1: the sum of their squares has lost the variance in float32."""
+def test_a_mean_far_above_the_sd_costs_no_digits(ending, form):
+    """Gradients of 3,000 +- 1, whose variance is lost in a float32 sum of squares."""
     numbers = np.float32(3_000) + np.random.default_rng(13).standard_normal((90, 2)).astype(np.float32)
     model = define_model(
         "linear",
@@ -217,7 +217,7 @@ def test_a_mean_far_above_the_spread_costs_no_digits(ending, form):
     )
     rows = numbers[np.asarray(subset_indices(key, n, 90))].astype(np.float64) * slope
     expected = 90 * 30 / n * np.cov(rows.T, ddof=1)
-    # A gradient's own rounding, 1e-4, is the only one to be seen.
+    # The remaining error is the rounding of a gradient, 1e-4.
     assert_close(run(key, position, n, form)[1], expected if form == "full" else np.diag(expected), rtol=2e-3)
 
 
@@ -231,7 +231,7 @@ def test_control_variates_have_no_noise_at_their_centre(name):
 
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
-def test_all_data_have_no_noise(ending):
+def test_full_batches_have_no_noise(ending):
     model = MODELS["logistic"]()
     run, position = prepared(model, ending)
     for form, shape in (("diagonal", (3,)), ("full", (3, 3))):
@@ -244,8 +244,8 @@ def test_all_data_have_no_noise(ending):
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("shuffle_seed", [None, 0])
-def test_blocks_of_shuffled_rows_are_as_single_rows(ending, shuffle_seed):
-    """n = 4,800 of N = 16,000 in blocks of 16: the estimate is that for single rows, and true of shuffled data only."""
+def test_blocks_of_shuffled_rows_are_like_single_rows(ending, shuffle_seed):
+    """n = 4,800 of N = 16,000 in blocks of 16: the estimate for single rows is right for shuffled data only."""
     inputs, targets = logistic_arrays(16_000, 2, seed=4)
     order = np.argsort(inputs[:, 0])
     model = logistic.from_arrays(inputs[order], targets[order], shuffle_seed=shuffle_seed)
@@ -256,7 +256,7 @@ def test_blocks_of_shuffled_rows_are_as_single_rows(ending, shuffle_seed):
     found = np.asarray(jax.lax.map(lambda key: run(key, position, n, "full")[1], keys), np.float64)
     of_terms = effective_terms(model, ending)
     of_rows = n_data**2 / n * (1 - n / n_data) * np.cov(of_terms.T, ddof=1)
-    # For one given order the expectation of V is off by no more than the variance of a mean of blocks: 16 S / n.
+    # For a given order the bias of V is at most the variance of a mean of blocks: 16 S / n.
     bound = SIGMAS * found.std(0) / np.sqrt(n_keys) + 16 / n * np.sqrt(
         np.outer(np.diag(of_rows), np.diag(of_rows))
     )

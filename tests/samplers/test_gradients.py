@@ -23,7 +23,7 @@ SIGMAS = 4.5
 
 
 def terms(model, position):
-    """(N, D) gradients of the log-likelihood of each datum, float64, of logistic regression by hand."""
+    """The gradients of the log-likelihood of logistic regression for each datum, (N, D), by hand in float64."""
     rows = np.asarray(model.data["signed_inputs"], np.float64)
     return rows / (1 + np.exp(rows @ np.asarray(position, np.float64)))[:, None]
 
@@ -90,14 +90,14 @@ def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, end
 
 @pytest.fixture(scope="module")
 def sorted_arrays():
-    """16,000 data in the worst of orders: sorted by their input, so that neighbours are alike."""
+    """16,000 data in the worst order: sorted by the input, so that neighbours are similar."""
     inputs, targets = logistic_arrays(16_000, 2, seed=4)
     order = np.argsort(inputs[:, 0])
     return inputs[order], targets[order]
 
 
 def covariance_of_blocks(of_terms, batch_size):
-    """(M^2 / m) (1 - m / M) S over the sums of the M blocks, of which m are drawn."""
+    """The covariance (M^2 / m) (1 - m / M) S, with S over the sums of the M blocks, of which m are drawn."""
     rows = block_rows(batch_size, len(of_terms))
     sums = of_terms.reshape(-1, rows, of_terms.shape[1]).sum(1)
     n_blocks, drawn = len(sums), batch_size // rows
@@ -155,7 +155,7 @@ def test_control_variates_noise_grows_with_the_distance_from_the_centre(model):
 
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("position", [CENTRE, FAR])
-def test_all_data_give_the_exact_gradient(model, ending, position):
+def test_full_batches_give_the_exact_gradient(model, ending, position):
     sample = estimates(model, ending, position, model.n_data, 5)
     np.testing.assert_allclose(sample, np.tile(exact_score(model, position), (5, 1)), rtol=1e-5, atol=1e-4)
     assert (sample == sample[0]).all()
@@ -164,7 +164,7 @@ def test_all_data_give_the_exact_gradient(model, ending, position):
 @pytest.mark.parametrize("ending", ESTIMATORS)
 @pytest.mark.parametrize("batch_size", [3, 30])
 def test_positions_may_be_trees(ending, batch_size):
-    """Linear regression with its weights and intercept apart: as with both in one vector."""
+    """Linear regression with separate weights and intercept has the same gradients as with one vector."""
     rng = np.random.default_rng(5)
     inputs, targets = rng.standard_normal((30, 2)), rng.standard_normal(30)
     data = {"x": inputs.astype(np.float32), "y": targets.astype(np.float32)}
@@ -208,7 +208,7 @@ class ProbeState(NamedTuple):
 
 
 def probe(*places):
-    """No sampler: its draws are the gradients at its start, the one of each place in a step beside the other."""
+    """A probe instead of a sampler: its draws are the gradients of one step at its start, side by side."""
 
     def init(key, position, estimator, target, hyperparameters):
         return ProbeState(jnp.stack([position] * len(places)), position, estimator)
@@ -223,7 +223,7 @@ def probe(*places):
 @pytest.mark.parametrize("ending", ["", "-cv"])
 @pytest.mark.parametrize("places", [(0,), (0, 1, 2)])
 def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, ending, places):
-    """The same gradient at the same position for every arm; different ones at every step and leapfrog."""
+    """All arms at one position have the same gradient; gradients of different steps and leapfrogs differ."""
     monkeypatch.setitem(SAMPLERS, "probe", probe(*places))
     arms = [Arm(step_size, 7, len(places) if len(places) > 1 else None) for step_size in (1e-3, 1e-2, 1e-1)]
 
@@ -241,8 +241,8 @@ def test_arms_share_each_minibatch_and_no_two_gradients_do(model, monkeypatch, e
     assert (np.abs(mean - exact_score(model, FAR)) < SIGMAS * error).all()
 
 
-def test_a_subsets_scores_stand_for_all_data():
-    """Where every datum has the same curvature a subset's correction is exact, at any distance from the centre."""
+def test_scores_of_a_subset_estimate_scores_of_all_data():
+    """If every datum has the same curvature, the control variate is exact at any distance from the centre."""
     gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
     positions = np.array([[0.5, -1.0], [3.0, 2.0], [-40.0, 7.0]], np.float32)
     for fraction in (0.001, 0.1, 1.0):

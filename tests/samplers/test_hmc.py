@@ -17,12 +17,12 @@ H, LEAPFROGS = 0.05, 4
 
 
 def log_density(x, module=jnp):
-    """Neither Gaussian nor symmetric."""
+    """A log density that is neither Gaussian nor symmetric."""
     return -module.sum(x**4) / 4 - (x[0] - x[1] * x[2]) ** 2 / 2 + x[2]
 
 
 def gradient_of(x):
-    """By hand, in float64."""
+    """Its gradient, by hand in float64."""
     return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
 
 
@@ -45,7 +45,7 @@ def hmc_numbers(h=H, n_leapfrog=LEAPFROGS):
 
 
 def leapfrogs(x, v, n_leapfrog=LEAPFROGS):
-    """In float64, as in a textbook."""
+    """Leapfrogs in float64, as in a textbook."""
     v = v + H / 2 * gradient_of(x)
     for i in range(n_leapfrog):
         x = x + v
@@ -73,7 +73,7 @@ def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
 
 
 def test_one_leapfrog_is_a_step_of_mala():
-    """At e = h / 2: the same proposals of the same noise, and the same probabilities."""
+    """With e = h / 2 and the same noise, proposals and probabilities are equal."""
     proposals, tried = steps_of("hmc", hmc_numbers(n_leapfrog=1), 50)
     same, as_mala = steps_of("mala", {"step_size": jnp.float32(H / 2)}, 50)
     np.testing.assert_allclose(proposals, same, atol=1e-6)
@@ -81,8 +81,8 @@ def test_one_leapfrog_is_a_step_of_mala():
 
 
 @pytest.mark.parametrize("drift", [0.05, 0.6])
-def test_mala_with_a_drift_of_its_own(drift):
-    """theta' ~ N(theta + drift grad, 2 e I), and back with the gradient at theta': by both densities, in float64."""
+def test_mala_with_a_separate_drift(drift):
+    """The probability is computed in float64 from both proposal densities N(theta + drift grad, 2 e I)."""
     e = 0.3
     numbers = {"step_size": jnp.float32(e), "drift": jnp.float32(drift)}
     proposals, tried = steps_of("mala", numbers, 300)
@@ -104,7 +104,7 @@ def test_mala_with_a_drift_of_its_own(drift):
 
 
 def test_the_drift_of_mala_is_its_step_size_unless_given():
-    """Given or by default: the same draws."""
+    """The default gives the same draws as drift = step_size."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
     options = {"step_size": 0.3, "batch_size": 8, "budget": Budget(steps=50)}
     plain = sample(model, "mala", **options)
@@ -124,7 +124,7 @@ def test_the_drift_of_mala_is_its_step_size_unless_given():
     ],
 )
 def test_budgets_of_gradients_count_the_data_of_tests(name, arm, terms):
-    """A test on all data is a pass over them; a minibatch is evaluated at both ends of the step."""
+    """A test on all data costs a pass over them; a test on a minibatch evaluates it at both ends of the step."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
     assert data_terms(model, name, arm) == terms
     budget = Budget(gradients=10 * terms + 1)

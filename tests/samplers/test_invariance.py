@@ -1,7 +1,6 @@
 """The invariant densities of samplers with a Metropolis test: a million steps of 512 chains, started at exact draws.
 
-A chain is a batch: its mean over 2,000 steps has the target's expectation if its kernel keeps the target, however
-slowly it moves.
+A chain is a batch. If the kernel keeps the target, a chain's mean over 2,000 steps is unbiased at any autocorrelation.
 """
 
 import numpy as np
@@ -28,7 +27,7 @@ EXACT = {
 
 
 def deviations(target, name, arm, burn_in=0):
-    """Of the moments from the target's, and their standard errors."""
+    """Differences of the moments from the target's, and their standard errors."""
     start = target.draw(np.random.default_rng(1), WIDTH)
     chains = independent_chains(target.model, name, arm, start, centre=np.zeros(2, np.float32))
     chains.advance(burn_in, max(1, burn_in))
@@ -51,17 +50,17 @@ def test_exact_samplers_keep_the_target(sampler, name):
     found, errors, chains = deviations(TARGETS[name], sampler.split(",")[0].split(" ")[0], arm)
     assert (np.abs(found) < SIGMAS * errors).all()
     assert (errors < 0.05).all()
-    # They moved, and proposals were rejected.
+    # The test is not trivial: chains moved, and proposals were rejected.
     assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.98
 
 
 SMALL_BIAS = 0.04
-"""The paper's approximation at gamma = s / 50 and s half of the posterior's sd: of second moments, relative."""
+"""The relative bias of second moments in the paper's approximation, at gamma = s / 50 and s = half the sd."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
-    """Seen of E x^2 on the Gaussian at s = 0.5: -0.02 at gamma = 0.01, -0.04 at 0.03, -0.10 at 0.1, -0.11 at 0.3."""
+    """Biases of E x^2 on the Gaussian at s = 0.5: -0.02 at gamma = 0.01, -0.04 at 0.03, -0.10 at 0.1, -0.11 at 0.3."""
     found = [
         deviations(TARGETS[name], "adam-mcmc", Arm(gamma, **ADAM), burn_in=500)[:2] for gamma in (0.01, 0.1)
     ]
@@ -74,8 +73,8 @@ def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
     assert np.abs(large)[second] > np.abs(small)[second] + 3 * np.hypot(small_error, large_error)[second]
 
 
-def test_a_test_of_minibatches_is_biased_where_one_of_all_data_is_not():
-    """With a gamma whose own bias is negligible. N(0, 1) with minibatches of one datum of eight."""
+def test_a_test_on_minibatches_is_biased_where_a_test_on_all_data_is_not():
+    """N(0, 1) with minibatches of one datum of eight, at a gamma whose bias is negligible."""
     model = gaussian_model(np.eye(1), np.zeros(1))
     start = np.random.default_rng(1).standard_normal((64, 1))
 

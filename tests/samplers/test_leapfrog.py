@@ -17,7 +17,7 @@ def paper_posterior(logistic_data_dir):
 
 
 def sd_errors(paper_posterior, name, arms, n_samples, burn_in):
-    """xi of each arm, the first ``burn_in`` samples left out; infinite for a chain that is not finite."""
+    """xi of each arm without the first ``burn_in`` samples; infinite for a chain that is not finite."""
     model, sd = paper_posterior
     chains = Lockstep.at_mode(model, name, arms)
     chains.advance(burn_in)
@@ -30,7 +30,7 @@ TENTH = 80_000
 
 @pytest.mark.slow
 def test_leapfrog_is_stable_where_the_explicit_order_is_not(paper_posterior):
-    """10% batches, L = 10, at h = 1e-6 and h = 1/N: xi = 0.40 and 0.68 were seen, explicit 29.9 and 55."""
+    """10% batches, L = 10, h = 1e-6 and h = 1/N: measured xi 0.40 and 0.68; explicit order 29.9 and 55."""
     arms = [Arm(1e-6, TENTH, 10), Arm(1 / 800_000, TENTH, 10)]
     leapfrog = sd_errors(paper_posterior, "sghmc", arms, 500, 50)
     assert leapfrog[0] < 0.7
@@ -40,6 +40,6 @@ def test_leapfrog_is_stable_where_the_explicit_order_is_not(paper_posterior):
 
 @pytest.mark.slow
 def test_leapfrog_with_control_variates_is_close_to_exact(paper_posterior):
-    """0.1% batches, L = 10, h = 10^-6.5, 20,000 samples: xi = 0.014 was seen."""
+    """0.1% batches, L = 10, h = 10^-6.5, 20,000 samples: measured xi is 0.014."""
     (error,) = sd_errors(paper_posterior, "sghmc-cv", [Arm(10**-6.5, 800, 10)], 20_000, 0)
     assert error < 0.04

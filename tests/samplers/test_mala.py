@@ -26,12 +26,12 @@ STEP_SIZE = 0.6
 
 
 def log_density(flat, module=jnp):
-    """Neither Gaussian nor symmetric: its gradient differs much from one end of a step to the other."""
+    """A log density that is neither Gaussian nor symmetric, whose gradient changes much within a step."""
     return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
 
 
 def gradient_of(flat):
-    """By hand, in float64."""
+    """Its gradient, by hand in float64."""
     inner = flat[0] - flat[1] * flat[2]
     return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
 
@@ -47,7 +47,7 @@ def log_density_and_gradient(position):
 
 @pytest.fixture(scope="module")
 def steps():
-    """The state at the start, and of 150 steps from it: (proposal, state after it)."""
+    """The state at the start, and (proposal, state after it) for 150 steps."""
     hyperparameters = {"step_size": jnp.float32(STEP_SIZE)}
     asked = []
 
@@ -71,7 +71,7 @@ def float64(position):
 
 
 def test_a_proposal_is_a_step_of_sgld(steps):
-    """N(theta + e grad, 2 e I)."""
+    """The proposal is N(theta + e grad, 2 e I)."""
     start, made = steps
     here = float64(start.position)
     noise = np.array([float64(proposal) - here for proposal, _ in made])
@@ -79,12 +79,12 @@ def test_a_proposal_is_a_step_of_sgld(steps):
     n = noise.size
     assert np.abs(noise.mean(0)).max() < SIGMAS / np.sqrt(len(noise))
     assert abs(np.mean(noise**2) - 1) < SIGMAS * np.sqrt(2 / n)
-    # The test would see a step without its drift.
+    # The test can fail: proposals without the drift would not pass.
     assert STEP_SIZE * np.linalg.norm(gradient_of(here)) > SIGMAS * 2 * np.sqrt(2 * STEP_SIZE / len(noise))
 
 
-def test_the_probability_is_that_of_metropolis_and_hastings(steps):
-    """By the densities of both proposals, in float64."""
+def test_the_acceptance_probability_is_metropolis_and_hastings(steps):
+    """The probability is computed in float64 from the densities of both proposals."""
     start, made = steps
     here = float64(start.position)
     found = np.array([float(state.acceptance.probability) for _, state in made])
@@ -101,7 +101,7 @@ def test_the_probability_is_that_of_metropolis_and_hastings(steps):
     assert np.abs(np.array(expected) - without_proposals).max() > 0.3
 
 
-def test_all_of_the_state_goes_or_all_of_it_stays(steps):
+def test_all_of_the_state_changes_or_none(steps):
     start, made = steps
     probabilities, accepted = [], []
     for proposal, state in made:
@@ -130,7 +130,7 @@ NAN, INF = np.nan, np.inf
     [(NAN, 0), (-INF, 0), (INF, 0), (0, NAN), (0, INF), (0, -INF), (INF, INF), (INF, -INF), (-INF, INF)],
 )
 def test_what_is_not_finite_is_rejected(value, slope):
-    """A log density or one component of a gradient; the same proposals are accepted where both are 0."""
+    """A log density or a component of a gradient is not finite; the same proposals are accepted where both are 0."""
     rejected, accepted = (
         Target(
             None, log_density_and_gradient=lambda position, v=v, s=s: (jnp.float32(v), jnp.array([0.0, s]))
@@ -151,7 +151,7 @@ def test_what_is_not_finite_is_rejected(value, slope):
 
 
 def test_a_position_that_is_not_finite_is_rejected():
-    """Although the log density and the sum of the gradients are finite."""
+    """The position is rejected although the log density and the sum of the gradients are finite."""
     slopes = iter((3e38, -3e38))
     target = Target(
         None, log_density_and_gradient=lambda position: (jnp.float32(0), jnp.array([next(slopes)]))
@@ -167,7 +167,7 @@ def test_a_position_that_is_not_finite_is_rejected():
 
 
 def half_line_model(outside):
-    """An exponential density on x > 0; ``outside`` of it the log density has this value."""
+    """An exponential density on x > 0; ``outside`` is the log density for x <= 0."""
     return define_model(
         "half-line",
         log_prior=lambda position: jnp.where(position[0] > 0, -position[0], outside),
@@ -179,7 +179,7 @@ def half_line_model(outside):
 
 @pytest.mark.parametrize("outside", [NAN, INF, -INF])
 def test_a_chain_stays_on_its_half_line(outside):
-    """And is exact there: mean and sd of the exponential law are 1."""
+    """The chain is exact there: mean and sd of the exponential distribution are 1."""
     arms = [Arm(0.25 * (1 + 1e-12 * k), 4) for k in range(128)]
     one = jnp.ones(1)
     chains = Lockstep.at_mode(half_line_model(outside), "mala", arms, position=one, centre=one)
@@ -210,8 +210,8 @@ def gaussian():
     return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
 
 
-def test_statistics_are_those_of_the_whole_run(gaussian):
-    """Of all steps, kept or not; accepted ones are those in which the chain moves, rejected ones those between."""
+def test_statistics_cover_the_whole_run(gaussian):
+    """Statistics include steps that thinning discards; the chain moves in accepted steps only."""
     arm = {"step_size": 0.5, "batch_size": 8}
     chain = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001))
     moved = np.any(np.diff(chain.draws, axis=0) != 0, axis=1)
@@ -234,7 +234,7 @@ def test_other_samplers_have_no_statistics(gaussian):
 
 
 def test_statistics_stay_with_their_chain(gaussian):
-    """Through the rungs of a race."""
+    """Survivors keep their statistics through the rungs of a race."""
     chains = Lockstep.at_mode(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
     chains.advance(500)
     before = chains.statistics
@@ -251,6 +251,6 @@ def test_a_step_is_one_gradient_over_all_data(gaussian):
 
 
 @pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "grid-ksd", "heuristic"])
-def test_default_grids_are_of_all_data(gaussian, tuner):
+def test_default_grids_have_full_batches(gaussian, tuner):
     result = tune(gaussian, "mala", tuner=tuner, budget=Budget(steps=30))
     assert result.best.batch_size == gaussian.n_data

@@ -16,7 +16,7 @@ from sgtune.samplers.mccadl import damped, ornstein_uhlenbeck
 
 @pytest.mark.parametrize("norm", [0.0, 1e-3, 0.4, 3.0, 70.0])
 def test_the_covariance_flow_is_the_matrix_exponential(norm):
-    """exp(-M) v, for a norm that needs no halving and for some that need many; and where M is diagonal."""
+    """exp(-M) v for matrices with and without halvings, and for a diagonal M."""
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((7, 4))
     matrix = factor @ factor.T + np.diag(np.arange(7))
@@ -29,7 +29,7 @@ def test_the_covariance_flow_is_the_matrix_exponential(norm):
     np.testing.assert_allclose(of_diagonal, np.exp(-diagonal) * vector, rtol=2e-5, atol=1e-12)
 
 
-def test_chains_side_by_side_have_their_own_halvings():
+def test_each_chain_has_its_own_number_of_halvings():
     matrices = jnp.stack([scale * jnp.array([[2.0, 1.0], [1.0, 1.0]]) for scale in (0.0, 0.1, 30.0)])
     together = jax.vmap(lambda matrix: damped(matrix, jnp.ones(2)))(matrices)
     for found, matrix in zip(together, matrices, strict=True):
@@ -38,7 +38,7 @@ def test_chains_side_by_side_have_their_own_halvings():
 
 @pytest.mark.parametrize("thermostat", [3.0, 1e-2, 1e-3, 1e-5, 0.0, -1e-5, -1e-2, -2.0])
 def test_the_ou_flow_has_the_exact_moments(thermostat):
-    """Mean exp(-xi t) p and variance A (1 - exp(-2 xi t)) / xi, with its limit 2 A t at 0, and below 0."""
+    """Mean exp(-xi t) p and variance A (1 - exp(-2 xi t)) / xi, for xi above, at (2 A t) and below 0."""
     friction, time = 1.7, 0.3
     arguments = jnp.float32(friction), jnp.float32(thermostat), jnp.float32(time)
     mean = ornstein_uhlenbeck(jnp.array([1.5]), jnp.zeros(1), *arguments)[0]
@@ -74,12 +74,12 @@ DRAG = np.array([[0.6, 0.3], [0.3, 0.4]])
 
 
 def score(position):
-    # Not linear, so that the flows do not commute at any order.
+    # The score is not linear, so that the flows do not commute at any order.
     return -jnp.asarray(CURVATURE, jnp.float32) @ position - 0.3 * position**3
 
 
 def end_of_trajectory(name, h, time):
-    """Position and thermostat of a chain without noise of any kind."""
+    """Position and thermostat of a chain without any noise."""
     sampler = SAMPLERS[name]
     covariance = jnp.asarray(2 / h * DRAG, jnp.float32)
     target = noisy_target(score, None)._replace(
@@ -88,7 +88,7 @@ def end_of_trajectory(name, h, time):
     numbers = {"step_size": jnp.float32(h), "friction": jnp.float32(1e-12), "kappa": jnp.float32(0)}
     position, momentum = jnp.array([1.0, -0.5]), jnp.array([0.7, 1.1])
     if name == "mccadl":
-        # The first half of a symmetric step's kick: `step` begins after it.
+        # `step` begins after the first half kick of the symmetric step.
         momentum = damped(h**2 / 4 * covariance, momentum + h / 2 * score(position))
     state = sampler.init(jax.random.key(0), position, (), target, numbers)
     state = state._replace(momentum=momentum, thermostat=jnp.float32(0.4))
@@ -114,7 +114,7 @@ def test_trajectories_converge_at_second_order_and_those_of_algorithm_1_at_first
 
     def ratio(name, h):
         errors = [np.linalg.norm(end_of_trajectory(name, step, 2.0) - exact) for step in (h, h / 2)]
-        # Above float32's rounding.
+        # Errors are above float32 rounding.
         assert errors[1] > 1e-4
         return errors[0] / errors[1]
 
@@ -124,7 +124,7 @@ def test_trajectories_converge_at_second_order_and_those_of_algorithm_1_at_first
 
 @cache
 def bias(name, h, time):
-    """Of E theta^2 on N(0, 1) with exact gradients, over so long a time, and its standard error."""
+    """The bias of E theta^2 on N(0, 1) with exact gradients over a given time, and its standard error."""
     n_steps = round(time / h)
     mean, error, _ = ensemble_means(
         *(SAMPLERS[name], minus, None, mean_square, jnp.zeros(1), 6_144, n_steps, n_steps // 50),
@@ -136,7 +136,7 @@ def bias(name, h, time):
 
 
 def assert_order(order, small, large):
-    """Biases at h and 2 h, with errors, are as c h^order to the last, and not as the other order of 1 and 2."""
+    """Biases at h and 2 h are c h^order within their errors, and differ from the other order (1 or 2)."""
 
     def left(order):
         (small_bias, small_error), (large_bias, large_error) = small, large
@@ -150,7 +150,7 @@ def test_the_bias_of_the_draws_is_of_second_order():
     assert_order(2, bias("mccadl", 0.25, 1_500), bias("mccadl", 0.5, 1_500))
 
 
-def test_that_of_algorithm_1_is_of_first_order_and_larger():
+def test_the_bias_of_algorithm_1_is_of_first_order_and_larger():
     at_tenth = bias("ccadl-diagonal", 0.1, 300)
     assert_order(1, bias("ccadl-diagonal", 0.05, 300), at_tenth)
     ours, error = bias("mccadl", 0.5, 1_500)
@@ -178,7 +178,7 @@ def spread_under_noise(name, h):
     return mean[0], error[0]
 
 
-def test_where_one_kicks_noise_exceeds_the_momentum_only_mccadl_is_stable():
+def test_if_the_noise_of_one_kick_exceeds_the_momentum_only_mccadl_is_stable():
     """h = 1 / sigma is the limit of Algorithm 1 and of SGNHT; up to twice that mCCAdL is within 35% of the variance."""
     for name in ("ccadl-diagonal", "sgnht-shang"):
         assert np.isfinite(spread_under_noise(name, 0.9 / SIGMA)[0])

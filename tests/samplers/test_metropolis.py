@@ -45,7 +45,7 @@ BAD = [
 
 @pytest.mark.parametrize(("sampler", "name", "value", "allowed"), BAD)
 def test_bad_numbers_get_one_line(gaussian, sampler, name, value, allowed):
-    """As a number of an arm, of a grid's arms, and of a chain."""
+    """Bad numbers in an arm, in a grid, and in a call of `sample`."""
     good = {"step_size": 0.1, "batch_size": 8, **({"n_leapfrog": 2} if sampler == "hmc" else {})}
     with pytest.raises(InputError) as raised:
         check_arm(gaussian, sampler, Arm(**{**good, name: value}))
@@ -57,7 +57,7 @@ def test_bad_numbers_get_one_line(gaussian, sampler, name, value, allowed):
         sample(gaussian, sampler, **{**good, name: value}, budget=Budget(steps=1))
 
 
-def test_numbers_that_an_arm_does_not_have_follow_from_those_that_it_has(gaussian):
+def test_missing_numbers_of_an_arm_follow_from_the_given_ones(gaussian):
     """s is 10 gamma; rho_1 and rho_2 are such that the moments' sds are 1 / s and 1 / s^2."""
     arms = [Arm(0.1, 8), Arm(0.2, 8, noise_sd=0.5), Arm(0.3, 8, noise_sd=0.4, b1=0.6, momentum_noise=7.0)]
     found = Lockstep.at_mode(gaussian, "adam-mcmc-exact", arms).hyperparameters
@@ -93,15 +93,15 @@ def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gau
     advice = line.split("; ")[1]
     assert setting in advice
     assert f"{setting}=" in line
-    # A run shorter than that has no warning, and none for a chain that moves.
+    # Shorter runs and chains that move have no warning.
     assert sample(gaussian, sampler, **arm, budget=Budget(steps=FEWEST_TESTS - 1)).warnings == []
     moving = sample(gaussian, sampler, **{**arm, "step_size": 0.1}, budget=Budget(steps=STUCK + 200))
     assert moving.warnings == []
     assert moving.statistics["longest_rejection"] < 200
 
 
-def test_the_longest_rejection_is_that_of_the_whole_run():
-    """Also where the chain moved on after it."""
+def test_the_longest_rejection_covers_the_whole_run():
+    """The longest rejection counts even if the chain moved later."""
     statistics = {"acceptance_rate": 0.5, "mean_acceptance_probability": 0.5, "longest_rejection": 1_000.0}
     (line,) = remarks_on_acceptance("mala", "try less", statistics, {"step_size": 0.1})
     assert line == "mala: no proposal was accepted for 1,000 steps in a row, at step_size=0.1; try less"
@@ -117,7 +117,7 @@ def test_a_short_run_that_accepts_nothing_is_reported_from_50_tests_on():
 
 
 def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
-    """The paper's KSD is best for a chain that never moves from the mode."""
+    """The paper's KSD prefers a chain that never moves from the mode."""
     grid = Grid(log10_step_sizes=(4.0, 3.0), batch_fractions=(1.0,))
     result = tune(gaussian, "mala", tuner=Halving(grid=grid), budget=Budget(steps=1_500))
     assert any(line.startswith("mala: no proposal was accepted for") for line in result.warnings)

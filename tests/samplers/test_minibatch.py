@@ -25,16 +25,16 @@ LEVEL = 1e-4
 
 
 def subsets(n, n_data, n_keys, seed=0):
-    """(n_keys, n) indices, one row per key; keys made as a chain makes them, by fold_in of the step."""
+    """(n_keys, n) indices, one row per key; keys are folded in by step, as in a chain."""
     key = jax.random.key(seed)
     draw = jax.jit(jax.vmap(lambda t: subset_indices(jax.random.fold_in(key, t), n, n_data)))
     return np.concatenate([np.asarray(draw(part)) for part in jnp.split(jnp.arange(n_keys), 10)])
 
 
 def assert_uniform(counts, expected, variance):
-    """Counts of cells, each with this expectation and variance: no cell and no sum of squares stands out.
+    """Check counts with this expectation and variance: neither a cell nor the sum of squares is an outlier.
 
-    Exchangeable counts of fixed sum: the sum of squared z over (cells - 1) / cells is about chi-square.
+    For exchangeable counts with a fixed sum, the sum of squared z over (cells - 1) / cells is about chi-square.
     """
     counts = np.asarray(counts, float).ravel()
     z = (counts - expected) / np.sqrt(variance)
@@ -47,7 +47,7 @@ def assert_uniform(counts, expected, variance):
 
 
 def assert_equally_probable(outcomes, n_outcomes):
-    """Independent outcomes (any hashable) of ``n_outcomes`` possible ones, by chi-square."""
+    """Check independent outcomes (any hashable) among ``n_outcomes`` by chi-square."""
     counts = np.array([*Counter(outcomes).values()], float)
     expected = len(outcomes) / n_outcomes
     square = np.sum((counts - expected) ** 2) / expected + (n_outcomes - len(counts)) * expected
@@ -82,10 +82,10 @@ def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
     ("n_data", "n"), [(3, 2), (4, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 5), (11, 3), (23, 2)]
 )
 def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
-    """Triples and more too, where all of them can be counted; and the first two places, in their order."""
+    """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""
     rows = subsets(n, n_data, 40_000, seed=1)
     assert_equally_probable([*map(tuple, np.sort(rows, axis=1))], comb(n_data, n))
-    # The order does not matter for a sum; with six rows or fewer its probabilities deviate by some percent.
+    # The order is irrelevant for a sum. With six rows or fewer its probabilities deviate by a few percent.
     if n_data > 6:
         assert_equally_probable([*map(tuple, rows[:, :2])], n_data * (n_data - 1))
 
@@ -125,7 +125,7 @@ def test_large_subsets_are_uniform_and_their_pairs_uncorrelated(n_data, n, n_key
     assert_uniform(counts, n_keys * n * width / n_data, variance)
     # Pairs at a lag: neighbours, powers of two, and about the root of N, the sides of any two-dimensional layout.
     expected = np.array([(n_data - lag) * n * (n - 1) / (n_data * (n_data - 1)) for lag in lags])
-    # A lag of N - 1 has one pair, seen a handful of times or never: its error is Poisson's, not the sample's.
+    # A lag of N - 1 has one pair, which occurs a few times at most, so its error is Poisson's, not the sample's.
     error = np.maximum(near.std(0, ddof=1), np.sqrt(expected * (1 - n / n_data) ** 2)) / np.sqrt(n_keys)
     z = (near.mean(0) - expected) / error
     assert np.abs(z[:-1]).max() < np.sqrt(2 * np.log(2 * len(lags) / LEVEL))
@@ -158,7 +158,7 @@ def test_subsets_of_two_keys_are_independent(n_data, n):
     assert abs(common.mean() - n * n / n_data) < 4.5 * np.sqrt(variance / len(common))
     first, second = indices[:-1].ravel(), indices[1:].ravel()
     assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(len(first))
-    # Within one subset, too: neighbouring places of the permutation.
+    # Neighbouring places within one subset are also independent.
     assert abs(np.corrcoef(indices[:, :-1].ravel(), indices[:, 1:].ravel())[0, 1]) < 4.5 / np.sqrt(len(first))
 
 
@@ -185,7 +185,7 @@ def made_by(jaxpr):
 
 @pytest.mark.parametrize("n", [80, 8_000])
 def test_cost_does_not_grow_with_the_data(n):
-    """Nothing longer than n is made, nothing sorted; the compiled program needs the same memory for any N."""
+    """No array is longer than n, nothing is sorted, and the compiled program needs the same memory for any N."""
     memory = []
     for n_data in (80_000, 800_000, 80_000_000):
         traced = jax.make_jaxpr(lambda key, n_data=n_data: subset_indices(key, n, n_data))(jax.random.key(0))
@@ -262,7 +262,7 @@ def test_paper_batches_have_blocks_of_sixteen():
 @pytest.mark.parametrize(
     ("n_data", "n"), [(50, 7), (5_003, 4_000), (16_000, 4_800), (9_000, 4_500), (5_003, 4_001)]
 )
-def test_minibatch_rows_belong_together_and_come_in_whole_blocks(n_data, n):
+def test_arrays_of_a_minibatch_have_the_same_rows_in_whole_blocks(n_data, n):
     number = np.arange(n_data)
     data = {
         "a": jnp.asarray(number),
@@ -300,6 +300,6 @@ def test_blocks_are_drawn_uniformly():
 
 
 @pytest.mark.parametrize("n_data", [10, 4_800])
-def test_all_data_come_as_they_are(n_data):
+def test_full_batches_keep_the_order_of_rows(n_data):
     data = {"x": jnp.arange(n_data), "y": jnp.ones((n_data, 2))}
     assert draw_minibatch(jax.random.key(0), data, n_data) is data

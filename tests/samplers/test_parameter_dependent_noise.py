@@ -1,7 +1,7 @@
 """Proposition 2 of the CCAdL paper: gradient noise whose covariance Sigma(theta), supplied exactly, is not constant.
 
-The target is N(0, I) in two dimensions. The noise is correlated, and up to 1,000 times as strong on the right as far
-on the left. At h = 0.01 it brings in up to 7 times the friction that A = 1 takes off.
+The target is N(0, I) in two dimensions. The noise is correlated, and up to 1,000 times as strong on the right as on the
+left. At h = 0.01 its heating, h Sigma / 2, is up to 7 times the friction A = 1.
 """
 
 from functools import cache
@@ -51,13 +51,13 @@ def test_a_covariance_that_follows_the_chain_keeps_the_target(name):
     assert np.abs(z).max() < SIGMAS
 
 
-def test_sgnht_does_not():
-    """Its one thermostat cools both sides alike: the chain is pushed to the right, and the noise correlates it."""
+def test_sgnht_does_not_keep_the_target():
+    """The thermostat cools both sides equally, so the chain moves to the right, and the noise correlates it."""
     z, _, _ = deviations("sgnht-shang")
     assert min(z[0], z[4]) > 3 * SIGMAS
 
 
-def test_the_mean_of_all_steps_does_not_either():
+def test_the_mean_of_all_steps_does_not_keep_the_target_either():
     """Algorithm 1 with kappa_t = 1 / t: S converges to a constant. It compensates for the noise's correlation, which
     SGNHT cannot, but the mean of theta is as far to the right as SGNHT's."""
     z, bias, _ = deviations("ccadl", kappa=0.0)

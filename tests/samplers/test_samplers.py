@@ -1,4 +1,4 @@
-"""Every sampler of the registry against its own exact stationary law, and the inputs that its chains depend on."""
+"""Every registered sampler against its exact stationary distribution, and the inputs that its chains depend on."""
 
 import jax
 import jax.numpy as jnp
@@ -31,8 +31,8 @@ def arm_of(name, step_size=0.05, batch_size=N_DATA):
 def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, seed=0, stride=1):
     """(n, WIDTH, D) draws of independent chains of one step size, relative to the mean.
 
-    A chain's noise depends on its arm. Step sizes that differ by less than a float32 can tell are one step size
-    to the program, but arms of their own to the noise.
+    A chain's noise depends on its arm. Step sizes that are equal in float32 but not in float64 are one step size for
+    the program, but have different noise.
     """
     step_size = float(np.float32(arm.step_size))
     arms = [Arm(**{**arm, "step_size": step_size * (1 + 1e-12 * k)}) for k in range(WIDTH)]
@@ -45,7 +45,7 @@ def independent_draws(model, name, arm, *, n_steps, burn_in, overrides=None, see
 
 
 def mean_and_error(per_chain):
-    """The mean over chains and its standard error, of values (WIDTH, ...)."""
+    """The mean of values (WIDTH, ...) over chains, and its standard error."""
     return per_chain.mean(0), per_chain.std(0, ddof=1) / np.sqrt(len(per_chain))
 
 
@@ -97,7 +97,7 @@ def sghmc_covariance(order, h, friction=0.01, noise_estimate=0.0):
 
 
 def langevin_covariance(h, friction=1.0):
-    """theta <- theta + h p, p <- p + h grad - h A p + N(0, 2 A h I), with theta where the gradient is taken."""
+    """theta <- theta + h p, p <- p + h grad - h A p + N(0, 2 A h I), where theta is the position of the gradient."""
     eye, zero = np.eye(2), np.zeros((2, 2))
     drift = np.block([[eye, h * eye], [zero, eye]])
     kick = np.block([[eye, zero], [-h * PRECISION, (1 - h * friction) * eye]])
@@ -121,7 +121,7 @@ BIASED = {
 }
 UNBIASED = {"mala", "hmc", "adam-mcmc-exact"}
 STEP_SIZES = {"sgld": 0.2, "sghmc-shang": 0.5, "sghmc-shang-diagonal": 0.5, "sghmc-shang-lazy": 0.5}
-"""Of the samplers that are close to the target at 0.05."""
+"""Samplers that are close to the target at step size 0.05."""
 BATTERY = [*SAMPLERS, "sgld-cv", "sghmc-cv", "adam-mcmc-cv"]
 
 
@@ -135,7 +135,7 @@ def overrides_of(name):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_covariance_is_the_linear_recursions_own(gaussian, name):
+def test_covariance_agrees_with_the_linear_recursion(gaussian, name):
     step_size, overrides = STEP_SIZES.get(name, 0.05), overrides_of(name)
     draws = independent_draws(
         gaussian, name, arm_of(name, step_size), n_steps=4_000, burn_in=300, overrides=overrides
@@ -156,8 +156,8 @@ def test_covariance_is_the_linear_recursions_own(gaussian, name):
     assert (np.abs(mean) < 4.5 * error).all()
 
 
-def test_mala_has_the_targets_own_moments(gaussian):
-    """At a step size where SGLD's variance along the narrow direction is four times the target's."""
+def test_mala_has_the_moments_of_the_target(gaussian):
+    """The step size is so large that SGLD's variance along the narrow direction is four times the target's."""
     step_size = 0.5
     draws = independent_draws(gaussian, "mala", arm_of("mala", step_size), n_steps=4_000, burn_in=300)
     covariance, error = covariance_and_error(draws)
@@ -171,10 +171,10 @@ def test_mala_has_the_targets_own_moments(gaussian):
     assert (np.abs(shares - np.exp([-0.5, -2.0, -4.0])) < 4.5 * error).all()
 
 
-def test_what_the_orders_tend_to():
-    """As h -> 0 the recursions reach the target, and Chen's L / (L - 1) times its covariance.
+def test_limits_of_the_recursions_for_small_steps():
+    """As h -> 0 the recursions reach the target's covariance, and Chen's reaches L / (L - 1) times this.
 
-    Friction that does not fall with h leaves a relative error of its own, less than itself.
+    Friction that does not fall with h leaves a relative error below the friction.
     """
     wrong = N_LEAPFROG / (N_LEAPFROG - 1)
     for name, factor in (("sghmc", 1), ("sghmc-chen", wrong), ("sghmc-as-published", wrong)):
@@ -251,8 +251,8 @@ def batch_size_of(model, name):
 
 
 @pytest.mark.parametrize("name", BATTERY)
-def test_a_chain_is_its_own(small, name):
-    """It depends on seed, replicate and arm; not on chunks, on thinning, nor on the arms that run beside it."""
+def test_a_chain_depends_on_its_own_inputs_only(small, name):
+    """A chain depends on seed, replicate and arm, but not on chunks, thinning or other arms in lockstep."""
     arms = [arm_of(name, step_size, batch_size_of(small, name)) for step_size in (1e-3, 2e-3, 3e-3)]
     # Off the mode, because at the mode a gradient with control variates is rounding error, which Adam scales up.
     start = jnp.array([0.9, -0.5])
@@ -274,7 +274,7 @@ def test_a_chain_is_its_own(small, name):
 
 
 def programs_made(ensemble):
-    """How many programs are compiled for three steps of it."""
+    """The number of programs that are compiled for three steps."""
     before = compiled_programs()
     ensemble.advance(3)
     assert ensemble.shape in compiled_programs()
@@ -289,13 +289,13 @@ def test_step_sizes_and_seeds_share_one_program(small, name):
 
 
 @pytest.mark.parametrize("name", [name for name in BATTERY if name not in UNBIASED])
-def test_a_batch_size_has_a_program_of_its_own(small, name):
+def test_each_batch_size_has_its_own_program(small, name):
     programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
     assert Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
 
 
 def test_frictions_are_as_documented_unless_said_otherwise(small):
-    """Friction 0.01, and no estimate of the noise of the gradient."""
+    """The defaults are friction 0.01 and noise estimate 0."""
     expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
     for name, numbers in expected.items():
         found = Lockstep.at_mode(small, name, [arm_of(name)]).hyperparameters

@@ -1,4 +1,4 @@
-"""SGHMC that recomputes the root of its noise only as the running covariance changes."""
+"""SGHMC that recomputes the matrix root of its noise only as the running covariance changes."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ def chains_of(model, name, frictions, kappa=0.0):
     return Lockstep.at_mode(model, name, arms, position=jnp.zeros(3), seed=4)
 
 
-def test_while_the_memory_is_short_every_step_makes_a_root_and_the_chain_is_the_other_ones(model):
+def test_while_the_memory_is_short_every_step_recomputes_the_root_and_agrees_with_sghmc(model):
     """Up to 100 steps of it, 1% of the memory is a step at most; the noise keys are those of the name, so two chains of
     one sampler differ only by that: steps are compared from one state."""
     lazy, plain = SAMPLERS["sghmc-shang-lazy"], SAMPLERS["sghmc-shang"]
@@ -48,7 +48,7 @@ def test_while_the_memory_is_short_every_step_makes_a_root_and_the_chain_is_the_
 
 
 @pytest.mark.parametrize(("kappa", "memory"), [(0.0, 1_000), (0.002, 500)])
-def test_later_a_root_is_as_old_as_a_hundredth_of_the_memory_at_most(model, kappa, memory):
+def test_the_age_of_a_root_is_at_most_a_hundredth_of_the_memory(model, kappa, memory):
     ensemble = chains_of(model, "sghmc-shang-lazy", [1.0, 50.0], kappa)
     seen = set()
     for _ in range(30):
@@ -59,14 +59,14 @@ def test_later_a_root_is_as_old_as_a_hundredth_of_the_memory_at_most(model, kapp
         age = np.asarray(ensemble.states.noise.n_steps - ensemble.states.made_at)
         assert (age == age[0]).all()
         seen.add(int(age[0]))
-    # Made when it is that late, so never as old after a step; and all younger ages occur.
+    # The root is recomputed at this age, so ages after a step are smaller, and all of them occur.
     assert (
         max(seen) == int(np.ceil(SHARE * memory)) - 1 or max(seen) == int(np.ceil(SHARE * (memory + 25))) - 1
     )
     assert 0 in seen
 
 
-def test_its_statistics_are_those_of_the_other(model):
+def test_its_statistics_agree_with_sghmc(model):
     lazy, plain = (chains_of(model, name, [1.0, 400.0]) for name in ("sghmc-shang-lazy", "sghmc-shang"))
     for ensemble in (lazy, plain):
         ensemble.advance(400, 400)

@@ -35,7 +35,7 @@ def at_mode(logistic):
 
 
 def test_each_position_has_a_minibatch_of_its_own(model):
-    """Scores of one position over and over scatter about the exact one, with the covariance of minibatches."""
+    """Repeated scores of one position scatter about the exact score, with the covariance of minibatches."""
     n, batch_size = 4_000, 5
     position = np.array([1.0, 0.5], np.float32)
     found = stochastic_scores(model, np.repeat(position[None], n, 0), batch_size).astype(np.float64)
@@ -57,7 +57,7 @@ def test_each_position_has_a_minibatch_of_its_own(model):
 
 @pytest.mark.parametrize("far", [0.2, 2.0])
 def test_control_variates_leave_no_bias_and_less_noise(logistic, at_mode, far):
-    """At one position near the mode and one further away; the noise of two draws is independent here, too."""
+    """Uses one position near the mode and one further away. The noise of two draws is independent."""
     n, batch_size = 4_000, 10
     position = flatten(map_position(logistic)) + np.float32(far) * np.ones(2, np.float32)
     draws = np.repeat(position[None], n, 0)
@@ -72,7 +72,7 @@ def test_control_variates_leave_no_bias_and_less_noise(logistic, at_mode, far):
         following = np.mean(found[apart:] * found[:-apart], axis=0) / noise**2
         assert np.all(np.abs(following) < SIGMAS / np.sqrt(n - apart))
     assert np.all(noise > 0)
-    # To first order it grows with the distance from the mode.
+    # To first order the noise grows with the distance from the mode.
     assert np.all(noise < far * plain.std(axis=0))
 
 
@@ -84,7 +84,7 @@ def test_at_the_mode_control_variates_leave_no_noise(logistic, at_mode):
     assert np.std(stochastic_scores(logistic, mode, 10), axis=0).min() > 1
 
 
-def test_scores_of_all_data_are_exact(logistic, at_mode):
+def test_full_batch_scores_are_exact(logistic, at_mode):
     draws = np.random.default_rng(0).standard_normal((70, 2)).astype(np.float32)
     for options in ({}, at_mode):
         np.testing.assert_allclose(

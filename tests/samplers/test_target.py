@@ -30,7 +30,7 @@ def exact_log_density(model, position):
 
 
 def errors_of_differences(model, **options):
-    """Of the log densities in the states of eight chains along their way from the mode, against float64."""
+    """Errors of the log densities of eight chains on their way from the mode, against float64."""
     chains = Lockstep.at_mode(
         model, "mala", [Arm(1e-5 * (1 + 1e-12 * k), model.n_data) for k in range(8)], **options
     )
@@ -45,14 +45,14 @@ def errors_of_differences(model, **options):
 
 
 def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large(large):
-    """log pi is -107,000, of which float32 knows every 1/128; the ratio needs differences far below 1."""
+    """log pi is -107,000, with a float32 spacing of 1/128; the ratio needs differences far below 1."""
     assert errors_of_differences(large) < 5e-4
     # The offset is the reason: with the offset of a position where log pi is 30,000 less, the test would fail.
     assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
 
 
 def test_the_state_has_the_log_density_and_gradient_of_its_position():
-    """After steps of which some were rejected; D = 3, two tiles of data and a rest."""
+    """Checked after steps of which some were rejected, with D = 3, two full tiles of data and a part of one."""
     model = small_logistic_model(n_data=40_000, dimension=3)
     chains = Lockstep.at_mode(model, "mala", [Arm(2e-4 * (1 + 1e-12 * k), 40_000) for k in range(8)])
     chains.advance(40)
@@ -71,14 +71,14 @@ def target_at(model, centre, batch_size, key=KEY):
     return target_of(density_of(model), minibatch, constants, batch_size, partial(jax.random.fold_in, key))
 
 
-def test_log_density_and_gradient_are_those_of_all_data(large):
+def test_log_density_and_gradient_use_all_data(large):
     centre, position = jnp.array([0.5, 0.5]), jnp.array([0.51, 0.495])
     target = target_at(large, centre, 100)
     difference = exact_log_density(large, position) - exact_log_density(large, centre)
     assert abs(difference) > 10
     found, gradient = target.log_density_and_gradient(position)
     at_centre = target.log_density(centre)
-    # The offset, about -1, is rounded to float32 before it is subtracted N times: a constant of every log density.
+    # The offset, about -1, is rounded to float32 and subtracted N times, which is a constant.
     assert abs(at_centre) < large.n_data * np.finfo(np.float32).eps
     assert found - at_centre == pytest.approx(difference, abs=1e-3)
     assert target.log_density(position) - at_centre == pytest.approx(difference, abs=1e-3)
@@ -107,7 +107,7 @@ def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch():
 
 
 def test_gradients_alone_need_no_pass_over_all_data():
-    """No pass at the start or in a step; their target has no log density that could make one."""
+    """Neither the start nor a step passes over the data; such a target has no log density."""
     rows = set()
 
     def log_likelihood(position, batch):

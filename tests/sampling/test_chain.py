@@ -15,7 +15,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
 STEP = 2.0**-30
-"""A step size for which `counting_model` goes 1 ahead in each step of SGLD, give or take 4e-5."""
+"""The step size with which `counting_model` moves by 1 in each step of SGLD, up to noise of 4e-5."""
 
 
 @cache
@@ -32,7 +32,7 @@ def counting_model(dimension=1):
 
 @cache
 def exploding_model():
-    """A position that triples in each step of SGLD with step size 1, and leaves float32 after 80 of them."""
+    """A position that triples in each step of SGLD with step size 1, and overflows float32 after 80 steps."""
     return define_model(
         "exploding",
         log_prior=lambda position: jnp.sum(position**2),
@@ -43,14 +43,14 @@ def exploding_model():
 
 
 def count(budget, kept_draws, dimension=1):
-    """A chain whose draws say after which step they were made."""
+    """A chain whose draws are the numbers of their steps."""
     arm = {"step_size": STEP, "batch_size": 2, "position": np.zeros(dimension, np.float32)}
     model = counting_model(dimension)
     return sample(model, "sgld", **arm, budget=budget, kept_draws=kept_draws)
 
 
 def check_kept(chain, at_most):
-    """Every stride-th step, all steps counted, no more and no less than a doubled stride would leave."""
+    """Draws are from every stride-th step, all steps are counted, and half the stride would keep too many draws."""
     steps = chain.stride * np.arange(1, len(chain.draws) + 1)
     np.testing.assert_array_equal(np.round(chain.draws[:, 0]), steps)
     assert len(chain.draws) == chain.n_samples // chain.stride
@@ -60,7 +60,7 @@ def check_kept(chain, at_most):
 
 @pytest.fixture
 def by_steps(monkeypatch):
-    """``by_steps(seconds)``: a clock that only steps move, so many seconds each."""
+    """``by_steps(seconds)``: a clock that each step advances by this many seconds."""
 
     def set_clock(seconds_per_step):
         clock = [0.0]
@@ -107,8 +107,8 @@ def test_a_chain_keeps_half_a_gigabyte_by_default(monkeypatch):
 
 
 @pytest.mark.parametrize("kept_draws", [30, 1_000])
-def test_calls_stay_short_however_far_the_kept_draws_are_apart(by_steps, kept_draws):
-    """20 ms each, though 1,024 steps of 1 ms lie between two kept draws; the budget is met to a step."""
+def test_calls_stay_short_for_any_distance_of_kept_draws(by_steps, kept_draws):
+    """Calls take 20 ms, although 1,024 steps of 1 ms separate kept draws; the budget is exact within a step."""
     by_steps(0.001)
     chain = count(Budget(seconds=20), kept_draws)
     check_kept(chain, kept_draws)
@@ -128,7 +128,7 @@ def test_expensive_steps_are_made_one_by_one(by_steps, seconds, steps):
 
 
 def test_memory_of_a_chain_is_twice_its_kept_draws(by_steps):
-    """2,000 steps of 80 kB; numpy's own arrays are counted."""
+    """2,000 steps of 80 kB; memory of NumPy's arrays is counted."""
     by_steps(0.001)
     dimension, kept_draws = 20_000, 100
     count(Budget(seconds=0.1), kept_draws, dimension)
@@ -140,7 +140,7 @@ def test_memory_of_a_chain_is_twice_its_kept_draws(by_steps):
     assert peak < 2.2 * kept_draws * 4 * dimension + 20 * 4 * dimension
 
 
-def test_a_draw_handed_back_does_not_hold_the_buffer_of_the_program():
+def test_a_returned_draw_does_not_hold_the_buffer_of_the_program():
     ensemble = Lockstep.at_mode(counting_model(), "sgld", [Arm(STEP, 2)], position=np.zeros(1, np.float32))
     draws = ensemble.advance_chunk(1)
     assert draws.base is None

@@ -30,7 +30,7 @@ from sgtune.tuning import Settings
     ids=["none", "apart", "nested", "parallel", "out of order", "clipped", "all along", "outside", "in turn"],
 )
 def test_a_second_counts_once_and_only_within_the_interval(monkeypatch, spans, seconds):
-    """Between 0 and 10."""
+    """Uses the interval from 0 to 10."""
     monkeypatch.setattr(compilation, "_spans", spans)
     assert compile_seconds(0, 10) == seconds
 
@@ -60,14 +60,14 @@ def test_a_first_call_is_seen_and_a_second_is_not():
 
     x = jnp.ones((30, 20))
     compiling, elapsed = seconds(x)
-    # Nearly all of a first call, but never more than all of it.
+    # Compilation takes nearly all of a first call, and at most all of it.
     assert 0.5 * elapsed < compiling <= elapsed
     assert seconds(x)[0] == 0
     assert seconds(x[:7])[0] > 0
 
 
 def test_a_second_tune_finds_the_programs_of_the_first():
-    """It waits for none, and says how long those took that it shares."""
+    """The second run compiles nothing, and reports the compile time of the shared programs."""
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
     settings = Settings(log10_step_sizes=(-2.0, -3.0, -4.0, -5.0), batch_fractions=(1.0,), pruning_rate=2)
     before = compiled_programs()

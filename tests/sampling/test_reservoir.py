@@ -9,7 +9,7 @@ from sgtune.sampling.reservoir import FEWEST_POINTS, Reservoir
 
 
 def grow(seed, parts, at_most, thin=1):
-    """A reservoir after parts of a chain whose draw number i is i, and the draws that a user of it has kept."""
+    """A reservoir after parts of a chain whose draw i is i, and the kept draws."""
     reservoir, kept = Reservoir(seed, thin=thin), np.empty(0, int)
     for n_steps in parts:
         first = reservoir.n_steps + 1
@@ -41,7 +41,7 @@ def test_it_keeps_no_more_than_it_may_and_only_what_counts(parts, at_most, thin)
 
 @pytest.mark.parametrize("parts", [(40,), (7, 13, 20)])
 def test_every_draw_is_as_likely_as_any_other(parts):
-    """Also where the chain outgrew the reservoir in between: 10 of 40, chi-squared over 2,000 seeds."""
+    """10 of 40 draws in parts, so that the reservoir overflows in between; chi-square over 2,000 seeds."""
     counts = np.zeros(40)
     n_seeds = 2_000
     for seed in range(n_seeds):
@@ -49,12 +49,12 @@ def test_every_draw_is_as_likely_as_any_other(parts):
         places, _ = reservoir.part(10)
         counts[reservoir.steps[places] - 1] += 1
     expected = n_seeds * 10 / 40
-    # Of draws without replacement each count has the variance n p (1 - p), and they add up to a constant.
+    # Without replacement each count has the variance n p (1 - p), and counts add up to a constant.
     statistic = ((counts - expected) ** 2).sum() / (expected * (1 - 10 / 40)) * 39 / 40
     assert abs(statistic - 39) < 4 * np.sqrt(2 * 39)
 
 
-def test_the_part_does_not_depend_on_how_the_chain_came_to_its_length():
+def test_the_subset_does_not_depend_on_the_parts_of_the_chain():
     whole = grow(5, (100,), at_most=30)
     pieces = grow(5, (11, 1, 50, 38), at_most=30)
     np.testing.assert_array_equal(whole.steps[whole.part(20)[0]], pieces.steps[pieces.part(20)[0]])
@@ -62,14 +62,14 @@ def test_the_part_does_not_depend_on_how_the_chain_came_to_its_length():
     assert not np.array_equal(whole.steps, other.steps)
 
 
-def test_larger_parts_contain_smaller_ones():
+def test_larger_subsets_contain_smaller_ones():
     reservoir = grow(5, (100,), at_most=50)
     small, large = (set(reservoir.part(n)[0]) for n in (10, 40))
     assert small < large
 
 
 def test_the_number_of_points_never_falls_as_the_chain_grows():
-    """With every tenth draw 19 steps gave 19 points and 20 steps gave ten."""
+    """An earlier version with every tenth draw had 19 points after 19 steps and ten after 20."""
     reservoir, counts = Reservoir(0, thin=10), []
     for _ in range(300):
         reservoir.extend(1, 100)

@@ -7,7 +7,7 @@ from sgtune.sampling.thinning import random_subset
 
 
 def test_every_place_and_every_pair_is_equally_likely():
-    """20 places of 50 in 4,000 subsets; counts within 4.5 standard errors."""
+    """4,000 subsets of 20 of 50 places have counts within 4.5 standard errors."""
     counts = np.zeros((50, 50))
     for number in range(4_000):
         places = random_subset(50, 20, 0, "test", number)
@@ -28,5 +28,5 @@ def test_subsets_depend_on_seed_and_names():
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
-def test_of_few_all_are_taken(n):
+def test_a_short_chain_keeps_all_draws(n):
     np.testing.assert_array_equal(random_subset(n, 7, 0), np.arange(n))

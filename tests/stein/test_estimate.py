@@ -16,7 +16,7 @@ from sgtune.stein import ksd, ksd_estimate, ksd_floor
 
 
 def naive_estimate(positions, scores, n_draws):
-    """T and its variance from all pairs, and all pairs of pairs, in float64 loops."""
+    """T and its variance, by float64 loops over all pairs and all pairs of pairs."""
     pairs, n = naive_pairs(positions, scores), len(positions)
     own = np.diag(pairs)
     values = (1 - 1 / n_draws) * pairs + (own[:, None] + own) / (2 * n_draws)
@@ -31,7 +31,7 @@ def naive_estimate(positions, scores, n_draws):
 
 @varied
 @given(**sizes | {"n": st.integers(4, 7)}, n_draws=st.integers(8, 1_000))
-def test_the_estimate_is_that_of_naive_loops(n, dimension, seed, n_draws):
+def test_the_estimate_agrees_with_naive_loops(n, dimension, seed, n_draws):
     draws = some_draws(seed, n, dimension, size=2.0)
     square, variance = naive_estimate(*draws, n_draws)
     found = ksd_estimate(*draws, n_draws=n_draws)
@@ -47,7 +47,7 @@ def test_the_estimate_is_that_of_naive_loops(n, dimension, seed, n_draws):
     columns=st.integers(1, 7),
     kind=st.sampled_from(["one", "sds", "factor"]),
 )
-def test_tiles_and_scales_do_to_it_what_they_do_to_the_ksd(n, dimension, seed, rows, columns, kind):
+def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, kind):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
     scale = {"one": "identity", "sds": np.linspace(0.5, 2.0, dimension), "factor": a_factor(seed, dimension)}[
         kind
@@ -70,8 +70,8 @@ def chain(correlation, n, dimension, seed=5):
     return positions
 
 
-# Autocorrelation time 30; none, in many dimensions, where the diagonal keeps T away from 0; half the spread, where
-# single draws tell most of what is wrong; and half of all draws, where the variance is a part of that of few.
+# A slow chain with autocorrelation time 30. Independent draws in many dimensions, where the diagonal keeps T above 0.
+# Draws with half the sd, whose diagonal has most of the KSD. A subset of half of all draws, with a smaller variance.
 CASES = {
     "slow": (chain(29 / 31, 3_000, 3), 200),
     "independent": (chain(0.0, 1_000, 50), 100),
@@ -81,8 +81,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_random_parts_tell_the_ksd_of_all_and_how_well(name):
-    """The mean of 300 parts' squares, within four standard errors; their spread, within 15%, four of its own."""
+def test_random_subsets_estimate_the_ksd_of_all_draws_and_its_error(name):
+    """The mean of 300 squares is right within four standard errors, and their spread within 15%, four of its own."""
     positions, n = CASES[name]
     truth = ksd(positions, -positions)
     parts = [positions[random_subset(len(positions), n, 0, part)] for part in range(300)]
@@ -90,7 +90,7 @@ def test_random_parts_tell_the_ksd_of_all_and_how_well(name):
     squares = found[:, 2]
     np.testing.assert_allclose(np.sqrt(np.maximum(squares, 0)), found[:, 0])
     assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
-    # For the square, which is unbiased; its root is not.
+    # The standard error is checked for the square, which is unbiased; its root is not.
     estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
     assert estimated == pytest.approx(squares.std(), rel=0.15)
     assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
@@ -114,7 +114,7 @@ def test_too_few_draws_have_an_infinite_standard_error(n):
         assert found.value == pytest.approx(ksd(positions, scores))
 
 
-def test_a_chain_that_stays_put_is_known_from_any_part():
+def test_any_subset_gives_the_ksd_of_a_frozen_chain():
     positions, scores = some_draws(0, 1, 5, offset=100.0)
     found = ksd_estimate(positions.repeat(50, 0), scores.repeat(50, 0), n_draws=1_000)
     assert found.value == pytest.approx(ksd(positions, scores), rel=1e-8)
@@ -156,7 +156,7 @@ def test_exact_draws_have_the_floor_on_average(scaled):
     )
     model = gaussian_model(precision, mean)
     trace = hessian_trace(model)
-    # float32: 8 rows and a prior make up the Hessian.
+    # The Hessian of 8 rows and a prior is summed in float32.
     assert trace == pytest.approx(np.trace(precision), rel=1e-4)
     scale = laplace_scale(model) if scaled else "identity"
     floor = ksd_floor(3 if scaled else trace, 3, n)
@@ -170,7 +170,7 @@ def test_exact_draws_have_the_floor_on_average(scaled):
 
 
 def test_the_trace_of_a_diagonal_hessian_of_many_parameters():
-    """D = 210: of sds, by Hutchinson's probes, exact where nothing is off the diagonal."""
+    """At D = 210 the trace uses Hutchinson's probes, which are exact for a diagonal Hessian."""
     precisions = np.linspace(0.5, 20, 210)
     assert hessian_trace(gaussian_model(np.diag(precisions), np.zeros(210))) == pytest.approx(
         precisions.sum(), rel=1e-4

@@ -28,7 +28,7 @@ def test_ksd_is_the_double_loop(n, dimension, seed, offset, spread, size):
 def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
     positions, scores = some_draws(1, 60, 10, offset=offset, spread=1e-2, size=1e3)
     assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
-    # In float64, scaled to the spread, where an error of the squared distances would show.
+    # In float64 and in units of the sd, so that an error of the squared distances would show.
     positions = offset + 1e-2 * np.random.default_rng(1).standard_normal((60, 10))
     scores, sds = -(positions - offset) * 1e5, np.full(10, 1e-2)
     assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
@@ -49,7 +49,7 @@ def test_ksd_of_one_draw():
     assert ksd(np.array([[7.0, 8.0]]), np.array([[3.0, 4.0]])) == pytest.approx(np.sqrt(25 + 2))
 
 
-def test_ksd_of_the_same_draw_repeated_is_that_of_one():
+def test_ksd_of_a_repeated_draw_is_the_ksd_of_one():
     positions, scores = some_draws(0, 1, 5, offset=100.0)
     assert ksd(positions.repeat(50, 0), scores.repeat(50, 0)) == pytest.approx(
         ksd(positions, scores), rel=1e-10
@@ -67,7 +67,7 @@ def test_mean_squared_ksd_of_exact_draws_is_two_d_over_n(dimension):
 
 
 def test_ksd_holds_no_float64_copy_of_its_input():
-    """Peak of what it allocates, against the 32 MB of X and S in float64; with a (D,) scale too."""
+    """The peak of allocated memory is compared with the 32 MB of X and S in float64, also with a (D,) scale."""
     positions, scores = some_draws(3, 100, 20_000)
     for scale in ("identity", np.full(20_000, 2.0)):
         tracemalloc.start()
@@ -87,7 +87,7 @@ def test_memory_of_ksd_is_bounded_in_the_number_of_draws():
     assert peak < 20e6
 
 
-# --- a part of the draws
+# --- a subset of the draws
 
 
 @varied
@@ -116,28 +116,28 @@ def chain(correlation, n, dimension):
     return positions
 
 
-def test_a_part_of_independent_draws_tells_the_ksd_of_all():
+def test_a_subset_of_independent_draws_estimates_the_ksd_of_all():
     """E[KSD^2] of all draws is 2 D / n; the subset alone would have 20 times this value."""
     n, dimension = 400, 2_000
     positions = chain(0.0, n, dimension)
     parts = [positions[start::20] for start in range(20)]
     estimated = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
     every = ksd(positions, -positions) ** 2
-    # U is the mean over 190 pairs of terms with mean 0 and, q being near 1 + 2 D, a variance of about 1/2; where it
-    # is below 0 it counts as 0. The diagonals' mean, of which 1 / n counts, differs by less than that.
+    # U is the mean over 190 pairs of terms with mean 0 and a variance of about 1/2, since q is near 1 + 2 D. A negative
+    # U counts as 0. The mean of the diagonal, which has the weight 1 / n, differs by less.
     assert np.abs(estimated - every).max() < 5 * np.sqrt(0.5 / 190)
     assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
 
 
-def test_a_part_ranks_chains_as_all_their_draws_would():
-    """A long chain that is correlated, a short one that is not, and one that stays put."""
+def test_subsets_rank_chains_as_all_draws_do():
+    """A long correlated chain, a short chain of independent draws, and a frozen chain."""
     chains = [chain(0.9, 2_000, 500), chain(0.0, 60, 500), np.tile(chain(0.0, 1, 500), (2_000, 1))]
     every = [ksd(draws, -draws) for draws in chains]
     parts = [draws[:: len(draws) // 20] for draws in chains]
     estimated = [ksd(part, -part, n_draws=len(draws)) for part, draws in zip(parts, chains, strict=True)]
     assert list(np.argsort(estimated)) == list(np.argsort(every)) == [0, 1, 2]
     alone = [ksd(part, -part) for part in parts]
-    # Without their number, the long chain's draws look no better than the short one's.
+    # Without ``n_draws``, the long chain looks no better than the short one.
     assert alone[0] > 0.95 * alone[1]
 
 

@@ -30,13 +30,13 @@ def near(values, truth):
     return abs(np.mean(values) - truth) < 4 * np.std(values, ddof=1) / np.sqrt(len(values))
 
 
-def test_of_a_chain_it_is_one_over_the_effective_sample_size():
+def test_the_squared_error_is_one_over_the_effective_sample_size():
     rng, memory, n = np.random.default_rng(0), 0.8, 2000
     values = [of(autoregressive(rng, n, 50, memory)) for _ in range(20)]
     assert np.mean(values) == pytest.approx((1 + memory) / (1 - memory) / n, rel=0.05)
 
 
-def test_a_random_part_says_what_all_draws_say():
+def test_a_random_subset_estimates_the_error_of_all_draws():
     rng, n, kept = np.random.default_rng(1), 2000, 300
     chain = autoregressive(rng, n, 200, 0.95)
     all_draws, parts = of(chain), []
@@ -48,7 +48,7 @@ def test_a_random_part_says_what_all_draws_say():
     assert mean_error(chain[steps], stretch_of(steps + 1, n)) > 1.1 * all_draws
 
 
-def test_it_is_never_less_than_what_independent_draws_have():
+def test_it_is_at_least_the_error_of_independent_draws():
     x = np.tile([[-1.0], [1.0]], (500, 1))
     assert of(x) == 1 / 1000
 
@@ -64,7 +64,7 @@ def test_a_factor_has_the_directions_in_which_a_slow_one_shows():
     rng = np.random.default_rng(3)
     z = np.column_stack([autoregressive(rng, 3000, 1, 0.0), autoregressive(rng, 3000, 1, 0.99)])
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
-    # The slow direction is narrow: no parameter shows it.
+    # The slow direction is narrow, so its error is invisible in the parameters.
     root = turn @ np.diag([1.0, 0.05])
     x, factor = z @ root.T, np.linalg.cholesky(root @ root.T)
     assert of(x, scale=factor) == pytest.approx(of(z), rel=1e-6)

@@ -16,12 +16,12 @@ from sgtune.stein import psd, psd_stretches
 from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
 
-# The package has the function under the module's name.
+# In the package the function hides the module of the same name.
 MODULE = import_module("sgtune.stein.psd")
 
 
 def naive_moments(x, s, scale, centre, target, blocks, has_pairs):
-    """The moments of one draw, each times the root of its weight, by loops over coordinates."""
+    """The moments of one draw, multiplied by the roots of their weights, by loops over coordinates."""
     dimension = len(x)
     factor = np.diag(scale) if np.ndim(scale) == 1 else scale
     covariance = factor @ factor.T
@@ -58,7 +58,7 @@ def naive_kernel(positions, scores, scale, centre, target="all directions", bloc
 
 
 def check_sums(found, kernel, stretch):
-    """Of one another's loops, relative to the largest: sums may cancel."""
+    """Compare sums with tolerances relative to the largest one, since sums may cancel."""
     expected = np.zeros((N_STRETCHES, N_STRETCHES))
     own = np.zeros(N_STRETCHES)
     for i, a in enumerate(stretch):
@@ -78,7 +78,7 @@ def check_sums(found, kernel, stretch):
     rows=st.integers(1, 10),
     columns=st.integers(1, 7),
 )
-def test_it_is_the_sum_over_moments_of_naive_loops(form, n, dimension, seed, kind, rows, columns):
+def test_it_is_the_sum_over_moments_in_naive_loops(form, n, dimension, seed, kind, rows, columns):
     draws, rng = some_draws(seed, n, dimension, offset=3.0, size=2.0), np.random.default_rng(seed)
     scale = a_factor(seed, dimension) if kind == "factor" else rng.uniform(0.5, 2.0, dimension)
     centre, stretch = rng.normal(3, 1, dimension), rng.integers(0, N_STRETCHES, n)
@@ -94,7 +94,7 @@ def test_it_is_the_sum_over_moments_of_naive_loops(form, n, dimension, seed, kin
         check_sums(psd_stretches(*draws, stretch, scale, **arguments), kernel, stretch)
         every = psd(*draws, scale, **arguments)
         part = psd(*draws, scale, n_draws=2 * n, **arguments)
-    # Of all draws the mean over all pairs, which may be less than independent draws have.
+    # With all draws it is the mean over all pairs, which may be less than for independent draws.
     assert every == pytest.approx(np.sqrt(kernel.mean()), rel=1e-6)
     own = np.trace(kernel) / n
     others = (kernel.sum() / n - own) / (n - 1) if n > 1 else own
@@ -138,7 +138,7 @@ FORMS = [(20, "all directions"), (250, "all directions"), (20, "marginals"), (25
 
 
 @pytest.mark.parametrize(("dimension", "target"), FORMS)
-def test_what_wrong_coordinates_cost(dimension, target):
+def test_the_value_for_wrong_coordinates(dimension, target):
     z, sds = design(dimension), np.linspace(1e-3, 5, dimension)
     mean = np.linspace(-9, 9, dimension)
 
@@ -159,7 +159,7 @@ def test_what_wrong_coordinates_cost(dimension, target):
 
 
 def test_a_frozen_common_mode_is_seen_in_many_dimensions():
-    """D = 300, correlation 0.9. Scaled by the sds given all other coordinates, as the Laplace scale of such D is."""
+    """D = 300, correlation 0.9, scaled by conditional sds, as in the Laplace scale of large D."""
     dimension = 300
     z, common = design(dimension), np.full(dimension, dimension**-0.5)
     values = np.array([np.sqrt(0.1), np.sqrt(0.1 + 0.9 * dimension)])
@@ -172,7 +172,7 @@ def test_a_frozen_common_mode_is_seen_in_many_dimensions():
         return psd(x, -x @ precision, sds, centre=np.zeros(dimension), **arguments) ** 2
 
     assert square(False) == pytest.approx(0, abs=1e-18)
-    # 1 / D of it is in the mean of the diagonal.
+    # The mean of the diagonal has 1 / D of it.
     assert square(True) == pytest.approx((1 - 1 / dimension) ** 2 + 1 / dimension**2, rel=1e-6)
     assert square(True, blocks=[1] * dimension) == pytest.approx(1 / dimension**2, rel=1e-6)
     # Each of two blocks has half of the mode.

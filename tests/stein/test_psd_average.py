@@ -11,7 +11,7 @@ from stein_forms import a_factor
 from sgtune.stein import ksd_stretches, psd, psd_stretches
 from sgtune.stein.quadratic import N_STRETCHES, Stretches, mean_square, squared_bias
 
-# The package has the function under the module's name.
+# In the package the function hides the module of the same name.
 MODULE = import_module("sgtune.stein.psd")
 
 
@@ -25,7 +25,7 @@ def ar1(time, n, dimension, seed=0):
 
 @pytest.mark.parametrize("noise", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pairs", "diagonal", "marginals"])
-def test_exact_draws_have_none_on_average_whatever_the_noise_of_scores(name, noise):
+def test_exact_draws_have_mean_zero_with_and_without_noise_of_scores(name, noise):
     """200 replicates of 20 draws: U and B^2 have mean 0, also with scores of noise, within four standard errors.
 
     The mean over all pairs is d / n, which noise makes larger; without, d is D + 2, about 6, and 3.
@@ -52,8 +52,8 @@ def test_exact_draws_have_none_on_average_whatever_the_noise_of_scores(name, noi
         assert error[2] < 0.1 * own
 
 
-def test_about_the_mean_of_the_draws_exact_draws_of_a_slow_chain_would_seem_wrong():
-    """Why the centre is the mode: 300 chains of 100 draws, of autocorrelation time 30 and one dimension."""
+def test_centred_at_their_mean_exact_draws_of_a_slow_chain_would_seem_wrong():
+    """The reason for the mode as centre: 300 chains of 100 draws with autocorrelation time 30, in one dimension."""
     chains = ar1(30, 100, 300)
     moments = {
         "mode": [1 - np.mean(x * x) for x in chains.T],
@@ -66,7 +66,7 @@ def test_about_the_mean_of_the_draws_exact_draws_of_a_slow_chain_would_seem_wron
     assert psd(x, -x) == pytest.approx(np.hypot(x.mean(), moments["mode"][0]))
 
 
-def test_it_tells_widths_from_few_draws_where_the_ksd_does_not():
+def test_it_detects_wrong_widths_from_few_draws_where_the_ksd_does_not():
     """50 draws in 200 dimensions, each sd 0.9 of what it should be; mean over sd of 60 replicates of the mean off the
     diagonal, with the KSD's kernel as wide as draws are far apart, and with its width of 1."""
     n, dimension, rng, found = 50, 200, np.random.default_rng(0), []
@@ -86,7 +86,7 @@ def test_it_tells_widths_from_few_draws_where_the_ksd_does_not():
     assert (np.abs(signal[1:]) < 0.1 + 4 / np.sqrt(60)).all()
 
 
-# --- parts of a chain
+# --- subsets of a chain
 
 
 def sums_of(x):
@@ -95,8 +95,8 @@ def sums_of(x):
 
 @pytest.mark.parametrize(("time", "n"), [(1, 2_000), (30, 2_000), (300, 6_000)])
 @pytest.mark.parametrize("target", ["pairs", "diagonal"])
-def test_random_parts_tell_the_mean_square_of_all_and_even_ones_too_little(time, n, target):
-    """60 chains in three dimensions, three random parts of 40 draws each; paired, within three standard errors."""
+def test_random_subsets_are_unbiased_and_evenly_spaced_ones_are_too_low(time, n, target):
+    """60 chains in three dimensions with three random subsets of 40 draws; paired, within three standard errors."""
     rng, random, even, floored, every = np.random.default_rng(1), [], [], [], []
     with patch.object(MODULE, "PAIRS_UP_TO", 200 if target == "pairs" else 0):
         for chain in range(60):
@@ -120,7 +120,7 @@ def test_random_parts_tell_the_mean_square_of_all_and_even_ones_too_little(time,
 
 
 def unbiased_square(stretches: Stretches, n_draws):
-    """U + (d - U) / N, from the definition; `mean_square` does not let it below d / N."""
+    """U + (d - U) / N, from the definition; `mean_square` is at least d / N."""
     n = stretches.counts.sum()
     own, others = stretches.own.sum() / n, stretches.sums.sum() / (n * (n - 1))
     value = others + (own - others) / n_draws

@@ -20,14 +20,14 @@ from sgtune.stein.quadratic import (
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        # All variance, a quarter of the time; half bias, however well it is known.
+        # All variance, with a quarter of the time; half bias, with any standard error.
         ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 2.0, "error": 0.0, "share": 0.25}, 2.5),
         ({"square": 4.0, "bias": 2.0, "error": 0.5, "share": 0.25}, 2.5),
         # A negative bias counts as 0, and the present variance is at least the variance of independent draws.
         ({"square": 4.0, "bias": -3.0, "error": 0.0, "share": 0.25}, 1.0),
         ({"square": 4.0, "bias": 5.0, "error": 0.0, "share": 0.5, "least": 0.2}, 5.1),
-        # No further ahead than tenfold, and back from beyond the horizon.
+        # At most ten times as far, and also backwards from beyond the horizon.
         ({"square": 4.0, "bias": 0.0, "error": 0.0, "share": 1e-6}, 4.0 * LEAST_SHARE),
         ({"square": 4.0, "bias": 1.0, "error": 0.0, "share": 2.0}, 7.0),
         # Where bias and variance cannot be separated, there is no forecast.
@@ -40,7 +40,7 @@ def test_bias_stays_and_variance_falls(arguments, expected):
 
 
 def test_scores_of_kernels_add_the_standard_error_of_the_bias():
-    """Of sums that differ between stretches; and of sums that tell no bias it is V."""
+    """Uses sums that differ between stretches. For sums that give no bias, the score is V."""
     sums = np.random.default_rng(1).uniform(50, 150, (N_STRETCHES, N_STRETCHES))
     stretches = Stretches(np.full(N_STRETCHES, 10), sums + sums.T, np.full(N_STRETCHES, 40.0))
     square, (bias, error) = mean_square(stretches, 50), squared_bias(stretches)
@@ -51,10 +51,10 @@ def test_scores_of_kernels_add_the_standard_error_of_the_bias():
     assert horizon_score(single, 50, 0.3) == mean_square(single, 50)
 
 
-def test_it_is_what_longer_chains_have():
-    """Of 2,000 AR(1) chains with a wrong mean: the square of the mean of 400 draws, from that of the first 100.
+def test_it_predicts_longer_chains():
+    """2,000 AR(1) chains with a wrong mean: the squared mean of 400 draws is predicted from the first 100.
 
-    Their variance falls as one over the time but for the correlation at the ends, 5% of it.
+    The variance falls as one over the time, up to 5% from the correlation at the ends.
     """
     rng, correlation, bias = np.random.default_rng(0), 0.8, 0.3
     noise = rng.standard_normal((2_000, 400))
@@ -78,5 +78,5 @@ def test_stretches_are_fifths_of_the_steps():
     stretches = stretch_of(np.arange(1, 101), 100)
     assert np.bincount(stretches).tolist() == [20] * 5
     assert (np.diff(stretches) >= 0).all()
-    # A random part of a chain whose length is no multiple of five.
+    # A random subset of a chain whose length is not a multiple of five.
     assert stretch_of(np.array([1, 3, 5, 7, 12]), 12).tolist() == [0, 0, 1, 2, 4]

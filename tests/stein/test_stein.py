@@ -21,7 +21,7 @@ from sgtune.stein.fssd import _climb, _weighted_fssd
 
 
 def test_the_naive_kernel_has_the_derivatives_of_k():
-    """Autodiff in float32: 1e-5 of values of order one."""
+    """The float32 error of automatic differentiation is 1e-5 for values of order one."""
 
     def k(x, y):
         return (1.0 + jnp.sum((x - y) ** 2)) ** -0.5
@@ -76,7 +76,7 @@ def test_fssd_at_reads_many_columns_in_tiles():
 
 @varied
 @given(**few_shapes | {"n": st.integers(1, 32)})
-def test_padding_does_not_change_what_adam_climbs(n, dimension, seed):
+def test_padding_does_not_change_adams_objective(n, dimension, seed):
     """Float32 against float64: 1e-4. Rows of weight zero have no effect, for any contents."""
     positions, scores = some_draws(seed, 32, dimension)
     locations = some_draws(seed + 1, 3, dimension)[0]
@@ -123,7 +123,7 @@ def test_locations_start_as_draws_of_the_fitted_gaussian():
 
 
 def test_with_fewer_draws_than_dimensions_locations_lie_in_their_span():
-    """But for the nudge, of 1e-4 in each coordinate."""
+    """The span is exact up to the jitter of 1e-4 in each coordinate."""
     positions, scores = some_draws(9, 5, 400, offset=2.0)
     start = optimise_locations(positions, scores, n_steps=0)
     centred = positions.astype(np.float64) - positions.mean(0, dtype=np.float64)
@@ -135,7 +135,7 @@ def test_with_fewer_draws_than_dimensions_locations_lie_in_their_span():
 
 @pytest.mark.parametrize("sd", [1e-2, 1.0, 1e2])
 def test_adam_raises_the_fssd_of_the_draws_it_sees(sd):
-    """On draws shifted by one sd; climbed in float32 and measured in float64, hence 1e-4."""
+    """Draws are shifted by one sd. Adam runs in float32 and the FSSD is measured in float64, hence 1e-4."""
     draws = gaussian(1 + np.random.default_rng(10).standard_normal((60, 5)), sd)
     values = [fssd_at(*draws, optimise_locations(*draws, n_steps=steps)) for steps in (0, 3, 50)]
     assert values[0] < values[1] * (1 + 1e-4)
@@ -165,7 +165,7 @@ def test_fssd_compiles_once_for_all_draws_of_one_power_of_two():
 
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_both_grow_when_draws_are_shifted_or_scaled(dimension):
-    """500 draws of N(0, I), the score's target; in every one of three data sets."""
+    """500 draws of N(0, I), the target of the scores, in each of three data sets."""
     for seed in range(3):
         exact = np.random.default_rng(seed).standard_normal((500, dimension))
         wrongs = [
@@ -202,7 +202,7 @@ def test_with_the_posterior_scale_exact_draws_score_lowest(sd):
 
 
 def test_fssd_cannot_tell_stretched_draws_in_ten_dimensions():
-    """Over 20 data sets of 500 draws the means differ by less than a quarter: what `fssd` warns of."""
+    """Over 20 data sets of 500 draws the means differ by less than a quarter, as the docstring of `fssd` warns."""
     rng = np.random.default_rng(13)
     values = [[fssd(*gaussian(f * x)) for f in (1, 3)] for x in rng.standard_normal((20, 500, 10))]
     exact, stretched = np.mean(values, axis=0)
@@ -210,7 +210,7 @@ def test_fssd_cannot_tell_stretched_draws_in_ten_dimensions():
 
 
 def test_identity_on_a_narrow_posterior_gives_the_wrong_order():
-    """At sd 1e-2 the chain that never moves scores best, then the too narrow one, then exact draws."""
+    """At sd 1e-2 a chain that never moves has the lowest value, then too narrow draws, then exact draws."""
     for seed in range(3):
         exact = np.random.default_rng(seed).standard_normal((500, 10))
         for discrepancy in (ksd, fssd):

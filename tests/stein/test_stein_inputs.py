@@ -10,7 +10,7 @@ from stein_forms import a_factor, few_shapes, naive_fssd, naive_ksd, sizes, some
 from sgtune.errors import InputError
 from sgtune.stein import DISCREPANCIES, fssd, fssd_at, ksd, optimise_locations, psd, rescale
 
-# The PSD needs the mode for a centre, which those who call by name do not give; else it is called as they are.
+# The PSD also needs the mode as its centre; otherwise it has the arguments of the others.
 CALLED_ALIKE = {**DISCREPANCIES, "psd": psd}
 
 # --- Coordinates

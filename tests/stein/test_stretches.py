@@ -13,7 +13,7 @@ from sgtune.stein.quadratic import N_STRETCHES, mean_square
 
 @varied
 @given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
-def test_they_are_those_of_naive_loops(n, dimension, seed, rows, columns, scaled):
+def test_they_agree_with_naive_loops(n, dimension, seed, rows, columns, scaled):
     draws = some_draws(seed, n, dimension, offset=3.0, size=2.0)
     scale = a_factor(seed, dimension) if scaled else "identity"
     stretch = np.random.default_rng(seed).integers(0, N_STRETCHES, n)

@@ -18,7 +18,7 @@ SIGMAS = 4.0
 
 
 def sums_of(positions, scores, *, scale="identity", **options):
-    """With the draws in stretches of equal length, about the origin."""
+    """Sums for draws in stretches of equal length, centred at the origin."""
     stretch = np.arange(len(positions)) * N_STRETCHES // len(positions)
     return virial_sums(positions, scores, stretch, scale, **({"centre": None} | options))
 
@@ -29,7 +29,7 @@ def mean_root(n):
 
 
 def is_mean_of(found, expected) -> bool:
-    """Within `SIGMAS` standard errors."""
+    """Whether the mean of values is this, within `SIGMAS` standard errors."""
     return bool(abs(np.mean(found) - expected) < SIGMAS * np.std(found, ddof=1) / np.sqrt(len(found)))
 
 
@@ -46,7 +46,7 @@ def ar1(time, n, dimension, rng):
 
 @varied
 @given(**sizes, form=st.sampled_from(["identity", "sds", "factor"]), marginals=st.booleans())
-def test_they_are_those_of_naive_loops(n, dimension, seed, form, marginals):
+def test_they_agree_with_naive_loops(n, dimension, seed, form, marginals):
     positions, scores = some_draws(seed, n, dimension, offset=3.0, size=2.0)
     rng = np.random.default_rng(seed)
     centre, stretch = rng.standard_normal(dimension), rng.integers(0, N_STRETCHES, n)
@@ -87,7 +87,7 @@ def test_tiles_make_no_difference(monkeypatch):
 
 
 def test_the_size_of_the_scale_makes_no_difference():
-    """Directions are all that a scale is needed for: of sds, none."""
+    """A scale only gives directions, so a factor of it, or a vector of sds, has no effect."""
     draws, factor = some_draws(1, 30, 5), a_factor(1, 5)
     assert virial(*draws, 7 * factor) == pytest.approx(virial(*draws, factor))
     assert virial(*draws, np.geomspace(0.01, 100, 5)) == pytest.approx(virial(*draws))
@@ -133,14 +133,14 @@ def test_a_frozen_direction_and_one_of_twice_the_sd_cost_the_same():
         return virial(draws, -draws @ precision, factor) ** 2
 
     assert square(np.zeros(dimension)) == 1
-    # A root is off by 1 / sqrt(2 n).
+    # The error of a root is 1 / sqrt(2 n).
     error = SIGMAS / np.sqrt(2 * n)
     assert square(np.ones(dimension)) < error**2
     assert square(np.full(dimension, 2.0)) == pytest.approx(1, abs=4 * error)
     for size in (0.0, 2.0):
         one = np.where(np.arange(dimension) == 3, size, 1.0)
         assert square(one) == pytest.approx(1 / dimension, abs=4 * error / dimension + error**2)
-    # A mean that is off by a sds is a virial of 1 + a^2.
+    # With an error of the mean of a sds the virial is 1 + a^2.
     narrow = directions[:, 0] / np.sqrt(directions[:, 0] @ precision @ directions[:, 0])
     shifted = exact + 1.5 * narrow
     expected = (np.sqrt(1 + 1.5**2) - 1) ** 2 / dimension
@@ -148,7 +148,7 @@ def test_a_frozen_direction_and_one_of_twice_the_sd_cost_the_same():
 
 
 def test_marginals_do_not_see_a_correlation_and_all_directions_do():
-    """Draws with the posterior's sds, but independent; and the other way around, one narrow direction too wide."""
+    """Independent draws with the right marginal sds; and draws with a narrow direction that is too wide."""
     n, correlation = 40_000, 0.9
     rng = np.random.default_rng(5)
     covariance = np.array([[1.0, correlation], [correlation, 1.0]])
@@ -170,7 +170,7 @@ def test_marginals_do_not_see_a_correlation_and_all_directions_do():
     assert virial(wide, -wide @ precision, **options) == pytest.approx(marginal, abs=error)
 
 
-# --- parts of chains ---
+# --- subsets of chains ---
 
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.2), (1, 0.6), (30, 1.0), (300, 1.0)])
@@ -190,7 +190,7 @@ def test_a_random_part_has_the_square_of_all_draws(time, width):
     assert np.std(found) / 10 < 0.02 * of_all
 
 
-def test_a_part_never_looks_better_than_independent_draws():
+def test_a_subset_never_looks_better_than_independent_draws():
     rng = np.random.default_rng(0)
     floor = 0.5 / 10_000
     found = []
@@ -198,16 +198,16 @@ def test_a_part_never_looks_better_than_independent_draws():
         draws = rng.standard_normal((100, 10))
         found.append(virial_error(sums_of(draws, -draws), 10_000))
     assert min(found) > 0.5 * floor
-    # Half of them would be negative.
+    # Without the lower bound half of the values would be negative.
     assert np.mean(np.array(found) < 2 * floor) > 0.3
 
 
-# --- the law ---
+# --- the density of the chain ---
 
 
 @pytest.mark.parametrize(("time", "width"), [(1, 1.0), (10, 1.0), (10, 0.7), (30, 1.3)])
 def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, width):
-    """100 chains of 4,000 draws in 20 directions, each from the mode: the way from there is left out."""
+    """100 chains of 4,000 draws in 20 directions, started at the mode and without the transient."""
     rng, n = np.random.default_rng(time), 4_000
     found = []
     for _ in range(100):
@@ -238,7 +238,7 @@ def test_scores_at_the_horizon_let_variance_fall_and_add_no_standard_error():
     assert virial_score(few, 9, 0.1) == virial_error(few, 9)
 
 
-def test_empty_stretches_tell_no_bias():
+def test_empty_stretches_give_no_bias():
     draws = some_draws(0, 20, 3)
     sums = virial_sums(*draws, np.zeros(20, int), centre=None)
     assert virial_bias(sums) == (0.0, np.inf)

@@ -56,14 +56,14 @@ def test_the_matrix_of_mala_is_reversible_and_its_line_has_the_slope_of_its_seco
     assert fit.last == 150
     assert fit.rate == pytest.approx(second, abs=1e-5)
     assert fit.misfit < 1e-3
-    # Not so of the first steps, which a single rate does not describe.
+    # A single rate does not describe the first steps.
     assert geometric_fit(distances[:20], first=1).misfit > 0.05
 
 
-def test_the_sampler_mala_comes_to_its_target_as_its_matrix_does(model):
-    """Bin by bin of one histogram, down to the floor: the sampler is the kernel of the grid."""
+def test_the_sampler_mala_converges_as_its_matrix_does(model):
+    """The distance of a histogram of the sampler agrees with the kernel on the grid, down to the floor."""
     matrix = mala_matrix(GRID, log_normal, lambda x: -x, STEP_SIZE)
-    # Edges half way between points, which stand for cells.
+    # Edges are half way between grid points, since a point stands for a cell.
     edges = GRID[np.searchsorted(GRID, EDGES)] - (GRID[1] - GRID[0]) / 2
     law, place = from_start(), np.searchsorted(edges, GRID)
     exact = []
@@ -76,13 +76,13 @@ def test_the_sampler_mala_comes_to_its_target_as_its_matrix_does(model):
     options = {"start": np.array([START]), "edges": edges, "n_chains": N_CHAINS, "n_steps": 40}
     found = distances_of_chains(model, "mala", arm, target=of_target, **options)
     assert found[0] == exact[0]
-    # A histogram is off by about the floor at most.
+    # The error of a histogram is about the floor.
     assert np.abs(found - exact).max() < 2 * FLOOR
     assert exact[20] > 8 * FLOOR > exact[40]
 
 
-def test_the_law_of_theta_in_the_exact_adammcmc_comes_down_a_straight_line(model):
-    """Its chain lives on (theta, m, v). The line goes on to three times the floor, where the histograms end."""
+def test_the_distance_of_theta_in_the_exact_adammcmc_falls_geometrically(model):
+    """The chain has the state (theta, m, v). The straight line ends at three times the floor of the histograms."""
     arm = Arm(0.2, model.n_data, noise_sd=0.5, b1=0.5, b2=0.9, momentum_noise=2.0, second_moment_noise=4.0)
     options = {"start": np.array([START]), "edges": EDGES, "target": BINS}
     found = distances_of_chains(model, "adam-mcmc-exact", arm, n_chains=N_CHAINS, n_steps=150, **options)
@@ -90,7 +90,7 @@ def test_the_law_of_theta_in_the_exact_adammcmc_comes_down_a_straight_line(model
     assert 0.8 < fit.rate < 0.98
     assert fit.last > fit.first + 20
     assert found[fit.first] > 10 * found[fit.last]
-    # A distance d that a histogram has is off by the floor at most, so its log by floor / d: a third at the end.
+    # The error of a distance d is at most the floor, so the error of its log is floor / d: a third at the end.
     steps = np.arange(fit.first, fit.last + 1)
     line = np.log(fit.constant) + steps * np.log(fit.rate)
     off = np.abs(np.log(found[steps]) - line)
@@ -99,7 +99,7 @@ def test_the_law_of_theta_in_the_exact_adammcmc_comes_down_a_straight_line(model
 
 
 def test_the_papers_approximation_ends_at_its_bias(model):
-    """Above the floor at gamma = 0.3; at gamma = 0.01 its bias is not seen."""
+    """The end is above the floor at gamma = 0.3; at gamma = 0.01 the bias is too small to see."""
     options = {"start": np.array([START]), "edges": EDGES, "target": BINS}
     ends = []
     for gamma in (0.3, 0.01):
@@ -118,7 +118,7 @@ def test_the_floor_is_the_mean_distance_of_exact_draws():
     assert distances.mean() == pytest.approx(monte_carlo_floor(probabilities, 5_000), abs=4.5 * error)
 
 
-def test_a_fit_is_of_the_points_above_the_floor():
+def test_a_fit_uses_the_points_above_the_floor():
     distances = np.maximum(0.9 * 0.8 ** np.arange(60), 0.01)
     fit = geometric_fit(distances, 0.01)
     assert (fit.rate, fit.constant) == (pytest.approx(0.8), pytest.approx(0.9))

@@ -1,4 +1,4 @@
-"""The theory's numbers of a model against naive sums; and predictions against chains of the package's own samplers."""
+"""The Laplace approximation against naive sums, and the theory's predictions against chains of the samplers."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ def gaussian():
     return model, laplace_of(model)
 
 
-def test_small_models_are_taken_along_the_eigenvectors(gaussian):
+def test_the_directions_of_small_models_are_eigenvectors(gaussian):
     model, laplace = gaussian
     rows = np.column_stack([np.ones(N_ROWS), model.data["inputs"]]).astype(np.float64)
     curvature, basis = np.linalg.eigh(rows.T @ rows + np.eye(3))
@@ -40,7 +40,7 @@ def test_small_models_are_taken_along_the_eigenvectors(gaussian):
     assert (directions_of(model).noise == laplace.directions.noise).all()
 
 
-def test_a_part_of_many_rows_stands_for_all(gaussian, monkeypatch):
+def test_the_noise_of_many_rows_is_estimated_from_a_subset(gaussian, monkeypatch):
     model, laplace = gaussian
     monkeypatch.setattr("sgtune.theory.laplace.MOST_ROWS", 60)
     monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 48)
@@ -51,7 +51,7 @@ def test_a_part_of_many_rows_stands_for_all(gaussian, monkeypatch):
     assert (error < 0.1 * laplace.directions.noise).all()
 
 
-def test_large_models_are_taken_along_their_coordinates():
+def test_the_directions_of_large_models_are_coordinates():
     rng = np.random.default_rng(3)
     inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
     targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
@@ -69,8 +69,8 @@ def test_large_models_are_taken_along_their_coordinates():
     inputs = inputs.astype(np.float64)
     gradients = inputs * (targets - inputs @ laplace.mode)[:, None]
     np.testing.assert_allclose(noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
-    # Of the differences H_j x, x ~ N(0, 1 / curvature), by four draws of x.
-    # The variance of a product of two inputs, without the products of all rows.
+    # Slopes are estimated from the differences H_j x for four draws x ~ N(0, 1 / curvature). The exact value needs the
+    # variance of products of two inputs, here without storing the products of all rows.
     variances = (inputs**2).T @ inputs**2 / 1_000 - (inputs.T @ inputs / 1_000) ** 2
     exact = variances * (1_000 / 999) @ (1 / laplace.directions.curvature)
     assert np.mean(slopes / exact) == pytest.approx(1, abs=0.1)
@@ -80,7 +80,7 @@ def test_large_models_are_taken_along_their_coordinates():
 
 
 def draws_of(model, laplace, name, arm, *, n_steps, burn_in=0, seed=0, width=4):
-    """(n, W, d) along the directions, of chains that start at the mode."""
+    """Draws (n, W, d) along the directions, from chains that start at the mode."""
     step_size = float(np.float32(arm.step_size))
     arms = [Arm(**{**arm, "step_size": step_size * (1 + 1e-12 * k)}) for k in range(width)]
     chains = Lockstep.at_mode(model, name, arms, seed=seed)
@@ -101,10 +101,10 @@ def draws_of(model, laplace, name, arm, *, n_steps, burn_in=0, seed=0, width=4):
         ("sgnht-cv", Arm(5e-5, 10), 5_000),
     ],
 )
-def test_sds_of_long_chains_are_as_foreseen(gaussian, name, arm, burn_in):
-    """Of arms that are foreseen within twice the Laplace sd: within a tenth, and three standard errors.
+def test_sds_of_long_chains_are_as_predicted(gaussian, name, arm, burn_in):
+    """Predictions are right within a tenth and three standard errors, for sds of at most twice the Laplace sd.
 
-    The chains of an ensemble have their minibatches in common, so errors are those of three ensembles.
+    The chains of an ensemble share minibatches, so standard errors are computed over three ensembles.
     """
     model, laplace = gaussian
     foreseen = np.sqrt(stationary_variances(name, arm, laplace.directions))
@@ -125,15 +125,15 @@ def test_sds_of_long_chains_are_as_foreseen(gaussian, name, arm, burn_in):
     error = sds.std(axis=0, ddof=1) / np.sqrt(3)
     assert (error < 0.1 * foreseen).all()
     assert (np.abs(sds.mean(axis=0) - foreseen) < 0.1 * foreseen + 3 * error).all()
-    # Sds of the posterior itself would not pass for noisy arms.
+    # The test can fail: with noisy arms the sds of the posterior itself would not pass.
     if name in ("sgld", "sghmc", "sgnht"):
         of_posterior = 1 / np.sqrt(laplace.directions.curvature)
         assert (np.abs(sds.mean(axis=0) - of_posterior) > 0.1 * of_posterior + 3 * error).any()
 
 
 @pytest.mark.parametrize("step_size", [1e-5, 3e-4])
-def test_errors_of_runs_from_the_mode_are_as_foreseen(gaussian, step_size):
-    """Of slow arms: with all data in every step, so that chains are independent."""
+def test_errors_of_runs_from_the_mode_are_as_predicted(gaussian, step_size):
+    """Slow arms with full batches, so that chains are independent."""
     model, laplace = gaussian
     arm = Arm(step_size, N_ROWS)
     draws = draws_of(model, laplace, "sgld", arm, n_steps=400, width=100)
@@ -144,7 +144,7 @@ def test_errors_of_runs_from_the_mode_are_as_foreseen(gaussian, step_size):
     assert error < 0.2 * found**2
 
 
-def test_draws_say_where_the_assumption_fails(gaussian):
+def test_draws_show_where_the_assumption_fails(gaussian):
     model, laplace = gaussian
     arm = Arm(1e-3, 10)
     chain = Lockstep.at_mode(model, "sgld-cv", [arm], seed=5)

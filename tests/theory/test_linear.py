@@ -16,7 +16,7 @@ FRICTION = 0.1
 
 @pytest.fixture(scope="module")
 def posterior():
-    """A Hessian and a covariance of gradients that do not commute, and the directions made of them."""
+    """A Hessian and a covariance of gradients that do not commute, and their directions."""
     rng = np.random.default_rng(0)
     hessian, noise = (part @ part.T / 4 + 0.2 * np.eye(4) for part in rng.standard_normal((2, 4, 4)))
     curvature, basis = np.linalg.eigh(hessian)
@@ -24,7 +24,7 @@ def posterior():
 
 
 def iterated(transition, noise):
-    """S <- A S A' + Q from 0, by squaring: 2^40 rounds."""
+    """The limit of S <- A S A' + Q from 0, after 2^40 iterations by squaring."""
     covariance = noise
     for _ in range(40):
         covariance = covariance + transition @ covariance @ transition.T
@@ -89,7 +89,7 @@ def test_sgnht_solves_its_matrix_equation_with_the_kinetic_energy_on_target(post
 
 
 def test_sgnht_in_the_units_of_ccadl_is_sgnht(posterior):
-    """An arm {h, A} is for SGNHT {h^2, A h}."""
+    """An arm {h, A} of CCAdL's paper equals the arm {h^2, A h} of `sgnht`."""
     *_, directions = posterior
     arms = Arm(0.1, BATCH, friction=2.0), Arm(0.1**2, BATCH, friction=2.0 * 0.1)
     for found, expected in zip(
@@ -104,7 +104,7 @@ def test_sgnht_in_the_units_of_ccadl_is_sgnht(posterior):
 
 @pytest.mark.parametrize("friction", [2.0, 1e-4])
 def test_sghmc_of_eq_14_solves_its_matrix_equation(posterior, friction):
-    """The covariance of the gradient's noise is left out of what is injected; at the second friction all is clipped."""
+    """The injected noise is reduced by the gradient noise; at the second friction it is clipped at zero."""
     hessian, noise, basis, directions = posterior
     h, eye, zero = 0.1, np.eye(4), np.zeros((4, 4))
     half = h / 2 * FACTOR * noise
@@ -129,7 +129,7 @@ def test_noise_that_grows_with_the_spread_is_iterated(name):
         naive = (1 - h * curvature) ** 2 * naive + 2 * h + h**2 * gradient
     found = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes))
     np.testing.assert_allclose(found, naive, rtol=1e-9)
-    # The form for large D is the same where slopes are alike for all directions, in units of the posterior's spread.
+    # The form for large D agrees if slopes in units of the posterior's sds are equal for all directions.
     of_scaled = np.outer(slopes[0], curvature) / 3
     one = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes[0]))
     other = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, of_scaled))
@@ -137,7 +137,7 @@ def test_noise_that_grows_with_the_spread_is_iterated(name):
     assert (one > stationary_variances(name, arm, Directions(curvature, noise, N_DATA))).all()
 
 
-def test_what_does_not_settle_is_infinite():
+def test_unstable_arms_have_infinite_variances():
     curvature = np.array([1.0, 100.0])
     directions = Directions(curvature, np.full(2, 1e-3), N_DATA)
     for name, arm in [
@@ -149,7 +149,7 @@ def test_what_does_not_settle_is_infinite():
         assert np.isinf(expected_errors(name, [arm], directions, [100])).all()
         calm = arm.step_size / 20
         assert np.isfinite(stationary_variances(name, Arm(**{**arm, "step_size": calm}), directions)).all()
-    # Noise of the Hessians alone: E x^2 grows by (1 - h)^2 + h^2 F T a step.
+    # With noise of the Hessians only, a step multiplies E x^2 by (1 - h)^2 + h^2 F T.
     h, slope = 0.5, 1.0 / FACTOR
     for times, settles in ((2.9, True), (3.1, False)):
         for slopes in (np.array([[times * slope]]), np.array([times * slope])):
@@ -160,7 +160,7 @@ def test_what_does_not_settle_is_infinite():
             assert not settles or found == pytest.approx(1 / (1 - 0.25 - 0.25 * times))
 
 
-def test_moments_of_a_runs_variance_are_those_of_the_quadratic_form():
+def test_moments_of_a_runs_variance_equal_the_quadratic_form():
     for n in (2, 3, 60):
         t = np.arange(1, n + 1)
         centred = (np.eye(n) - 1 / n) / n
@@ -170,7 +170,7 @@ def test_moments_of_a_runs_variance_are_those_of_the_quadratic_form():
             if n * (1 - phi**2) > 0.03:
                 exact, tolerance = (np.trace(form), 2 * np.trace(form @ form)), 1e-5
                 np.testing.assert_allclose((mean[0], variance[0]), exact, rtol=tolerance)
-    # A random walk, where the sums would cancel.
+    # Close to a random walk, where the sums would cancel.
     n, phi = 60, 1 - 1e-5
     t = np.arange(1, n + 1)
     form = (np.eye(n) - 1 / n) / n @ (phi ** np.abs(t[:, None] - t) - phi ** (t[:, None] + t))
@@ -180,7 +180,7 @@ def test_moments_of_a_runs_variance_are_those_of_the_quadratic_form():
     assert sd_error(np.zeros(1), np.zeros(1), np.zeros(1)) == 1
 
 
-def test_an_oscillators_run_is_that_of_a_sine():
+def test_an_oscillators_run_has_the_variance_of_a_sine():
     t = np.arange(1, 2_001)
     for frequency in (1e-4, 1e-3, 3e-3, 0.02):
         (found,) = oscillation_of_run(np.array([frequency]), 2_000)
@@ -193,8 +193,8 @@ def measured_error(draws, curvature):
     return each.mean(), each.std(ddof=1) / np.sqrt(len(each))
 
 
-def test_errors_of_sgld_are_those_of_simulated_chains():
-    """Of a direction that is biased, a fast, a slow and a frozen one; each alone, so that none hides another."""
+def test_errors_of_sgld_agree_with_simulated_chains():
+    """A biased, a fast, a slow and a frozen direction, each tested alone so that none hides another."""
     rng = np.random.default_rng(2)
     h, n_steps, n_chains = 1e-3, 800, 3_000
     curvature, noise = np.array([1.2e3, 200.0, 4.0, 1e-3]), np.array([40.0, 5.0, 1.0, 0.0])
@@ -208,14 +208,14 @@ def test_errors_of_sgld_are_those_of_simulated_chains():
         (found,) = expected_errors(
             "sgld", [Arm(h, BATCH)], Directions(curvature[[i]], noise[[i]], N_DATA), [n_steps]
         )
-        # Two percent for what is not exact, the mean of the root.
+        # The mean of a square root is approximated, with an error of up to two percent.
         assert abs(found**2 - mean) < 4 * error + 0.02 * mean
     mean, error = measured_error(draws, curvature)
     (found,) = expected_errors("sgld", [Arm(h, BATCH)], Directions(curvature, noise, N_DATA), [n_steps])
     assert abs(found**2 - mean) < 4 * error + 0.02 * mean
 
 
-def test_errors_of_sghmc_are_those_of_simulated_chains():
+def test_errors_of_sghmc_agree_with_simulated_chains():
     rng = np.random.default_rng(3)
     h, n_steps, n_chains, n_leapfrog = 1e-3, 150, 1_000, 5
     curvature, noise = np.array([400.0, 20.0, 1.0]), np.array([2.0, 0.2, 0.1])
@@ -233,14 +233,14 @@ def test_errors_of_sghmc_are_those_of_simulated_chains():
     mean, error = measured_error(draws, curvature)
     (found,) = expected_errors("sghmc", [arm], directions, [n_steps])
     assert abs(found**2 - mean) < 4 * error + 0.03 * mean
-    # The test tells this from an arm without the gradient's noise.
+    # The test can fail: an arm without gradient noise has a clearly different error.
     (exact,) = expected_errors("sghmc-cv", [arm], directions, [n_steps])
     assert abs(exact**2 - mean) > 20 * error
 
 
 @pytest.mark.parametrize(("n_steps", "tolerance"), [(40, 0.25), (400, 0.15), (4_000, 0.1)])
-def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
-    """While the thermostat settles, and after that; of many directions, so that it has little noise of its own."""
+def test_errors_of_sgnht_agree_with_simulated_chains(n_steps, tolerance):
+    """While the thermostat settles, and later; with many directions, so that the thermostat has little noise."""
     rng = np.random.default_rng(4)
     h, n_chains, d = 1e-4, 40, 60
     curvature, noise = np.geomspace(10.0, 500.0, d), np.full(d, 1.0)
@@ -254,7 +254,7 @@ def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
         draws[t] = x
     directions, arm = Directions(curvature, noise, N_DATA), Arm(h, BATCH)
     settled = settled_friction(arm, curvature, FACTOR * noise)
-    # What the thermostat took up in the run says how warm it was, after a few 1 / alpha steps.
+    # After a few 1 / alpha steps, the thermostat's increase gives the mean kinetic energy over its target.
     if n_steps > 100:
         warmth = 1 + (alpha.mean() - 0.01) / (n_steps * h)
         assert run_warmth(h, 0.01, settled, n_steps) == pytest.approx(warmth, rel=0.15)
@@ -263,7 +263,7 @@ def test_errors_of_sgnht_are_those_of_simulated_chains(n_steps, tolerance):
     assert found == pytest.approx(np.sqrt(mean), rel=tolerance, abs=4 * error / np.sqrt(mean))
 
 
-def test_a_run_of_no_steps_is_as_wrong_as_its_start():
+def test_a_run_of_no_steps_has_the_error_of_its_start():
     directions = Directions(np.ones(2), np.ones(2), N_DATA)
     for name in ("sgld", "sgld-cv", "sgnht"):
         assert list(expected_errors(name, [Arm(1e-3, BATCH)] * 2, directions, [0, 1])) == [1, 1]

@@ -38,7 +38,7 @@ def test_optima_are_those_of_the_samplers_with_a_test():
 
 @pytest.mark.parametrize("sampler", ["mala", "hmc", "adam-mcmc"])
 def test_the_chosen_arm_is_that_whose_rate_is_nearest(model, sampler):
-    """By the rates of chains of their own; two arms that are as near as their errors allow are both right."""
+    """The rates of the race agree with the rates of separate chains, and the smallest distance wins."""
     own = {"noise_sd": (0.3, 1.0)} if sampler == "adam-mcmc" else {}
     tuner = GridSearch(judge=acceptance(), grid=grid_of(**own), batch_fraction=None, start_noise=0.0)
     result = tune(model, sampler, tuner=tuner, budget=Budget(steps=1_000))
@@ -50,15 +50,15 @@ def test_the_chosen_arm_is_that_whose_rate_is_nearest(model, sampler):
         arm = {name: int(row[name]) if name in ("batch_size", "n_leapfrog") else row[name] for name in names}
         rate = sample(model, sampler, **arm, budget=Budget(steps=1_000)).statistics
         distances.append(abs(rate["mean_acceptance_probability"] - OPTIMA[sampler]))
-    # Of two chains of 1,000 steps, at least 20 of which are independent.
+    # The error of the difference of two chains of 1,000 steps with an effective size of at least 20.
     assert np.abs(np.array(distances) - rows["discrepancy"]).max() < 4.5 * np.sqrt(2 * 0.25 / 20) / 2
     best = rows["discrepancy"].astype(float).idxmin()
     assert all(result.best[name] == rows.loc[best, name] for name in names)
     assert max(distances) > min(distances) + 0.1
 
 
-def test_halving_and_an_optimum_of_ones_own(model):
-    """Rates fall with the step size: a higher optimum chooses a smaller one."""
+def test_halving_and_a_custom_optimum(model):
+    """Rates fall with the step size, so a higher optimum chooses a smaller step size."""
     chosen = [
         tune(
             model, "mala", tuner=Halving(judge=acceptance(optimum), grid=grid_of()), budget=Budget(steps=900)

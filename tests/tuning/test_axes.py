@@ -47,7 +47,7 @@ def test_an_arm_is_an_immutable_mapping_in_one_order():
         assert hash(same) == hash(arm)
 
 
-def test_what_an_arm_does_not_have_is_no_entry_but_a_place_in_its_record():
+def test_a_missing_axis_is_no_entry_of_an_arm_but_null_in_its_record():
     arm = Arm(1e-3, 50)
     assert arm.n_leapfrog is None
     assert dict(arm) == {"step_size": 1e-3, "batch_size": 50}
@@ -70,7 +70,7 @@ def test_keys_are_those_of_three_numbers_and_further_axes_append():
 
 @pytest.mark.parametrize(("sampler", "n_leapfrog"), [("sgld", None), ("sgnht-cv", None), ("sghmc", 3)])
 def test_random_streams_are_named_as_before_there_were_further_axes(model, sampler, n_leapfrog):
-    """The names are written out: what is rebuilt must not draw other numbers."""
+    """The names are spelled out here, so that refactored code cannot change the random numbers."""
     chains = Lockstep.at_mode(model, sampler, [Arm(1e-3, 50, n_leapfrog)], seed=4, replicate="table 1")
     noise = named_key(4, "noise", sampler, 1e-3, 50, n_leapfrog, "table 1")
     minibatch = named_key(4, "minibatch", sampler, 50, n_leapfrog, "table 1")
@@ -81,13 +81,13 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
             model, sampler, [Arm(1e-3, 50, n_leapfrog, friction=0.2)], seed=4, replicate="table 1"
         )
         assert (jax.random.key_data(other.keys[0]) != jax.random.key_data(noise)).any()
-        # One shape, one minibatch: what differs in traced numbers is compared on the same rows.
+        # Arms of one shape share minibatches, so traced hyperparameters are compared on the same rows.
         assert (jax.random.key_data(other.minibatch_key) == jax.random.key_data(minibatch)).all()
 
 
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht-cv"])
 def test_a_friction_of_a_single_chain_leaves_its_noise_as_it_is(model, sampler):
-    """The default, given or not, gives the same draws; another value the same noise."""
+    """The default value, given or not, gives the same draws; another value gives others."""
     n_leapfrog = 3 if sampler == "sghmc" else None
     options = {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": n_leapfrog, "budget": Budget(steps=20)}
     plain = sample(model, sampler, **options)
@@ -129,7 +129,7 @@ def test_bad_arms_get_one_line(model, sampler, arm, parts):
     assert all(part in line for part in parts)
 
 
-def test_what_the_arm_does_not_say_is_checked_with_what_its_chains_have(model):
+def test_an_arm_is_checked_together_with_the_overrides_of_its_chains(model):
     arm = Arm(1e-3, 50, 2, noise_estimate=0.02)
     assert Lockstep.at_mode(model, "sghmc", [arm], overrides={"friction": 0.1}).arms == [arm]
     with pytest.raises(InputError, match=r"^arms: .*share all static numbers"):
@@ -143,7 +143,7 @@ def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
     assert [tuple(arm.values()) for arm in arms] == [
         (10.0**x, 50, n, a, b) for n in (2, 3) for b in (0.0, 0.05) for a in (0.1, 0.2) for x in (-3, -4)
     ]
-    # As a leapfrog number, what a sampler does not have is passed over.
+    # Axes that a sampler does not have are ignored, like the number of leapfrogs.
     assert make_arms(N_DATA, "sgld", **grid, **further) == make_arms(N_DATA, "sgld", **grid)
     assert make_arms(N_DATA, "sgnht", **grid, **further) == make_arms(
         N_DATA, "sgnht", **grid, friction=(0.1, 0.2)
@@ -226,7 +226,7 @@ def test_the_default_grid_fits_the_data(n_data, fractions):
     assert list(dict.fromkeys(arm.batch_size for arm in arms)) == [int(f * n_data) for f in fractions]
 
 
-def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it_is(model):
+def test_the_default_grid_warns_of_dropped_batch_sizes_and_a_users_grid_is_kept(model):
     options = {"tuner": "mamba-ksd", "budget": Budget(steps=10)}
     result = tune(model, "sgld", settings=Settings(log10_step_sizes=(-3.0, -4.0, -5.0)), **options)
     assert set(result.rungs["batch_size"]) == {50, 500}
@@ -238,7 +238,7 @@ def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it
     assert result.warnings == []
     with pytest.raises(InputError, match=r"^batch_fraction: 0\.001 of N=500 rows leaves none"):
         make_arms(N_DATA, "sgld", batch_fractions=(1.0, 0.001))
-    # Search at one batch size leaves nothing out.
+    # Grid search at one batch size drops nothing.
     assert (
         tune(
             model,
@@ -250,10 +250,10 @@ def test_what_the_default_grid_leaves_out_is_said_and_a_users_grid_is_left_as_it
 
 
 def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
-    """Of a sampler that has such a one."""
+    """Uses a sampler with a further static axis, a depth."""
 
     def step(key, state, target, hyperparameters):
-        # A shape, which no traced number can be.
+        # The depth is a shape, which cannot be traced.
         ones = jnp.ones(hyperparameters["depth"])
         moved = SAMPLERS["sgld"].step(key, state, target, hyperparameters)
         return moved._replace(position=moved.position + 0 * jnp.sum(ones))

@@ -38,7 +38,7 @@ def test_every_schedule_is_algorithm_1(eta, longest):
             running = rung.n_survivors
         assert running == n_arms // eta**k < eta
         assert spent <= total * (1 + Fraction(1, 10**12)), "never above T"
-        # The longest arm's total is R, and a little more where a floor has left fewer arms to share a rung.
+        # The longest arm's total is R, or slightly more where rounding down leaves fewer arms in a rung.
         assert winner >= Fraction(longest) * (1 - Fraction(1, 10**12))
         if n_arms == eta**k:
             assert float(winner) == pytest.approx(longest, rel=1e-12)
@@ -65,7 +65,7 @@ def test_the_grids_of_the_paper(n_arms, total, survivors):
 
 @pytest.mark.parametrize(("n_arms", "eta"), [(1, 2), (1, 3), (2, 3), (3, 4), (299, 300)])
 def test_fewer_arms_than_eta_share_the_total_once(n_arms, eta):
-    """K = 0: every arm runs R and one stays, and the remark says why."""
+    """K = 0: every arm runs for R, one survives, and the remark says why."""
     schedule = halving_schedule(n_arms, eta, 2.5)
     assert schedule.total == pytest.approx(2.5 * n_arms)
     assert [tuple(rung) for rung in schedule.rungs] == [(n_arms, 2.5, 1)]

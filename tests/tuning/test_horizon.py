@@ -1,4 +1,4 @@
-"""Races that look ahead, on a Gaussian where theory knows every arm: arms that they choose, and never choose."""
+"""Races that forecast the horizon, on a Gaussian where theory gives the error of every arm."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,13 @@ from sgtune.tuning import Grid, Halving
 from sgtune.tuning.horizon import ESCAPED, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
-# Frozen, slow, good, biased and escaping ones.
+# The grid has frozen, slow, good, biased and escaping arms.
 GRID = Grid(log10_step_sizes=(-1.0, -2.0, -2.5, -3.0, -3.5, -4.0, -5.0, -7.0), batch_fractions=(1.0, 0.3))
 STEPS = 3_000
 JUDGES = ("virial", "psd", "ksd")
 
 
-# 20 directions, so that one race tells nearly what the mean over races would.
+# With 20 directions, one race is close to the mean over races.
 SDS = np.geomspace(250, 20, 20) ** -0.5
 
 
@@ -42,7 +42,7 @@ def race(model, discrepancy="virial", *, steps=STEPS, **options):
 
 
 def errors_of(model, result, n_steps):
-    """By the theory, of all arms; and of the chosen one."""
+    """The theoretical errors of all arms, and of the chosen arm."""
     first = result.rungs[result.rungs["rung"] == 1]
     arms = [Arm(row.step_size, row.batch_size) for row in first.itertuples()]
     errors = expected_errors("sgld", arms, directions_of(model), [n_steps] * len(arms))
@@ -50,7 +50,7 @@ def errors_of(model, result, n_steps):
 
 
 def bias_of(model, arm):
-    """Of the law that the arm samples from: what xi_white says of it."""
+    """xi_white of the arm's stationary distribution."""
     directions = directions_of(model)
     ratios = np.sqrt(stationary_variances("sgld", arm, directions) * directions.curvature)
     return np.sqrt(np.mean((ratios - 1) ** 2))
@@ -59,12 +59,12 @@ def bias_of(model, arm):
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("discrepancy", "most"), [("virial", 1.5), ("psd", 2), ("ksd", 2)])
 def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, most, seed):
-    """PSD and KSD also count how well the mean is known, and prefer longer steps than errors of sds alone ask for."""
+    """PSD and KSD also include the error of the mean, so they prefer longer steps than errors of sds do."""
     result = race(model, discrepancy, seed=seed)
     check_rungs(result)
     errors, chosen = errors_of(model, result, STEPS)
     assert chosen < most * errors.min()
-    # Most arms are no such arms: half of them are frozen, unstable or worse than twice the best.
+    # The test can fail: at least half of the arms have more than twice the best error.
     assert np.mean(errors > 2 * errors.min()) >= 0.5
     assert errors.max() == np.inf
     assert errors[np.isfinite(errors)].max() > 0.9
@@ -72,7 +72,7 @@ def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, most,
 
 @pytest.mark.parametrize("discrepancy", JUDGES)
 def test_an_escaped_arm_is_called_so_and_never_chosen(model, discrepancy):
-    """Its draws are finite: half as far away again at every step."""
+    """The draws of the arm are finite, but their distance grows by half in every step."""
     result = race(model, discrepancy, steps=300)
     table = result.rungs
     escaped = table[table["reason"].str.startswith("escaped: virial ")]
@@ -85,7 +85,7 @@ def test_an_escaped_arm_is_called_so_and_never_chosen(model, discrepancy):
 
 
 def test_the_guard_is_of_the_last_stretch_alone(model):
-    """A chain that came back is judged, and one that has just left is not; the mean virial is 1 of exact draws."""
+    """A chain that has returned is judged, one that has just left is not; the mean virial of exact draws is 1."""
     mode = flatten(map_position(model)).astype(np.float64)
     draws = SDS * np.random.default_rng(0).standard_normal((500, 20))
     steps = np.arange(1, 501)
@@ -97,7 +97,7 @@ def test_the_guard_is_of_the_last_stretch_alone(model):
 
     exact = judged(np.ones(500))
     points = (mode + draws).astype(np.float32)
-    # Of 10,000 squares of normals.
+    # The mean of 10,000 squares of normals.
     assert mean_virial(points, scores(model, points), mode) == pytest.approx(1, abs=4 * np.sqrt(2 / 10_000))
     left, back = judged(np.where(steps > 400, 5.0, 1.0)), judged(np.where(steps <= 100, 5.0, 1.0))
     assert exact.remarks == back.remarks == [""]
@@ -105,13 +105,16 @@ def test_the_guard_is_of_the_last_stretch_alone(model):
     assert left.values == [np.inf]
     assert left.remarks[0].startswith("escaped: virial ")
     assert float(left.remarks[0].split()[2].rstrip(",")) == pytest.approx(25, rel=0.3)
-    # Just below it an arm has a value.
+    # Just below the limit, an arm has a value.
     assert np.isfinite(judged(np.where(steps > 400, 0.8 * np.sqrt(ESCAPED), 1.0)).values[0])
 
 
-def test_a_longer_horizon_prefers_arms_that_are_better_by_then(model):
-    """For a short run theory asks for long steps, and for one a hundred times as long for small ones; so does the race,
-    from the same draws of the short run: what it chooses for the long one has the smaller error by then, on average."""
+def test_a_longer_horizon_prefers_arms_with_smaller_errors_at_its_end(model):
+    """Theory prefers long steps for a short run, and small steps for a run a hundred times as long.
+
+    So does the race, from the same draws of the short run: on average, its choice for the long run has the smaller
+    error at the end of the long run.
+    """
     powers = (-2.5, -3.0, -3.5)
     arms = [Arm(10.0**power, 100) for power in powers]
     short, long = (expected_errors("sgld", arms, directions_of(model), [n] * 3) for n in (300, 30_000))
@@ -136,8 +139,8 @@ def test_a_second_race_compiles_nothing(model):
     assert len(again.rungs) == len(result.rungs)
 
 
-def test_draws_that_are_no_use_have_no_value(model):
-    """An arm without points, one that is not finite, and one beside them that is judged as if alone."""
+def test_unusable_draws_have_no_value(model):
+    """An arm without points and an arm that is not finite have no value, and do not affect a third arm."""
     mode = flatten(map_position(model))
     points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
     good = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
@@ -148,7 +151,7 @@ def test_draws_that_are_no_use_have_no_value(model):
         together = metric(model, [empty, good, lost])
         assert together.values == [np.inf, metric(model, [good]).values[0], np.inf]
         assert np.isfinite(together.values[1])
-        # All 100 rows of 50 draws.
+        # All 100 rows for each of 50 draws.
         assert together.gradient_evaluations == 50 * 100
     assert horizon_metric("virial", 0)(model, [empty]).values == [np.inf]
 
@@ -163,7 +166,7 @@ def test_minibatch_scores_have_fresh_rows_in_every_rung_and_count_twice(model):
     assert few(model, [arm]).values == judgement.values
     later = few(model, [arm._replace(n_steps=51)])
     assert later.values != judgement.values
-    # Noise of 10 of 100 rows with control variates moves it, but not far.
+    # Scores of 10 of 100 rows with control variates change the value, but not by much.
     assert judgement.values[0] == pytest.approx(all_rows(model, [arm]).values[0], rel=0.5)
 
 

@@ -74,8 +74,8 @@ def test_numbers_of_a_method_reach_the_race(model):
     assert len(tune(model, "sgld", tuner=still, budget=Budget(steps=20)).rungs) == 8
 
 
-def test_a_judge_of_ones_own():
-    """The arm of the largest batch, regardless of its draws."""
+def test_a_custom_judge():
+    """A judge that prefers the largest batch, regardless of the draws."""
     gaussian = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=1_000)
 
     def last(model, arms):
@@ -94,7 +94,7 @@ def test_samplers_and_estimators_are_found_by_their_objects(name):
     assert published_name(sampler, estimator) == published_name(name) == name
 
 
-def test_a_chain_by_objects_is_that_of_the_name(model):
+def test_a_chain_by_objects_equals_the_chain_by_name(model):
     options = {"step_size": 1e-4, "batch_size": 100, "n_leapfrog": 3, "budget": Budget(steps=20)}
     by_name = sample(model, "sghmc-cv", **options)
     sampler, gradient = sgtune.samplers.sghmc, sgtune.gradients.control_variate

@@ -12,10 +12,10 @@ from sgtune.study.data import mnist, movielens
 from sgtune.study.models import bnn, pmf
 from sgtune.tuning import Grid, Halving, Settings, stein
 
-# Seconds a step, as measured on two cores: with a fixed table the outcome does not depend on this machine.
+# Seconds of a step, measured on two cores. With a fixed table the outcome does not depend on this machine.
 COST = CostTable({("sgld-cv", 800_000, None): 4e-3, ("sgld-cv", 80_000, None): 1e-3, ("sgld-cv", 8_000, None): 1e-4,
                   ("sgld-cv", 800, None): 1.4e-5})  # fmt: skip
-# So many draws that the cap on points counts in every rung of the network, and in the later ones of the factorisation.
+# With these costs the cap on points is reached in every rung of the network, and in later rungs of the factorisation.
 SMALL_COSTS = {"bnn": {1: 3e-3, 10: 6e-4, 100: 3e-4}, "pmf": {1: 1e-3, 10: 2e-4, 100: 1e-4}}
 EVERY_POINT = 10**6
 
@@ -47,7 +47,7 @@ def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_p
     full = survivors(points=EVERY_POINT, score_fraction=1.0)
     cheap = survivors(points=200, score_fraction=0.1)
     assert [len(rung) for rung in full] == [18, 6, 2]
-    # One arm in six may change places with another whose discrepancy is the same within its noise.
+    # One arm in six may swap with another arm whose discrepancy is the same within its noise.
     for exact, approximate in zip(full[:2], cheap[:2], strict=True):
         assert len(exact & approximate) >= len(exact) - max(1, len(exact) // 6)
     assert full[2] & cheap[2]
@@ -67,9 +67,11 @@ def network():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [factorisation, network])
-def test_points_and_scores_of_the_large_models_prune_as_all_would(make):
-    """MAMBA-KSD on small cases of the large models, as the paper run judges them (config/paper.yaml): the same arms in
-    every rung, but for ties, arms within 10% of the cut when they are judged on everything."""
+def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
+    """MAMBA-KSD on small versions of the large models, with the settings of the paper run (config/paper.yaml).
+
+    The same arms survive in every rung, except ties: arms within 10% of the cut when judged on all points and data.
+    """
     model = make()
     section = model_settings(raw_config("paper"), model.name)["mamba"]
     costs = SMALL_COSTS[model.name].items()
@@ -108,7 +110,7 @@ SMALL_COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4)
     [("sgld", sgtune.Budget(steps=1_000)), ("sgld-cv", sgtune.Budget(seconds=0.05))],
 )
 def test_the_cap_on_points_prunes_as_all_points_do(sampler, budget):
-    """The same winner, and arms pruned otherwise are ties: within 20% of the cut when judged on every point."""
+    """The winner is the same, and other differences are ties: within 20% of the cut when judged on every point."""
 
     model = small_logistic_model()
 
@@ -128,6 +130,6 @@ def test_the_cap_on_points_prunes_as_all_points_do(sampler, budget):
         )
         cut = every["discrepancy"][~every["pruned"]].max()
         others = set(few.index[~few["pruned"]]) - set(every.index[~every["pruned"]])
-        # With as many steps for every arm not even ties are decided otherwise.
+        # With equally many steps for every arm even ties are decided in the same way.
         assert not others or budget.seconds
         assert all(every["discrepancy"].get(arm, np.inf) < 1.2 * cut for arm in others)

@@ -1,6 +1,6 @@
 """Every tuner's choices on a small posterior equal the recorded ones: refactored code must make the same choices.
 
-The record holds arms and their order, no floats. To write it again after a change that is meant to change choices:
+The record holds arms and their order, no floats. After an intended change of choices, write it again with
 PYTHONPATH=tests python tests/tuning/test_stored_races.py
 """
 
@@ -22,7 +22,7 @@ GRID = Settings(
     batch_fraction=0.1,
     n_leapfrog=4,
 )
-# Every step of a minibatch a tenth of that of all data, so that seconds are turned into steps that differ.
+# A minibatch step costs a tenth of a full-batch step, so that equal seconds buy different numbers of steps.
 COST = CostTable(
     {
         (sampler, batch_size, n_leapfrog): 1e-5 * (n_leapfrog or 1) * (10 if batch_size == 1_000 else 1)
@@ -34,7 +34,7 @@ COST = CostTable(
 
 
 def race(tuner: str, sampler: str) -> dict:
-    """The arm that is chosen, and those that survive each rung, in the order of the grid."""
+    """The chosen arm, and the survivors of each rung in the order of the grid."""
     model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
     budget = Budget(steps=400) if tuner in ("grid", "heuristic") else Budget(seconds=0.02)
     result = tune(model, sampler, tuner=tuner, budget=budget, seed=3, cost=COST, settings=GRID)
@@ -48,7 +48,7 @@ def race(tuner: str, sampler: str) -> dict:
 
 
 def cases() -> list[tuple[str, str]]:
-    """Every tuner with one sampler, and the first with all."""
+    """Every tuner with one sampler, and the first tuner with all samplers."""
     pairs = [(tuner, SAMPLERS[number % len(SAMPLERS)]) for number, tuner in enumerate(TUNERS)]
     return list(dict.fromkeys([*pairs, *((next(iter(TUNERS)), sampler) for sampler in SAMPLERS)]))
 

@@ -18,7 +18,7 @@ def model():
 
 
 def draws_seen(model, *, prefer, **options) -> tuple[dict, list[np.ndarray]]:
-    """What a race chose that prefers the arm at the place ``prefer``, and all the draws that its judge saw."""
+    """The choice of a race whose judge prefers the arm with index ``prefer``, and all draws that the judge saw."""
     seen = []
 
     def metric(model, arms):
@@ -47,7 +47,7 @@ def test_another_seed_or_replicate_is_another_race(model, options):
 
 
 def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
-    """The draws that won were the luckiest of many: a final chain that repeats them would inherit their luck."""
+    """The winning draws are selected among many: a final chain that repeats them would be too good by selection."""
     best, (winner, *_) = draws_seen(model, prefer=0, seed=2)
     chain = sample(model, "sgld", **best, budget=Budget(steps=STEPS), seed=2)
     assert len(winner) == len(chain.draws)

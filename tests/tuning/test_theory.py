@@ -1,4 +1,4 @@
-"""The tuner without chains: it takes the arm of least expected error, which is the one that chains find best."""
+"""The tuner theory: it chooses the arm with the smallest expected error, which is also the best in simulated chains."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def model():
     return gaussian_model()[0]
 
 
-def test_it_takes_the_arm_of_least_expected_error(model):
+def test_it_chooses_the_arm_with_the_smallest_expected_error(model):
     lines = []
     result = tune(model, "sgld", tuner=Theory(GRID), budget=Budget(steps=1_000), report=lines.append)
     check_rungs(result)
@@ -38,7 +38,7 @@ def test_it_takes_the_arm_of_least_expected_error(model):
 
 
 def test_the_chosen_arm_is_the_best_of_measured_ones(model):
-    """Errors of 50 runs of each arm of all data, all as long as the horizon."""
+    """The errors are means over 50 full-batch runs of each arm, each as long as the horizon."""
     laplace, steps = laplace_of(model), 1_000
     grid = Grid(log10_step_sizes=(-2.1, -3.0, -4.0, -5.0), batch_fractions=(1.0,))
     result = tune(model, "sgld", tuner=Theory(grid), budget=Budget(steps=steps))
@@ -60,7 +60,7 @@ def test_the_chosen_arm_is_the_best_of_measured_ones(model):
 
 
 def test_the_horizon_is_what_the_budget_buys(model):
-    """Of costs that make minibatches cheap, and of each currency; a short horizon asks for longer steps."""
+    """For each kind of budget, with cheap minibatches; a short horizon needs longer steps."""
     cost = CostTable({("sgld-cv", 100, None): 1e-2, ("sgld-cv", 10, None): 1e-3})
     options = {"tuner": Theory(GRID), "cost": cost}
     long = tune(model, "sgld-cv", budget=Budget(seconds=100.0), **options)
@@ -73,7 +73,7 @@ def test_the_horizon_is_what_the_budget_buys(model):
         "sgld-cv", arms, directions_of(model), [by_steps[arm.batch_size] for arm in arms]
     )
     np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
-    # Two gradients of 10 data, or of 100, a step (one of all data).
+    # With control variates a step costs two minibatch gradients of 10 data, or one full-batch gradient of 100.
     in_gradients = tune(model, "sgld-cv", tuner=Theory(GRID), budget=Budget(gradients=2_000))
     assert in_gradients.best.batch_size == 10
 

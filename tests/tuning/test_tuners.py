@@ -1,4 +1,4 @@
-"""Every tuner on every published sampler; what grids and the heuristic are; arms that diverge."""
+"""Every tuner with every published sampler; the grids and the heuristic of the paper; arms that diverge."""
 
 import json
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
     assert list(result.rungs["steps"]) == [40] * 3
     assert result.warnings == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
-    # Of judges that look ahead 1,000 rows, each at the draw and at the centre; of the paper's a tenth of the data.
+    # Judges at the horizon use 1,000 rows, at the draw and at the centre; the paper's use a tenth of the data.
     terms = 2 * SMALL.score_rows if tuner in AHEAD else round(SMALL.score_fraction * 2_000)
     scoring = 0 if TUNERS[tuner].tasks else result.rungs["points"].sum() * terms
     assert result.gradient_evaluations == sampling + scoring
@@ -95,7 +95,7 @@ def test_heuristic_is_one_over_n_at_a_tenth(n_data, expected, sampler):
 
 
 def starts(model, monkeypatch, tuner, settings):
-    """Where each arm stood after the fewest steps, of no length, and the arms' batch sizes."""
+    """The offsets of the starts from the MAP, seen after ten steps of negligible length, and the result."""
     seen = []
 
     def metric(model, arms):
@@ -108,7 +108,7 @@ def starts(model, monkeypatch, tuner, settings):
 
 
 def test_grid_search_starts_around_the_map_and_mamba_at_it(model, monkeypatch):
-    """MAP + N(0, 0.2^2), another draw for every arm, at 10% batches."""
+    """Grid search starts at MAP + N(0, 0.2^2), independently for every arm, and uses 10% batches."""
     settings = Settings(
         log10_step_sizes=tuple(np.linspace(-20, -15, 100)), batch_fractions=(0.1,), pruning_rate=101
     )
@@ -145,8 +145,8 @@ def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
 
 
 @pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "mamba-fssd"])
-def test_arms_that_are_finite_but_beyond_any_use_do_not_win(gaussian, tuner):
-    """After the ten steps of the first rung the six large ones are finite still, up to 1e30 and more."""
+def test_arms_with_huge_finite_draws_do_not_win(gaussian, tuner):
+    """After the ten steps of the first rung the six large step sizes still have finite draws, of 1e30 and more."""
     settings = Settings(log10_step_sizes=(3.5, 3.0, 2.5, 1.5, 1.25, 1.0, *SENSIBLE), batch_fractions=(1.0,))
     result = tune(gaussian, "sgld", tuner=tuner, budget=Budget(steps=40), settings=settings)
     check_rungs(result)
@@ -198,14 +198,16 @@ def test_all_arms_diverged(gaussian, clock):
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["best"] is None
 
 
-# R = 0.4 s for 10 arms, K = 2: T = 2 s, 0.1 s in the first rung and a third of a second in the second one.
+# R = 0.4 s, 10 arms and K = 2 give T = 2 s, with 0.1 s in the first rung and a third of a second in the second.
 TEN_ARMS = Settings(log10_step_sizes=(-2.0, -2.5, -3.0, -3.5, -4.0), batch_fractions=(1.0, 0.5))
 
 
 @pytest.mark.parametrize("slower", [0.01, 1, 100])
-def test_every_arm_makes_ten_steps_whatever_they_cost(gaussian, slower):
-    """Steps of 5 and 2.5 ms: 20 and 40 in the first rung, ten where they cost a hundred times as much. What an arm ran
-    over then, it has had of its later rungs."""
+def test_every_arm_makes_ten_steps_at_any_cost(gaussian, slower):
+    """Steps of 5 and 2.5 ms: 20 and 40 steps in the first rung, and ten if they cost a hundred times as much.
+
+    Steps beyond the budget of a rung are deducted from later rungs.
+    """
     seconds = {8: 5e-3 * slower, 4: 2.5e-3 * slower}
     cost = CostTable({("sgld", n, None): each for n, each in seconds.items()})
     result = tune(gaussian, "sgld", budget=Budget(seconds=0.4), cost=cost, settings=TEN_ARMS)
@@ -220,7 +222,7 @@ def test_every_arm_makes_ten_steps_whatever_they_cost(gaussian, slower):
         assert result.seconds["overrun"] == 0
         assert result.warnings == []
     else:
-        # Ten steps are 5 and 2.5 s: 5 arms of each size, 7 of them with 0.1 s, 3 with 0.433 s.
+        # Ten steps take 5 s or 2.5 s, for 5 arms each. The budget is 0.1 s for 7 arms and 0.433 s for 3.
         assert sum(overrun.values()) == pytest.approx(5 * 5 + 5 * 2.5 - 7 * 0.1 - 3 * (0.1 + 2 / 6))
         assert result.seconds["overrun"] == pytest.approx(sum(overrun.values()))
         (line,) = result.warnings
@@ -228,21 +230,21 @@ def test_every_arm_makes_ten_steps_whatever_they_cost(gaussian, slower):
         assert f"{result.seconds['overrun']:.3g} beyond T = 2" in line
 
 
-def test_by_the_wall_clock_too_every_arm_makes_ten_steps(gaussian):
+def test_every_arm_makes_ten_steps_by_the_wall_clock_too(gaussian):
     settings = replace(TEN_ARMS, clock="wall")
     result = tune(gaussian, "sgld", budget=Budget(seconds=1e-6), settings=settings)
     check_rungs(result)
     assert list(result.rungs[result.rungs["rung"] == 1]["steps"]) == [10] * 10
-    # Steps beyond their first budget count towards the second.
+    # Steps beyond the budget of the first rung count towards the second.
     assert list(result.rungs[result.rungs["rung"] == 2]["steps"]) == [10] * 3
-    # The clock saw all 100 steps, none of them within its budget.
+    # All 100 steps of the first rung are beyond the budget.
     assert 0 < result.seconds["overrun"] <= result.seconds["sampling"]
     assert any(line.startswith("10 of 10 arms made 10 steps") for line in result.warnings)
 
 
 @pytest.mark.parametrize("tuner", ["mamba-ksd", "grid-ksd"])
 def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypatch, tuner):
-    """The same draws, bit by bit, the same decisions: as if there were no least number of steps."""
+    """Draws are identical bit for bit, and so are decisions, with and without the minimum number of steps."""
     seen = []
     metric = TUNERS[tuner].metric
 

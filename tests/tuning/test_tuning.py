@@ -46,7 +46,7 @@ def test_mamba_finds_the_one_sensible_arm(narrow, sampler):
 
 
 def test_grid_search_finds_the_one_sensible_arm(model):
-    """By log-loss: started 3 sds of noise away, arms that do not move stay there."""
+    """The judge is the log-loss. Arms start with noise of sd 3, and too small steps stay there."""
     settings = Settings(log10_step_sizes=(2.0, 1.0, -3.0, -9.0, -12.0), start_noise=3.0)
     result = tune(model, "sgld", tuner="grid", budget=Budget(steps=1_000), settings=settings)
     assert result.best == sgtune.Arm(1e-3, 200)
@@ -86,8 +86,8 @@ def test_same_seed_and_costs_give_the_same_decisions(model, tuner):
     check_rungs(first)
 
 
-def test_seconds_become_steps_by_the_cost_table(model):
-    """R = 0.03 s of 24 arms, K = 2: a rung of T / (24 K) and one of T / (8 K), T = R M K / (1 + 3)."""
+def test_the_cost_table_converts_seconds_to_steps(model):
+    """R = 0.03 s, 24 arms, K = 2: the rungs have T / (24 K) and T / (8 K) per arm, with T = R M K / (1 + 3)."""
     result = tune(model, "sgld-cv", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
     total = 0.03 * 24 * 2 / 4
     assert result.seconds["nominal"] == pytest.approx(total)
@@ -102,7 +102,7 @@ def test_seconds_become_steps_by_the_cost_table(model):
 
 @pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])
 def test_a_rung_adds_its_amount_to_those_before_it(narrow, budget):
-    """Algorithm 1: each of K = 3 rungs has T / K, T = R M K / (1 + 3 + 9), for its 27, 9 and 3 arms to share."""
+    """Algorithm 1: 27, 9 and 3 arms share T / K in each of K = 3 rungs, with T = R M K / (1 + 3 + 9)."""
     settings = replace(ONE_SENSIBLE, log10_step_sizes=tuple(np.linspace(-4.2, -9.4, 27)))
     cost = CostTable({("sgld", narrow.n_data, None): 1e-4})
     result = tune(narrow, "sgld", budget=budget, cost=cost, settings=settings)
@@ -142,7 +142,7 @@ def spy(monkeypatch):
 
 
 def alone(model, sampler, row):
-    """The chain of the arm of a row of the rungs' table, run by itself and without a break."""
+    """The chain of the arm in a row of the rungs' table, run alone and without a break."""
     n_leapfrog = int(row.n_leapfrog) if resolve_sampler(sampler)[0].has_leapfrog else None
     arm = {"step_size": row.step_size, "batch_size": row.batch_size, "n_leapfrog": n_leapfrog}
     # With the random streams of a race.
@@ -150,8 +150,8 @@ def alone(model, sampler, row):
 
 
 @pytest.mark.parametrize(("sampler", "fractions"), [("sghmc-cv", (0.05,)), ("sgnht", (0.05, 1.0))])
-def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
-    """Momentum, thermostat, minibatches and all draws: as the same arm run alone without a break."""
+def test_survivors_continue_their_chains(model, spy, sampler, fractions):
+    """Momentum, thermostat, minibatches and draws equal the same arm run alone without a break."""
     settings = Settings(
         thin=1,
         log10_step_sizes=tuple(np.arange(-2.5, -7, -0.5)),
@@ -165,12 +165,12 @@ def test_survivors_go_on_where_they_were(model, spy, sampler, fractions):
         rows = result.rungs[result.rungs["rung"] == number].itertuples()
         for row, draws in zip(rows, points, strict=True):
             assert row.samples == row.steps
-            # A chain that is not finite at its end is judged by that.
+            # A chain that is not finite at its end has no points.
             assert len(draws) == row.points == (0 if row.reason == "diverged" else row.steps)
             if row.reason == "diverged":
                 continue
             made = alone(model, sampler, row).draws
-            # An exploding chain multiplies the last bit, in which programs of different width differ.
+            # An exploding chain amplifies rounding, in which programs of different width differ.
             calm = np.cumsum(~(np.abs(made) < 1e3).all(1)) == 0
             assert calm.all() or row.step_size > 1e-3
             np.testing.assert_allclose(draws[calm], made[calm], rtol=1e-3, atol=1e-4)
@@ -193,14 +193,14 @@ def test_points_come_at_random_from_the_whole_chain(model, spy):
             places = [int(np.abs(made - draw).sum(1).argmin()) for draw in draws]
             np.testing.assert_allclose(draws, made[places], rtol=1e-4, atol=1e-5)
             assert (np.diff(places) > 0).all()
-            # Of even spaces all would be alike; of random ones one is several times the mean, or next to nothing.
+            # Evenly spaced points would have equal gaps; the largest random gap is several times the mean.
             assert np.diff(places).max() > 2 * row.steps / row.points
             of_arms.append(places)
         assert all(places == of_arms[0] for places in of_arms)
 
 
 def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
-    """With more steps than are kept, too."""
+    """Also if a chain has more steps than draws that can be kept."""
     most = 200 * 4 * narrow.dimension * 9
     monkeypatch.setattr(race, "KEPT_BYTES", most)
     settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
@@ -234,7 +234,7 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
 
 
 def test_a_models_width_of_lockstep_changes_no_decision(model):
-    """Five abreast, or two, two and the one that is left."""
+    """Five chains in lockstep, or groups of two, two and one."""
     settings = Settings(log10_step_sizes=(-3, -3.5, -4, -4.5, -5), batch_fractions=(1.0, 0.1), points=20)
 
     def decide(model):
@@ -249,16 +249,16 @@ def test_a_models_width_of_lockstep_changes_no_decision(model):
     )
 
 
-def test_arms_without_a_value_rank_by_what_they_may_yet_give():
-    """The smallest step size first; of the same step sizes the cheapest."""
+def test_arms_without_a_value_rank_by_step_size_and_cost():
+    """The smallest step size ranks first, and among equal step sizes the cheapest arm."""
     values = [np.inf, 2.0, np.inf, np.nan, 1.0]
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1)]
     assert racer.rank_arms(values, hope) == [4, 1, 3, 0, 2]
     assert racer.rank_arms(values) == [4, 1, 0, 2, 3]
 
 
-def test_where_all_that_are_left_diverge_the_best_of_those_pruned_last_stands(model, monkeypatch):
-    """Arms that were stable for a rung and are not for the next one do not leave a tuner without an arm."""
+def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypatch):
+    """A tuner still finds an arm if all arms that were stable in one rung diverge in the next."""
     rungs = []
 
     def metric(model, arms):
@@ -270,6 +270,6 @@ def test_where_all_that_are_left_diverge_the_best_of_those_pruned_last_stands(mo
     settings = Settings(log10_step_sizes=tuple(np.arange(-3.0, -7.5, -0.5)), batch_fractions=(0.1,))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=60), settings=settings)
     assert rungs == [9, 3]
-    # Of the nine, the first three went on; the fourth is the best of the others.
+    # The first three of nine survived; the fourth is the best of the others.
     assert result.best.step_size == pytest.approx(10**-4.5)
     assert any("none of the 1 arms of the last rung has a finite value" in line for line in result.warnings)

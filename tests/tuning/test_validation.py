@@ -1,4 +1,4 @@
-"""Tuners that judge by held-out rows of the training data: they race without them, and never look at the test set."""
+"""Tuners that judge by held-out training rows: chains run without these rows, and the test set is not used."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def model():
 
 
 def on_fewer(rows):
-    """Records of a race with the batch sizes of its stand-ins."""
+    """Records of a race with the batch sizes that its chains used on fewer rows."""
     return [{**row, "batch_size": SIZES[row["batch_size"]]} for row in rows]
 
 
@@ -39,8 +39,8 @@ def on_fewer(rows):
     ],
 )
 @pytest.mark.parametrize("budget", [Budget(steps=40), Budget(gradients=20_000), Budget(seconds=0.04)])
-def test_the_race_is_that_of_the_model_without_the_rows(model, tuner, sampler, budget):
-    """From its own mode, judged by the rows that it lacks; costs and records are of the arms of all rows."""
+def test_the_race_equals_a_race_of_the_model_without_the_rows(model, tuner, sampler, budget):
+    """Chains start at the mode without the held-out rows; costs and records have the batch sizes of all rows."""
     held = hold_out(model, 0.1)
     settings = replace(PLAIN, batch_fractions=(1.0,)) if sampler == "mala" else PLAIN
     leapfrogs = 2 if sampler.startswith("sghmc") else None
@@ -58,8 +58,8 @@ def test_the_race_is_that_of_the_model_without_the_rows(model, tuner, sampler, b
 
 
 @pytest.mark.parametrize("make", [small_logistic_model, small_pmf])
-def test_the_test_set_is_not_looked_at(make):
-    """Without one, or with one that makes no sense, the race is the same; not so if that is what judges."""
+def test_the_test_set_is_not_used(make):
+    """The race is the same with a wrong test set or none, but differs from a race that is judged by the test set."""
     model = make()
     wrong = {**model.test_data, "targets": 1 - model.test_data["targets"]}
     options = {"tuner": "grid", "budget": Budget(steps=20)}
@@ -85,8 +85,8 @@ def test_tuners_that_judge_by_no_predictions_keep_all_rows(model, tuner):
     assert found.gradient_evaluations == wanted.gradient_evaluations
 
 
-def test_the_default_grid_is_that_of_all_rows():
-    """A thousandth of 10,500 rows are ten, of those that are left nine: they race for the ten."""
+def test_the_default_grid_is_made_for_all_rows():
+    """A thousandth of 10,500 rows is ten; chains on the remaining rows use nine, and the record has ten."""
     model = small_logistic_model(n_data=10_500)
     settings = Settings(log10_step_sizes=(-4.0, -5.0), validation_fraction=0.1)
     result = tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=10), settings=settings)
@@ -104,7 +104,7 @@ def test_the_default_grid_is_that_of_all_rows():
     ]
 
 
-def test_arms_that_are_lost_are_named_as_those_of_all_rows(model):
+def test_diverged_arms_are_named_with_the_batch_sizes_of_all_rows(model):
     settings = replace(HELD, log10_step_sizes=(10.0, 9.5))
     with pytest.raises(AllDivergedError) as caught:
         tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=20), settings=settings)
