@@ -72,7 +72,7 @@ def test_ess_is_of_measured_seconds_and_none_where_a_chain_was_too_slow(records)
         ({"square": [0.50, 0.52]}, "0.510 ± 0.010", "– (biased)"),
     ],
 )
-def test_no_number_of_stuck_or_biased_draws_that_says_nothing(records, changes, square, ess):
+def test_stuck_and_biased_draws_have_no_misleading_numbers(records, changes, square, ess):
     for record in records["acceptance"]:
         for cell in record["cells"]:
             cell |= {"time": [5.0, 5.0], **changes}

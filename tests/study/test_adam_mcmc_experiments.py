@@ -33,7 +33,7 @@ def test_posterior_is_standard_normal(n_data):
     assert difference == pytest.approx(-0.5 * np.sum(np.square(position)), rel=1e-5)
 
 
-def test_noise_of_a_minibatch_is_as_said():
+def test_noise_of_a_minibatch_is_as_documented():
     rows = 50 * np.asarray(standard_normal(2, 50).data["y"])
     assert np.allclose(rows.mean(axis=0), 0, atol=1e-5)
     assert np.allclose(rows.var(axis=0), 50, rtol=1e-5)
@@ -81,7 +81,7 @@ def accepted(tmp_path_factory):
 
 
 def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the_noise(accepted):
-    """At D = 100 and gamma = s the update has about ten times the length of s: without it hardly anything is taken."""
+    """At D = 100 and gamma = s the update is about ten times s: without the noise almost nothing is accepted."""
     rates = {(c["drift_ratio"], c["directional_noise"]): np.array(c["acceptance"]) for c in accepted["cells"]}
     without, along = rates[1.0, 0.0], rates[1.0, 1.0]
     error = np.hypot(without.std(ddof=1), along.std(ddof=1)) / 2
@@ -123,10 +123,10 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
     assert deviation("minibatch-test") > 5
 
 
-def test_chains_of_mala_come_as_fast_as_its_matrix_says():
+def test_chains_of_mala_converge_as_fast_as_its_matrix_says():
     found = measure_distances({"steps": 30, "chains": 20_000, "bins": 20})
     lines = {line["name"]: np.array(line["distances"]) for line in found["lines"]}
-    # Where the law still is far from the target: bins and points see the same distance, up to the bins' width.
+    # Far from the target, bins and grid points give the same distance, up to the width of the bins.
     assert np.allclose(lines["mala"][5:15], lines["mala-grid"][5:15], atol=0.06)
     assert lines["mala"][-1] < 3 * found["floor"]
     assert all(line[0] == pytest.approx(0.95) for name, line in lines.items() if name != "mala-grid")

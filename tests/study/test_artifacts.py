@@ -122,7 +122,7 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
     choose(files, "logistic", "sgld", "mamba-fssd")
     choose(files, "logistic", "sgld", "grid-ksd", tunings=(0,))
     records = records_of(files)
-    # Two tuning runs of each tuner but the heuristic and theory.
+    # Each tuner has two tuning runs, except the heuristic and theory.
     assert {kind: len(records[kind]) for kind in ("tuning", "evaluation")} == {
         "tuning": 6 * 12,
         "evaluation": 6 * 7,
@@ -167,7 +167,7 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives(
     records = records_of(files)
     found = provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")})
     assert len(records["tuning"] + records["evaluation"]) == (7 + 4) * len(SAMPLERS)
-    # The files' accounts are equal, and count nevertheless.
+    # The provenances of the files are equal, but each counts.
     assert len(found) == 3 * len(SAMPLERS)
     summary = summarise(found)
     assert summary["files"] == 3 * len(SAMPLERS)
@@ -176,7 +176,7 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives(
 
 def test_tables_carry_the_provenance_of_their_own_records_only(made):
     folder, _paths = made
-    # Of the reference a mode and a summary of NUTS; of all models, one file of settings.
+    # The reference has a mode and a summary of NUTS; all models share one file of settings.
     for name, n_files in (
         ("cost", 3),
         ("deviations", 1),
@@ -212,7 +212,7 @@ def test_registries_agree():
 
 def test_a_run_of_everything_requests_everything():
     assert set(requested(studied(), MODELS, MODELS)) == set(ENTRIES)
-    # No run is tuned for several horizons unless it says so.
+    # Runs are tuned for several horizons only if their configuration says so.
     assert set(ENTRIES) - set(requested(studied(), MODELS)) == {"horizons"}
 
 

@@ -51,8 +51,10 @@ def test_results_depend_on_a_further_axis_and_costs_do_not():
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """From the configuration by the pipeline's functions to what tables are made of: SGHMC with a friction in its
-    grid, and SGLD, which has none."""
+    """The records behind the tables, made by the pipeline's functions from the configuration.
+
+    SGHMC has a friction in its grid; SGLD has none.
+    """
     model = small_logistic_model(n_data=N_DATA)
     config = small_config(friction=[0.02, 0.1], noise_estimate=[0, 0.01])
     shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
@@ -151,7 +153,7 @@ def test_regret_finds_the_arm_by_all_its_axes(records):
 
 
 def test_arms_with_and_without_a_further_axis_run_together():
-    """The heuristic's has the default among arms of its shape that have frictions of their own."""
+    """The heuristic's arm has the default friction, and runs with arms of the same shape and other frictions."""
     model = small_logistic_model(n_data=N_DATA)
     arms = [Arm(1e-3, 50, friction=0.05), Arm(1e-3, 50, friction=0.2), Arm(2e-3, 50)]
     options = {"losses": LOSSES, "seconds": [0.02], "replicate": "a"}

@@ -1,4 +1,4 @@
-"""One entry and one module add a sampler, a tuner, a model or a figure, and change no result that is there."""
+"""One entry and one module add a sampler, a tuner, a model or a figure, and change no existing result."""
 
 import sys
 from types import ModuleType, SimpleNamespace

@@ -106,7 +106,7 @@ def test_a_chain_that_diverged_is_left_out_of_means_and_said_to(records):
     assert cells["sgnht", "time_ratio_gamma", where].value is None
 
 
-def test_what_was_not_clipped_needs_no_more_friction(records):
+def test_without_clipping_no_more_friction_is_needed(records):
     for cell in records["normal"][0]["cells"]:
         for run in cell["replicates"]:
             run["statistics"] = {"clipped_share": 0.0, "friction_needed": float(cell["friction"])}
@@ -149,7 +149,7 @@ def test_passes_are_counted_to_the_predictions_of_nuts():
     assert cells["sgnht", "passes_to_reference", first].shown == "> 4"
     assert cells["ccadl", "passes_to_reference", second].shown == "diverged"
     assert cells["ccadl", "log_likelihood_end", first].best
-    # Of one that all its runs, and no run of another, get to.
+    # One sampler reaches the level in all its runs, the other in none.
     assert cells["ccadl", "passes_to_reference", first].best
     assert cells["ccadl", "passes_to_reference", first].se == pytest.approx(np.sqrt(1 / 12 / 3))
 
@@ -157,7 +157,7 @@ def test_passes_are_counted_to_the_predictions_of_nuts():
 def test_errors_are_over_the_sds_of_nuts():
     table = logistic_errors(logistic_records())
     cells = cells_of(table)
-    # Of chains of variance 4 whose means are 0, 0.1 and 0.2.
+    # The chains have variance 4 and means 0, 0.1 and 0.2.
     assert cells["sgnht", "sd_ratio_2", "h = 0.1, A = 10"].value == pytest.approx(np.sqrt(4 + 0.02 / 3))
     assert cells["sgnht", "sd_ratio_5", "h = 0.1, A = 10"].value == 1
     assert cells["ccadl", "sd_ratio_2", "h = 0.2, A = 10"].shown == "diverged"
@@ -174,7 +174,7 @@ def test_clipping_and_costs_are_said_where_the_files_have_them():
     assert "Least time" not in caption
     best = "Fewest passes to NUTS, by more than two standard errors: CCAdL at h = 0.1, A = 10; no sampler in 1 of 2"
     assert caption.startswith(best)
-    # Not where a run of one has diverged.
+    # There is no comparison if a run of one sampler has diverged.
     assert (
         "end, by more than two standard errors: CCAdL against SGNHT below in 0, above in 1 of 1 columns."
         in caption
@@ -244,7 +244,7 @@ def test_files_of_every_format_are_written_with_their_provenance(records, tmp_pa
         assert "mine" in (tmp_path / "f.svg").read_text()
 
 
-def test_a_mean_goes_on_thinly_where_a_run_has_diverged():
+def test_the_line_of_a_mean_is_thin_after_a_run_has_diverged():
     axis = Figure().subplots()
     values = np.array([[1.0, 2.0, np.nan, np.nan], [3.0, 4.0, 5.0, np.nan]])
     draw_runs(axis, [1, 2, 3, 4], values, {"linewidth": 1.1})

@@ -56,8 +56,10 @@ def test_relative_cost_is_a_median_that_one_slow_round_does_not_move():
 
 
 def test_standard_error_of_the_relative_cost_is_the_spread_of_medians():
-    """Of 401 rounds of normal ratios, where the formula of large samples holds; 500 such medians have an sd that is
-    known to 1 / sqrt(1000), 3%."""
+    """401 rounds of normal ratios, where the large-sample formula holds.
+
+    The relative error of the sd of 500 medians is 1 / sqrt(1000), 3%.
+    """
     rng = np.random.default_rng(1)
     found = [
         relative_cost({"seconds": rng.normal(5, 0.5, 401), "baseline_seconds": np.ones(401)})

@@ -67,7 +67,7 @@ def test_errors_are_those_of_the_chain(model, tmp_path):
     chain = Lockstep.at_mode(
         model, "ccadl-diagonal", arms, position=start, seed=1, replicate="ccadl 0"
     ).advance(30)
-    # Two draws for each reading of six steps, the last of them where it ends; two readings of burn-in.
+    # Each reading of six steps has two draws, the second at its end; two readings are burn-in.
     kept = chain[[i - 1 for i in (15, 18, 21, 24, 27, 30)], 1]
     mean = mean_prediction(model, kept)
     targets = model.test_data["targets"]
@@ -82,7 +82,7 @@ REASON = "acoustic: no source has it: not from site example.org: no route"
 
 
 def files_of(folder, model, missing):
-    """Result files of one set that is there and of others that are not."""
+    """Result files of one available set and of unavailable ones."""
     paths = []
     for data_set in ("letter", *missing):
         for method in ("sgnht", "ccadl"):
@@ -105,7 +105,7 @@ def files_of(folder, model, missing):
     return paths
 
 
-def test_a_set_that_nobody_has_leaves_a_line_in_every_artifact(model, tmp_path):
+def test_an_unavailable_set_leaves_a_line_in_every_artifact(model, tmp_path):
     paths = files_of(tmp_path, model, missing=["acoustic"])
     for name in ("drbm_sets", "drbm_errors"):
         out = {ending: tmp_path / f"{name}.{ending}" for ending in ("csv", "md", "html")}

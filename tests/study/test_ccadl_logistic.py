@@ -31,7 +31,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def model():
-    """Eight of the features of simulated sevens and nines, so near each other that the weights are not far from 0."""
+    """Eight features of simulated sevens and nines, which overlap so that the weights are not far from 0."""
     arrays = classification.simulate("mnist79", 500)
     parts = {name: arrays[name][:, :8] if "inputs" in name else arrays[name] for name in arrays}
     test_data = {"inputs": parts["test_inputs"], "targets": parts["test_labels"]}
@@ -161,9 +161,11 @@ def test_chains_are_pooled_as_if_they_were_one():
 
 
 def test_the_sd_of_pooled_chains_has_the_spread_of_its_jackknife():
-    """4 chains that do not mix: each has a mean of its own with the variance 1, and the variance 1 within. The sd of
-    400 ratios is known to 3.5%. The jackknife's variance is biased upwards (Efron and Stein 1981), and is here allowed
-    up to twice the variance."""
+    """4 chains that do not mix: their means have variance 1, and so have the draws within a chain.
+
+    The relative error of the sd of 400 ratios is 3.5%. The jackknife's variance is biased upwards (Efron and Stein
+    1981); the test allows up to twice the variance.
+    """
     rng, draws = np.random.default_rng(3), 200
     found = []
     for _ in range(400):

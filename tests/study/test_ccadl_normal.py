@@ -19,7 +19,7 @@ EXACT = posterior_of(DATA)
 
 
 def joint(mu, gamma):
-    """The posterior's density without its constant, from the prior and the likelihood as they are written."""
+    """The unnormalised posterior density, from the definitions of the prior and the likelihood."""
     log_prior = 0.5 * np.log(gamma) - 0.5 * gamma * mu**2 - gamma
     return np.exp(log_prior + np.sum(0.5 * np.log(gamma) - 0.5 * gamma * (DATA - mu) ** 2))
 
@@ -89,10 +89,10 @@ def autoregressive(r, n, seed):
 def test_integrated_time_of_an_autoregressive_chain(r):
     times = [integrated_time(autoregressive(r, 100_000, seed)).time for seed in range(20)]
     exact, error = (1 + r) / (1 - r), np.std(times, ddof=1) / np.sqrt(len(times))
-    # Positive noise is summed before the sequence ends: a bias of the order of one estimate's own error.
+    # The sequence ends late on positive noise, with a bias of the order of the error of one estimate.
     assert abs(np.mean(times) - exact) < 4 * error + 0.02 * exact
     by_batches = [batch_means_time(autoregressive(r, 100_000, seed)) for seed in range(20)]
-    # n_batches of 1,000: edges of stretches take about tau / 1,000 of it.
+    # With batches of 1,000 draws, the edges of batches reduce the time by about tau / 1,000 of it.
     assert np.mean(by_batches) == pytest.approx(
         exact, abs=4 * exact * np.sqrt(2 / 100 / 20) + exact**2 / 1_000
     )
@@ -117,12 +117,12 @@ def test_times_of_many_chains_are_those_of_arviz():
 
 
 def test_time_of_an_oscillating_chain_ends_at_the_first_zero():
-    """A damped oscillation, poles at 0.98 exp(+-i 0.1): the sum to the first zero is longer than that of all lags."""
+    """A damped oscillation, poles at 0.98 exp(+-i 0.1): the sum to the first zero exceeds the sum over all lags."""
     chain = lfilter(
         [1.0], [1.0, -2 * 0.98 * np.cos(0.1), 0.98**2], np.random.default_rng(0).standard_normal(400_000)
     )
     found = integrated_time(chain[1_000:])
-    assert 10 <= found.lags <= 24  # a quarter of the period of 63 steps, in pairs, later for the damping
+    assert 10 <= found.lags <= 24  # a quarter of the period of 63 steps, in pairs; damping makes it later
     assert found.time > 3 * batch_means_time(chain[1_000:])
 
 
@@ -138,8 +138,8 @@ def test_squared_bias_is_unbiased_and_knows_its_error():
     values, errors = np.array([[one["value"], one["se"]] for one in found]).T
     spread = values.std(ddof=1)
     assert values.mean() == pytest.approx(np.mean(bias**2), abs=4 * spread / np.sqrt(len(values)))
-    # The jackknife is on the safe side (Efron and Stein 1981): it expects the variance of one replicate fewer, 6 / 4 of
-    # this one's at most, and counts its part of second order twice. The spread itself is known to 4%.
+    # The jackknife is conservative (Efron and Stein 1981): its expectation is the variance of one replicate fewer, at
+    # most 6 / 4 of this variance, with second-order terms counted twice. The relative error of the sd itself is 4%.
     assert 0.9 * spread < np.sqrt(np.mean(errors**2)) < 1.1 * np.sqrt(2 * 6 / 4) * spread
     assert squared_bias(np.ones((1, 5))) == {"value": None, "se": None}
 
@@ -169,7 +169,7 @@ def test_chains_are_about_the_exact_posterior(sampled, method):
     for name in NAMES:
         runs = [run[name] for run in cell["replicates"]]
         means = np.array([run["mean_error"] for run in runs])
-        # Of one chain: its time of about 50 steps leaves 80 independent draws, whose mean has an error of 0.11 sd.
+        # One chain with autocorrelation time of about 50 has 80 effective draws: the error of its mean is 0.11 sd.
         assert abs(means.mean()) < 4 * np.sqrt(60 / 4_000 / len(runs))
         assert 0.8 < np.mean([run["sd_ratio"] for run in runs]) < 1.2
         assert all(10 < run["time"] < 150 for run in runs)

@@ -143,7 +143,7 @@ def test_simulated_sets_need_no_download(tmp_path):
 
 
 def test_a_set_is_tried_for_again_without_what_does_not_depend_on_it(tmp_path):
-    """A finished study is stood in for by empty files of one age."""
+    """Empty files of the same age stand in for a finished study."""
     (tmp_path / "config").symlink_to(ROOT / "config")
     _, printed = jobs_of(tmp_path, "ccadl")
     for line in re.findall(r"^ +output: (.+)$", printed, re.M):

@@ -20,7 +20,7 @@ from sgtune.study.models.classification import load_set_model
 
 
 def test_sets_and_models_have_the_papers_counts():
-    """Sect. 4.2 and Table 2; connect-4's and acoustic's are four fifths and a fifth."""
+    """Counts are from Sect. 4.2 and Table 2; connect-4 and acoustic are split into four fifths and a fifth."""
     found = {
         name: (entry.n_train, entry.n_test, entry.n_classes, entry.n_features, entry.n_hidden)
         for name, entry in SETS.items()
@@ -136,10 +136,10 @@ def test_sevens_and_nines_are_projected_with_their_lengths_kept(small, tmp_path)
         np.testing.assert_array_equal(
             arrays[f"{part}_labels"], images[f"{part}_labels"][rows] == 9, strict=False
         )
-        # A length's square over the pixels' own is the mean of 100 squares of normals, correlated between images.
+        # The ratio of squared lengths is a mean of 100 squares of normals, which are correlated between images.
         ratio = np.sum(arrays[f"{part}_inputs"].astype(float) ** 2, axis=1) / np.sum(pixels**2, axis=1)
         assert abs(ratio.mean() - 1) < 5 * np.sqrt(2 / 100)
-        # One linear map for both parts, with no constant.
+        # Both parts have the same linear map without a constant.
         matrix = np.random.default_rng(0).standard_normal((784, 100)) / 10
         np.testing.assert_allclose(arrays[f"{part}_inputs"], pixels @ matrix, atol=1e-4)
 
@@ -162,7 +162,7 @@ def test_connect_4_is_one_hot_and_split_once_for_all(small, tmp_path):
         for part in ("train", "test")
         for inputs, label in zip(arrays[f"{part}_inputs"], arrays[f"{part}_labels"], strict=True)
     ]
-    # All rows are there, none in both parts, and not the first 40 for training.
+    # Each row is in exactly one part, and training rows are not just the first 40.
     assert sorted(found) == rows.tolist()
     assert sorted(found[:40]) != rows[:40].tolist()
     blocks = np.vstack([arrays["train_inputs"], arrays["test_inputs"]]).reshape(50, 42, 3)
@@ -191,14 +191,14 @@ def test_a_set_of_other_counts_or_changed_files_is_refused(small, tmp_path):
     assert_refuses(words, classification.read_set, "letter", folder, name=tables.TEST)
     (folder / tables.TEST).unlink()
     assert_refuses("cannot be read", classification.read_set, "letter", folder, name=tables.TEST)
-    # No source has it, and a set that was prepared before does not look like this one.
+    # An unavailable set is not taken for one that was prepared before.
     with pytest.raises(DataError, match="letter: no source has it"):
         classification.prepare("letter", tmp_path / "letter.json", tmp_path / "downloads")
     assert not (tmp_path / "letter.json").exists()
     for name, record, words in (
         ("letter", {}, "expected an entry sha256"),
         ("letter", [], "expected an entry sha256"),
-        # Of a set whose sums are published the record's are not needed.
+        # Sets with published checksums do not need the checksums of the record.
         ("acoustic", {"sha256": {}}, "expected the sums of acoustic_scale, acoustic_scale.t"),
     ):
         write_json(folder / "source.json", record)

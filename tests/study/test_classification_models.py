@@ -1,6 +1,6 @@
 """The models of CCAdL's experiments against their definitions in float64.
 
-Models leave constants out: what is compared are differences of log densities, and gradients.
+Models omit constants, so the tests compare differences of log densities, and gradients.
 """
 
 import jax
@@ -59,7 +59,7 @@ def case(request):
 
 
 def as_position(model, position):
-    """In the model's own form: a vector, where it has one."""
+    """The position in the model's form, possibly a vector."""
     return single(position) if isinstance(model.position_shape, dict) else jnp.float32(position["w"])
 
 
@@ -94,7 +94,7 @@ def test_gradients_are_the_finite_differences_of_the_papers_density(case):
         return log_prior(tree) + log_likelihood(tree).sum()
 
     flat = np.concatenate([position[name].ravel() for name in names])
-    # Forward and backward steps of 1e-6: their mean is exact to 1e-6 or so.
+    # The error of central differences with steps of 1e-6 is about 1e-6.
     expected = (approx_fprime(flat, exact, 1e-6) + approx_fprime(flat, exact, -1e-6)) / 2
     found = posterior.scores(model, np.asarray(flat, np.float32)[None])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
@@ -103,7 +103,7 @@ def test_gradients_are_the_finite_differences_of_the_papers_density(case):
 
 
 def test_rows_of_training_data_have_the_form_of_test_data(case):
-    """The probability of a row's class, predicted, is its likelihood."""
+    """The predicted probability of a row's class is its likelihood."""
     model, draw, _, log_likelihood = case
     rows = model.as_test(model.data)
     probabilities = np.asarray(model.predict(as_position(model, draw(2)), rows["inputs"]), np.float64)
@@ -144,8 +144,8 @@ def naive_sum(activations, biases):
 
 
 @pytest.mark.parametrize("scale", [0.01, 1, 10, 40])
-def test_sums_over_hidden_units_hold_far_out_and_for_many_units(scale):
-    """A float64 sum of logarithms, and derivatives that are sums of sigmoids; 127 units are the most."""
+def test_sums_over_hidden_units_are_accurate_for_large_inputs_and_many_units(scale):
+    """The reference is a float64 sum of logarithms, with sums of sigmoids as derivatives; 127 units are the maximum."""
     rng = np.random.default_rng(3)
     activations, biases = (
         np.clip(scale * rng.normal(size=(127, size)), -43, 43).astype(np.float32) for size in (8, 5)
@@ -155,13 +155,13 @@ def test_sums_over_hidden_units_hold_far_out_and_for_many_units(scale):
     np.testing.assert_allclose(found, exact, rtol=1e-6)
     weights = rng.normal(size=(5, 8)).astype(np.float32)
     slopes = special.expit(activations[:, None, :].astype(float) + biases[:, :, None]) * weights
-    # float32: z is rounded to one part in 10^7 of 86 before it is sigmoid's argument, and 8 terms are added.
+    # float32 rounds z, up to 86, to one part in 10^7 before the sigmoid, and 8 terms are added.
     for gradient, expected in zip(pull_back(weights), (slopes.sum(axis=1), slopes.sum(axis=2)), strict=True):
         np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_positions_that_have_left_every_posterior_give_finite_numbers():
-    """Sums, their derivatives and the derivatives of these."""
+def test_positions_far_outside_the_posterior_give_finite_numbers():
+    """Sums and their first and second derivatives are finite."""
 
     def gradient(activations, biases):
         return jax.grad(lambda *pair: jnp.sum(drbm.sum_softplus(*pair)), (0, 1))(activations, biases)
@@ -171,18 +171,18 @@ def test_positions_that_have_left_every_posterior_give_finite_numbers():
         for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
             found = both(*(jnp.full((4, 2), sign * value) for sign in signs))
             assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
-    # Twice 1e3: the terms are as large as what they are of.
+    # The sum is twice 1e3, since large terms equal their arguments.
     assert float(drbm.sum_softplus(jnp.full((4, 1), 1e3), jnp.full((4, 1), 1e3))[0, 0]) == 8e3
 
 
 def test_no_hidden_unit_is_lost_at_zero():
-    """log 2 for each of 127: their product is 2^127, which float32 holds."""
+    """Each of 127 units contributes log 2: the product 2^127 does not overflow in float32."""
     found = drbm.sum_softplus(jnp.zeros((127, 1)), jnp.zeros((127, 2)))
     np.testing.assert_allclose(found, 127 * np.log(2), rtol=1e-6)
 
 
 def test_curvatures_are_differences_of_exact_gradients():
-    """The derivative of the derivative, which Hutchinson's diagonal and Newton's steps take."""
+    """Second derivatives, which Hutchinson's diagonal and Newton's steps use."""
     model, inputs, labels = small_boltzmann()
     position = boltzmann_position(4)
     names, direction = sorted(position), boltzmann_position(5)
@@ -196,7 +196,7 @@ def test_curvatures_are_differences_of_exact_gradients():
         moved = {name: position[name] + step * direction[name] for name in names}
         return boltzmann_log_probabilities(moved, inputs)[np.arange(40), labels].sum()
 
-    # Along the direction: v' H v, by second differences, whose error is of order 1e-6.
+    # v' H v along the direction, by second differences with an error of order 1e-6.
     along = (exact(1e-3) - 2 * exact(0) + exact(-1e-3)) / 1e-6
     product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in names)
     assert product == pytest.approx(along, rel=1e-3)

@@ -38,7 +38,7 @@ def test_config_yaml_sets_every_key(run):
 
 
 def test_quick_and_paper_run_study_the_same():
-    """The same models, samplers and tuners, but fewer of ours; the grids of quick are parts of the paper's, without
+    """The same models, samplers and tuners, with fewer of ours; the grids of quick are subsets of the paper's, without
     whole batches, with which ten steps of every arm would take longer than the run may."""
     quick, paper = raw_config("quick"), raw_config("paper")
     for key in ("seed", "models", "samplers", "data"):
@@ -168,7 +168,7 @@ ANY_VALUE = (
 
 @settings(max_examples=60, deadline=None)
 @given(path=st.sampled_from(plain_keys(RESOLVED)), value=ANY_VALUE)
-def test_any_value_is_taken_or_named_in_one_line(path, value):
+def test_any_value_is_accepted_or_named_in_one_line(path, value):
     config = config_with(**{path.replace(".", "__"): value})
     try:
         validate_config(config, SCHEMA_PATH)

@@ -10,7 +10,7 @@ from sgtune.study.config.sections import tunes_alone
 from sgtune.study.config.validate import validate_config
 
 
-def test_quick_goes_by_the_table_that_comes_with_it_and_the_others_by_the_clock():
+def test_quick_uses_its_own_cost_table_and_the_others_measure_costs():
     assert raw_config("quick")["calibration"]["table"] == "config/cost/quick.json"
     for run in ("medium", "paper", "tiny"):
         assert raw_config(run)["calibration"]["table"] is None

@@ -44,7 +44,7 @@ PER_MODEL = {
 
 
 def test_paper_run_is_the_defaults():
-    """Laid over config.yaml, paper.yaml repeats values of sections, so that only what a model gets is compared."""
+    """paper.yaml repeats values of sections in config.yaml, so only the settings of each model are compared."""
     paper = raw_config("paper")
     validate_config(paper, SCHEMA_PATH)
     defaults = valid()
@@ -84,7 +84,7 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
     assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
     assert paper["evaluation"]["seconds"] == seconds
     curves = paper["evaluation"]["curves"]
-    # Curves of the network are of three runs, of which only one is as long as the paper's.
+    # Curves of the network use three runs, of which only one is as long as the paper's.
     assert (curves["seconds"], curves["replicates"]) == ([2, 4, 6, 8, 10], 5 if model == "pmf" else 3)
 
 
@@ -96,7 +96,7 @@ def test_paper_reference_of_the_factorisation_and_none_of_the_network():
 
 
 def test_defaults_of_a_section_do_not_become_a_models_own():
-    """Snakemake fills in the defaults of every schema that it comes by, those behind a reference too."""
+    """Snakemake fills in the defaults of every schema that it meets, also behind a reference."""
     own = valid()["per_model"]
     assert own.keys() == PER_MODEL.keys()
     for model, sections in PER_MODEL.items():
@@ -113,7 +113,7 @@ def test_defaults_of_a_section_do_not_become_a_models_own():
 
 
 @pytest.mark.parametrize("model", catalogue.MODELS)
-def test_a_key_given_for_one_model_brings_no_other_along(model):
+def test_a_key_given_for_one_model_sets_no_other_key(model):
     changes = {f"per_model__{model}__evaluation__curves__replicates": 7, f"per_model__{model}__widths": {}}
     before, own = valid()["per_model"].get(model, {}), valid(**changes)["per_model"][model]
     expected = copy.deepcopy(before)
@@ -233,7 +233,7 @@ def test_metrics_of_classes_are_for_classifiers():
 
 
 def test_facts_are_those_of_the_models(tmp_path):
-    """Tasks and numbers of training rows that the configuration is checked against."""
+    """The tasks and numbers of training rows that checks of the configuration use."""
     assert set(catalogue.MODELS) == set(SCHEMA["properties"]["models"]["items"]["enum"])
     train, test = movielens.split_u1(movielens.simulate(403))
     ratings = pmf.from_arrays(train, test, n_users=36, n_items=48)

@@ -75,7 +75,7 @@ def test_a_result_depends_on_its_own_sections():
     judged = {"evaluation", "screen", "regret", "widths", "horizons"}
     assert reruns("pmf", reference__block=9) == {"reference"} | judged
     assert reruns("bnn", reference__block=9) == set()
-    # The screen has the arm of the heuristic among its own, and oracles the budget of MAMBA.
+    # The screen includes the heuristic's arm, and oracles have the budget of MAMBA.
     assert reruns("pmf", per_model__pmf__heuristic__n_leapfrog=7) == {"cost", "tuning", "screen"}
     assert reruns("pmf", per_model__pmf__mamba__seconds=7) == {"tuning", "screen", "horizons"}
     assert reruns("pmf", per_model__pmf__mamba__points=77) == {"tuning", "horizons"}
@@ -83,7 +83,7 @@ def test_a_result_depends_on_its_own_sections():
     assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "screen", "horizons"}
 
 
-def test_a_given_cost_table_reruns_all_that_turns_seconds_into_steps_and_no_measurement():
+def test_a_given_cost_table_reruns_all_that_converts_seconds_to_steps_and_no_measurement():
     found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
     found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
     table = {"calibration__table": "config/cost/quick.json"}
@@ -92,7 +92,7 @@ def test_a_given_cost_table_reruns_all_that_turns_seconds_into_steps_and_no_meas
 
 
 def test_a_tuners_settings_are_its_own():
-    """The piece of a tuner that a job keeps is reused although another tuner's settings have changed."""
+    """A job reuses the saved piece of a tuner although another tuner's settings have changed."""
     before, after = (
         tuning_settings(valid(**changes), "logistic", "sgld") for changes in ({}, {"grid_ksd__seconds": 2})
     )
@@ -110,7 +110,7 @@ def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
     assert ladder_settings(before, 10) != ladder_settings(before, 100)
 
 
-def test_where_bytes_come_from_reruns_nothing_but_which_images_are_strange_does(tmp_path):
+def test_another_source_of_data_reruns_nothing_but_other_ood_images_do(tmp_path):
     assert reruns("bnn", data__mirror=str(tmp_path)) == set()
     assert reruns("bnn", data__ood="notmnist") == {"ood", "evaluation"}
     for model in set(catalogue.MODELS) - {"bnn"}:
@@ -171,7 +171,7 @@ def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():
     }
     assert [one["horizon"].seconds for one in found.values()] == [20, 20]
     assert [one["budget"].seconds for one in found.values()] == [1, 1]
-    # Theory runs no arm, and would refuse to run one by the clock.
+    # Theory runs no arm, and would refuse a wall-clock budget.
     assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
     assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
     assert reruns("logistic", mamba__horizon=20) == {"tuning", "horizons"}

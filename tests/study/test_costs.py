@@ -34,7 +34,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path):
     assert CostTable.from_rows(table.to_rows()) == table
     path = written(tmp_path, {"models": {"pmf": TABLE, "bnn": {**TABLE, "rows": []}}})
     assert read_costs(path, "pmf", 100, 7) == table
-    # A job that has no model yet does not know its dimension.
+    # A job without a model does not know its dimension.
     assert read_costs(path, "pmf", 100) == table
     assert read_costs(path, "bnn", 100) == CostTable()
 
@@ -77,7 +77,7 @@ def test_every_other_file_gets_one_line_with_its_name(tmp_path, held, parts):
 
 
 def test_the_samplers_with_an_axis_are_those_of_the_registry():
-    """Of the samplers that a configuration may name."""
+    """Checked for the samplers that a configuration may name."""
     allowed = SCHEMA["properties"]["samplers"]["items"]["enum"]
     assert set(allowed) <= set(sampler_names())
     assert list(catalogue.SAMPLERS) == list(allowed)
@@ -92,7 +92,7 @@ def test_the_samplers_with_an_axis_are_those_of_the_registry():
 @pytest.mark.parametrize("run", ["quick", "medium", "paper"])
 @pytest.mark.parametrize("model", catalogue.MODELS)
 def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
-    """Those of every tuner, of the screen and of the estimates: all of them, and no other."""
+    """The measured shapes are exactly the shapes of all tuners, the screen and the estimates."""
     config = raw_config(run)
     validate_config(config, SCHEMA_PATH)
     if model not in config["models"]:

@@ -24,17 +24,17 @@ STUDY = {
     "per_model": {"pmf": {"evaluation": {"seconds": 0.01, "curves": {"seconds": [0.005, 0.01]}}}},
 }
 SECONDS_PER_STEP = 5e-4
-"""About that of a small factorisation on two cores."""
+"""About the cost of a step of a small factorisation on two cores."""
 
 
 def tables_of(config: dict) -> list[str]:
-    """The tables that the workflow's default target makes of the study."""
+    """The tables of the study in the workflow's default target."""
     return [name for name in requested(studied(config), ["pmf"], []) if form_of(name) == "table"]
 
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory) -> Path:
-    """A folder with the configuration of a small study, whose costs are a file that is not there yet."""
+    """A folder with the configuration of a small study, whose cost file does not exist yet."""
     folder = tmp_path_factory.mktemp("costs")
     (folder / "config").symlink_to(ROOT / "config")
     study = {**STUDY, "run": "costs", "calibration": {"table": str(folder / "costs.json")}}
@@ -46,7 +46,7 @@ def workplace(tmp_path_factory) -> Path:
 def finished(request, workplace) -> tuple[float, Path, str]:
     """The factor, the results of a small study with such costs, and what Snakemake printed.
 
-    In one folder: by the second factor's costs are made again only the results that depend on costs.
+    Both factors use one folder, so with the second factor's costs only the results that depend on costs are made again.
     """
     config = raw_config("tiny")
     update_config(config, yaml.safe_load((workplace / "study.yaml").read_text()))
@@ -60,7 +60,7 @@ def finished(request, workplace) -> tuple[float, Path, str]:
         }
         for sampler, batch_size, leapfrogs in shapes_of(settings_of(config, "cost", "pmf"), n_data)
     ]
-    # The simulated set's users and items, of which D is made.
+    # The numbers of users and items of the simulated set determine D.
     n_users, n_items = (
         movielens.simulate(config["data"]["pmf"]["simulated"])[:, column].max() for column in (0, 1)
     )
@@ -68,7 +68,7 @@ def finished(request, workplace) -> tuple[float, Path, str]:
     models = {"pmf": {"n_data": n_data, "dimension": dimension, "rows": rows}}
     (workplace / "costs.json").write_text(json.dumps({"models": models}))
     overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(workplace / "study.yaml")]
-    # Figures 1 and 2 alone show the estimates; what is drawn of a table's numbers has tests of its own.
+    # Only figures 1 and 2 show the estimates; figures drawn from tables have separate tests.
     targets = [f"tables/{name}.html" for name in tables_of(config)] + ["estimates/pmf.json"]
     command = snakemake(workplace, *(f"results/costs/{target}" for target in targets), *overlays)
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)

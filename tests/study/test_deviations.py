@@ -20,7 +20,7 @@ def table_of(config):
 
 
 def rows_of(config):
-    """(model, what) -> the paper's words and this run's."""
+    """(model, setting) -> the texts for the paper and for this run."""
     return {row.labels: [cell.shown for cell in row.cells[:2]] for row in table_of(config).rows}
 
 

@@ -32,7 +32,7 @@ def zipped(member: str, content: bytes = CONTENT) -> bytes:
 
 
 class Answers(BaseHTTPRequestHandler):
-    """The path says how to answer."""
+    """The path of a request determines the answer."""
 
     def do_GET(self):
         bodies = {"/zip": zipped("a/u.data"), "/gz": gzip.compress(CONTENT), "/changed": CONTENT + b"\n"}
@@ -131,7 +131,7 @@ def test_a_fault_of_a_source_is_one_log_line_and_the_next_is_tried(server, tmp_p
     assert files_below(tmp_path) == []
 
 
-def test_a_machine_without_network_falls_through(server, tmp_path):
+def test_without_network_the_next_source_is_tried(server, tmp_path):
     download(small_set(site(no_server(), "good"), site(server, "good")), tmp_path)
     assert (tmp_path / "u.data").read_bytes() == CONTENT
 
@@ -163,7 +163,7 @@ def test_if_all_fail_the_error_lists_each_source_and_why(server, tmp_path):
     assert not (tmp_path / "to").exists()
 
 
-def test_every_set_is_asked_of_its_site_first_and_then_of_packages():
+def test_every_set_is_requested_from_its_site_first_and_then_from_packages():
     for data_set in DATA_SETS.values():
         kinds = [type(source) for source in data_set.sources]
         assert kinds[0] is Site
@@ -201,7 +201,7 @@ def test_a_mirror_that_does_not_exist_is_refused_before_any_source_is_asked(serv
     assert files_below(tmp_path) == []
 
 
-def test_what_is_optional_and_nowhere_is_stood_in_for_and_says_why(server, tmp_path, caplog):
+def test_an_unavailable_optional_set_gets_a_placeholder_with_the_reason(server, tmp_path, caplog):
     record = download_or_stand_in(small_set(site(server, "missing")), tmp_path, {"u.data": b"none"})
     assert (tmp_path / "u.data").read_bytes() == b"none"
     assert record == read_json(tmp_path / "source.json")

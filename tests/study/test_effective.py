@@ -10,7 +10,7 @@ from scipy.stats.mstats import mquantiles
 from sgtune.study.ground_truth.draws import arviz_module
 from sgtune.study.ground_truth.effective import ess_of_mean, r_hat, r_hat_and_ess
 
-# ArviZ divides by zero where draws stand still; our own numbers come without warnings.
+# ArviZ divides by zero for constant draws; this package gives no warnings.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(divide by zero|invalid value) encountered:RuntimeWarning:arviz"),
     pytest.mark.filterwarnings("error::RuntimeWarning:sgtune"),
@@ -52,7 +52,7 @@ def by_arviz(draws):
 
 
 def hangs_on_rounding(series):
-    """Whether two autocorrelations of (chain, draw) cancel: the last bit then says where their sum ends."""
+    """Whether two autocorrelations of (chain, draw) cancel, so that rounding decides where their sum ends."""
     half = series.shape[1] // 2
     split = np.concatenate([series[:, :half], series[:, -half:]]).astype(np.float64)
     centred = split - split.mean(axis=1, keepdims=True)
@@ -63,7 +63,7 @@ def hangs_on_rounding(series):
 
 
 def decided(draws):
-    """The entries of `by_arviz` that do not hang on rounding."""
+    """The entries of `by_arviz` that do not depend on rounding."""
     n_chains, n_draws, size = draws.shape
     clear = np.ones((3, size), bool)
     half = n_draws // 2
@@ -78,7 +78,7 @@ def decided(draws):
 
 def assert_arvizs(draws):
     found, expected = np.array(r_hat_and_ess(draws)), by_arviz(draws)
-    # Chains that stand still apart: the variance within is 0, or what rounding leaves of it.
+    # Constant chains at different values: the variance within is 0, or rounding error.
     found, expected = (np.where(values > 1e6, np.inf, values) for values in (found, expected))
     clear = decided(draws)
     assert clear.mean() > 0.5
@@ -106,7 +106,7 @@ def test_they_are_arvizs_whatever_the_draws(kind, n_chains, n_draws, seed, scale
 
 
 def test_draws_that_take_few_values_are_arvizs():
-    """Of two values the folded draws are constant; an indicator may be, too."""
+    """The folded draws of two values are constant, and an indicator may be constant."""
     signs = np.sign(some_draws("independent", 2, 25, 20, 0))
     assert_arvizs(signs)
     rare = np.zeros((2, 40, 3))
@@ -116,7 +116,7 @@ def test_draws_that_take_few_values_are_arvizs():
 
 @pytest.mark.parametrize("carried", [-0.4, 0.0, 0.6])
 def test_ess_of_autoregressive_draws_is_the_known_one(carried):
-    """S (1 - a) / (1 + a) for x_t = a x_{t-1} + noise; the mean of many parameters tells it to a few percent."""
+    """S (1 - a) / (1 + a) for x_t = a x_{t-1} + noise; the mean over many parameters has an error of a few percent."""
     rng = np.random.default_rng(3)
     draws = rng.normal(size=(4, 1_000, 200))
     for t in range(1, 1_000):

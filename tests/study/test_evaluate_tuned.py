@@ -1,4 +1,4 @@
-"""What tuners chose is run once for all of them, and a job that ends before its time goes on where it was."""
+"""Each chosen arm runs once for all tuners that chose it, and an interrupted job continues where it stopped."""
 
 import copy
 
@@ -53,7 +53,7 @@ def evaluate(model, folder, chosen=CHOSEN, section=SECTION, inputs="1"):
 
 
 RUNS = [(1e-3, 0), (1e-4, 1), (1e-3, 2), (1e-4, 0), (1e-4, 2), (1e-3, 1)]
-"""Of the first tuner, whose races are two, in replicates 0, 1, 2; then what the others need beside those."""
+"""The runs of the first tuner, which has two races, in replicates 0, 1, 2; then the further runs of the others."""
 
 
 def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(model, folder, ran):
@@ -69,7 +69,7 @@ def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run
     assert [(run["arm"]["step_size"], run["replicate"]) for run in record["runs"]] == RUNS
     for run in record["runs"]:
         assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.01, 10), (0.03, 30)]
-        # Runs beyond those of the tables are as short as a curve.
+        # Runs that no table uses are as short as a curve.
         if run["replicate"] < 2:
             assert run["table"]["n_samples"] == 50
         else:
@@ -86,7 +86,7 @@ def test_no_arm_is_nothing_to_run(model, folder, ran):
 
 
 def strip_clock(record):
-    """The rows without what only a clock tells."""
+    """The rows without measured seconds."""
     record = copy.deepcopy(record)
     for run in record["runs"]:
         for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
@@ -95,7 +95,7 @@ def strip_clock(record):
 
 
 def test_finished_runs_are_kept_of_a_job_that_was_killed(model, folder, tmp_path, ran):
-    """And by a cost table the rows are the same bits, in one go or in two."""
+    """With a cost table the rows are bit for bit equal with and without the interruption."""
     whole, _ = evaluate(model, tmp_path / "whole")
     ran.clear()
     ran.killed_at = RUNS[4]
@@ -127,7 +127,7 @@ def test_a_new_arm_is_run_and_the_others_are_kept(model, folder, ran):
 
 
 def test_a_run_by_the_other_clock_is_the_same_chain(model, folder):
-    """Of the first tuner that found an arm in every replicate; by the clock it makes other numbers of steps."""
+    """For the first tuner with an arm in every replicate; under the wall clock its numbers of steps differ."""
     section = SECTION | {"replicates": 3}
     evaluated, _ = evaluate(model, folder, section=section)
     found = compare_clocks(model, "sgld", evaluated, section, reference=None, cost=COST, seed=0)

@@ -1,4 +1,4 @@
-"""Evaluation runs: what is dropped, what stands in a row, and what tables and curves have in common."""
+"""Evaluation runs: burn-in, the entries of a row, and the draws that tables and curves share."""
 
 import re
 
@@ -52,7 +52,7 @@ def run(model, arm, replicate=0, *, has_table=True, has_curve=True, reference=No
 
 
 def written(path, record):
-    """As a reader of the file sees it: what is not finite is null."""
+    """The row as in its JSON file, where values that are not finite are null."""
     write_json(path, record)
     return read_json(path)
 
@@ -73,7 +73,7 @@ def test_a_matrix_factorisation_against_its_reference(tmp_path):
         assert row["relative_sd_error_by_block"].keys() == model.position_shape.keys()
         assert 0 < min(row["relative_sd_error_by_block"].values()) <= row["relative_sd_error"]
         assert row["relative_sd_error"] <= max(row["relative_sd_error_by_block"].values())
-        # The published one is a mean squared error, of single draws: never below that of the mean.
+        # The published number is a mean squared error of single draws, so at least the error of their mean.
         assert row["rmse_published"] > row["rmse"] ** 2 > 0
         assert row["ksd"] > 0
         assert row["ksd_scaled"] > 0
@@ -92,7 +92,7 @@ def test_a_matrix_factorisation_against_its_reference(tmp_path):
 
 
 def test_a_network_without_reference_and_without_ksd(tmp_path, monkeypatch):
-    """Nothing computes a score where no KSD is asked for."""
+    """No score is computed if no KSD is requested."""
 
     def scores(*arguments):
         raise AssertionError("scores are not needed")
@@ -134,7 +134,7 @@ def ramp(model, n=40, stride=3):
 
 @pytest.mark.parametrize(("burn_in", "dropped"), [(0.0, 0), (0.25, 10), (0.99, 39)])
 def test_burn_in_is_the_first_part_of_a_run_and_nothing_else(monkeypatch, burn_in, dropped):
-    """The rows are those of the rest alone; at a checkpoint, of the rest of what was made until then."""
+    """Rows use only draws after the burn-in, and at a checkpoint only draws up to then."""
     model = small_pmf()
     chain = ramp(model)
     monkeypatch.setattr(evaluation, "sample", lambda *arguments, **options: chain)
@@ -159,7 +159,7 @@ def test_burn_in_is_the_first_part_of_a_run_and_nothing_else(monkeypatch, burn_i
 
 
 def test_what_judges_the_draws(monkeypatch):
-    """xi: all; the KSD: a random part of every thin-th; predictions: so many, evenly spaced, with the last."""
+    """xi uses all draws, the KSD a random subset of every thin-th, predictions evenly spaced draws with the last."""
     model = small_pmf()
     draws = random_draws(model, 40)
     scored = []
@@ -217,7 +217,7 @@ def test_the_section_evaluation_says_how_runs_are_judged():
 
 @pytest.mark.parametrize(("seconds_per_step", "table", "curve"), [(1e-3, 100, [20, 50]), (1.0, 10, [0, 0])])
 def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, curve):
-    """As many steps as the budget buys, or ten; all but the clock's seconds bit for bit; another for each replicate."""
+    """Steps are what the budget buys, at least ten. All but measured seconds repeat bit for bit; replicates differ."""
     model, cost = small_pmf(), CostTable({("sgld", 50, None): seconds_per_step})
     options = {"reference": reference_of(model), "cost": cost, "curve_points": 5}
 
@@ -235,7 +235,7 @@ def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, c
 
 
 def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
-    """Whether the run goes on or not, whether it is looked at or not; a row for its last second is the table's."""
+    """A curve does not depend on later parts of the run or on checkpoints; its last row equals the table's row."""
     model, cost = small_pmf(), CostTable({("sgld", 50, None): 1e-3})
     options = {"reference": reference_of(model), "cost": cost, "ksd_points": 5, "curve_points": 5}
     options["kept_draws"] = 100
@@ -267,7 +267,7 @@ def test_the_two_discrepancies_of_a_row_differ_by_the_scale_alone():
 
 
 def test_the_floor_is_what_exact_draws_have():
-    """Of a Gaussian posterior, in raw and in scaled coordinates, in as many draws."""
+    """Exact draws of a Gaussian posterior, as many as in the run, in raw and in scaled coordinates."""
     precision = np.diag([400.0, 25.0, 1.0]) + 0.5
     model = gaussian_model(precision, np.zeros(3))
     rng, factor = np.random.default_rng(0), np.linalg.cholesky(np.linalg.inv(precision))

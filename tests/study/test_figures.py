@@ -138,7 +138,7 @@ CURVES = ("figure3", "figure3_scaled", "figure4", "figure4_scaled", "figure5", "
 
 
 def drawn(axis):
-    """What a panel shows: its words, the points of its lines and dots, by what a legend calls them, and its bands."""
+    """The contents of a panel: its texts, the points of its lines and dots by label, and its bands."""
     lines = [(line.get_label(), str(line.get_xydata().tolist())) for line in axis.lines]  # nan is nan
     bands = [path.vertices.tolist() for band in axis.collections for path in band.get_paths()]
     return [text.get_text() for text in axis.texts], lines, bands, len(axis.patches)
@@ -166,7 +166,7 @@ def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_the
         assert changed == [0, 1, 2]
         assert texts(figure) == ["diverged / no arm"] * 3
         for axis, earlier in zip(figure.axes, before, strict=True):
-            # In the strip, where the heuristic stands that diverged with SGHMC.
+            # In the strip of the heuristic, which diverged with SGHMC.
             assert regret_at(axis, "Grid", "sgld") == regret_at(axis, "Heuristic", "sghmc")
             assert regret_at(earlier, "Grid", "sgld") < regret_at(earlier, "Heuristic", "sghmc")
     else:
@@ -222,7 +222,7 @@ def test_entropy_figure_says_why_there_is_nothing_and_refuses_different_bins():
         FIGURES["ood_entropy"](records)
 
 
-def test_every_tuner_has_a_look_of_its_own():
+def test_every_tuner_has_its_own_style():
     looks = {
         (style["color"], style["marker"], style["markerfacecolor"])
         for style in map(tuner_style, catalogue.TUNERS)
@@ -234,13 +234,13 @@ SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-
 
 
 def band_at(band, seconds):
-    """The ends of a band at a time."""
+    """The lower and upper end of a band at a given time."""
     x, y = band.get_paths()[0].vertices.T
     return y[x == seconds].min(), y[x == seconds].max()
 
 
 def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
-    """On a log axis too, which seaborn would otherwise take for a wish to average logarithms."""
+    """Also on a log axis, where seaborn would otherwise average logarithms."""
     records = make_records(3, ("logistic",))
     axis = FIGURES["figure3"](records).axes[SAMPLERS.index("sghmc-cv")]
     assert axis.get_yscale() == "log"

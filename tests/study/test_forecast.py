@@ -25,13 +25,13 @@ from sgtune.tuning.halving import halving_schedule, single_rung
 
 
 def last_run(**facts) -> LastRun:
-    """One that has seen no overhead, and no gain from lockstep."""
+    """An earlier run without overhead and without gain from lockstep."""
     plain = {"lockstep": {"race": 1.0, "single": 1.0}, "overhead": dict.fromkeys(OVERHEAD, 0.0)}
     return LastRun(**(plain | facts))
 
 
 def seconds_of(rule: str, config: dict, step: float = 1e-9, **facts) -> list[float]:
-    """The seconds of a rule's jobs; by default of steps, and with them scores, that cost nothing."""
+    """The seconds of a rule's jobs; by default steps and scores cost nothing."""
     found = forecast(config, {"logistic": costs_of(step)}, {"logistic": last_run(**facts)})
     return next(row.jobs for row in found.rows if row.rule == rule)
 
@@ -51,12 +51,12 @@ def test_a_race_of_cheap_steps_takes_the_budget_of_its_schedule():
     assert points == [(90, 10), (90, 30)]
 
 
-def test_arms_make_ten_steps_whatever_they_cost():
+def test_arms_make_ten_steps_at_any_cost():
     schedule = halving_schedule(9, 3, 1.0)
     first, second = (rung.amount for rung in schedule.rungs)
-    cheap, dear = 1e-6, (first + second) / 5
-    seconds, points = study().race(schedule, [cheap] * 6 + [dear] * 3)
-    # The dear ones run twice as long as both rungs allow, and have nothing left to do in the second.
+    cheap, expensive = 1e-6, (first + second) / 5
+    seconds, points = study().race(schedule, [cheap] * 6 + [expensive] * 3)
+    # Expensive arms take twice the budget of both rungs in the first, and make no steps in the second.
     assert seconds == pytest.approx(6 * first + 3 * 2 * (first + second) + 3 * 6 / 9 * second)
     assert study().race(single_rung(4, 100), [0.5] * 4, in_steps=True)[0] == pytest.approx(4 * 100 * 0.5)
     assert points[0][0] >= 90
@@ -79,17 +79,17 @@ def test_tuning_scores_its_points_by_all_data():
     assert seconds == pytest.approx(6.0 + 6 * 10 * SCORES["logistic"] * 10 * STEP, rel=1e-3)
     forecast_of = seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 1000))[0]
     assert forecast_of == pytest.approx(6.0 + 6 * 10 * 2.0 * 10 * STEP, rel=1e-3)
-    # Scores of a hundredth of the data tell nothing of those of all.
+    # Measured scores of a hundredth of the data are not used for scores of all data.
     assert seconds_of("tune_sampler", config_of(), step=STEP, scores=(2.0, 10))[0] == pytest.approx(seconds)
 
 
 def test_judges_that_look_ahead_score_rows_and_theory_runs_nothing():
-    free, dear = (
+    free, costly = (
         seconds_of("tune_sampler", config_of(tuners=["mamba"], mamba__score_rows=50), step=step)[0]
         for step in (1e-9, STEP)
     )
     # 60 points, each of two gradients of 50 rows, which cost an SGLD step of 100.
-    assert dear - free == pytest.approx(6 * 10 * STEP, rel=1e-3)
+    assert costly - free == pytest.approx(6 * 10 * STEP, rel=1e-3)
     # Scores of more rows than there are data are exact.
     more, most = (
         seconds_of("tune_sampler", config_of(tuners=["mamba"], mamba__score_rows=rows), step=STEP)[0]
@@ -120,7 +120,7 @@ def test_evaluation_runs_each_tuners_replicates_and_its_shorter_curves():
     )
     assert seconds_of("compare_clocks", config_of()) == pytest.approx([3 * 10], rel=1e-3)
     judged = config_of(evaluation__ksd_points=20, evaluation__curves__prediction_draws=30)
-    # A table of 20 points for 3 replicates, two rows of a curve for 5; a gradient of all rows takes ten steps.
+    # A table of 20 points for 3 replicates, two rows of a curve for 5; a full-batch gradient costs ten steps.
     more = 3 * 20 * SCORES["logistic"] * 10 * STEP + 5 * 2 * 30 * PREDICTION * 10 * STEP
     assert seconds_of("evaluate_sampler", judged, step=STEP) == pytest.approx(
         [distinct * (38 + more)], rel=1e-3
@@ -131,7 +131,7 @@ def test_regret_is_a_screen_of_all_arms_an_oracle_and_fresh_runs():
     n_losses = len(losses_of("logistic", True))
     # Six arms, three replicates of 2 s; a race of T = 6 for the main loss.
     assert seconds_of("screen_grid", config_of()) == pytest.approx([3 * 6 * 2 + 6], rel=1e-3)
-    # Four finalists of each loss, an oracle's arm, those at random, an arm of each tuner; seven replicates of 5 s.
+    # Four finalists per loss, the oracle's arm, random arms, and an arm of each tuner; seven replicates of 5 s.
     n_arms = DISTINCT["regret"] * (n_losses * 4 + 1 + RANDOM_ARMS + 2)
     assert seconds_of("rerun_finalists", config_of()) == pytest.approx([7 * 5 * n_arms], rel=1e-3)
 
@@ -151,7 +151,7 @@ def test_nuts_takes_its_iterations_leapfrogs_and_their_seconds():
     )
     facts = {"leapfrogs_per_draw": 8.0, "seconds_per_leapfrog": 0.5}
     assert seconds_of("sample_nuts", config, **facts) == pytest.approx([200 * 8 * 0.5] * 2)
-    # No trajectory is longer than is allowed.
+    # Trajectories have at most the allowed length.
     shallow = changed(config, reference__max_tree_depth=2)
     assert seconds_of("sample_nuts", shallow, **facts) == pytest.approx([200 * 3 * 0.5] * 2)
 
@@ -164,7 +164,7 @@ def test_the_ladder_has_a_job_for_each_dimension_and_races_add_up():
         seconds_of("gaussian_ladder", changed(config, ladder__replicates=n))[1] for n in (1, 2, 3)
     )
     assert twice - once == pytest.approx(three - twice)
-    # Tuners that run nothing take nothing.
+    # Tuners without chains cost nothing.
     more = changed(config, ladder__replicates=2, ladder__tuners=[*config["ladder"]["tuners"], "heuristic"])
     assert seconds_of("gaussian_ladder", more)[1] == pytest.approx(twice)
 
@@ -174,16 +174,16 @@ def test_the_study_of_disturbed_draws_is_counted_once_and_by_its_replicates():
         return seconds_of("measure_sensitivity", config_of(sensitivity=plain | section))[0]
 
     plain = {"dimensions": [1000], "points": [100], "replicates": 10}
-    # Its replicates and dimensions add up, over a start that is there once.
+    # Replicates and dimensions add up; the start-up counts once.
     ten, twenty, two = seconds(), seconds(replicates=20), seconds(dimensions=[1000, 1001])
     assert twenty - ten == pytest.approx(ten - START_UP)
     assert two - ten == pytest.approx(ten - START_UP, rel=0.01)
     assert seconds(dimensions=[50_000]) > 10 * ten
-    # No more draws are read than fit.
+    # At most as many draws are read as fit into memory.
     assert seconds(dimensions=[50_000], points=[500]) == seconds(dimensions=[50_000])
 
 
-def test_what_is_not_known_is_said():
+def test_unknown_numbers_are_named():
     config = config_of(
         reference={"nuts": True, "chains": 1, "n_warmup": 50, "n_draws": 300, "max_tree_depth": 10}
     )
@@ -210,7 +210,7 @@ def test_timed_rules_are_those_of_the_workflow():
 
 @pytest.mark.parametrize("run", ["quick", "medium", "paper", "tiny"])
 def test_every_configuration_of_the_study_has_a_forecast(run, monkeypatch):
-    """The cost table of the study's own, and no earlier run."""
+    """Uses the study's own cost table, and no earlier run."""
     monkeypatch.chdir(ROOT)
     config = raw_config(run)
     validate_config(config, SCHEMA_PATH)
@@ -229,7 +229,7 @@ def test_timed_jobs_run_one_at_a_time_and_the_others_as_many_as_there_are_cores(
     rows = [Row("a", "m", [3600.0, 1800.0], timed=True), Row("b", "m", [3600.0] * 4), Row("c", "", [7200.0])]
     assert Forecast("mine", rows).hours(1) == pytest.approx(1.5 + 6)
     assert Forecast("mine", rows).hours(2) == pytest.approx(1.5 + 3)
-    # Two that keep both cores busy each take as long as one after the other.
+    # Two jobs that each use both cores take as long as one after the other.
     crowded = [Row("b", "m", [3600.0] * 4, beside=2.0)]
     assert [Forecast("mine", crowded).hours(n) for n in (1, 2, 4)] == pytest.approx([4, 4, 4])
     assert Forecast("mine", [Row("b", "m", [3600.0] * 4, beside=1.5)]).hours(2) == pytest.approx(3)

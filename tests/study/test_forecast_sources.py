@@ -1,4 +1,4 @@
-"""What a forecast rests on: costs of a step, and what an earlier run says that it took."""
+"""The sources of a forecast: costs of a step, and the measured times of an earlier run."""
 
 import pytest
 from forecasts import STEP, config_of, costs_of, write
@@ -43,7 +43,7 @@ def test_beyond_the_batches_of_a_sampler_its_steps_grow_as_those_of_sgld():
     costs = StepCosts(table, 3, n_data=8000)
     # 3 s a leapfrog at 100 rows, six times that at 1,000.
     assert costs.step("sghmc-cv", 1000, 10) == pytest.approx(180)
-    # Of all data there is nothing to gather and nothing to correct.
+    # A full batch needs neither a gather nor a correction.
     assert costs.step("sghmc-cv", 8000, 10) == pytest.approx(200)
     assert costs.step("sgnht", 8000, None) == 20.0
     unknown = StepCosts(table, 3)
@@ -149,7 +149,7 @@ def test_the_last_run_is_the_newest_on_as_much_data(earlier):
     assert last.seconds_per_leapfrog == pytest.approx((34 - 4) / 600)
 
 
-def test_a_recorded_configuration_tells_the_warm_up_and_how_good_a_forecast_of_that_run_is(earlier):
+def test_a_recorded_configuration_gives_the_warm_up_and_the_error_of_a_forecast_of_that_run(earlier):
     config = config_of(
         reference={"nuts": True, "chains": 2, "n_warmup": 25, "n_draws": 100, "max_tree_depth": 10}
     )

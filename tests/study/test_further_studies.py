@@ -1,4 +1,4 @@
-"""Further studies beside the main one: what a registry entry brings, and that the main study stays as it is."""
+"""Further studies: the effect of a registry entry, and that the main study does not change."""
 
 import json
 from importlib import import_module

@@ -18,13 +18,13 @@ SIZES = [(kind, dimension) for kind in KINDS for dimension in (2, 13)]
 
 
 def dense(kind, dimension):
-    """What is known, Q, and the model."""
+    """The known quantities, Q, and the model."""
     known = gaussian(kind, dimension, N_DATA, seed=3)
     return known, known.across(np.eye(dimension)).T, ladder_model(kind, dimension, N_DATA, seed=3)
 
 
 @pytest.mark.parametrize(("kind", "dimension"), SIZES)
-def test_directions_are_orthogonal_and_there_and_back_is_nothing(kind, dimension):
+def test_directions_are_orthogonal_and_the_rotation_has_its_inverse(kind, dimension):
     known, q, _ = dense(kind, dimension)
     np.testing.assert_allclose(q.T @ q, np.eye(dimension), atol=1e-12)
     rows = np.random.default_rng(0).standard_normal((4, dimension))
@@ -38,7 +38,7 @@ def test_posterior_has_its_mode_at_zero_and_the_precision_that_is_known(kind, di
     precision = q * known.precision @ q.T
     hessian = negative_hessian(model, map_position(model))
     np.testing.assert_allclose(hessian, precision, rtol=0, atol=1e-6 * precision.max())
-    # Scores are in the units of the precision's root: what float32 leaves of the rows' sum is no sd.
+    # Scores are in units of the root of the precision, so float32 errors of the sum of rows are far below one.
     score = scores(model, np.zeros((1, dimension), np.float32))[0]
     assert np.abs(known.along(score) * known.sd).max() < 1e-3
     half = laplace_scale(model)
@@ -68,12 +68,12 @@ def test_curvatures_are_what_the_kinds_say():
     sd = np.sqrt(np.diag(covariance))
     correlations = covariance / np.outer(sd, sd)
     np.testing.assert_allclose(correlations, np.where(np.eye(13), 1, CORRELATION), atol=1e-10)
-    # The prior is flat but for a thousandth in the direction of which the data say least.
+    # The prior has at most a thousandth of the precision, in the direction with the least information.
     assert known.precision.min() == pytest.approx(1.001 * N_DATA * known.eigenvalues.min())
 
 
 def test_rotation_leaves_no_axis_where_it_was():
-    """Every parameter has a part in every direction, at any D: no entry of Q is more than sqrt(2 / D)."""
+    """Every direction mixes all parameters, at any D: no entry of Q is above sqrt(2 / D)."""
     known = gaussian("rotated", 1_000, N_DATA)
     some = known.along(np.eye(1_000)[:20])
     assert np.abs(some).max() <= np.sqrt(2 / 1_000) * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""The tuners on the ladder: what theory expects of arms, against chains; and the records of their choices."""
+"""The tuners on the ladder: expected errors of arms against chains, and records of the choices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SECTION = {"seconds": 0.01, "points": 20, "replicates": 2}
 
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc-cv"])
 def test_expected_errors_are_those_of_chains(sampler):
-    """Of 24 chains of one arm, which share their minibatches: mean squares, and the marginals' mean variances."""
+    """Mean squared errors and mean marginal variances of 24 chains of one arm, which share minibatches."""
     known, model = gaussian("rotated", DIMENSION, N_DATA), ladder_model("rotated", DIMENSION)
     arm = Arm(1e-4, 100, 5) if sampler == "sghmc-cv" else Arm(3e-4, 100)
     expected = expected_of(known, sampler, [arm], seconds=0.02)[arm]
@@ -47,14 +47,14 @@ def test_steps_are_what_the_clock_buys_and_the_extremes_are_named():
     assert still.error == pytest.approx(1, abs=1e-3)
     assert (still.escaped, still.frozen) == (False, True)
     assert (good.escaped, good.frozen) == (False, False)
-    # Too wide is not frozen.
+    # An arm with too large sds is not frozen.
     assert small.error > good.error
     assert not small.frozen
 
 
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc"])
 def test_the_narrow_kind_is_the_same_posterior_in_other_units(sampler):
-    """Its grid has an arm for each of the other's, of the same expected error."""
+    """Each arm of the other grid has a counterpart with the same expected error."""
     errors = []
     for kind in ("axis", "axis-narrow"):
         known = gaussian(kind, DIMENSION, N_DATA)
