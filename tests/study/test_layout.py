@@ -1,4 +1,4 @@
-"""Cells and tables before they are written: numbers in print, what is marked, and what stands where."""
+"""Cells and tables before they are written: formats of numbers, bold cells, and the order of columns."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 

@@ -1,4 +1,4 @@
-"""LIBSVM's text, and SensIT acoustic, which is known by what its files hold: no sum of them is published."""
+"""LIBSVM's text format, and SensIT acoustic, which is checked by its contents, since no checksum is published."""
 
 import bz2
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_rows_are_read_as_they_were_written(parts):
         np.testing.assert_array_equal(found, inputs)
         np.testing.assert_array_equal(classes, labels)
         assert (found.dtype, classes.dtype) == (np.float32, np.uint8)
-    # Of a row of zeros the label is left; the last line may lack its end.
+    # A row of zeros has only its label; the last line may lack the line end.
     found, classes = parse_libsvm(b"2\n1.0 3:-1e-2", n_features=3, n_classes=2, where="a")
     np.testing.assert_array_equal(found, np.float32([[0, 0, 0], [0, 0, -0.01]]))
     assert classes.tolist() == [1, 0]
@@ -82,7 +82,7 @@ def test_a_line_of_another_form_is_named(line, words):
 
 
 def test_the_real_download_is_libsvms():
-    """As LIBSVM's page lists it: two files, compressed by bzip2, of the numbers of rows in the paper's Table 2."""
+    """The real set has two bzip2 files with the numbers of rows in the paper's Table 2, as on LIBSVM's page."""
     (site,) = ACOUSTIC.sources
     folder = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/vehicle"
     assert dict(site.urls) == {name: f"{folder}/{name}.bz2" for name in N_ROWS}
@@ -118,7 +118,7 @@ def test_acoustic_is_downloaded_read_and_prepared(parts, small, tmp_path):
         small(address)
         record = classification.prepare("acoustic", tmp_path / "data/acoustic.json", tmp_path / "downloads")
     assert record["source"] == "site 127.0.0.1"
-    # Without a server now: what is there is not downloaded again.
+    # Without a server: existing files are not downloaded again.
     classification.prepare("acoustic", tmp_path / "data/acoustic.json", tmp_path / "downloads")
     arrays = classification.load(tmp_path / "data", "acoustic")
     order = np.random.default_rng(0).permutation(60)
@@ -128,7 +128,7 @@ def test_acoustic_is_downloaded_read_and_prepared(parts, small, tmp_path):
     ):
         np.testing.assert_array_equal(arrays[f"{part}_inputs"], parts[name][0][rows])
         np.testing.assert_array_equal(arrays[f"{part}_labels"], parts[name][1][rows])
-    # A file that changes after its download is noticed, though no sum is published, and is had again or refused.
+    # A file that changes after its download is detected without a published checksum, and downloaded again or refused.
     path = tmp_path / "downloads/acoustic/acoustic_scale"
     path.write_bytes(path.read_bytes().replace(b"1:", b"2:", 1))
     with pytest.raises(DataError, match="acoustic: no source has it: site 127"):

@@ -28,7 +28,7 @@ def test_the_mean_is_taken_of_the_squares_with_their_signs():
     assert cell_of(9.0, 16.0, 25.0).value == pytest.approx(math.sqrt(50 / 3))
 
 
-def test_what_is_no_more_than_noise_has_an_upper_bound():
+def test_a_mean_within_its_noise_has_an_upper_bound():
     squares = (100.0, -150.0, -100.0)
     cell = cell_of(*squares)
     mean = sum(squares) / 3

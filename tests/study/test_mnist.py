@@ -1,4 +1,4 @@
-"""MNIST: read as it is published, and what is no such set is refused in one line."""
+"""MNIST: the published files are read, and any other files are refused in one line."""
 
 import numpy as np
 import pytest

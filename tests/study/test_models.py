@@ -1,6 +1,6 @@
 """The factorisation and the network against the densities of the paper's App. B.2.1 and B.3.1 in float64.
 
-Models leave constants out: what is compared are differences of log densities, and gradients.
+Models omit constants, so the tests compare differences of log densities, and gradients.
 """
 
 import jax
@@ -64,7 +64,7 @@ def test_log_priors_differ_as_the_papers(case):
 
 
 def test_each_datum_has_the_papers_log_likelihood(case):
-    """Up to one constant for all data at all positions: so that no datum weighs more than another."""
+    """The constant is the same for all data and positions, so that all data have the same weight."""
     model, draw, _, log_likelihood = case
     exact = np.array([log_likelihood(draw(seed)) for seed in range(5)])
     found = np.array([model.log_likelihood(single(draw(seed)), model.data) for seed in range(5)], np.float64)
@@ -86,7 +86,7 @@ def test_gradients_are_the_finite_differences_of_the_papers_density(case):
         return log_prior(tree) + log_likelihood(tree).sum()
 
     flat = np.concatenate([leaf.ravel() for leaf in leaves])
-    # Forward and backward steps of 1e-6: their mean is exact to 1e-6 or so.
+    # The error of central differences with steps of 1e-6 is about 1e-6.
     expected = (approx_fprime(flat, exact, 1e-6) + approx_fprime(flat, exact, -1e-6)) / 2
     found = posterior.scores(model, np.asarray(flat, np.float32)[None])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3)
@@ -125,7 +125,7 @@ def test_starts_are_finite_and_differ_by_key(case):
 
 
 def one_factor(log_precision, mean=0.0, users=()):
-    """A position of one factor and no items, whose item side stands still."""
+    """A position of one factor without items, whose item parameters are constant."""
     zero = jnp.zeros(1)
     return {
         "users": jnp.asarray(users, jnp.float32).reshape(-1, 1),
@@ -191,13 +191,13 @@ def test_predicted_probabilities_are_the_networks():
     position = network_position(3)
     found = np.asarray(model.predict(single(position), jnp.asarray(images)), np.float64)
     np.testing.assert_allclose(found, network_probabilities(position, images), rtol=1e-4, atol=1e-6)
-    # The probability of a class and its likelihood are one thing.
+    # The predicted probability of a class equals its likelihood.
     log_likelihood = model.log_likelihood(single(position), model.data)
     np.testing.assert_allclose(np.log(found[np.arange(40), labels]), log_likelihood, rtol=1e-3, atol=1e-4)
 
 
 def test_functionals_of_a_factorisation_are_products_of_test_pairs():
-    """All of few rows; 2,000 of many, drawn once for all: of a whole test set, which is sorted, not of its head."""
+    """Few rows are all used. Of many rows 2,000 are drawn once from the whole test set, which is sorted."""
     few = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
     model, _ = small_pmf(test=few)
     position = pmf_position(2)
@@ -207,7 +207,7 @@ def test_functionals_of_a_factorisation_are_products_of_test_pairs():
     sizes = {"n_users": 60, "n_items": 70}
     many = simulated_ratings(3_000, **sizes)
     many = many[np.lexsort((many[:, 1], many[:, 0]))]
-    # Of one feature, a user's number times an item's tells the pair.
+    # With one feature, the product of the user's and the item's numbers identifies the pair.
     position = pmf_position(0, **sizes, n_factors=1)
     position["users"][:, 0], position["items"][:, 0] = np.arange(60) + 1, 1 + np.arange(70) / 100
     one, other = (
@@ -225,7 +225,7 @@ def test_functionals_of_a_factorisation_are_products_of_test_pairs():
 
 
 def test_rows_of_training_data_have_the_form_of_test_data():
-    """Ratings as they were given; images and labels as they are."""
+    """Ratings, images and labels are unchanged."""
     model, ratings = small_pmf(test=np.array([[0, 0, 5]]))
     rows = model.as_test({name: leaf[:7] for name, leaf in model.data.items()})
     np.testing.assert_allclose(rows["targets"], ratings[:7, 2], atol=1e-6)
@@ -269,7 +269,7 @@ def test_estimates_of_the_gradient_are_unbiased(case, ending, batch_size):
     scale = np.abs(exact).max()
     # Entries that no datum touches have no noise but float32's.
     assert (np.abs(sample.mean(axis=0) - exact) < SIGMAS * error + 1e-5 * scale).all()
-    # The test can tell an estimate that forgets N / n, or the centre.
+    # The test can fail: an estimate without N / n, or without the centre, would not pass.
     assert np.linalg.norm(error) < 0.05 * np.linalg.norm(exact)
 
 

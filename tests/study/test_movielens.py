@@ -1,4 +1,4 @@
-"""MovieLens: the split is the published one, and what is no such set is refused in one line."""
+"""MovieLens: the split is the published one, and any other file is refused in one line."""
 
 import hashlib
 import re

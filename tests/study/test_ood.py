@@ -1,4 +1,4 @@
-"""Images of other sets: in a file apart from MNIST, that the evaluation of a model for them takes and nothing else."""
+"""Out-of-distribution images: a file separate from MNIST, which only evaluations use."""
 
 import shutil
 
@@ -34,7 +34,7 @@ def download(images, tmp_path):
 
 @pytest.fixture
 def no_download(tmp_path):
-    """What stands in for a set that no source has."""
+    """The placeholder for a set that no source has."""
     folder = tmp_path / "nowhere"
     folder.mkdir()
     (folder / IMAGES).write_bytes(ood.NO_IMAGES)

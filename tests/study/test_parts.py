@@ -1,4 +1,4 @@
-"""Pieces of a job: kept under all that they depend on, and found again under nothing else."""
+"""Pieces of a job: saved under a fingerprint of all that they depend on, and found only under it."""
 
 import json
 
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_made_again(parts, lines, text):
     (path,) = parts.folder.iterdir()
     path.write_text(text)
     assert parts.get("grid", "a") is None
-    # What has a record and no fingerprint is whole, and of something else.
+    # A file with a record but without a fingerprint is complete, but belongs to something else.
     is_whole = text == '{"record": {}}'
     assert lines == [f"grid: {OTHER if is_whole else DAMAGED}"]
     parts.keep("grid", "a", {"rows": [1]})
@@ -80,7 +80,7 @@ def test_names_of_any_characters_are_names_of_files(parts, tmp_path):
 
 
 def test_names_that_share_a_file_do_not_share_a_record(parts):
-    """What tells pieces apart is their fingerprint; the later one stays."""
+    """Fingerprints distinguish the pieces; the later one replaces the earlier one."""
     parts.keep("a b", "first", {"n": 1})
     parts.keep("a/b", "second", {"n": 2})
     assert parts.get("a b", "first") is None

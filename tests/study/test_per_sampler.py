@@ -1,4 +1,4 @@
-"""Tuning jobs that end before their time go on where they were."""
+"""Interrupted tuning jobs continue where they stopped."""
 
 import json
 
@@ -70,7 +70,7 @@ def changed(tuner, section, **values):
 
 @pytest.fixture
 def tuned(monkeypatch):
-    """The tuners that are run."""
+    """The names of the tuners that ran."""
     return Calls(monkeypatch, "tune", lambda *_, tuner, **__: tuner)
 
 
@@ -102,7 +102,7 @@ def test_a_job_that_was_killed_goes_on_after_the_last_tuner_that_ended(model, fo
 
 
 def test_a_change_of_its_settings_reruns_a_tuner(model, folder, tuned):
-    """Its own settings that one alone; inputs and the seed all of them."""
+    """A tuner's own settings rerun only this tuner; inputs and the seed rerun all tuners."""
     tune_all(model, folder)
     cases = [
         (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", points=19)}),
@@ -123,8 +123,8 @@ def test_a_change_of_its_settings_reruns_a_tuner(model, folder, tuned):
     assert records[2]["best"]["batch_size"] == 20
 
 
-def test_rows_are_held_out_from_those_who_judge_by_predictions(model, folder, monkeypatch):
-    """And the mode of the others is found as the configuration says, before a tuner's time begins."""
+def test_tuners_that_judge_by_predictions_hold_out_rows(model, folder, monkeypatch):
+    """The mode without these rows is found with the configured settings, before a tuner's time starts."""
     found = []
     monkeypatch.setattr(jobs, "map_result", lambda fewer, **settings: found.append((fewer, settings)))
     settings = {
@@ -143,7 +143,7 @@ def test_rows_are_held_out_from_those_who_judge_by_predictions(model, folder, mo
 
 
 def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
-    """Its record is kept like any other."""
+    """The record of a tuner without an arm is saved like any other."""
     settings = changed("mamba-ksd", "grids", log10_step_sizes=[9, 8])
     warned = []
     records, _ = tune_all(model, folder, settings, warn=warned.append)
@@ -159,7 +159,7 @@ def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
 
 
 def test_each_replicate_is_a_race_of_its_own(model, folder, tuned):
-    """But of a tuner in which nothing is random there is one; those that are there are kept when more are wanted."""
+    """Deterministic tuners run once. If more replicates are requested, existing ones are reused."""
 
     def settings(n):
         return {tuner: own | {"tuning": TUNING | {"replicates": n}} for tuner, own in TUNERS.items()}
@@ -199,7 +199,7 @@ def test_the_configurations_words_become_the_tuners_arguments():
 
 
 def test_other_errors_of_a_tuner_end_the_job(model, folder, monkeypatch):
-    """Bad input is no arm that was not found."""
+    """Errors of bad input end the job; only a tuner that finds no arm does not."""
     settings = changed("mamba-ksd", "mamba", points=0)
     with pytest.raises(ValueError, match=r"^points: 0") as caught:
         tune_all(model, folder, settings)

@@ -14,12 +14,12 @@ from workflow_runs import ROOT, snakemake
 from sgtune.study.catalogue import STUDIES
 
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc", "calibrate_gaussians"}
-"""In a run that uses a given cost table; if evaluation uses the wall clock, it is one more."""
+"""The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""
 
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory) -> Path:
-    """A folder with the configuration, and nothing else."""
+    """A folder with nothing but the configuration."""
     folder = tmp_path_factory.mktemp("workplace")
     (folder / "config").symlink_to(ROOT / "config")
     return folder
@@ -69,7 +69,7 @@ def dry_run(folder: Path, *arguments: str) -> str:
 
 
 def jobs_of(printed: str) -> Counter:
-    """How many jobs a dry run has of each (rule, model); the model is None for rules that are of no model."""
+    """The number of jobs of each (rule, model) in a dry run; rules without a model have None."""
     jobs = Counter()
     for block in re.split(r"\n(?=\[)", printed):
         rule = re.search(r"^(?:local)?rule (\w+):", block, re.M)
@@ -134,7 +134,7 @@ def test_simulated_data_need_no_download(workplace):
 
 
 def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
-    """A finished run is stood in for by empty files of one age."""
+    """Empty files of the same age stand in for a finished run."""
     (tmp_path / "config").symlink_to(ROOT / "config")
     for path in outputs_of(dry_run(tmp_path)):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where a number comes from, which commit made it, and what may be published: all of it from one clean commit."""
+"""The provenance of results and their commit; only results of one clean commit may be published."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def clone(tmp_path, monkeypatch):
 def test_a_dirty_tree_is_noted(clone):
     head = git(clone, "rev-parse", "HEAD")
     assert provenance.collect("quick", 0).finish()["commit"] == head
-    # Results lie in the clone without being tracked.
+    # Results are untracked files in the clone.
     (clone / "results.json").write_text("{}")
     assert provenance.collect("quick", 0).finish()["commit"] == head
     (clone / "results/saved").mkdir(parents=True)
@@ -86,14 +86,14 @@ def manifest(folder, commits):
     return folder / "run/manifest.json"
 
 
-def test_what_one_clean_commit_made_is_published(tmp_path):
+def test_results_of_one_clean_commit_are_published(tmp_path):
     publish(manifest(tmp_path, [CLEAN]), tmp_path / "published")
     names = {path.name for path in (tmp_path / "published").rglob("*") if path.is_file()}
     assert names == {"README.md", "manifest.json", "table1.json", "table2.json"}
 
 
 @pytest.mark.parametrize("commits", [[], [CLEAN, OTHER], [f"{CLEAN}-dirty"], [CLEAN, f"{CLEAN}-dirty"]])
-def test_what_others_made_is_not_published(tmp_path, commits):
+def test_results_of_other_commits_are_not_published(tmp_path, commits):
     publish(manifest(tmp_path, [CLEAN]), tmp_path / "published")
     before = {path: path.read_bytes() for path in (tmp_path / "published").rglob("*") if path.is_file()}
     shown = ", ".join(commits) or "no commit"

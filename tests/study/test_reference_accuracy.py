@@ -1,4 +1,4 @@
-"""A reference's own Monte Carlo error, against what it is; and whether a reference is trusted."""
+"""Estimates of a reference's Monte Carlo error against the true error; and whether a reference is trusted."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ from sgtune.study.ground_truth.convergence import is_trusted, of_functionals
 from sgtune.study.ground_truth.record import doubts, reference_record
 
 DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
-# Of correlated parameters; what is judged is three directions.
+# Parameters are correlated; three directions are judged.
 DIRECTIONS = np.random.default_rng(8).normal(size=(DIMENSION, 3))
 
 
@@ -62,7 +62,7 @@ def autoregressive(rng, carried, shape):
 
 
 def squared_errors(mean, sd, covariance, reference):
-    """Of the truth, when this reference judges it: by the definitions of the errors."""
+    """The errors of the exact posterior against this reference, from their definitions."""
     record = reference_record(reference)
     sizes, vectors = np.linalg.eigh(record["covariance"])
     along = np.sqrt(np.diag(vectors.T @ covariance @ vectors))
@@ -81,7 +81,7 @@ def squared_errors(mean, sd, covariance, reference):
 @pytest.mark.parametrize("carried", [0.0, 0.7])
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
 def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
-    """40 references of 4,000 draws; variances in a ``ratio`` of 1 are those that eigen-directions cannot tell."""
+    """40 references of 4,000 draws; with a ``ratio`` of variances of 1 the eigenvectors are arbitrary."""
     rng = np.random.default_rng(5)
     rotation, _ = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))
     root = rotation * np.sqrt(ratio ** np.arange(DIMENSION))
@@ -98,7 +98,7 @@ def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
         assert se < 0.16 * true.mean(), name
         assert abs(predicted.mean() - true.mean()) < 4.5 * se, name
     if carried == 0:
-        # sd / sqrt(2 n) of each parameter; and where directions are those of the greatest errors, more by sqrt(11 / 2).
+        # Each parameter has sd / sqrt(2 n); directions with the largest errors have sqrt(11 / 2) times this.
         expected = 1 / np.sqrt(2 * N_CHAINS * N_DRAWS)
         roots = {name: np.sqrt(np.mean([found[name] for _, found in pairs])) for name in pairs[0][1]}
         assert roots["xi_rel"] == pytest.approx(expected, rel=0.03)
@@ -107,7 +107,7 @@ def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
 
 @pytest.mark.parametrize("carried", [-0.4, 0.0, 0.6])
 def test_standard_errors_are_those_of_autoregressive_draws(carried):
-    """The ESS of squares of normal draws is n (1 - a^2) / (1 + a^2); many parameters tell it to a few percent."""
+    """Squares of normal draws have ESS n (1 - a^2) / (1 + a^2), which many parameters estimate to a few percent."""
     n, size = 4_000, 200
     matrices = 5 * autoregressive(np.random.default_rng(2), carried, (4, n // 4, size))
     found = standard_errors([matrices[..., :77], matrices[..., 77:]])
@@ -126,7 +126,7 @@ def test_standard_errors_of_an_sd_know_heavy_tails():
     )
 
 
-def test_what_never_moves_or_is_hardly_drawn_has_no_accuracy():
+def test_frozen_parameters_and_few_draws_have_no_accuracy():
     matrices = np.random.default_rng(0).normal(size=(2, 50, 3))
     matrices[..., 1] = 4
     found = standard_errors([matrices])
@@ -148,7 +148,7 @@ def test_which_errors_are_defined():
 
 
 def test_a_thinned_reference_is_no_worse_than_is_said():
-    """Half of the draws of a chain without memory: the errors are those of half as many."""
+    """Half of the draws of an independent chain have the errors of half as many draws."""
     rng = np.random.default_rng(0)
     matrices = rng.normal(size=(2, 2_000, 300))
     all_of_them = monte_carlo_error(reference_of(model_of(300), matrices))
@@ -157,11 +157,11 @@ def test_a_thinned_reference_is_no_worse_than_is_said():
         assert value == pytest.approx(np.sqrt(2) * all_of_them[name], rel=0.03)
 
 
-# --- what is judged, and trust ---
+# --- judged quantities, and trust ---
 
 
 def test_tuners_are_judged_by_the_functionals_not_by_the_position():
-    """Of mirror images, chains in either: each parameter is hopeless, the product of two is not."""
+    """With chains in two mirrored modes no parameter converges, but the product of two does."""
     rng = np.random.default_rng(0)
     matrices = 3 + rng.normal(size=(2, 500, 2))
     matrices[1] *= -1
@@ -175,7 +175,7 @@ def test_tuners_are_judged_by_the_functionals_not_by_the_position():
     np.testing.assert_allclose(functionals["mean"], [exact.mean()], rtol=1e-6)
     np.testing.assert_allclose(functionals["sd"], [exact.std(ddof=1)], rtol=1e-6)
     assert functionals["r_hat_max"] == functionals["r_hat_p99"] < 1.02
-    # Without any stated, they are the position: its moments are not written twice.
+    # Without functionals the position is judged, and its moments are not written twice.
     functionals = plain["functionals"]
     assert functionals["n"] == 2
     assert not {"mean", "sd"} & set(functionals)

@@ -1,4 +1,4 @@
-"""Draws of known distributions: their moments, their joining, their diagnostics, and their files."""
+"""Draws from known distributions: moments, joined chains, diagnostics and files."""
 
 import os
 import tracemalloc
@@ -63,7 +63,7 @@ def both(matrices):
 
 
 def test_moments_by_block_are_those_of_all_draws_at_once():
-    """Far from zero and narrow, where sums of squares in float32 would be lost."""
+    """Draws are narrow and far from zero, where float32 sums of squares would lose the variance."""
     matrix = (1_000 + 0.01 * np.random.default_rng(0).normal(size=(301, 7))).astype(np.float32)
     moments = None
     for block in np.split(matrix, [1, 2, 120, 300]):
@@ -91,7 +91,7 @@ def test_the_summary_is_of_all_draws_thinned_or_not(matrices, both):
     np.testing.assert_allclose(mean, pooled.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(sd, pooled.std(axis=0, ddof=1), rtol=1e-12)
     model, _, _ = gaussian_model()
-    # A chain that lies elsewhere makes the pooled sd larger than either chain's own.
+    # A shifted chain makes the pooled sd larger than the sd of each chain.
     shifted = matrices + 10 * np.arange(2, dtype=np.float32)[:, None, None]
     thinned = nuts.combine_chains([one_chain(model, matrix, keep_every=7) for matrix in shifted])
     pooled = shifted.reshape(-1, 3).astype(np.float64)
@@ -122,9 +122,9 @@ def test_chains_of_different_runs_are_not_joined(matrices):
     others = [
         chain.isel(draw=slice(10)),
         one_chain(wide_model(3), matrices[0]),
-        # As many draws are kept, of others.
+        # The same number of draws is kept, but of other iterations.
         one_chain(model, np.repeat(matrices[0], 2, axis=0), keep_every=2),
-        # Of as many draws, but others are kept; only from its start a chain may lose some.
+        # The numbers agree, but other draws are kept: a chain may lose draws only from its start.
         one_chain(model, matrices[0], keep_every=2),
         without_end(chain),
     ]
@@ -151,7 +151,7 @@ def test_joining_takes_no_more_than_one_copy_of_the_draws():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert draws.flat_draws(combined).nbytes == size
-    # Beside the chains themselves: 2.5 times the draws in all.
+    # Together with the chains themselves this is 2.5 times the draws.
     assert peak < 1.5 * size
 
 
@@ -185,7 +185,7 @@ def test_diagnostics_are_arvizs_of_all_parameters(both, monkeypatch):
     r_hat = arviz.rhat(flat)["x"].values
     bulk, tail = (arviz.ess(flat, method=method)["x"].values for method in ("bulk", "tail"))
     assert np.ptp(bulk) > 100
-    # Of the two slopes at a time, and each by itself.
+    # Both slopes together, and each alone.
     for values in (2 * N_CHAINS * N_DRAWS, 1):
         monkeypatch.setattr(accuracy, "VALUES", values)
         checked = nuts.convergence(both)
@@ -221,7 +221,7 @@ def test_diagnostics_take_memory_for_some_parameters_at_a_time():
     nuts.convergence(both)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Of all at once they would take 110 MB.
+    # All parameters at once would need 110 MB.
     assert peak < 20e6
 
 
@@ -234,7 +234,7 @@ def test_chains_that_disagree_drift_or_stand_still_are_reported():
     checked = nuts.convergence(apart)
     assert checked.r_hat[0] < 1.03
     assert checked.r_hat[1] > 1.5
-    # A single chain is judged by its halves, of an odd number of draws without the middle one.
+    # A single chain is judged by its halves, without the middle draw of an odd number.
     one = calm[:-1].astype(np.float64)
     halves = draws.arviz_module().convert_to_dataset(
         {"x": np.stack([one[: N_DRAWS // 2 - 1], one[N_DRAWS // 2 :]])}
@@ -258,7 +258,7 @@ def test_fewer_than_four_draws_have_no_r_hat():
 
 
 def test_cut_trajectories_and_energies_are_counted_by_iteration():
-    """E-BFMI is 2 for independent energies, and small for those that move in steps much below their range."""
+    """E-BFMI is 2 for independent energies, and small if steps of the energy are far below its range."""
     n = 4_000
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(n, 2)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""NUTS against exact Gaussians: its chains, their checkpoints, and what is kept of long chains."""
+"""NUTS against exact Gaussians: chains, checkpoints, and the kept draws of long chains."""
 
 import logging
 import os
@@ -44,7 +44,7 @@ def test_nuts_draws_an_exact_gaussian(tmp_path):
     assert report["leapfrogs"] == pytest.approx(2_000 * report["leapfrogs_per_draw"])
     mean, sd = nuts.summary(both)
     exact_sd = np.sqrt(np.diag(exact_covariance))
-    # 4.5 standard errors: of a mean sd / sqrt(ESS), of an sd sd / sqrt(2 ESS), whose ESS is taken at half.
+    # 4.5 standard errors: sd / sqrt(ESS) for a mean, sd / sqrt(2 ESS) for an sd, with half the ESS.
     assert np.all(np.abs(mean - exact_mean) < 4.5 * exact_sd / np.sqrt(report["ess_bulk"]))
     assert np.all(np.abs(sd - exact_sd) < 4.5 * exact_sd / np.sqrt(report["ess_bulk"]))
     blocks = nuts.by_block(both)
@@ -94,7 +94,7 @@ def test_a_killed_chain_goes_on_bit_for_bit(tmp_path, caplog, monkeypatch, kept_
     ]
     whole = short_run(tmp_path / "whole")
     np.testing.assert_array_equal(flat_draws(resumed), flat_draws(whole))
-    # The functionals and the moments of all draws among them.
+    # They include the functionals and the moments of all draws.
     assert resumed.sample_stats.equals(whole.sample_stats)
     for name in STATISTICS:
         assert resumed.sample_stats[name].shape == (1, 130)
@@ -107,13 +107,13 @@ def test_a_thinned_chain_has_every_kth_draw_and_the_moments_of_all(tmp_path, mon
     assert flat_draws(thinned).nbytes <= FEW_BYTES
     np.testing.assert_array_equal(flat_draws(thinned), flat_draws(whole)[:, EVERY - 1 :: EVERY])
     np.testing.assert_array_equal(thinned.posterior["draw"], np.arange(130)[EVERY - 1 :: EVERY])
-    # Statistics, functionals and moments are those of all draws.
+    # Statistics, functionals and moments include all draws.
     assert thinned.sample_stats.equals(whole.sample_stats)
     exact = flat_draws(whole)[0].astype(np.float64)
     expected = exact.mean(axis=0), exact.std(axis=0, ddof=1)
     np.testing.assert_allclose(nuts.summary(thinned), expected, rtol=1e-12)
     np.testing.assert_allclose(covariance(thinned), np.cov(exact.T), rtol=1e-9)
-    # The test can tell the moments of all draws from those of the kept ones.
+    # The test can fail: moments of the kept draws would not pass.
     kept = flat_draws(thinned)[0].astype(np.float64)
     assert np.all(np.abs(kept.std(axis=0, ddof=1) / nuts.summary(thinned)[1] - 1) > 1e-3)
     aligned = thinned.sel(draw=thinned.posterior["draw"])
@@ -138,14 +138,14 @@ def test_functionals_of_every_draw_are_kept_with_their_moments(tmp_path):
     exact = held[0].values.astype(np.float64)
     np.testing.assert_allclose(mean, exact.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(sd, exact.std(axis=0, ddof=1), rtol=1e-12)
-    # They do not touch the draws, and are not there where the model states none.
+    # Functionals do not change the draws, and a model without functionals has none.
     without = short_run(tmp_path / "without", functionals=None)
     assert not [name for name in without.sample_stats if name.startswith("functionals")]
     np.testing.assert_array_equal(flat_draws(without), flat_draws(run))
 
 
 def other_products(position):
-    """As many as `products`."""
+    """Other functionals, as many as in `products`."""
     return 1.001 * reference_models.products(position)
 
 
@@ -172,7 +172,7 @@ def test_blocks_of_another_run_are_thrown_away(tmp_path, monkeypatch):
     fresh = flat_draws(short_run(tmp_path / "two", seed=3))
     assert not np.array_equal(other, fresh)
     np.testing.assert_array_equal(flat_draws(short_run(tmp_path / "one", seed=3)), fresh)
-    # The same data under another prior: no checksum sees it, the potential energy does.
+    # Another prior does not change the checksum of the data, but the potential energy.
     monkeypatch.setattr(reference_models, "standard_normal", lambda position: 100 * standard_normal(position))
     narrow = flat_draws(short_run(tmp_path / "one", seed=3))
     np.testing.assert_array_equal(narrow, flat_draws(short_run(tmp_path / "three", seed=3)))
@@ -186,20 +186,20 @@ def test_blocks_of_another_run_are_thrown_away(tmp_path, monkeypatch):
     "other", [{"chain": 2}, {"max_tree_depth": 1}, {"n_draws": 131}, {"n_warmup": 51}, {"block": 41}]
 )
 def test_blocks_of_other_arguments_are_thrown_away(tmp_path, other):
-    """Each of them alone makes other draws, which a folder of former blocks does not change."""
+    """Each argument changes the draws, also in a folder with earlier blocks."""
     first = flat_draws(short_run(tmp_path / "one"))
     again = flat_draws(short_run(tmp_path / "one", **other))
     fresh = flat_draws(short_run(tmp_path / "two", **other))
     np.testing.assert_array_equal(again, fresh)
-    # Blocks of another length are of the same chain.
+    # Another block length gives the same chain.
     assert ("block" in other) == np.array_equal(again, first)
 
 
 def test_chains_are_independent(tmp_path):
-    """From one start with one seed: a key in common would make all chains one, of a perfect R-hat."""
+    """Chains share start and seed. With a shared key they would be equal, with a perfect R-hat."""
     one, other = (flat_draws(short_run(tmp_path / str(chain), chain=chain))[0] for chain in (0, 1))
     assert not np.any(np.all(one == other, axis=1))
-    # 4.5 standard errors of a correlation of 130 draws; those of NUTS are nearly independent.
+    # 4.5 standard errors of a correlation of 130 draws, since draws of NUTS are nearly independent.
     for a, b in zip(one.T, other.T, strict=True):
         assert abs(np.corrcoef(a, b)[0, 1]) < 4.5 / np.sqrt(130)
 
@@ -232,7 +232,7 @@ def test_the_mass_matrix_starts_as_the_laplace_covariance(tmp_path, monkeypatch,
 
 
 def test_blocks_from_another_map_are_thrown_away(tmp_path):
-    """A mode that was found better is a new start, though posterior and arguments are as before."""
+    """A more accurate mode is a new start, although posterior and arguments are the same."""
     model, _, _ = reference_models.gaussian_model()
     settings = {"n_warmup": 10, "n_draws": 10, "seed": 0}
     first = flat_draws(nuts.sample_nuts(model, **settings, checkpoint_dir=tmp_path / "one"))
@@ -246,7 +246,7 @@ def test_blocks_from_another_map_are_thrown_away(tmp_path):
 
 
 def test_a_few_draws_of_a_factorisation_are_judged_honestly(tmp_path):
-    """30 + 30 iterations cannot have mixed, and the record must say so of the position's blocks."""
+    """30 + 30 iterations cannot have converged, and the record must say so for the blocks of the position."""
     rng = np.random.default_rng(0)
     pairs = rng.choice(30 * 40, 600, replace=False)
     ratings = np.column_stack([pairs // 40, pairs % 40, rng.integers(1, 6, 600)])

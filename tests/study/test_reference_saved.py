@@ -1,4 +1,4 @@
-"""A long chain without its machine: the state that is saved, and the chain that goes on from it."""
+"""A long chain on a lost machine: the saved state, and the chain that continues from it."""
 
 import shutil
 
@@ -19,7 +19,7 @@ from sgtune.study.ground_truth.record import reference_record
 pytestmark = pytest.mark.filterwarnings("ignore:More chains:UserWarning:arviz")
 
 WARMUP, DRAWS, BLOCK = 50, 130, 40
-# Of 130 draws every fourth of three parameters is kept, and every third of two functionals is saved.
+# With 130 draws, every fourth draw of three parameters is kept, and every third value of two functionals is saved.
 KEPT_BYTES, EVERY = 400, 4
 SAVED_BYTES, EVERY_SAVED = 360, 3
 
@@ -29,7 +29,7 @@ class Lost(Exception):
 
 
 def run_until(blocks, folder, saved):
-    """A run that ends after so many blocks, and leaves what is ``saved``."""
+    """A run that ends after a number of blocks, and its ``saved`` file."""
     keep, left = Checkpoints.keep, iter(range(blocks - 1, -1, -1))
 
     def keep_and_stop(self, arrays, state):
@@ -44,7 +44,7 @@ def run_until(blocks, folder, saved):
 
 
 def lost_run(tmp_path, blocks):
-    """A folder with nothing but what was saved after so many blocks."""
+    """A folder with nothing but the file saved after a number of blocks."""
     run_until(blocks, tmp_path / "lost", tmp_path / "saved.npz")
     folder = tmp_path / "new"
     folder.mkdir()
@@ -59,7 +59,7 @@ def arrays_of(path):
 
 @pytest.fixture
 def thinned(monkeypatch):
-    """Bounds so low that both draws and what is saved of functionals are thinned."""
+    """Bounds so low that both draws and saved functionals are thinned."""
     monkeypatch.setattr(nuts, "KEPT_BYTES", KEPT_BYTES)
     monkeypatch.setattr(nuts, "SAVED_BYTES", SAVED_BYTES)
 
@@ -74,7 +74,7 @@ def either(request):
 
 @pytest.mark.parametrize("blocks", [1, 2, 3, 5])
 def test_a_restored_chain_ends_where_an_uninterrupted_one_does_bit_for_bit(tmp_path, either, blocks):
-    """Lost in the warm-up, at its end, among the draws, and when all was done."""
+    """The chain is lost in the warm-up, at its end, among the draws, and at the end."""
     every, every_saved = either
     folder = lost_run(tmp_path, blocks)
     whole = short_run(tmp_path / "whole", saved=tmp_path / "whole.npz")
@@ -91,14 +91,14 @@ def test_a_restored_chain_ends_where_an_uninterrupted_one_does_bit_for_bit(tmp_p
         restored.posterior["draw"], np.arange(DRAWS)[every - 1 :: every][lost // every :]
     )
     np.testing.assert_array_equal(flat_draws(restored), flat_draws(whole)[:, lost // every :])
-    # Statistics and moments are those of all draws; functionals, where they are not saved, are missing.
+    # Statistics and moments include all draws; functionals that were not saved are missing.
     there, missing = np.arange(DRAWS) >= lost, ["functionals"]
     there[every_saved - 1 :: every_saved] = True
     assert restored.sample_stats.drop_vars(missing).equals(whole.sample_stats.drop_vars(missing))
     found, expected = (run.sample_stats["functionals"].values[0] for run in (restored, whole))
     np.testing.assert_array_equal(found[there], expected[there])
     assert np.isnan(found[~there]).all()
-    # What is evenly spaced of them is whole.
+    # The evenly spaced subset of functionals is complete.
     assert not np.isnan(functionals_of(restored)).any()
     assert functionals_of(restored).shape[1] == (DRAWS // every_saved if lost else DRAWS)
 
@@ -140,7 +140,7 @@ def test_only_a_state_of_this_run_is_restored(tmp_path, monkeypatch, caplog):
     other = short_run(tmp_path / "other", seed=3)
     assert short_run(folder, seed=3).sample_stats.equals(other.sample_stats)
     assert f"{RESTORED}: of another run; sampling again" in caplog.text
-    # The first block of a chain goes before what is restored.
+    # A chain's first block has priority over a restored file.
     (folder / RESTORED).write_bytes((tmp_path / "saved.npz").read_bytes())
     assert short_run(folder, seed=3).posterior.attrs["draws_lost"] == 0
     shutil.rmtree(folder)
@@ -148,7 +148,7 @@ def test_only_a_state_of_this_run_is_restored(tmp_path, monkeypatch, caplog):
     (folder / RESTORED).write_bytes(b"broken")
     assert short_run(folder).posterior.attrs["draws_lost"] == 0
     assert f"{RESTORED}: not readable" in caplog.text
-    # Another prior, which no checksum sees.
+    # Another prior, which does not change the checksum.
     prior = reference_models.standard_normal
     shutil.rmtree(folder)
     folder.mkdir()
@@ -160,7 +160,7 @@ def test_only_a_state_of_this_run_is_restored(tmp_path, monkeypatch, caplog):
 
 
 def test_a_mode_that_is_found_again_does_not_cost_what_was_saved(tmp_path):
-    """On another machine its last digits differ; blocks on the same machine must be of the same start."""
+    """The last digits of the mode differ on another machine; blocks on one machine must have the same start."""
     folder = lost_run(tmp_path, 3)
     model, _, _ = gaussian_model(functionals=reference_models.products)
     found = map_result(model)
@@ -174,7 +174,7 @@ def test_a_mode_that_is_found_again_does_not_cost_what_was_saved(tmp_path):
 
 @pytest.mark.parametrize("blocks", [3, 5])
 def test_a_restored_chain_is_joined_with_a_whole_one(tmp_path, thinned, blocks):
-    """What both hold is compared; moments are of all draws; a chain that was complete holds no draws at all."""
+    """Common draws are compared; moments include all draws; a restored complete chain has no draws."""
     whole = [short_run(tmp_path / str(chain), chain=chain) for chain in (0, 1)]
     restored = short_run(lost_run(tmp_path, blocks))
     both, expected = nuts.combine_chains([whole[0], restored]), nuts.combine_chains(whole)
@@ -197,6 +197,6 @@ def test_a_restored_chain_is_joined_with_a_whole_one(tmp_path, thinned, blocks):
     found = record["functionals"]
     assert all(np.isfinite(found[name]) for name in ("r_hat_p99", "ess_median", "sd_error"))
     assert np.isfinite(record["monte_carlo_error"]["functional_error"])
-    # Of the position nothing is known of a chain that holds no draws, and that is said.
+    # A chain without draws has no diagnostics of the position, and the record says so.
     assert np.isnan(record["diagnostics"]["r_hat"]) == (blocks == 5)
     assert record["diagnostics"]["n_parameters_stuck"] == 0

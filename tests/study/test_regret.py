@@ -1,4 +1,4 @@
-"""What regret is made of: every arm's loss in replicates, oracles, and the runs of the best and the chosen again."""
+"""The parts of regret: losses of every arm in replicates, oracles, and fresh runs of the best and the chosen arms."""
 
 import json
 from functools import partial
@@ -43,7 +43,7 @@ def run(model, losses):
 
 
 def test_losses_are_those_of_the_draws(model, losses, run):
-    """Moments of all draws, taken as they come, and predictions averaged over evenly spaced ones."""
+    """Losses use running moments of all draws, and predictions averaged over evenly spaced draws."""
     arms = [GOOD, Arm(1e-5, 40), Arm(1e-4, 400)]
     for arm, (row,) in zip(arms, run(arms), strict=True):
         n_steps = 50 if arm.batch_size == 400 else 100
@@ -61,7 +61,7 @@ def test_losses_are_those_of_the_draws(model, losses, run):
 
 
 def test_a_run_depends_only_on_its_arm_and_replicate(run):
-    """Not by what is run beside it, nor by how often it is looked at; arms may come twice."""
+    """A run does not depend on other arms or on checkpoints; an arm may occur twice."""
     (once,), (again,), _ = run([GOOD, GOOD, Arm(1e-5, 40)])
     (other_replicate,) = run([GOOD], replicate="b")[0]
     early, late = run([GOOD, Arm(1e-5, 40)], seconds=[0.1, 0.3])[0]
@@ -94,7 +94,7 @@ def test_no_run_counts_more_than_the_cap(loss, value, counts):
     assert capped(loss, value) == counts
 
 
-def test_ten_steps_are_made_whatever_they_cost(run):
+def test_ten_steps_are_made_at_any_cost(run):
     assert run([GOOD], seconds=[1e-6])[0][0]["steps"] == 10
 
 
@@ -122,7 +122,7 @@ def test_a_frozen_chain_has_no_spread(model, losses):
     assert found == {"xi_white": 1.0, "relative_sd_error": 1.0, "log_loss": at_mode["log_loss"]}
 
 
-def test_an_oracle_goes_by_the_true_loss_of_its_own_draws(model, losses):
+def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
     """In a race of one rung it takes the arm whose draws have the smallest error; they are those that tuners see."""
     steps = [1e-3, 1e-4, 1e-5]
     tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100)
@@ -232,7 +232,7 @@ def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
         (place, seconds) for place in range(len(arms)) for seconds in (0.05, 0.2)
     ]
     assert [arm["step_size"] for arm in found["screen"]["diverged"]] == [1e6]
-    # Fresh: a run of the same arm and length has other draws than in the screen.
+    # Runs are fresh: the same arm and length have other draws than in the screen.
     of_screen = {arm["step_size"]: arm["losses"]["xi_white"] for arm in screen["arms"]}
     for run in found["runs"]:
         assert len(run["losses"]["xi_white"]) == len(run["diverged"]) == 3

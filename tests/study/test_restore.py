@@ -53,7 +53,7 @@ def lost(tmp_path_factory) -> Path:
 
 
 def lose_again(folder: Path, *, with_metadata: bool) -> None:
-    """The run's folder, and what Snakemake knows of it: those who restore on another machine do not have that."""
+    """Delete the run's folder and, if asked, Snakemake's metadata, which another machine does not have."""
     shutil.rmtree(folder / "results/lost", ignore_errors=True)
     if with_metadata:
         shutil.rmtree(folder / ".snakemake")
@@ -77,7 +77,7 @@ def test_what_was_finished_is_not_done_again(lost, with_metadata):
 
 @pytest.mark.slow
 def test_a_large_file_is_made_again_only_for_a_job_that_needs_it(lost):
-    """Draws that were too large to be saved are stood in for by such as are not there."""
+    """Missing draws stand in for draws that were too large to be saved."""
     lose_again(lost, with_metadata=False)
     everything = contents(lost / "results/saved")
     for job in ("sample_nuts/logistic-0", "combine_nuts/logistic"):
@@ -101,7 +101,7 @@ def test_a_large_file_is_made_again_only_for_a_job_that_needs_it(lost):
 
 @pytest.mark.slow
 def test_a_chain_on_its_way_goes_on_from_its_saved_state(lost):
-    """As if the draws had been too large, and the chains not combined."""
+    """The draws count as too large to be saved, and the chains as not combined."""
     lose_again(lost, with_metadata=True)
     everything = contents(lost / "results/saved")
     for name in ("nuts-0.nc", "nuts.nc", "nuts.json"):
@@ -131,7 +131,7 @@ def test_another_configuration_is_refused_in_one_line(lost):
 
 
 @pytest.mark.slow
-def test_one_who_forgets_to_restore_gets_a_warning(lost):
+def test_a_forgotten_restore_gives_a_warning(lost):
     lose_again(lost, with_metadata=False)
     done = study(lost, "results/lost/data/logistic.json")
     assert "stop here and run the rule `restore` first" in done.stderr

@@ -1,4 +1,4 @@
-"""What finished jobs save of themselves, and a run's folder rebuilt from that: stand-ins for jobs, of small files."""
+"""The files that finished jobs save, and a run's folder restored from them, with small files for jobs."""
 
 import json
 import os
@@ -37,12 +37,12 @@ def write(path: str, text: str) -> None:
 
 
 def make_data(*, rows: int = 5, on: str = "Monday") -> None:
-    """As the rules of the data would."""
+    """Write the files that the rules of the data would make."""
     write(FACTS, json.dumps({"rows": rows, "provenance": {"created": on}}))
 
 
 def finish(name: str, inputs: list[str], outputs: dict[str, str]) -> None:
-    """A job by its name: it writes ``outputs``, and saves itself."""
+    """A job by its name: it writes ``outputs``, and saves copies."""
     for path, text in outputs.items():
         write(path, text)
     rule, _, values = name.partition("/")
@@ -52,7 +52,7 @@ def finish(name: str, inputs: list[str], outputs: dict[str, str]) -> None:
 
 @pytest.fixture
 def finished(tmp_path, monkeypatch):
-    """A folder with a run of four jobs, each made from what those before it made."""
+    """A folder with a run of four jobs, each of which uses the outputs of earlier jobs."""
     monkeypatch.chdir(tmp_path)
     make_data()
     finish("find_map/pmf", [FACTS], {MAP: "the mode"})
@@ -84,7 +84,7 @@ def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(fi
         assert all(os.stat(path).st_mtime_ns >= newest for path in note.outputs)
 
 
-def test_what_is_said_has_the_bytes_of_each_rule(finished):
+def test_the_summary_has_the_bytes_of_each_rule(finished):
     lose()
     lines = list(restore("mine", SETTINGS).lines("mine"))
     assert [line.split() for line in lines[:2]] == [
@@ -191,7 +191,7 @@ def test_jobs_that_the_configuration_does_not_have_are_left_out(finished):
 def test_a_large_file_is_not_saved_and_what_was_made_from_it_is_restored(finished, monkeypatch):
     monkeypatch.setattr(saved, "LARGEST", 50)
     finish("find_map/pmf", [FACTS], {MAP: "m" * 51})
-    # An earlier and smaller one is not taken for it.
+    # An earlier, smaller file is not restored in its place.
     assert not (SAVED / "data/pmf.map.npz").exists()
     finish("calibrate_cost/pmf", [FACTS, MAP], {COST: '{"rows": [1]}'})
     lose()

@@ -30,7 +30,7 @@ def entries(schema: dict, path: str = ""):
 )
 def test_schema_documents_every_key(path, entry, required):
     assert entry["description"].strip().endswith(".")
-    # What a grid may have beside its own axes has no default: it would change what results depend on.
+    # Further axes of a grid have no default, since it would change the dependencies of results.
     optional = (".smaller", ".friction", ".noise_estimate")
     assert required or "default" in entry or any(name in path for name in optional)
     if entry.get("type") == "object":
@@ -68,13 +68,13 @@ def test_defaults_are_those_of_the_library():
     paper, library = raw_config("paper"), Settings()
     grid, mamba = paper["grids"]["logistic"], paper["mamba"]
     given = {name: tuple(values) for name, values in grid.items()}
-    # None stands for those of the paper that leave enough rows.
+    # None stands for the paper's fractions that leave enough rows.
     assert given.pop("batch_fractions") == BATCH_FRACTIONS == default_fractions(800_000)
     assert library.batch_fractions is None
     assert given == {name: getattr(library, name) for name in given}
     for name in ("pruning_rate", "clock", "thin"):
         assert mamba[name] == getattr(library, name)
-    # The paper's scores are of all data; a tenth of them, corrected at the mode, is what a user would rather pay for.
+    # The paper's scores use all data; a user rather wants the cheaper tenth, corrected at the mode.
     assert (mamba["score_fraction"], library.score_fraction) == (1, 0.1)
     assert library.points is None
     for section, tuner in (("mamba", "mamba-ksd"), ("grid", "grid"), ("grid_ksd", "grid-ksd")):

@@ -1,4 +1,4 @@
-"""The study of disturbed draws: its targets, what the judges read, and what they are shown to see and not to see."""
+"""The study of disturbed draws: its targets, the values of judges, and the errors that each judge detects."""
 
 from functools import partial
 
@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimens
         assert positions.dtype == scores.dtype == np.float32
         assert np.allclose(scores, -np.linalg.solve(covariance, positions.T.astype(float)).T, atol=1e-4)
     exact, _ = disturbed.draw(normals(4_000, dimension), disturbed.exact)
-    # Of any direction the variance is that of the target: one coordinate, and the sum of all.
+    # The variance equals the target's in any direction: one coordinate, and the sum of all.
     for direction in (np.eye(dimension)[0], np.ones(dimension)):
         variance = direction @ covariance @ direction
         along = exact @ direction
@@ -119,8 +119,10 @@ def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dime
 
 
 def test_squares_have_no_bias():
-    """Of exact draws their mean is 0, of shifted ones the PSD's is known: |a|^2 of each m_i, a^4 of each pair; and the
-    virial's, (sqrt(1 + a^2) - 1)^2."""
+    """The mean is 0 for exact draws.
+
+    For shifted draws the PSD has |a|^2 from each m_i and a^4 from each pair, and the virial (sqrt(1 + a^2) - 1)^2.
+    """
     dimension, shift = 3, 0.5
     squares = {"exact": {}, "shift": {}}
     for seed in range(60):
@@ -144,7 +146,7 @@ def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
     own, exact = 7 + 2 * rng.standard_normal((3_000, 20)), 1 + rng.standard_normal((3_000, 20))
     found = np.array([signal_over_noise(*pair) for pair in zip(own, exact, strict=True)])
     signals, errors = found.T
-    # Six in units of sqrt((4 + 1) / 2); of 20 replicates an estimate is 2% too large, and 5% where sds differ.
+    # Six in units of sqrt((4 + 1) / 2); with 20 replicates an estimate is 2% too large, or 5% if sds differ.
     assert signals.mean() == pytest.approx(6 / np.sqrt(2.5), rel=0.05)
     assert errors.mean() == pytest.approx(signals.std(), rel=0.25)
     same = np.array([signal_over_noise(a, b)[0] for a, b in zip(exact[:1500], exact[1500:], strict=True)])
@@ -157,12 +159,12 @@ def test_draws_are_fewer_where_they_would_not_fit():
     assert numbers_of_points(50_000, [15, 500]) == [15, 100]
 
 
-# --- what is seen ---
+# --- detected errors ---
 
 
 @pytest.fixture(scope="module")
 def found():
-    """By disturbance, size and judge, in 300 dimensions of 25 draws."""
+    """The signals by disturbance, size and judge, for 25 draws in 300 dimensions."""
     lines = []
     settings = {"dimensions": [300], "points": [25], "replicates": 12}
     rows = measure_sensitivity(**settings, seed=1, report=lines.append)
@@ -210,7 +212,7 @@ def test_one_coordinate_among_many_is_not_seen_and_a_frozen_common_mode_by_the_p
 
 
 def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dimensions(found):
-    """1 / D, over the noise of n draws: the sd of the mean over D of (root - 1)^2, chi-squared of 1 over 2 n."""
+    """The signal 1 / D over the noise: the sd of the mean over D of (root - 1)^2, each a chi-square over 2 n."""
     row = found["coordinate", 0.0, "virial"]
     assert row["square"] == pytest.approx(1 / 300, abs=SIGMAS * row["square_se"])
     assert row["square_signal"] == pytest.approx(25 * np.sqrt(2 / 300), abs=SIGMAS * row["square_signal_se"])

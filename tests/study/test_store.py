@@ -1,4 +1,4 @@
-"""Data sets on disk: read by their first bytes alone, and what is damaged is refused in one line."""
+"""Data sets on disk: loading reads the first bytes only, and damaged files are refused in one line."""
 
 import os
 
@@ -153,7 +153,7 @@ def test_missing_facts_are_one_line(folder, name):
 
 
 def test_shapes_that_files_and_facts_agree_on_are_the_sets_own(folder):
-    """As another version might have left them."""
+    """Files as another version might have written them."""
     path = folder / "logistic.json"
     arrays, facts = store.read_arrays(path, logistic.ARRAYS)
     arrays["test_inputs"] = arrays["test_inputs"][:, :2]
@@ -163,7 +163,7 @@ def test_shapes_that_files_and_facts_agree_on_are_the_sets_own(folder):
 
 
 def test_loading_hashes_nothing_and_leaves_test_arrays_on_the_disk(folder, monkeypatch):
-    # In the modules that use it: JAX hashes, too.
+    # Only in modules that use it, since JAX also hashes.
     for module in (store, files, base):
         monkeypatch.setattr(module, "hashlib", None)
     for name in ("logistic", "pmf", "bnn"):

@@ -36,7 +36,7 @@ def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold
         assert ksd["grid"].shown == ksd["mamba-ksd"].shown != ksd["heuristic"].shown
 
 
-# What a tuner chose, or how good that is: all others say what it tried and what that took.
+# Tables of choices and of their errors. All other tables show the tried arms and their times.
 OF_CHOICES = {
     *("table1", "table2", "table3", "table5", "table6", "table7", "table8", "table9", "table10"),
     *("regret", "published_comparison", "xi_by_block", "ood"),
@@ -47,8 +47,7 @@ WHY = "\n“– (no arm)”: the tuner chose no arm, because every arm that it t
 
 @pytest.fixture(scope="module", params=["sgld", "sghmc-cv"])
 def with_and_without_arm(request):
-    """The records of a run in which grid search found arms everywhere, and of one in which of one sampler it
-    found none."""
+    """Records of a run in which grid search always found an arm, and of one in which it found none for one sampler."""
     files = make_files(1)
     before = records_of(files)
     for model in MODELS:
@@ -56,7 +55,7 @@ def with_and_without_arm(request):
     return before, records_of(files), request.param
 
 
-# Means over samplers are of those with an arm: test_table_headline.
+# The headline table is a mean over samplers with an arm: see test_table_headline.
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "headline"])
 def test_a_tuner_without_an_arm_is_named_and_nothing_else_on_the_page_changes(with_and_without_arm, name):
     before, after, sampler = with_and_without_arm
@@ -78,7 +77,7 @@ def test_a_tuner_without_an_arm_is_named_and_nothing_else_on_the_page_changes(wi
                 assert (cell.shown, cell.value, cell.best) == (NO_ARM, None, False)
         else:
             assert cell.shown == before[key].shown
-        # Where it was the best, another one is now.
+        # If its arm was the best, another one is now.
         assert cell.best == before[key].best or (cell.sampler == sampler and name in OF_CHOICES)
     assert own == (
         {NO_ARM} | ({"–"} if name == "published_comparison" else set()) if name in OF_CHOICES else own

@@ -1,4 +1,4 @@
-"""What tuners foresee beside what is measured: tables of theory and of horizons, and the study behind the second."""
+"""Predictions of tuners against measurements: the tables of theory and horizons, and the study of horizons."""
 
 import copy
 import math
@@ -36,7 +36,7 @@ def test_the_measured_error_is_the_root_mean_square_of_fresh_runs_as_long_as_pla
     assert cells["sgld", "measured_x100"].se == pytest.approx(100 * se)
     ratio = cells["sgld", "measured_over_foreseen"]
     assert (ratio.value, ratio.se) == (pytest.approx(error / 0.2), pytest.approx(se / 0.2))
-    # Its arm, which is the heuristic's here, diverges with SGHMC.
+    # The arm, here the heuristic's, diverges with SGHMC.
     assert cells["sghmc", "measured_x100"].shown == "diverged"
 
 
@@ -102,12 +102,12 @@ def test_every_choice_is_run_for_the_longest_horizon(small, monkeypatch):
         (tuner, seconds) for tuner in AHEAD for seconds in (0.05, 0.2)
     ]
     assert {one["arm"] for one in own["chosen"]} == set(range(len(own["arms"])))
-    # 50 and 200 steps: what the seconds buy.
+    # The seconds buy 50 and 200 steps.
     assert {(run["seconds"], run["steps"]) for run in own["runs"]} == {(0.05, 50), (0.2, 200)}
     assert len(own["runs"]) == 2 * len(own["arms"])
-    # Longer runs of a stable arm are foreseen to be better.
+    # Longer runs of a stable arm have smaller predicted errors.
     foreseen = {(one["tuner"], one["horizon"]): one["foreseen"] for one in own["chosen"]}
     assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
-    # What is there is not made again.
+    # Existing results are not made again.
     monkeypatch.setattr(horizons, "tune", None)
     assert compare_horizons(model, settings, parts=Parts(folder), **common) == record

@@ -1,4 +1,4 @@
-"""Regret in short: it is the mean of the table of regret over the samplers, and says of which."""
+"""The short table of regret: a mean over samplers of the long table, with the names of the samplers."""
 
 import math
 

@@ -19,7 +19,7 @@ def records():
 
 
 def cells_of(table):
-    """By dimension, curvatures, tuner and metric."""
+    """The cells by dimension, curvatures, tuner and metric."""
     return {(*row.labels, cell.metric): cell for row in table.rows for cell in row.cells}
 
 
@@ -54,7 +54,7 @@ def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(record
     assert own["ladder_worst"].shown == "≥ 50.0"
     assert own["ladder_over_oracle"].value == pytest.approx((50 + 0.95 / 0.2) / 2)
     assert all(own[name].shown.startswith("≥ ") for name in ("ladder_error", "ladder_over_oracle"))
-    # The oracle is its own measure.
+    # The oracle is its own reference.
     oracle = {key[3]: cell for key, cell in cells.items() if key[:3] == ("D = 100", "Rotated", "Oracle")}
     assert (oracle["ladder_over_oracle"].value, oracle["ladder_worst"].value) == (None, None)
     assert oracle["ladder_over_smallest"].value == pytest.approx(1.25)

@@ -1,4 +1,4 @@
-"""The table of how well the reference is sampled."""
+"""The table of the reference's convergence."""
 
 # ruff: noqa: RUF001 - tables print Greek letters
 
@@ -29,7 +29,7 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
         shown["PMF", "U (users)"] | {"Trusted": "–", "R-hat, 99%": "1.07", "Sd": "0.250"}
         == shown["PMF", "U (users)"]
     )
-    # The root mean square of 0.3 and 0.4, of the model's functionals; the position's where it states none.
+    # The root mean square of 0.3 and 0.4, for the functionals, or for the position of a model without functionals.
     assert (shown["PMF", judged]["Sd"], shown["PMF", judged]["Parameters"]) == ("0.354", "2")
     assert shown["Logistic regression", judged]["Sd"] == "0.250"
     assert shown["PMF", judged]["Error of sd"] == "0.0340"
@@ -43,7 +43,7 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
         "25% of the trajectories cut",
     ):
         assert words in table.caption
-    # Nothing is known of chains that hold no draws; a parameter that never moved has an R-hat, an infinite one.
+    # Chains without draws have no diagnostics; a parameter that never moved has an infinite R-hat.
     unknown = dict.fromkeys(("sd_error", "r_hat_max", "r_hat_p99", "r_hat_median", "ess_min", "ess_median"))
     stuck = {"r_hat_max": None, "ess_min": 0.0}
     pmf["blocks"] = {

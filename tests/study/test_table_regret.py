@@ -1,4 +1,4 @@
-"""Regret: its arithmetic, by hand and against simulated records, and what the table says of it."""
+"""Regret: its arithmetic, by hand and for simulated records, and its table."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -43,7 +43,7 @@ def test_the_best_finalist_has_regret_one_and_one_replicate_no_standard_error():
 
 
 def test_choices_like_the_oracles_are_as_good_as_the_oracles_for_certain():
-    """For every tuning run and replicate: both are left out of both."""
+    """The jackknife leaves out tuning runs and replicates of both, so that the ratio is always 1."""
     columns = chosen_losses(LOSSES, [0, 2], "xi_white")
     assert ratio(columns, columns) == (1.0, 0.0)
     others = ratio(columns, columns[:, ::-1])
@@ -52,7 +52,7 @@ def test_choices_like_the_oracles_are_as_good_as_the_oracles_for_certain():
 
 
 def simulated(rng, n_replicates, choices, best):
-    """Losses of fresh runs: arms of known means, a factor of the replicate that all have in common, and their own."""
+    """Losses of fresh runs: known means of arms, a factor shared within a replicate, and independent factors."""
     common = rng.lognormal(0, 0.3, (n_replicates, 1))
     means = np.array([1.0, 1.5, 2.0, 3.0, 5.0])
     losses = means * common * rng.lognormal(0, 0.2, (n_replicates, len(means)))
@@ -117,7 +117,7 @@ def record(**changes):
 
 
 def shown(**changes):
-    """(tuner, metric) -> what is printed, after 10 s."""
+    """(tuner, metric) -> the printed text, after 10 s."""
     cells = [cell for cell in regret_cells([record(**changes)]) if cell.detail == "after 10 s"]
     return {(cell.tuner, cell.metric.removeprefix("xi_white_x100_")): cell.shown for cell in cells}
 

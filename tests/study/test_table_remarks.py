@@ -1,4 +1,4 @@
-"""What captions say of the numbers, and which numbers it is of: replicates, choices, the reference, the test set."""
+"""Captions: what they say about replicates, choices, the reference and the test set."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -45,7 +45,7 @@ OF_REFERENCE = (
 
 @pytest.mark.parametrize("name", catalogue.TABLES)
 def test_under_every_table_of_xi_stands_the_reference_s_own_error(name):
-    """1.2 of ξ in hundredths; nothing of the network, which has no reference."""
+    """Captions give the Monte Carlo error of ξ, 1.2 hundredths, except for the network, which has no reference."""
     table = TABLES[name](make_records(1))
     shows = {cell.metric for row in table.rows for cell in row.cells}
     of_xi = any(metric.startswith(("relative_sd_error", "xi_")) for metric in shows)
@@ -134,7 +134,7 @@ def chosen(*step_sizes, sampler="sgld", tuner="grid"):
 def test_choices_are_medians_of_the_tuning_runs_with_their_span():
     assert chosen(1e-5)["log10_step_size"].shown == "−5"
     cells = chosen(1e-5, 1e-7, 1e-6, 1e-4)
-    assert cells["log10_step_size"].shown == "−6 [−7, −4]"  # of the two in the middle the lower
+    assert cells["log10_step_size"].shown == "−6 [−7, −4]"  # the lower of the two in the middle
     assert cells["batch_percent"].shown == "1"
     assert chosen(1e-5, None, 1e-6)["log10_step_size"].shown == "−6 [−6, −5] (2/3)"
     assert chosen(None, None)["log10_step_size"].shown == "– (no arm)"
@@ -154,7 +154,7 @@ def test_a_table_of_choices_has_a_column_per_tuner_and_says_how_often_it_tuned()
     assert (
         cells["sgld", "grid", "log10_step_size"].shown == cells["sgld", "heuristic", "log10_step_size"].shown
     )
-    # In the comparison with the paper the number alone.
+    # The comparison with the paper has the number only.
     cells = cells_by(
         TABLES["published_comparison"](records_of(files)), "sampler", "tuner", "metric", "detail"
     )

@@ -1,4 +1,4 @@
-"""What tables say of seconds: the cost of a step, and the run by rule."""
+"""Tables of seconds: the cost of a step, and the time of a run by rule."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -42,7 +42,7 @@ def test_cost_of_a_step_beside_the_table_that_the_run_went_by():
     given = [
         {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.004},
         {"sampler": "sgld", "batch_size": 8_000, "n_leapfrog": None, "seconds_per_step": 0.008},
-        # A shape that this run does not have.
+        # A shape that is not in this run.
         {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 5, "seconds_per_step": 1.0},
     ]
     table, shown = shown_costs(cost_files(table=given))

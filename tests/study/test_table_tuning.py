@@ -1,4 +1,4 @@
-"""What tuning costs, and what a second is by either clock."""
+"""The table of tuning times, and the comparison of the two clocks."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -48,7 +48,7 @@ def test_tables_of_tuning_have_a_row_per_tuner_and_its_times_under_headings(name
 
 
 def tuned_by_hand():
-    """Two tuning runs of SGLD by each tuner; of those whose seconds are known the means are `SECONDS`."""
+    """Two tuning runs of SGLD per tuner, with means `SECONDS` where seconds are given."""
     files = make_files(1, ("logistic",))
     tuned = {(one["tuner"], one["replicate"]): one for one in files["tuning"]["logistic/sgld"]["tuners"]}
     changes = {
@@ -61,7 +61,7 @@ def tuned_by_hand():
         seconds = SECONDS | change
         for replicate, factor in enumerate((0.5, 1.5)):
             own = {name: value and value * factor for name, value in seconds.items()}
-            # What the first run compiles the others need not; cold is of the first.
+            # Only the first run compiles, so the cold time is from the first run.
             first = {name: seconds[name] for name in ("cold", "startup", "compilation", "shared_compilation")}
             own |= first if replicate == 0 else dict.fromkeys(first, 1e6)
             tuned[tuner, replicate].update(seconds=own, gradient_evaluations=2_500_000_000 * factor)
@@ -91,7 +91,7 @@ def test_tuning_time_by_hand():
     in_budgets = ("nominal_seconds", "warm_per_budget", "cold_per_budget", "nominal_ratio")
     assert {of_grid.pop(metric) for metric in in_budgets} == {"–"}
     assert of_grid == {"warm_seconds": "48.0 ± 33.9", "cold_seconds": "37.0", "warm_ratio": "2.00"}
-    # Nothing is compared, and once; there is no budget to be over.
+    # The heuristic runs once, compares nothing, and has no budget to exceed.
     assert shown["heuristic", "nominal_seconds"] == "0"
     assert shown["heuristic", "warm_seconds"] == "1.00 × 10⁻⁴"
     assert shown["heuristic", "warm_per_budget"] == "–"

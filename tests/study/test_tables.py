@@ -1,4 +1,4 @@
-"""What is in each table, from small records."""
+"""The contents of each table, from small records."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -73,7 +73,7 @@ def test_standard_errors_are_of_the_tuning_runs_where_these_differ_more_than_rep
     values = [1.0, 5.0, 1.2, 5.2, 1.1, 5.1]
     [alone] = evaluation_cells(replicates_of(values, arms=1), ["ksd"])
     assert alone.se == pytest.approx(np.std(values, ddof=1) / math.sqrt(6))
-    # Two tuning runs, whose arms have 1.1 and 5.1 in the mean: six replicates do not say what a third would have.
+    # Two tuning runs, whose arms have means 1.1 and 5.1: six replicates say nothing about a third arm.
     [cell] = evaluation_cells(replicates_of(values, arms=2), ["ksd"])
     assert (cell.value, cell.sd) == pytest.approx((alone.value, alone.sd))
     assert cell.se == pytest.approx(np.std([1.1, 5.1], ddof=1) / math.sqrt(2))

@@ -31,7 +31,7 @@ evaluation: {seconds: 0.5}
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory) -> Path:
-    """A folder with the configuration of a small study, and nothing else."""
+    """A folder with nothing but the configuration of a small study."""
     folder = tmp_path_factory.mktemp("workplace")
     (folder / "config").symlink_to(ROOT / "config")
     (folder / "killed.yaml").write_text(OVERLAY)
@@ -74,11 +74,11 @@ def _command(process: psutil.Process) -> str:
 
 
 def kill_snakemake(folder: Path, rule: str, target: Path) -> list[psutil.Process]:
-    """Run the study to ``target``, and kill Snakemake itself, not its jobs, when one of ``rule`` is at work:
-    the jobs that were.
+    """Run the study to ``target``, kill Snakemake itself (not its jobs) while a job of ``rule`` runs, and return the
+    jobs that were running.
 
-    A job that ends just then leaves a whole file that Snakemake has not yet recorded, and rightly makes
-    again. To ``target`` alone, so that no other rule's job can be that one.
+    A job that ends at that moment leaves a complete file that Snakemake has not recorded yet, and correctly makes
+    again. The run has only this ``target``, so that no other rule's job can be in this state.
     """
     command = study(folder, str(target.relative_to(folder)))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
@@ -158,7 +158,7 @@ def test_what_a_finished_job_kept_is_gone_so_that_forcerun_starts_from_scratch(k
     after = json.loads(tuned.read_text())
     assert after["provenance"]["created"] > before["provenance"]["created"]
     assert "kept" not in (results / "logs/tune_sampler/logistic-sgld.log").read_text()
-    # By the same costs the same arms.
+    # The same costs give the same arms.
     assert [one["best"] for one in after["tuners"]] == [one["best"] for one in before["tuners"]]
 
 
@@ -234,7 +234,7 @@ def test_report_shows_every_table_and_figure(killed_run, workplace):
         )
     for name in ("table1.html", "figure3.svg", "regret.html", "widths.svg"):
         assert name in names
-    # Under names that a reader knows.
+    # Names are the ones that readers know.
     for title in ("Table 1. Logistic regression: accuracy of the tuned samplers", "Regret of the tuners"):
         assert title in listed
 
