@@ -33,6 +33,10 @@ from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_bes
         (100.0, "by error", 0.0, "100"),
         (0.11904, "by error", 1e-17, "0.119"),
         (66.04, "by error", None, "66.0"),
+        (22.0009, "by error", 0.0078, "22.001 ± 0.008"),
+        (0.14454555, "by error", 9e-7, "0.14455 ± <0.00001"),
+        (123_456.0, "by error", 7.0, "123,460 ± 10"),
+        (123_456.0, "by error", 3.0, "123,460 ± <10"),
     ],
 )
 def test_numbers_have_three_significant_digits(value, form, sd, text):

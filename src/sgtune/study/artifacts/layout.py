@@ -29,6 +29,7 @@ NO_ARM = f"{DASH} (no arm)"
 NOT_TRUSTED = f"{DASH} (reference)"
 DAGGER = "†"
 DIGITS = 3
+MOST_DIGITS = 5
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ORDERS = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 
@@ -69,13 +70,25 @@ def format_number(value: float, form: str = "significant", sd: float | None = No
 
 
 def _by_error(value: float, error: float) -> str:
-    """``value ± error``, both to the second significant digit of the error."""
-    decimals = 1 - int(f"{error:.1e}".partition("e")[2])
+    """``value ± error``, both to the second significant digit of the error, but the value in no more than 5 digits.
+
+    An error below half of the last digit is printed as less than one of them.
+    """
+    decimals = 1 - _exponent(error)
+    if value != 0:
+        decimals = min(decimals, MOST_DIGITS - 1 - _exponent(value))
 
     def fixed(number: float) -> str:
         return f"{round(number, decimals) + 0.0:,.{max(decimals, 0)}f}"
 
-    return f"{fixed(value)} ± {fixed(error)}".replace("-", "\N{MINUS SIGN}")
+    unit = 10.0**-decimals
+    said = f"<{fixed(unit)}" if error < unit / 2 else fixed(error)
+    return f"{fixed(value)} ± {said}".replace("-", "\N{MINUS SIGN}")
+
+
+def _exponent(number: float) -> int:
+    """The power of ten of a number's first digit, once it is rounded to two digits."""
+    return int(f"{number:.1e}".partition("e")[2])
 
 
 @dataclass(frozen=True)
