@@ -209,12 +209,8 @@ def test_a_mean_far_above_the_sd_costs_no_digits(ending, form):
     )
     run, position = prepared(model, ending)
     key, n = jax.random.key(14), 60
-    _, centre = places(model)
-    slope = (
-        np.asarray(position, np.float64) - np.asarray(centre, np.float64)
-        if ending
-        else 1 + np.asarray(position)
-    )
+    # A datum's gradient is its number times 1 + theta; control variates subtract the gradient at their centre.
+    slope = np.asarray(position, np.float64) - (np.asarray(places(model)[1], np.float64) if ending else -1)
     rows = numbers[np.asarray(subset_indices(key, n, 90))].astype(np.float64) * slope
     expected = 90 * 30 / n * np.cov(rows.T, ddof=1)
     # The remaining error is the rounding of a gradient, 1e-4.

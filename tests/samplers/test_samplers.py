@@ -1,16 +1,16 @@
-"""Every registered sampler against its exact stationary distribution, and the inputs that its chains depend on."""
+"""Every registered sampler against its exact stationary distribution."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import gaussian_model, small_logistic_model
+from small_models import gaussian_model
 
 from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS, resolve_sampler
 from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.sampling.lockstep import Lockstep
 
 PRECISION = np.array([[2.0, -1.2], [-1.2, 1.5]])
 MEAN = np.array([0.5, -1.0])
@@ -122,7 +122,6 @@ BIASED = {
 UNBIASED = {"mala", "hmc", "adam-mcmc-exact"}
 STEP_SIZES = {"sgld": 0.2, "sghmc-shang": 0.5, "sghmc-shang-diagonal": 0.5, "sghmc-shang-lazy": 0.5}
 """Samplers that are close to the target at step size 0.05."""
-BATTERY = [*SAMPLERS, "sgld-cv", "sghmc-cv", "adam-mcmc-cv"]
 
 
 def test_every_sampler_of_the_registry_is_tested():
@@ -239,74 +238,3 @@ def test_sgnht_step_is_the_update_of_ding_et_al():
         jax.random.split(jax.random.key(2), n)
     )
     assert np.abs(np.mean(flat(starts.momentum) ** 2, axis=0) / h - 1).max() < 4.5 * np.sqrt(2 / n)
-
-
-@pytest.fixture(scope="module")
-def small():
-    return small_logistic_model(n_data=200)
-
-
-def batch_size_of(model, name):
-    return model.n_data if name in UNBIASED else 20
-
-
-@pytest.mark.parametrize("name", BATTERY)
-def test_a_chain_depends_on_its_own_inputs_only(small, name):
-    """A chain depends on seed, replicate and arm, but not on chunks, thinning or other arms in lockstep."""
-    arms = [arm_of(name, step_size, batch_size_of(small, name)) for step_size in (1e-3, 2e-3, 3e-3)]
-    # Off the mode, because at the mode a gradient with control variates is rounding error, which Adam scales up.
-    start = jnp.array([0.9, -0.5])
-
-    def draws(arms, *parts, stride=1, **options):
-        chains = Lockstep.at_mode(small, name, arms, **{"seed": 3, "position": start, **options})
-        return np.concatenate([chains.advance(part, stride) for part in parts])
-
-    together = draws(arms, 20)
-    assert np.array_equal(draws(arms, 20), together)
-    assert np.array_equal(draws(arms, 7, 0, 12, 1), together)
-    assert np.array_equal(draws(arms, 20, stride=4), together[3::4])
-    alone = draws(arms[1:2], 20)
-    np.testing.assert_allclose(alone[:, 0], together[:, 1], rtol=1e-4, atol=1e-5)
-    turned = draws(arms[::-1], 20)
-    np.testing.assert_allclose(turned[:, ::-1], together, rtol=1e-4, atol=1e-5)
-    for options in ({"seed": 4}, {"replicate": 1}):
-        assert np.abs(draws(arms, 20, **options)[-1] - together[-1]).max(axis=1).min() > 1e-4
-
-
-def programs_made(ensemble):
-    """The number of programs that are compiled for three steps."""
-    before = compiled_programs()
-    ensemble.advance(3)
-    assert ensemble.shape in compiled_programs()
-    return len(compiled_programs() - before)
-
-
-@pytest.mark.parametrize("name", BATTERY)
-def test_step_sizes_and_seeds_share_one_program(small, name):
-    batch_size = batch_size_of(small, name)
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, batch_size)]))
-    assert programs_made(Lockstep.at_mode(small, name, [arm_of(name, 7e-4, batch_size)], seed=5)) == 0
-
-
-@pytest.mark.parametrize("name", [name for name in BATTERY if name not in UNBIASED])
-def test_each_batch_size_has_its_own_program(small, name):
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
-    assert Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
-
-
-def test_frictions_are_as_documented_unless_said_otherwise(small):
-    """The defaults are friction 0.01 and noise estimate 0."""
-    expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
-    for name, numbers in expected.items():
-        found = Lockstep.at_mode(small, name, [arm_of(name)]).hyperparameters
-        own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}
-        assert own == pytest.approx(numbers)
-
-
-@pytest.mark.parametrize("name", ["sghmc", "sgnht"])
-def test_friction_shares_one_program(small, name):
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
-    assert (
-        programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)], overrides={"friction": 0.2}))
-        == 0
-    )
