@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl import costs
 from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.table_parts import relative_cost
@@ -18,8 +19,8 @@ def model():
 
 
 def measure(method, model):
-    setting = {"step_size": 1e-4, "friction": 10.0, "batch_size": 20}
-    return measure_cost(method, "full", model, **setting, position=np.zeros(model.dimension, np.float32))
+    setting = {"step_sizes": [1e-3, 1e-5, 1e-4], "frictions": [1.0, 10.0], "batch_size": 20}
+    return measure_cost(method, "full", model, **setting, start=np.zeros(model.dimension, np.float32))
 
 
 def test_samplers_take_turns_after_a_first_call(model, monkeypatch):
@@ -29,10 +30,11 @@ def test_samplers_take_turns_after_a_first_call(model, monkeypatch):
         assert n_steps == stride == costs.STEPS
         calls.append(self.program.sampler)
 
-    monkeypatch.setattr(costs.Lockstep, "advance", advance)
+    monkeypatch.setattr(Lockstep, "advance", advance)
     cost = measure("ccadl", model)
     baseline, own = calls[:2]
     assert baseline is not own
+    assert (cost["step_size"], cost["friction"]) == (1e-4, 10.0)
     assert calls == [baseline, own] * (1 + costs.ROUNDS[1])
     assert len(cost["seconds"]) == len(cost["baseline_seconds"]) == costs.ROUNDS[1]
     assert all(0 < seconds < 1 for seconds in cost["seconds"])

@@ -1,10 +1,12 @@
 """What a step of a sampler costs beside a step of SGNHT, measured in the job that samples."""
 
+from collections.abc import Sequence
 from time import perf_counter
 
+from jaxtyping import PyTree
+
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.ensembles import ensemble_of
 from sgtune.study.ccadl.methods import sampler_of
 
 __all__ = ["BASELINE", "measure_cost"]
@@ -25,29 +27,36 @@ def measure_cost(
     form: str,
     model: Model,
     *,
-    step_size: float,
-    friction: float,
+    step_sizes: Sequence[float],
+    frictions: Sequence[float],
     batch_size: int,
-    position: object,
+    start: PyTree,
     seed: int = 0,
 ) -> dict:
     """Seconds of `STEPS` steps of one chain, in up to `ROUNDS` rounds in turn with as many steps of SGNHT.
 
-    Both programs are compiled, and have run once, before the first round. Other jobs may run at the same time. They
-    slow both samplers down alike, because the two take turns.
+    The chains have the middle one of ``step_sizes`` and the largest of ``frictions``. Both programs are compiled, and
+    have run once, before the first round. Other jobs may run at the same time. They slow both samplers down alike,
+    because the two take turns.
 
     Args:
         form: of the covariance, "full" or "diagonal".
-        position: where both chains start.
+        start: where both chains start.
 
     Returns:
         ``step_size``, ``friction``, ``batch_size`` and ``steps`` of a round; ``seconds`` and ``baseline_seconds`` of
         each round, which of SGNHT itself are the same.
     """
-    arm = Arm(step_size=step_size, batch_size=batch_size, friction=friction)
+    step_size, friction = sorted(step_sizes)[len(step_sizes) // 2], max(frictions)
     chains = {
-        name: Lockstep.at_mode(
-            model, sampler_of(name, form), [arm], position=position, seed=seed, replicate="ccadl cost"
+        name: ensemble_of(
+            model,
+            sampler_of(name, form),
+            [(step_size, friction)],
+            batch_size=batch_size,
+            start=start,
+            seed=seed,
+            replicate="ccadl cost",
         )
         for name in dict.fromkeys((BASELINE, method))
     }

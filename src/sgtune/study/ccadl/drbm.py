@@ -9,9 +9,8 @@ from jaxtyping import Float
 from sgtune.metrics import mean_prediction
 from sgtune.model import Model
 from sgtune.randomness import named_key
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.costs import measure_cost
+from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.parts import Parts
@@ -83,10 +82,6 @@ def sample_errors(
         (`sgtune.study.ccadl.costs.measure_cost`), at the middle h and the largest A.
     """
     cells = list(product(settings["step_sizes"][data_set], settings["frictions"]))
-    arms = [
-        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
-        for step_size, friction in cells
-    ]
     readings = settings["readings"]
     passes = settings["passes"] * np.arange(readings + 1) / readings
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]), np.arange(readings + 1))
@@ -94,45 +89,39 @@ def sample_errors(
     targets = np.asarray(model.test_data["targets"])
 
     def one(replicate: int) -> list[dict]:
-        ensemble = Lockstep.at_mode(
+        ensemble = ensemble_of(
             model,
             sampler_of(method, "diagonal"),
-            arms,
-            position=model.init(named_key(seed, "ccadl", data_set, replicate)),
+            cells,
+            batch_size=settings["batch_size"],
+            start=model.init(named_key(seed, "ccadl", data_set, replicate)),
             seed=seed,
             replicate=f"ccadl {replicate}",
         )
-        running = [RunningPrediction(targets, burn_in) for _ in arms]
-        read: list[list[tuple]] = [[] for _ in arms]
+        running = [RunningPrediction(targets, burn_in) for _ in cells]
+        read: list[list[tuple]] = [[] for _ in cells]
         for before, after in pairwise(steps.astype(np.int64)):
             n_draws = min(settings["draws_per_reading"], int(after - before))
             kept = before + (np.arange(1, n_draws + 1) * (after - before)) // n_draws
             draws = ensemble.advance_to(int(after), kept)
             for i, own in enumerate(running):
                 read[i].append(own.add(mean_prediction(model, draws[:, i])))
-        statistics = ensemble.statistics
-        return [
-            {
-                "replicate": replicate,
-                "errors": [error for error, _ in read[i]],
-                "log_losses": [loss for _, loss in read[i]],
-                "statistics": {name: float(values[i]) for name, values in statistics.items()},
-            }
-            for i in range(len(arms))
+        found = [
+            {"errors": [error for error, _ in own], "log_losses": [loss for _, loss in own]} for own in read
         ]
+        return records_of(ensemble, replicate, found)
 
     own = {**settings, "replicates": None, "step_sizes": settings["step_sizes"][data_set]}
     depends_on = {"set": data_set, "method": method, "data": model.checksum, "seed": seed, "settings": own}
     runs = replicated(one, settings["replicates"], depends_on, parts, report)
-    step_sizes = sorted(settings["step_sizes"][data_set])
     cost = measure_cost(
         method,
         "diagonal",
         model,
-        step_size=step_sizes[len(step_sizes) // 2],
-        friction=max(settings["frictions"]),
+        step_sizes=settings["step_sizes"][data_set],
+        frictions=settings["frictions"],
         batch_size=settings["batch_size"],
-        position=model.init(named_key(seed, "ccadl", data_set, 0)),
+        start=model.init(named_key(seed, "ccadl", data_set, 0)),
         seed=seed,
     )
     return {

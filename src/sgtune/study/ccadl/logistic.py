@@ -1,12 +1,10 @@
 """Logistic regression of nines against sevens by the study's samplers (Sect. 4.2): convergence of predictions, and
 errors of long chains against NUTS."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -14,9 +12,8 @@ from sgtune.metrics import xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.randomness import named_key
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.costs import measure_cost
+from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.ground_truth.draws import Moments, add_draws
@@ -97,31 +94,32 @@ def sample_curves(
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]).astype(np.int64), 1)
 
     def one(replicate: int) -> list[dict]:
-        start = model.init(named_key(seed, "ccadl", "logistic", replicate))
-        sampler = sampler_of(method, "full")
-        ensemble = _ensemble(model, sampler, cells, settings, start, seed, f"ccadl curves {replicate}")
+        ensemble = ensemble_of(
+            model,
+            sampler_of(method, "full"),
+            cells,
+            batch_size=settings["batch_size"],
+            start=model.init(named_key(seed, "ccadl", "logistic", replicate)),
+            seed=seed,
+            replicate=f"ccadl curves {replicate}",
+        )
         draws = ensemble.advance(int(steps[-1]))
-        statistics = ensemble.statistics
-        return [
-            {
-                "replicate": replicate,
-                "log_likelihoods": mean_log_likelihoods(model, late_means(draws[:, i], steps)),
-                "statistics": {name: float(values[i]) for name, values in statistics.items()},
-            }
+        found = [
+            {"log_likelihoods": mean_log_likelihoods(model, late_means(draws[:, i], steps))}
             for i in range(len(cells))
         ]
+        return records_of(ensemble, replicate, found)
 
     depends_on = _depends_on(method, "curves", model, settings, seed)
     runs = replicated(one, own["replicates"], depends_on, parts, report)
-    step_sizes = sorted(settings["step_sizes"])
     cost = measure_cost(
         method,
         "full",
         model,
-        step_size=step_sizes[len(step_sizes) // 2],
-        friction=max(settings["frictions"]),
+        step_sizes=settings["step_sizes"],
+        frictions=settings["frictions"],
         batch_size=settings["batch_size"],
-        position=model.init(named_key(seed, "ccadl", "logistic", 0)),
+        start=model.init(named_key(seed, "ccadl", "logistic", 0)),
         seed=seed,
     )
     return {"method": method, "passes": passes, "cost": cost, "cells": by_cell(cells, runs)}
@@ -158,8 +156,15 @@ def sample_draws(
     sampler = LAZY.get(method) or sampler_of(method, "full")
 
     def one(replicate: int) -> list[dict]:
-        start, stream = map_position(model), f"ccadl draws {replicate}"
-        ensemble = _ensemble(model, sampler, cells, settings, start, seed, stream)
+        ensemble = ensemble_of(
+            model,
+            sampler,
+            cells,
+            batch_size=settings["batch_size"],
+            start=map_position(model),
+            seed=seed,
+            replicate=f"ccadl draws {replicate}",
+        )
         if own["warmup"]:
             ensemble.advance(own["warmup"], own["warmup"])
         moments: list[Moments | None] = [None] * len(cells)
@@ -167,15 +172,7 @@ def sample_draws(
             draws = ensemble.advance(min(CHUNK, own["steps"] - done))
             with np.errstate(invalid="ignore", over="ignore"):
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
-        statistics = ensemble.statistics
-        return [
-            {
-                "replicate": replicate,
-                **_against(truth, known),
-                "statistics": {name: float(values[i]) for name, values in statistics.items()},
-            }
-            for i, known in enumerate(moments)
-        ]
+        return records_of(ensemble, replicate, [_against(truth, known) for known in moments])
 
     depends_on = _depends_on(method, "draws", model, settings, seed)
     runs = replicated(one, own["replicates"], depends_on, parts, report)
@@ -187,23 +184,6 @@ def sample_draws(
         "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
         "cells": by_cell(cells, runs),
     }
-
-
-def _ensemble(
-    model: Model,
-    sampler: str,
-    cells: Sequence[tuple[float, float]],
-    settings: Mapping,
-    start: jax.Array,
-    seed: int,
-    replicate: str,
-) -> Lockstep:
-    """A chain of each (h, A), on common minibatches."""
-    arms = [
-        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
-        for step_size, friction in cells
-    ]
-    return Lockstep.at_mode(model, sampler, arms, position=jnp.asarray(start), seed=seed, replicate=replicate)
 
 
 def _against(truth: Truth, moments: Moments) -> dict:

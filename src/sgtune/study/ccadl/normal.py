@@ -10,9 +10,8 @@ from jaxtyping import Float
 import sgtune
 from sgtune.model import Model
 from sgtune.randomness import named_seed
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.autocorrelation import batch_means_time, integrated_time
+from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.normal_exact import NAMES, NormalGamma, posterior_of
 from sgtune.study.ccadl.replicates import replicated
@@ -120,26 +119,20 @@ def _replicate(
     edges: dict[str, np.ndarray],
 ) -> list[dict]:
     """One chain of each cell, and its record."""
-    arms = [
-        Arm(step_size=step_size, batch_size=settings["batch_size"], friction=friction)
-        for step_size, friction in cells
-    ]
-    start = jnp.array([exact.mean, exact.alpha / exact.beta], jnp.float32)
-    ensemble = Lockstep.at_mode(
-        model, sampler_of(method, "full"), arms, position=start, seed=seed, replicate=f"ccadl {replicate}"
+    ensemble = ensemble_of(
+        model,
+        sampler_of(method, "full"),
+        cells,
+        batch_size=settings["batch_size"],
+        start=np.array([exact.mean, exact.alpha / exact.beta], np.float32),
+        seed=seed,
+        replicate=f"ccadl {replicate}",
     )
     if settings["warmup"]:
         ensemble.advance(settings["warmup"], settings["warmup"])
     draws = ensemble.advance(settings["steps"])
-    statistics = ensemble.statistics
-    return [
-        {
-            "replicate": replicate,
-            **_of_chain(draws[:, i].astype(np.float64), exact, edges),
-            "statistics": {name: float(values[i]) for name, values in statistics.items()},
-        }
-        for i in range(len(cells))
-    ]
+    found = [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(len(cells))]
+    return records_of(ensemble, replicate, found)
 
 
 def _of_chain(
