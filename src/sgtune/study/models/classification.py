@@ -1,10 +1,11 @@
 """The models of the CCAdL paper's data sets, by the name of the set."""
 
+from functools import partial
 from pathlib import Path
 
 from sgtune.errors import check_choice
 from sgtune.model import Model
-from sgtune.study.data.classification import SETS
+from sgtune.study.data.classification import SETS, load
 from sgtune.study.models import drbm, mnist79
 
 __all__ = ["load_set_model"]
@@ -13,9 +14,23 @@ __all__ = ["load_set_model"]
 def load_set_model(name: str, data_dir: str | Path) -> Model:
     """The paper's model of the set ``name`` of `SETS` with its data from ``data_dir``, where its MAP is kept too.
 
+    It is the logistic regression `mnist79`, or a model ``drbm-{name}`` with the paper's hidden units (Table 2).
+
     Raises:
-        InputError: no such set.
-        DataError: a data file is missing or damaged.
+        InputError: there is no set of this name.
+        DataError: a data file is missing or truncated, or has another dtype or shape.
     """
     entry = SETS[check_choice("data set", name, SETS)]
-    return mnist79.load(data_dir) if entry.n_hidden is None else drbm.load(data_dir, name)
+    from_arrays = mnist79.from_arrays
+    if entry.n_hidden is not None:
+        sizes = {"n_hidden": entry.n_hidden, "n_classes": entry.n_classes}
+        from_arrays = partial(drbm.from_arrays, name=f"drbm-{name}", **sizes)
+    arrays = load(data_dir, name)
+    return from_arrays(
+        arrays["train_inputs"],
+        arrays["train_labels"],
+        test_data={"inputs": arrays["test_inputs"], "targets": arrays["test_labels"]},
+        data_dir=data_dir,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
+    )

@@ -10,9 +10,8 @@ from jaxtyping import Array, Float
 
 from sgtune.errors import check_integer
 from sgtune.model import Model, define_model
-from sgtune.study.data import classification
 
-__all__ = ["from_arrays", "load"]
+__all__ = ["from_arrays"]
 
 START_SD = 0.1
 
@@ -141,26 +140,4 @@ def from_arrays(
         data_dir=data_dir,
         shuffle_seed=shuffle_seed,
         checksum=checksum,
-    )
-
-
-def load(data_dir: str | Path, name: str) -> Model:
-    """The model ``drbm-{name}`` of the set ``name`` from ``data_dir/{name}``, with the paper's H (Table 2).
-
-    Raises:
-        InputError: there is no set of this name.
-        DataError: a file is missing or truncated, or has another dtype or shape.
-    """
-    arrays = classification.load(data_dir, name)
-    entry = classification.SETS[name]
-    return from_arrays(
-        arrays["train_inputs"],
-        arrays["train_labels"],
-        n_hidden=entry.n_hidden,
-        n_classes=entry.n_classes,
-        name=f"drbm-{name}",
-        test_data={"inputs": arrays["test_inputs"], "targets": arrays["test_labels"]},
-        data_dir=data_dir,
-        shuffle_seed=None,
-        checksum=arrays["checksum"],
     )
