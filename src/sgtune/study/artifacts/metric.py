@@ -8,9 +8,10 @@ __all__ = ["Metric"]
 class Metric(NamedTuple):
     """How one number of a table is printed and judged.
 
-    ``form``: "significant" (3 significant digits), "by error" (down to the second digit of the standard error, in no more than 5),
-    "general" (3 digits without trailing zeros, for values of a grid), "count" (whole) or "printed" (every digit a paper
-    gives). ``best``: `min`, `max`, or None where neither end is a merit. ``meaning``: what a caption says of it.
+    ``form``: "significant" (3 significant digits), "by error" (down to the second digit of the standard error, and no
+    more than 5 digits), "general" (3 digits without trailing zeros, for values of a grid), "count" (whole) or
+    "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where neither end is a merit. ``meaning``:
+    what a caption says of it.
     ``has_spread``: whether the sd over replicates says something.
     """
 
