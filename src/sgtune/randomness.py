@@ -1,11 +1,17 @@
 """Every random key is derived from one root seed and from names, never from the order of use."""
 
+from collections.abc import Sequence
 from zlib import crc32
 
 import jax
-from jaxtyping import PRNGKeyArray
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key, PRNGKeyArray, UInt32
 
-__all__ = ["named_key", "named_seed"]
+__all__ = ["named_key", "named_keys", "named_seed"]
+
+BLOCK = 64
+"""Keys that one call of the compiled program derives: with blocks of one size it is compiled once."""
 
 
 def named_key(seed: int, *names: object) -> PRNGKeyArray:
@@ -15,10 +21,33 @@ def named_key(seed: int, *names: object) -> PRNGKeyArray:
     """
     key = jax.random.key(seed)
     for name in names:
-        key = jax.random.fold_in(key, crc32(str(name).encode()))
+        key = jax.random.fold_in(key, _number(name))
     return key
+
+
+def named_keys(seed: int, names: Sequence[tuple]) -> Key[Array, "n"]:
+    """`named_key` of each of ``names``, which all have one length: keys of shape ``(len(names),)``.
+
+    A hundred keys take a millisecond, and a tenth of a second one by one.
+    """
+    numbers = np.array([[_number(name) for name in one] for one in names], np.uint32).T
+    root = jax.random.key(seed)
+    blocks = [numbers[:, i : i + BLOCK] for i in range(0, len(names), BLOCK)]
+    padded = [np.pad(block, ((0, 0), (0, BLOCK - block.shape[1]))) for block in blocks]
+    return jnp.concatenate([_folded(root, block) for block in padded])[: len(names)]
 
 
 def named_seed(seed: int, *names: object) -> int:
     """A root seed below 2^31 from ``seed`` and names, for functions that take a seed and derive their own keys."""
     return crc32(":".join(map(str, (seed, *names))).encode()) >> 1
+
+
+def _number(name: object) -> int:
+    return crc32(str(name).encode())
+
+
+@jax.jit
+def _folded(root: PRNGKeyArray, numbers: UInt32[Array, "n_names block"]) -> Key[Array, "block"]:
+    """``root`` folded with each column of ``numbers``."""
+    keys = jnp.broadcast_to(root, numbers.shape[1:])
+    return jax.lax.scan(lambda keys, row: (jax.vmap(jax.random.fold_in)(keys, row), None), keys, numbers)[0]

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Int, PyTree
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.posterior import density_of
-from sgtune.randomness import named_key
+from sgtune.randomness import named_key, named_keys
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
 from sgtune.sampling.preparation import check_states, shared_constants
@@ -86,20 +86,18 @@ class Lockstep:
         self.sampler, self.estimator = resolve_sampler(sampler_name)
         self.hyperparameters = chain_numbers(sampler_name, self.arms, overrides or {})
         names = [(sampler_name, *arm.key, replicate) for arm in self.arms]
-        self.keys = jnp.stack([named_key(seed, "noise", *name) for name in names])
+        self.keys = named_keys(seed, [("noise", *name) for name in names])
         shape = shape_of(sampler_name, self.arms[0])
         self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
         self.constants = constants
         flat, unravel = ravel_pytree(start)
         self.start = flat
-        starts = jnp.stack(
-            [
-                flat
-                + start_noise * jax.random.normal(named_key(seed, "start", *name), flat.shape, jnp.float32)
-                for name in names
-            ]
-        )
-        init_keys = jnp.stack([named_key(seed, "init", *name) for name in names])
+        starts = jnp.broadcast_to(flat, (len(arms), *flat.shape))
+        if start_noise > 0:
+            keys = named_keys(seed, [("start", *name) for name in names])
+            noise = [jax.random.normal(key, flat.shape, jnp.float32) for key in keys]
+            starts = starts + start_noise * jnp.stack(noise)
+        init_keys = named_keys(seed, [("init", *name) for name in names])
         self.program = Program(
             density_of(model),
             self.sampler,
