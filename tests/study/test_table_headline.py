@@ -1,5 +1,7 @@
 """The short table of regret: a mean over samplers of the long table, with the names of the samplers."""
 
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
 import math
 
 import pytest
@@ -53,3 +55,44 @@ def test_no_number_where_the_reference_is_not_trusted(files):
     cells = cells_by(headline(records), "model", "tuner")
     assert cells["pmf", "mamba-ksd"].shown == NOT_TRUSTED
     assert cells["logistic", "mamba-ksd"].value is not None
+
+
+def marked(files):
+    return [cell for row in headline(records_of(files)).rows for cell in row.cells if cell.best]
+
+
+def test_no_mark_with_one_tuning_run_or_with_two_fresh_replicates():
+    """With equal losses for all other tuners, MAMBA-KSD is ahead of them by far."""
+
+    def with_a_winner(tunings, kept):
+        files = make_files(4, tunings=tunings)
+        for record in files["regret"].values():
+            for chosen in record["chosen"]:
+                chosen["arms"] = [0 if chosen["tuner"] == "mamba-ksd" else 1] * tunings
+            for run in record["runs"]:
+                run["diverged"] = [False] * kept
+                noise = [0.99, 1.0, 1.01, 1.0][:kept]
+                value = {0: 0.1, 1: 1.0}.get(run["arm"], 0.5)
+                run["losses"] = {name: [value * factor for factor in noise] for name in run["losses"]}
+        return files
+
+    assert {cell.tuner for cell in marked(with_a_winner(2, 4))} == {"mamba-ksd"}
+    assert not marked(with_a_winner(1, 4))
+    assert not marked(with_a_winner(2, 2))
+
+
+def test_a_mean_over_a_sampler_at_the_cap_is_a_lower_bound_without_an_error(files):
+    records = records_of(files)
+    record = next(one for one in records["regret"] if one["model"] == "logistic")
+    chosen = next(one for one in record["chosen"] if one["tuner"] == "mamba-ksd")
+    for run in record["runs"]:
+        if run["arm"] in chosen["arms"]:
+            run["losses"]["xi_white"][0] = 10
+    cell = cells_by(headline(records), "model", "tuner")["logistic", "mamba-ksd"]
+    assert cell.shown.startswith("≥ ")
+    assert "±" not in cell.shown
+    assert cell.se is None
+
+
+def test_the_references_own_error_stands_under_it(files):
+    assert "Monte Carlo error: ξ whitened × 10²: 1.40" in headline(records_of(files)).caption

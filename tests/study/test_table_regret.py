@@ -214,7 +214,8 @@ def test_the_caption_says_what_is_behind_the_numbers(table):
     for words in (
         "2 tuning runs, 4 fresh replicates; a screen of 16 to 32 arms, 2 replicates of 1 s",
         "R = 1 s (Logistic regression); R = 10 s (PMF, Neural network)",
-        "count as the cap, 10 (Brier score: 2)",
+        "counts as the cap, 10 (Brier score: 2) (the loss itself",
+        "the reference's own error is in every loss",
         "Monte Carlo error: ξ(σ̂) × 10²: 1.20, ξ whitened × 10²: 1.40 (Logistic regression); ξ(σ̂) × 10²: 1.20, Error",
         "Logistic regression, SGHMC: h=1.25e-06 n=80000 L=10 (4 of 4)",
         "1.06 to 1.11",

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sgtune.study.artifacts.choices import choice_cells
 from sgtune.study.artifacts.labels import MODELS, in_order
 from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, NOT_TRUSTED, Cell, Table, lay_out
 from sgtune.study.artifacts.means import SOURCES, metric_of
-from sgtune.study.artifacts.records import Records, foreseen_of, need
+from sgtune.study.artifacts.records import Records, finite, foreseen_of, need
 from sgtune.study.artifacts.regret_estimates import Estimate, ratio
 from sgtune.study.artifacts.remarks import by_model, counted, meanings, reference_said
 from sgtune.study.artifacts.studies import artifact
@@ -30,18 +30,26 @@ def theory(records: Records) -> Table:
     found = [one for one in need(records, "regret", "theory") if LOSS in one["losses"]]
     config = need(records, "settings", "theory")[0]["configuration"]
     cells, models = [], in_order((one["model"] for one in found), MODELS)
+    of_reference = {
+        one["model"]: finite(one["monte_carlo_error"].get(LOSS)) or 0.0
+        for one in need(records, "reference", "theory")
+        if "monte_carlo_error" in one
+    }
     for record in found:
         tuned = tunings.get((record["model"], record["sampler"]))
         if tuned is not None:
             mamba = model_settings(config, record["model"])["mamba"]
-            cells += _foreseen_cells(record, tuned, mamba["horizon"] or mamba["seconds"])
+            seconds = mamba["horizon"] or mamba["seconds"]
+            cells += _foreseen_cells(record, tuned, seconds, of_reference.get(record["model"], 0.0))
     return lay_out(
         cells,
         name="theory",
         title=artifact("theory").title,
         caption="ξ whitened × 10² at the end of the planned run, for the arm that theory chooses: predicted, "
         "without a chain, and the root mean square of fresh runs ± one standard error "
-        f"({by_model(found, _replicates)}). A dash: no fresh run was as long as the planned one.\n"
+        f"({by_model(found, _replicates)}). The reference's own error adds to every measured one. The ratio "
+        "is of the measured error over √(predicted² + reference's own²). A dash: no fresh run was as long as "
+        "the planned one.\n"
         "The theory assumes a Gaussian posterior and gradient noise as near the mode. It fails where an arm "
         "leaves the neighbourhood of the mode, because of minibatches without control variates or large steps, and "
         "where the posterior is skew, has heavy tails, or only the diagonal of its curvature is known (more than 200 "
@@ -56,8 +64,9 @@ def _replicates(records: Sequence[dict]) -> str:
     return counted(max(len(run["diverged"]) for record in records for run in record["runs"]), "run")
 
 
-def _foreseen_cells(record: dict, tuned: dict, seconds: float) -> Iterator[Cell]:
-    """The cells of one sampler: the arm, its predicted and its measured error after ``seconds``, and the ratio."""
+def _foreseen_cells(record: dict, tuned: dict, seconds: float, of_reference: float) -> Iterator[Cell]:
+    """The cells of one sampler: the arm, its predicted and its measured error after ``seconds``, and the ratio of the
+    measured error to what prediction and reference's own error together make of it."""
     own = {"model": record["model"], "sampler": record["sampler"], "tuner": "theory"}
     if tuned["best"] is None:
         yield Cell(**own, metric="foreseen_x100", missing=NO_ARM)
@@ -72,10 +81,10 @@ def _foreseen_cells(record: dict, tuned: dict, seconds: float) -> Iterator[Cell]
         yield Cell(**own, metric="measured_x100", **missing)
         yield Cell(**own, metric="measured_over_foreseen", **missing)
         return
-    yield from _measured(own, run, foreseen)
+    yield from _measured(own, run, hypot(foreseen, of_reference))
 
 
-def _measured(own: Mapping, run: Mapping, foreseen: float) -> list[Cell]:
+def _measured(own: Mapping, run: Mapping, expected: float) -> list[Cell]:
     values = np.array(run["losses"][LOSS], float)
     kept = run["diverged"].count(False)
     counts = {"finite": kept, "replicates": len(values)}
@@ -89,8 +98,8 @@ def _measured(own: Mapping, run: Mapping, foreseen: float) -> list[Cell]:
         Cell(
             **own,
             metric="measured_over_foreseen",
-            value=error.value / foreseen,
-            se=error.se / foreseen,
+            value=error.value / expected,
+            se=error.se / expected,
             **counts,
         ),
     ]

@@ -1,13 +1,33 @@
 """Regret in short: one number for each tuner and model, the mean over the samplers."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
-from sgtune.study.artifacts.layout import DIVERGED, NOT_TRUSTED, Cell, Table, lay_out, mark_best
+from sgtune.study.artifacts.layout import (
+    DIVERGED,
+    FEWEST_REPLICATES,
+    NOT_TRUSTED,
+    Cell,
+    Table,
+    lay_out,
+    mark_best,
+)
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.regret import after, doubts, losses_of, regret_cells, runs_said, seconds_of
-from sgtune.study.artifacts.remarks import by_model
+from sgtune.study.artifacts.regret import (
+    AT_LEAST,
+    after,
+    cap_said,
+    doubts,
+    fresh_replicates,
+    losses_of,
+    regret_cells,
+    runs_said,
+    seconds_of,
+    tuning_runs,
+)
+from sgtune.study.artifacts.remarks import by_model, reference_said
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["headline"]
@@ -23,19 +43,36 @@ def headline(records: Records) -> Table:
         f"{METRICS[f'{metric}_regret'].label.removesuffix(', regret')} ({label(model, MODELS)})"
         for model, metric in losses.items()
     )
+    cells = []
+    for model in models:
+        of_model = list(_cells(own[model], losses[model]))
+        cells += mark_best(of_model) if _can_be_marked(own[model]) else of_model
     return lay_out(
-        mark_best(cell for model in models for cell in _cells(own[model], losses[model])),
+        cells,
         name="headline",
         title=artifact("headline").title,
         caption="Mean loss, in fresh runs, of the arms that a tuner chose over the mean loss of an oracle's arms; mean "
         "over the samplers; ± one standard error. The oracle runs the race of MAMBA but sees the true loss "
-        f"of its own draws. 1: as good as the oracle. The loss: {said}. {by_model(found, runs_said)}. "
-        "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. Bold: the best of "
-        "a model, if every other is more than two "
-        f"standard errors of the difference away.{doubts(found)}",
+        f"of its own draws. 1: as good as the oracle. The loss: {said}. Judged {by_model(found, _runs_said)}. "
+        "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. "
+        f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(losses.values())}, so the mean is "
+        "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
+        "model, if every other is more than two standard errors of the difference away; never with one tuning "
+        f"run, because the error then leaves out how much choices vary, or with fewer than {FEWEST_REPLICATES} "
+        f"fresh replicates.{doubts(found)}"
+        f"{reference_said(records, 'headline', {model: (metric,) for model, metric in losses.items()})}",
         rows=("tuner",),
         columns=("model",),
     )
+
+
+def _runs_said(found: Sequence[dict]) -> str:
+    longest = max(seconds for record in found for seconds in seconds_of(record))
+    return f"{after(longest)}, {runs_said(found)}"
+
+
+def _can_be_marked(found: Sequence[dict]) -> bool:
+    return tuning_runs(found) > 1 and fresh_replicates(found) >= FEWEST_REPLICATES
 
 
 def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
@@ -58,4 +95,7 @@ def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
         errors = [cell.se for cell in known]
         se = None if None in errors else sqrt(sum(error**2 for error in errors)) / len(known)
         value = sum(cell.value for cell in known) / len(known)
-        yield Cell(**about, value=value, se=se, finite=len(known), replicates=len(cells))
+        mean = Cell(**about, value=value, se=se, finite=len(known), replicates=len(cells))
+        if any(cell.text is not None or cell.finite < cell.replicates for cell in known):
+            mean = replace(mean, text=f"{AT_LEAST} {replace(mean, se=None).shown}", se=None)
+        yield mean

@@ -23,7 +23,22 @@ from sgtune.study.artifacts.remarks import budgets_said, by_model, counted, mean
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import cap_of
 
-__all__ = ["after", "doubts", "losses_of", "regret", "regret_cells", "runs_said", "seconds_of"]
+__all__ = [
+    "AT_LEAST",
+    "after",
+    "cap_said",
+    "doubts",
+    "fresh_replicates",
+    "losses_of",
+    "regret",
+    "regret_cells",
+    "runs_said",
+    "seconds_of",
+    "tuning_runs",
+]
+
+AT_LEAST = "≥"
+"""What stands before a lower bound."""
 
 
 def losses_of(record: dict) -> list[str]:
@@ -74,7 +89,7 @@ def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -
         if arm is not None
         for loss, diverged in zip(fresh.runs[arm]["losses"][key], fresh.runs[arm]["diverged"], strict=True)
     )
-    return replace(cell, text=f"≥ {cell.shown}") if at_cap and cell.value is not None else cell
+    return replace(cell, text=f"{AT_LEAST} {cell.shown}") if at_cap and cell.value is not None else cell
 
 
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
@@ -132,9 +147,25 @@ def regret_cells(found: Sequence[dict]) -> list[Cell]:
 
 def runs_said(records: Sequence[dict]) -> str:
     """How many tuning runs and fresh replicates are behind the regret of a model."""
-    tunings = max(len(chosen["arms"]) for record in records for chosen in record["chosen"])
-    replicates = max(len(run["diverged"]) for record in records for run in record["runs"])
-    return f"{counted(tunings, 'tuning run')}, {counted(replicates, 'fresh replicate')}"
+    return f"{counted(tuning_runs(records), 'tuning run')}, {counted(fresh_replicates(records), 'fresh replicate')}"
+
+
+def tuning_runs(records: Sequence[dict]) -> int:
+    """Tuning runs of each tuner."""
+    return max(len(chosen["arms"]) for record in records for chosen in record["chosen"])
+
+
+def fresh_replicates(records: Sequence[dict]) -> int:
+    """Fresh runs of each arm."""
+    return max(len(run["diverged"]) for record in records for run in record["runs"])
+
+
+def cap_said(losses: Iterable[str]) -> str:
+    """The cap of these losses, with those that differ from the usual one by name."""
+    usual = cap_of("")
+    others = {METRICS[m].label: cap_of(SOURCES[m][0]) for m in losses if cap_of(SOURCES[m][0]) != usual}
+    said = "; ".join(f"{name}: {cap:g}" for name, cap in others.items())
+    return f"{usual:g}{f' ({said})' if said else ''}"
 
 
 def _design(records: Sequence[dict]) -> str:
@@ -183,29 +214,28 @@ def regret(records: Records) -> Table:
     models = in_order((record["model"] for record in found), MODELS)
     of_models = {record["model"]: losses_of(record) for record in found}
     losses = list(dict.fromkeys(metric for model in models for metric in of_models[model]))
-    usual = cap_of("")
-    others = {METRICS[m].label: cap_of(SOURCES[m][0]) for m in losses if cap_of(SOURCES[m][0]) != usual}
-    caps = "; ".join(f"{name}: {cap:g}" for name, cap in others.items())
     return lay_out(
         _headline_first(_without_repeated_dashes(regret_cells(found)), of_models.values()),
         name="regret",
         title=artifact("regret").title,
         caption="Ratios of mean losses of arms, in fresh runs that were not used to choose them; ± one standard "
-        f"error, from replicates and tuning runs together. {by_model(found, _design)}; MAMBA and the "
+        "error, from replicates and tuning runs together; with one tuning run it leaves out how much choices "
+        f"vary. {by_model(found, _design)}; MAMBA and the "
         f"oracle have {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the "
         "arms that a tuner chose over the mean loss of the oracle's arms. The oracle runs the race of "
         "MAMBA but sees the true loss of its own draws. Regret: the same over the smallest mean loss of "
         "the finalists, the best arms of the screen; the row “Best finalist” has this loss itself. Random "
         "arm: the mean over some arms drawn at random from those that stayed finite in the screen. Frozen "
         "chain: stays at the MAP, exact. A ratio below 1: the arm is better than every finalist, or than "
-        "the oracle's arm.\nA loss above the cap, a run that diverged, and a tuning run without an arm "
-        f"count as the cap, {usual:g}{f' ({caps})' if caps else ''}: “≥” marks such cells; “(k/n)”: k of "
-        "the n runs stayed finite, and the cell is never "
-        "marked; “diverged”: none did. Bold: best of a sampler, if every other is more than two standard errors "
-        f"of the difference away; the same choices are marked together.{doubts(found)}\nTwo biases of regret "
-        "remain: the smallest of the finalists' noisy means is too small; and among arms that are nearly as "
-        "good, the truly best one has a regret of 1.06 to 1.11 "
-        f"(simulated).\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
+        "the oracle's arm.\nA loss above the cap counts as the cap, "
+        f"{cap_said(losses)} (the loss itself, not in hundredths): “{AT_LEAST}” marks such cells. A run that "
+        "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
+        "finite, and the cell is never in bold; “diverged”: none did. Bold: best of a sampler, if every other "
+        "is more than two standard errors of the difference away; the same choices are marked "
+        f"together.{doubts(found)}\nThree biases of regret remain: the smallest of the finalists' noisy means is "
+        "too small; among arms that are nearly as good, the truly best one has a regret of 1.06 to 1.11 "
+        "(simulated); and the reference's own error is in every loss, which moves ratios of small losses towards "
+        f"1.\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
         rows=("detail", "tuner", "metric"),
         columns=("sampler",),
         stub={"detail": "Runs"},

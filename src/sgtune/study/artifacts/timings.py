@@ -106,7 +106,7 @@ def cost(records: Records) -> Table:
         name="cost",
         title=artifact("cost").title,
         caption="Milliseconds of one step of a single chain, by sampler, batch size n and number L of "
-        "leapfrog steps. “Here”: the median that this run measured, alone on its machine, without "
+        "leapfrog steps. “Here”: the median that this run measured, alone among the jobs of this run, without "
         "compilation. "
         f"{by}",
         rows=("model", "sampler", "detail"),

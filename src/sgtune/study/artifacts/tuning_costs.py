@@ -104,7 +104,8 @@ def tuning_time(records: Records) -> Table:
         name="tuning_time",
         title=artifact("tuning_time").title,
         caption=f"Means over n = {by_model(found, _runs)}, for the warm time ± sd; the cold time is from the first of "
-        "them.\nBudget T: the tuner's sampling time, summed over its arms; the longest arm of MAMBA "
+        "them.\nBudget T: the sampling time that the tuner was given, summed over its arms, without what it overran; "
+        "the longest arm of MAMBA "
         f"has {budgets_said(settings, models)}. Warm: wall time once the tuner's programs are compiled. "
         "Cold: the wait of a user who runs this tuner alone in a new process, start-up and compiling "
         "included, also of sampling programs that another tuner of the same job had compiled; programs in "

@@ -72,7 +72,7 @@ TABLES: dict[str, Artifact] = {
     ),
     "headline": Artifact(
         "headline:headline",
-        ("regret",),
+        ("regret", "reference"),
         title="Regret in short",
         caption=(
             "Mean loss of the arms that a tuner chose over the mean loss of an oracle's arms; mean over "
