@@ -21,6 +21,13 @@ def test_keys_of_many_names_are_those_of_each_name(n):
     )
 
 
+def test_names_of_different_lengths_have_their_keys_too():
+    names = [("noise", 0.1), ("noise", 0.1, "noise_sd", 0.5)]
+    np.testing.assert_array_equal(
+        numbers_of(named_keys(7, names)), [numbers_of(named_key(7, *name)) for name in names]
+    )
+
+
 def test_other_names_and_seeds_have_other_keys():
     keys = numbers_of(named_keys(0, [("a", i) for i in range(100)] + [("b", i) for i in range(100)]))
     others = numbers_of(named_keys(1, [("a", i) for i in range(100)]))

@@ -26,10 +26,12 @@ def named_key(seed: int, *names: object) -> PRNGKeyArray:
 
 
 def named_keys(seed: int, names: Sequence[tuple]) -> Key[Array, "n"]:
-    """`named_key` of each of ``names``, which all have one length: keys of shape ``(len(names),)``.
+    """`named_key` of each of ``names``: keys of shape ``(len(names),)``.
 
-    A hundred keys take a millisecond, and a tenth of a second one by one.
+    A hundred keys take a millisecond, and a tenth of a second one by one, as names of different lengths do.
     """
+    if len({len(one) for one in names}) > 1:
+        return jnp.stack([named_key(seed, *one) for one in names])
     numbers = np.array([[_number(name) for name in one] for one in names], np.uint32).T
     root = jax.random.key(seed)
     blocks = [numbers[:, i : i + BLOCK] for i in range(0, len(names), BLOCK)]
