@@ -1,12 +1,13 @@
 """The tables of samplers tuned by the default tuner, at equal seconds."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sgtune.axes import named
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
-from sgtune.study.artifacts.layout import Cell, Row, Table, mark_best
+from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, evaluation_cells
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
@@ -19,16 +20,37 @@ PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
 COLUMNS = ("n_samples", "acceptance_percent", "ksd", "ksd_floor", "ksd_points", *ERRORS, *PREDICTIVE)
 
 
-def _map_row(record: dict) -> Row:
-    """Predictions of the mode alone, and the KSD of a chain that stays there."""
+def _map_row(record: dict, rows: Sequence[Row]) -> Row:
+    """Predictions of the mode alone, and the KSD of a chain that stays there, with the digits of the samplers'
+    ``rows``."""
     cells = []
-    for metric in COLUMNS:
+    for place, metric in enumerate(COLUMNS):
         key, factor = SOURCES[metric]
         value = record["map"].get(key)
-        cells.append(
-            Cell(record["model"], "map", "", metric, value=None if value is None else factor * value)
-        )
+        value = None if value is None else factor * value
+        text = None if value is None else _as_above(value, [row.cells[place].shown for row in rows])
+        cells.append(Cell(record["model"], "map", "", metric, value=value, text=text))
     return Row((MODELS[record["model"]], "MAP"), tuple(cells))
+
+
+def _as_above(value: float, texts: Sequence[str]) -> str | None:
+    """``value`` with the decimals of the texts ``number ± error`` that have the most; None if there is no such text,
+    or if one has a power of ten."""
+    numbers = [text.partition(" ± ")[0] for text in texts if " ± " in text]
+    if not numbers or any("×" in text for text in texts):
+        return None
+    return f"{value:,.{max(len(number.partition('.')[2]) for number in numbers)}f}"
+
+
+def _without_false_best(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of one sampler; a KSD below the KSD of exact draws is not marked as the best: it is no merit."""
+    floor = next((cell.value for cell in cells if cell.metric == "ksd_floor"), None)
+    return [
+        replace(cell, best=False)
+        if cell.metric == "ksd" and None not in (cell.value, floor) and cell.value < floor
+        else cell
+        for cell in cells
+    ]
 
 
 def _in_print(cell: Cell) -> Cell:
@@ -37,7 +59,8 @@ def _in_print(cell: Cell) -> Cell:
         return replace(cell, text="stuck")
     if cell.se is None or METRICS[cell.metric].form != "significant" or cell.text is not None:
         return replace(cell, sd=None) if cell.se is not None else cell
-    return replace(cell, sd=None, text=estimate_text(cell.value, cell.se))
+    text = estimate_text(cell.value, cell.se) or format_number(cell.value)
+    return replace(cell, sd=None, text=text)
 
 
 def _chosen(record: dict) -> str:
@@ -85,12 +108,13 @@ def adam_evaluation(records: Records) -> Table:
         samplers = samplers_in(own.values())
         flat = [cell for sampler in samplers for cell in evaluation_cells(own[sampler], COLUMNS)]
         marked = mark_best(flat, among="sampler")
+        of_model: list[Row] = []
         for place, sampler in enumerate(samplers):
             cells = marked[place * len(COLUMNS) : (place + 1) * len(COLUMNS)]
-            cells = [_in_print(cell) for cell in cells]
-            rows.append(Row((MODELS[model], sampler_label(sampler)), tuple(cells)))
+            cells = [_in_print(cell) for cell in _without_false_best(cells)]
+            of_model.append(Row((MODELS[model], sampler_label(sampler)), tuple(cells)))
         first = own[samplers[0]]
-        rows.append(_map_row(first))
+        rows += [*of_model, _map_row(first, of_model)]
         chosen = "; ".join(f"{sampler_label(sampler)}: {_chosen(own[sampler])}" for sampler in samplers)
         said.append(
             f"{MODELS[model]}: {len(first['table'])} runs of {first['seconds']:g} s with the arms of "
@@ -102,10 +126,12 @@ def adam_evaluation(records: Records) -> Table:
         title=artifact(name).title,
         caption="Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs, "
         "or over races (means of the runs of a race) if that is larger. The test of AdamMCMC uses all data. KSD of "
-        "exact draws: of as many draws as the chain's, independent. In the row of the MAP the KSD is of a chain that "
+        "exact draws: of as many draws as the chain's, independent, from the Laplace approximation, which for the "
+        "network is not the posterior. In the row of the MAP the KSD is of a chain that "
         "stays there.\n"
         + "\n".join(said)
-        + "\nBold: best of the samplers, if every other is more than two standard errors away.",
+        + "\nBold: best of the samplers, if every other is more than two standard errors away; never a KSD "
+        "below the KSD of exact draws.",
         stub=("Model", "Sampler"),
         columns=tuple(("", METRICS[metric].label) for metric in COLUMNS),
         rows=tuple(rows),

@@ -2,7 +2,9 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -19,6 +21,11 @@ from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["adam_choices", "adam_regret", "regret_findings"]
+
+BEST_ARM = "Best arm, its own error"
+"""The row of the denominators: errors, and not ratios as in the rows below it."""
+
+REGRET = "Regret (error / best arm's error)"
 
 
 def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
@@ -37,7 +44,15 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
         metric, factor = metric_of(key), SOURCES[metric_of(key)][1]
         least = ratio(factor * smallest, np.ones((len(losses), 1)))
         finalist.append(
-            Cell("logistic", record["sampler"], "finalist", metric, value=least.value, se=least.se)
+            Cell(
+                "logistic",
+                record["sampler"],
+                "finalist",
+                metric,
+                value=least.value,
+                se=least.se,
+                text=f"ξ × 10² = {estimate_text(least.value, least.se) or format_number(least.value)}",
+            )
         )
         read_by = {"oracle": own["oracles"].get(key), "random": own["random"]}
         for name, arms in {**chosen, **read_by}.items():
@@ -62,21 +77,39 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
     marked = iter(mark_best(of_judges))
     rates = {name: _rates(record, runs, arms) for name, arms in chosen.items()}
     rates["oracle"] = _rates(record, runs, own["oracles"].get(keys[0]) or [])
-    rates["random"] = _rates(record, runs, own["random"])
+    rates["random"] = _rates(record, runs, own["random"], "arm")
     rates["frozen"] = _rates(record, runs, [])
-    rows = [Row((label, JUDGES[name]), (*(next(marked) for _ in keys), rates[name])) for name in chosen]
-    rows += [
-        Row((label, JUDGES[name]), (*cells[name], rates[name])) for name in ("oracle", "random", "frozen")
+    of_each = {name: [next(marked) for _ in keys] for name in chosen}
+    of_each |= {name: cells[name] for name in ("oracle", "random", "frozen")}
+    rows = [
+        Row((label, JUDGES[name]), (*map(_in_print, own_cells), rates[name]))
+        for name, own_cells in of_each.items()
     ]
-    return [Row((label, "Best arm: ξ × 10²"), (*finalist, _rates(record, runs, []))), *rows]
+    return [Row((label, BEST_ARM), (*finalist, _rates(record, runs, []))), *rows]
 
 
-def _rates(record: Mapping, runs: Mapping[int, Mapping], arms: Sequence[int | None]) -> Cell:
-    """The share of proposals accepted in the fresh runs of each arm chosen; “stuck” where it is 0."""
+def _in_print(cell: Cell) -> Cell:
+    """With the digits that the standard error allows; a regret without spread has no error in print."""
+    if cell.value is None:
+        return cell
+    return replace(cell, text=estimate_text(cell.value, cell.se) or format_number(cell.value))
+
+
+def _rates(
+    record: Mapping, runs: Mapping[int, Mapping], arms: Sequence[int | None], each: str = "race"
+) -> Cell:
+    """The share of proposals accepted in the fresh runs of each arm chosen; “stuck” where it is 0. Equal texts stand
+    once, with their number.
+
+    Args:
+        each: what an entry of ``arms`` is counted as.
+    """
     found = [None if arm is None else runs[arm].get("acceptance") for arm in arms]
-    texts = ["none" if rates is None else _percent(fmean(rates)) for rates in found]
-    text = None if not found or all(rates is None for rates in found) else "; ".join(dict.fromkeys(texts))
-    return Cell("logistic", record["sampler"], "", "acceptance_percent", text=text)
+    if all(rates is None for rates in found):
+        return Cell("logistic", record["sampler"], "", "acceptance_percent")
+    times = Counter("none" if rates is None else _percent(fmean(rates)) for rates in found)
+    texts = [text if n == 1 else f"{text} ({counted(n, each)})" for text, n in times.items()]
+    return Cell("logistic", record["sampler"], "", "acceptance_percent", text="; ".join(texts))
 
 
 def _percent(rate: float) -> str:
@@ -129,6 +162,11 @@ def regret_findings(records: Records) -> list[str]:
     return lines
 
 
+def _loss_label(key: str) -> str:
+    """A loss without the factor that its errors are printed with: a ratio has none."""
+    return METRICS[metric_of(key)].label.removesuffix(" × 10²")
+
+
 def adam_regret(records: Records) -> Table:
     """The mean loss of the chosen arms over the mean loss of the best arm."""
     name = "adam_regret"
@@ -149,14 +187,15 @@ def adam_regret(records: Records) -> Table:
         "= "
         f"{found[0]['seconds']:g} s chose, over the mean of the best of "
         "all arms that ran again (finalists of a screen, chosen and random arms); ± one standard error "
-        f"(jackknife). Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
+        "(jackknife). The row of the best arm has its error, the denominator, and not a ratio. "
+        f"Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
         "it judges only samplers whose step size alone is tuned. Oracle: the same race judged by the true "
         "error. Frozen: a chain that stays at "
-        "the MAP. Accepted: the share of proposals, for each arm that a judge chose; “stuck”: none in any "
+        "the MAP. Accepted: the share of proposals, for the arm of each race; “stuck”: none in any "
         f"fresh run.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
         stub=("Sampler", "Chosen by"),
         columns=(
-            *(("", METRICS[metric_of(key)].label) for key in keys),
+            *((REGRET, _loss_label(key)) for key in keys),
             ("", METRICS["acceptance_percent"].label),
         ),
         rows=tuple(row for record in found for row in _rows_of(record, seconds, keys)),
@@ -193,7 +232,8 @@ def adam_choices(records: Records) -> Table:
         title=artifact(name).title,
         caption="\n".join(
             [
-                "Logistic regression: the arm that each race chose; h is AdamMCMC's γ, n the batch size.",
+                "Logistic regression: the arm that each race chose. h is AdamMCMC's γ, MALA's drift step e (its noise "
+                "has the variance 2 e), and HMC's squared leapfrog step; n is the batch size.",
                 *_stuck_in_race(by_sampler),
             ]
         ),

@@ -7,6 +7,7 @@ from math import floor, log10
 from statistics import fmean
 
 from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.artifacts.layout import format_number
 
 __all__ = ["BIASED", "STUCK", "TOO_SLOW", "ess_cause", "estimate_text", "is_biased", "is_stuck", "rate_text"]
 
@@ -14,6 +15,9 @@ STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
 """In print, in place of numbers that say nothing about the target."""
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+ROUNDING = 1e-9
+"""Of a value: a smaller standard error is one of rounding."""
 
 LEAST_ACCEPTANCE = 1e-3
 """Chains with a smaller acceptance rate hardly leave their starts: their squares are those of the starts."""
@@ -43,17 +47,20 @@ def ess_cause(cell: Mapping) -> str:
 
 
 def estimate_text(value: float | None, se: float | None, *, signed: bool = False) -> str | None:
-    """``value ± se`` with two digits of the standard error; None, for the layout's own text, if there is no error."""
-    if value is None or not se:
+    """``value ± se`` by the rule "by error" of `sgtune.study.artifacts.layout.format_number`: two digits of the
+    standard error, and no more than five of the value. From 10⁶ up and below 10⁻³ with a power of ten.
+
+    None, for the layout's own text, if there is no error, or only an error of rounding.
+    """
+    if value is None or not se or not se > ROUNDING * abs(value):
         return None
     exponent = floor(log10(max(abs(value), se)))
     has_power = not -4 < exponent < 6
     scale = 10.0**exponent if has_power else 1.0
-    decimals = min(max(1 - floor(log10(se / scale)), 0), 8)
-    text = f"{value / scale:{'+' if signed else ''},.{decimals}f} ± {se / scale:,.{decimals}f}"
-    if has_power:
-        text = f"({text}) × 10{str(exponent).translate(SUPERSCRIPTS)}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    text = format_number(value / scale, "by error", se / scale)
+    if signed and value >= 0:
+        text = f"+{text}"
+    return f"({text}) × 10{str(exponent).translate(SUPERSCRIPTS)}" if has_power else text
 
 
 def _with_power(number: float) -> str:
