@@ -238,7 +238,7 @@ def test_costs_are_in_steps_of_sgld(records):
     costs = [*records["costs"], {"model": "bnn", "n_data": 600, "rows": rows, "warnings": []}]
     table = adam_costs({"evaluations": evaluations, "costs": costs})
     assert [row.cells[1].value for row in table.rows] == [pytest.approx(25.0), pytest.approx(1.0)]
-    assert "costs as much as 25 steps of SGLD (n=6)." in table.caption
+    assert "costs as much as 25 steps of SGLD with the same n." in table.caption
     findings = adam_findings({**records, "evaluations": evaluations, "costs": costs, "races": [races()]})
     assert len(findings.rows) == 3
 

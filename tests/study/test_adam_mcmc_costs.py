@@ -4,7 +4,9 @@ import pytest
 
 from sgtune.sampling.budget import CostTable
 from sgtune.study.adam_mcmc import costs
-from sgtune.study.adam_mcmc.costs import least_costs, remarks_on_costs
+from sgtune.study.adam_mcmc.cost_remarks import remarks_on_costs
+from sgtune.study.adam_mcmc.cost_table import adam_costs, cost_findings
+from sgtune.study.adam_mcmc.costs import least_costs
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 
 MODEL = standard_normal(2)
@@ -25,3 +27,61 @@ def test_a_step_of_twice_the_leapfrogs_costs_about_twice_as_much(of_ten, is_said
     found = remarks_on_costs({("hmc", 8, 5): 1.0, ("hmc", 8, 10): of_ten, ("sghmc", 8, 5): 7.0})
     assert bool(found) == is_said
     assert all(line.startswith("hmc, n=8: a step of L=10 costs") for line in found)
+
+
+def row_of(sampler, n, seconds, n_leapfrog=None):
+    return {"sampler": sampler, "batch_size": n, "n_leapfrog": n_leapfrog, "seconds_per_step": seconds}
+
+
+def arms_of(sampler, *shapes):
+    arms = [{"step_size": 0.1, "batch_size": n, "n_leapfrog": n_leapfrog} for n, n_leapfrog in shapes]
+    return {"model": "logistic", "sampler": sampler, "arms": arms}
+
+
+def records(*chosen):
+    rows = [
+        row_of("adam-mcmc", 100, 0.05),
+        row_of("adam-mcmc", 1_000, 0.06),
+        *(row_of("sgld", n, n / 100_000) for n in (100, 1_000, 10_000)),
+        # A step of twice the leapfrogs that costs three times as much.
+        *(
+            row_of("sghmc", n, seconds, n_leapfrog)
+            for n in (100, 1_000)
+            for n_leapfrog, seconds in ((5, 1.0), (10, 3.0))
+        ),
+    ]
+    origin = {"load_before": [0.5, 1.0, 2.0], "load_after": [1.25, 1.0, 2.0], "cores": 2}
+    costs = {"model": "logistic", "n_data": 10_000, "rows": rows, "warnings": ["sghmc"], "provenance": origin}
+    return {"costs": [costs], "evaluations": list(chosen)}
+
+
+ADAM = arms_of("adam-mcmc", (100, None), (1_000, None))
+
+
+def test_a_test_is_compared_at_equal_batch_sizes():
+    table = adam_costs(records(ADAM, arms_of("sgld", (100, None))))
+    assert table.columns[1:] == (("Over SGLD", "same n"), ("Over SGLD", "n = 1%"))
+    ratios = [[cell.value for cell in row.cells[1:]] for row in table.rows]
+    assert ratios == [pytest.approx(own) for own in ([50.0, 50.0], [6.0, 60.0], [1.0, 1.0])]
+    lines = cost_findings(records(ADAM, arms_of("sgld", (100, None))))
+    assert [line.partition("costs as much as ")[2] for line in lines] == [
+        "50 steps of SGLD with the same n.",
+        "6 steps of SGLD with the same n.",
+    ]
+
+
+def test_tuned_sgld_with_larger_batches_is_said_to_be_no_cheaper():
+    *_, line = cost_findings(records(ADAM, arms_of("sgld", (10_000, None))))
+    assert line == (
+        "Logistic regression: the races chose n=10000 for SGLD; such a step costs as much as this many steps of "
+        "AdamMCMC: 2 (n=100), 1.7 (n=1000)."
+    )
+
+
+@pytest.mark.parametrize(("chosen", "n_said"), [([(100, 5)], 1), ([(100, 5), (1_000, 10)], 2), ([], 0)])
+def test_remarks_are_on_chosen_shapes_alone_and_no_findings(chosen, n_said):
+    found = records(ADAM, arms_of("sghmc", *chosen))
+    caption = adam_costs(found).caption
+    assert caption.count("Logistic regression, sghmc, n=") == n_said
+    assert "load of the machine was 0.5 before the measurements and 1.25 after them, on 2 cores" in caption
+    assert not any("idle machine" in line for line in cost_findings(found))

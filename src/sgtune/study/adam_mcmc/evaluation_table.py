@@ -1,5 +1,7 @@
 """The tables of samplers tuned by the default tuner, at equal seconds."""
 
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
 from collections.abc import Sequence
 from dataclasses import replace
 

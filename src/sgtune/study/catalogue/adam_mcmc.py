@@ -94,7 +94,7 @@ TABLES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "Measured seconds of a step of AdamMCMC and of the samplers it is compared with, and how many steps of "
-            "SGLD a step costs."
+            "SGLD a step costs, with the same batch size and with 1% of the data."
         ),
     ),
 }
