@@ -7,6 +7,8 @@ cost of a step depends on it.
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
+import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,15 +50,34 @@ class Axis:
         """``number`` as a float, or as an int if the axis has integer values; ``name`` is its name in error messages.
 
         Raises:
-            InputError: it is not finite, not an integer where it must be, or out of bounds.
+            InputError: it is not finite, not an integer where it must be, or out of bounds; or it reaches a bound that
+                it must not reach once it is rounded to float32, as chains use it.
         """
         name = name or self.name
         at_most = min((bound for bound in (at_most, self.at_most) if bound is not None), default=None)
         if self.is_integer:
             return check_integer(name, number, at_least=self.at_least, at_most=at_most)
-        return check_number(
+        value = check_number(
             name, number, above=self.above, at_least=self.at_least, at_most=at_most, below=self.below
         )
+        rounded = _in_float32(value)
+        try:
+            # The other bounds are allowed values, so rounding to one does no harm.
+            check_number(name, rounded, above=self.above, below=self.below)
+        except InputError as error:
+            allowed = str(error).partition("; ")[2]
+            raise InputError(
+                f"{name}: {number!r} is not allowed: in float32 it is {rounded:g}; {allowed}"
+            ) from None
+        return value
+
+
+def _in_float32(number: float) -> float:
+    """``number`` rounded to float32; infinity if it is too large."""
+    try:
+        return struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
