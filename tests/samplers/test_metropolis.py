@@ -84,7 +84,9 @@ SETTINGS = {
 def test_a_chain_that_accepts_nothing_is_reported_with_the_setting_to_change(gaussian, sampler):
     setting, further = SETTINGS[sampler]
     arm = {"step_size": 1e4, "batch_size": 8, **further}
-    stuck = sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK + 200))
+    with pytest.warns(UserWarning, match="no proposal was accepted") as said:
+        stuck = sample(gaussian, sampler, **arm, budget=Budget(steps=STUCK + 200))
+    assert [str(one.message) for one in said] == stuck.warnings
     assert (stuck.draws == stuck.draws[0]).all()
     (line,) = stuck.warnings
     assert line.startswith(

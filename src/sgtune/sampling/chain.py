@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from warnings import warn
 
 import jax
 import numpy as np
@@ -48,7 +49,7 @@ class Chain:
             ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
         warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
-            steps, with advice on what to change.
+            steps, with advice on what to change. `sample` also issues each as a `UserWarning`.
     """
 
     model: Model = field(repr=False)
@@ -153,10 +154,16 @@ def sample(
         overrides=hyperparameters,
     )
     if budget.seconds is None or cost is None:
-        return run_chain(ensemble, budget, most_kept)
-    seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
-    steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
-    return replace(run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step)
+        chain = run_chain(ensemble, budget, most_kept)
+    else:
+        seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
+        steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
+        chain = replace(
+            run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step
+        )
+    for line in chain.warnings:
+        warn(line, stacklevel=2)
+    return chain
 
 
 def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
