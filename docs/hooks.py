@@ -11,8 +11,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.catalogue import FIGURES, STUDIES, Artifact
-from sgtune.study.publish import ORIGIN
+from sgtune.study.catalogue import FIGURES, STUDIES
+from sgtune.study.publish import ORIGIN, described
 
 PUBLISHED = Path("results/published")
 LINE = re.compile(r"^\{\{ (table|figure|provenance) ([\w/-]+) \}\}$", re.M)
@@ -46,16 +46,10 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
         return (
             f'<figure markdown="span">\n![{about.title}]({up}published/{study}/figures/{name}.svg)\n'
-            f"<figcaption>{_described(about)}</figcaption>\n</figure>"
+            f"<figcaption>{described(about)}</figcaption>\n</figure>"
         )
 
     return LINE.sub(artifact, markdown)
-
-
-def _described(about: Artifact) -> str:
-    """A figure's caption, after its title unless the caption begins with the same words."""
-    subject = about.title.partition(":")[0]
-    return about.caption if about.caption.startswith(subject) else f"{about.title}. {about.caption}"
 
 
 def _missing(match: re.Match) -> str:

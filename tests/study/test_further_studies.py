@@ -15,7 +15,7 @@ from sgtune.study.artifacts.records import load_records
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import main_sections
-from sgtune.study.publish import MAIN, publish, published_folder, show_results
+from sgtune.study.publish import MAIN, described, publish, published_folder, show_results
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -94,6 +94,23 @@ def test_page_of_a_study_has_its_tables_and_says_once_where_they_are_from(tmp_pa
     assert page.startswith("# CCAdL: the published run\n\nThe run `mine`, on 2 cores of a CPU, 2026-01-02.")
     assert "**The table**\n\n| a |\n" in page
     assert "result files" not in page
+
+
+def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_took(tmp_path):
+    manifest = run_of(tmp_path / "further", "the table")
+    figure, sources = tmp_path / "further/figures/adam_distances.svg", tmp_path / "further/tables/normal.json"
+    figure.parent.mkdir()
+    figure.write_text("<svg/>")
+    write_json(sources, {"sources": {"commit": ["a" * 40], "seconds": 3_540.0}})
+    held = json.loads(manifest.read_text())
+    held["files"] |= {f"{path.parent.name}/{path.name}": file_sha256(path) for path in (figure, sources)}
+    write_json(manifest, held)
+    publish(manifest, published_folder(tmp_path, "adam_mcmc"))
+    page = (published_folder(tmp_path, "adam_mcmc") / "README.md").read_text()
+    about = STUDIES["adam_mcmc"].figures["adam_distances"]
+    assert f"![{about.title}](figures/adam_distances.svg)\n\n*{described(about)}*" in page
+    assert about.caption in page
+    assert "The jobs behind `normal` took 59 minutes in all." in page
 
 
 def test_a_run_published_under_another_name_is_evidence_that_readme_does_not_show(tmp_path):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json
-from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
+from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
 
-__all__ = ["MAIN", "artifact_files", "publish", "published_folder", "show_results"]
+__all__ = ["MAIN", "artifact_files", "described", "publish", "published_folder", "show_results"]
 
 MAIN = "tuning"
 """The folder and, in README's comments, the name of the main study."""
@@ -99,8 +99,8 @@ def _page(folder: Path, study: str) -> str:
     manifest = read_json(folder / "manifest.json")
     title = "Tuning" if study == MAIN else STUDIES[study].label if study in STUDIES else study
     tables, figures = _catalogue(study)
-    parts = [f"# {title}: the published run", _origin(manifest)]
-    parts += ["## Figures", *_shown(folder, manifest, figures)]
+    parts = [f"# {title}: the published run", _origin(manifest) + _seconds_of_jobs(folder, manifest)]
+    parts += ["## Figures", *_shown(folder, manifest, figures, has_captions=True)]
     parts += ["## Tables", *_shown(folder, manifest, tables)]
     return "\n\n".join(parts) + "\n"
 
@@ -109,22 +109,49 @@ def _catalogue(study: str) -> tuple[Mapping, Mapping]:
     return (STUDIES[study].tables, STUDIES[study].figures) if study in STUDIES else (TABLES, FIGURES)
 
 
-def _shown(folder: Path, manifest: Mapping, names: Sequence[str] | Mapping, where: str = "") -> list[str]:
-    """Those of the artifacts that the run has, as Markdown."""
+def _shown(
+    folder: Path,
+    manifest: Mapping,
+    names: Sequence[str] | Mapping,
+    where: str = "",
+    *,
+    has_captions: bool = False,
+) -> list[str]:
+    """Those of the artifacts that the run has, as Markdown. Figures have their titles, or their captions."""
     parts = []
     for name in names:
         if f"tables/{name}.md" in manifest["files"]:
             table = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
             parts.append(ORIGIN.sub("", table).strip())
         if f"figures/{name}.svg" in manifest["files"]:
-            title = _title(name)
-            parts.append(f"![{title}]({where}figures/{name}.svg)\n\n*{title}*")
+            about = _figure(name)
+            title = about.title if about else name
+            caption = described(about) if about and has_captions else title
+            parts.append(f"![{title}]({where}figures/{name}.svg)\n\n*{caption}*")
     return parts
 
 
-def _title(name: str) -> str:
+def _figure(name: str) -> Artifact | None:
     catalogues = [FIGURES, *(study.figures for study in STUDIES.values())]
-    return next((known[name].title for known in catalogues if name in known), name)
+    return next((known[name] for known in catalogues if name in known), None)
+
+
+def described(about: Artifact) -> str:
+    """A figure's caption, after its title unless the caption begins with the same words."""
+    subject = about.title.partition(":")[0]
+    return about.caption if about.caption.startswith(subject) else f"{about.title}. {about.caption}"
+
+
+def _seconds_of_jobs(folder: Path, manifest: Mapping) -> str:
+    """How long the jobs behind the table with the longest ones took, in a sentence; empty if no table says it."""
+    tables = [
+        folder / name for name in manifest["files"] if name.startswith("tables/") and name.endswith(".json")
+    ]
+    found = {path.stem: read_json(path).get("sources", {}).get("seconds") or 0.0 for path in tables}
+    longest = max(found, key=found.get, default=None)
+    if longest is None or not found[longest]:
+        return ""
+    return f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
 
 
 def _origin(manifest: Mapping) -> str:
