@@ -4,7 +4,9 @@
 
 import pytest
 
+from sgtune.study.adam_mcmc.distances import LINES, QUICK
 from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation
+from sgtune.study.adam_mcmc.findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 
 ARM = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}
@@ -108,3 +110,21 @@ def test_choices_say_what_h_is_of_each_sampler():
     caption = adam_choices({"races": [races()]}).caption
     for words in ("AdamMCMC's γ", "MALA's drift step e", "HMC's squared leapfrog step"):
         assert words in caption
+
+
+@pytest.mark.parametrize(("end", "is_biased"), [(0.03, True), (0.015, False)])
+def test_theorem_2_has_the_decay_rates_and_the_end_of_the_printed_algorithm(end, is_biased):
+    line = {"name": "adam-mcmc", "distances": [1.0, end, end], "plateau": end, "fit": None}
+    *_, rates, ends = distance_findings({"floor": 0.01, "lines": [line]}, DISTANCES)
+    assert rates == "The curves of AdamMCMC without a mark have b₁ = 0.5 and b₂ = 0.9."
+    assert ends.startswith(
+        f"The algorithm as printed ends at a distance of {end:g} (AdamMCMC, γ / s = 0.1), as many exact draws at 0.01"
+    )
+    assert ends.endswith("bias of the algorithm.") == is_biased
+
+
+def test_the_curves_without_a_mark_have_the_decay_rates_of_the_finding():
+    assert QUICK == {"b1": 0.5, "b2": 0.9}
+    assert {name for name, (_, numbers) in LINES.items() if numbers.items() >= QUICK.items()} == set(
+        QUICK_NAMES
+    )

@@ -142,8 +142,8 @@ def adam_costs(records: Records) -> Table:
     paragraphs = [
         " ".join(cost_findings(records)),
         "Seconds of one step of the arms that the races chose: the smallest of several passes over all shapes, by a "
-        "job beside which the workflow runs no other. Ratios: over a step of SGLD with the same n, where it was measured, "
-        "and over one with about 1% of the data.",
+        "job beside which the workflow runs no other. Ratios: over a step of SGLD with the same n, where it was "
+        "measured, and over one with about 1% of the data.",
         " ".join(_remarks(costs, steps)),
     ]
     return Table(

@@ -30,6 +30,9 @@ DISTANCES = {
 }
 """Lines of total variation, in print."""
 
+CLEAR_OF_FLOOR = 2
+"""A curve that ends at more than this many times the distance of as many exact draws ends at a bias."""
+
 STRAIGHT = 0.15
 """A line whose largest misfit, in log, is more than this is not called straight."""
 
@@ -213,4 +216,33 @@ def distance_findings(found: Mapping, names: Mapping[str, str]) -> list[str]:
                 f"{label}: a factor of {fit['rate']:.3f} a step over steps {fit['first']} to {fit['last']}, at most "
                 f"{100 * expm1(fit['misfit']):.0f}% off the line."
             )
-    return lines
+    return lines + _ends_of_the_printed(found, names)
+
+
+QUICK_NAMES = ("adam-mcmc-exact", "adam-mcmc", "adam-mcmc-large")
+"""The lines of AdamMCMC with the decay rates `sgtune.study.adam_mcmc.distances.QUICK`."""
+
+
+def _ends_of_the_printed(found: Mapping, names: Mapping[str, str]) -> list[str]:
+    """The decay rates that no label has, and the distances at which the paper's own algorithm ends."""
+    lines = {line["name"]: line for line in found["lines"]}
+    said = []
+    if any(name in lines for name in QUICK_NAMES):
+        said.append("The curves of AdamMCMC without a mark have b₁ = 0.5 and b₂ = 0.9.")
+    ends = [
+        (names[name], lines[name]["plateau"])
+        for name in ("adam-mcmc", "adam-mcmc-large")
+        if "plateau" in lines.get(name, ())
+    ]
+    if ends:
+        above = _listed(f"{end:.2g} ({label})" for label, end in ends)
+        verdict = (
+            ": the rest is the bias of the algorithm"
+            if min(end for _, end in ends) > CLEAR_OF_FLOOR * found["floor"]
+            else ""
+        )
+        said.append(
+            f"The algorithm as printed ends at a distance of {above}, as many exact draws at "
+            f"{found['floor']:.2g}{verdict}."
+        )
+    return said
