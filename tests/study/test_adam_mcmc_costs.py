@@ -82,6 +82,6 @@ def test_tuned_sgld_with_larger_batches_is_said_to_be_no_cheaper():
 def test_remarks_are_on_chosen_shapes_alone_and_no_findings(chosen, n_said):
     found = records(ADAM, arms_of("sghmc", *chosen))
     caption = adam_costs(found).caption
-    assert caption.count("Logistic regression, sghmc, n=") == n_said
+    assert caption.count("Logistic regression, SGHMC, n=") == n_said
     assert "load of the machine was 0.5 before the measurements and 1.25 after them, on 2 cores" in caption
     assert not any("idle machine" in line for line in cost_findings(found))

@@ -109,7 +109,9 @@ def _remarks(costs: Mapping[str, Mapping], steps: Sequence[_Step]) -> list[str]:
     lines = []
     for model in dict.fromkeys(step.model for step in steps):
         used = {step.key for step in steps if step.model == model}
-        lines += [f"{MODELS[model]}, {line}." for line in remarks_on_costs(_seconds(costs[model]), used)]
+        for line in remarks_on_costs(_seconds(costs[model]), used):
+            sampler, comma, rest = line.partition(",")
+            lines.append(f"{MODELS[model]}, {sampler_label(sampler)}{comma}{rest}.")
         origin = costs[model].get("provenance") or {}
         if origin.get("load_before") and origin.get("load_after"):
             lines.append(
