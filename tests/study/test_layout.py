@@ -85,6 +85,17 @@ def test_a_mean_over_the_lucky_replicates_is_never_best():
     assert cells[0].shown == "1.00 (2/3)"
 
 
+def test_a_best_that_prints_like_an_unmarked_competitor_is_not_marked():
+    """Two numbers that read the same cannot be one in bold and one not, however small their standard errors are."""
+    close = cells_of("rmse", 1.021, 1.024, 1.031, sd=0.001, se=None)
+    assert [cell.shown for cell in close] == ["1.02 ± 0.00", "1.02 ± 0.00", "1.03 ± 0.00"]
+    assert not any(bold(close))
+    assert bold([close[0], replace(close[0], tuner="same runs"), close[2]]) == [True, True, False]
+    # The powers of ten differ, or digits that only "by error" prints.
+    assert bold(cells_of("rmse", 1.5e6, 1.5e7, sd=1e4, se=None)) == [True, False]
+    assert bold(cells_of("error_percent", 4.512, 4.514, sd=0.0001, se=None)) == [True, False]
+
+
 def test_a_cell_prints_its_sd_or_else_its_standard_error_or_the_span_of_its_choices():
     [cell] = cells_of("ksd", 3.0, sd=0.4, se=None, finite=4, replicates=4)
     assert (cell.shown, cell.se) == ("3.00 ± 0.40", 0.2)

@@ -2,17 +2,19 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
 
 from sgtune.errors import DataError
 from sgtune.study.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.artifacts.marks import FEWEST_REPLICATES, mark_best
 
 __all__ = [
     "DAGGER",
     "DASH",
     "DIVERGED",
+    "FEWEST_REPLICATES",
     "NOT_TRUSTED",
     "NO_ARM",
     "Cell",
@@ -177,44 +179,6 @@ class Table:
     columns: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
     is_prose: bool = False
-
-
-FEWEST_REPLICATES = 3
-"""A marked cell has at least this many runs: two runs hardly determine a standard error."""
-
-
-def mark_best(cells: Iterable[Cell], among: str = "tuner") -> list[Cell]:
-    """The cells, with the best of each (model, sampler, metric, detail) marked, if it differs from all others. Where
-    samplers and not tuners are compared, ``among`` is "sampler": the best of each (model, tuner, metric, detail).
-
-    Cells of the same runs (equal value and equal spread) are marked together. Every other cell must be more than two
-    standard errors of the difference away, otherwise none is marked; none is marked if all print the same number. A
-    cell of fewer than `FEWEST_REPLICATES` runs is never marked, nor is one with a replicate that is not finite: its
-    mean is over the lucky runs only.
-    """
-    cells = list(cells)
-    common = [name for name in ("metric", "model", "sampler", "tuner", "detail") if name != among]
-    groups: dict[tuple, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(tuple(getattr(cell, name) for name in common), []).append(cell)
-    best = set()
-    for (metric, *_), group in groups.items():
-        eligible = [
-            cell
-            for cell in group
-            if cell.value is not None
-            and cell.se is not None
-            and cell.finite == cell.replicates >= FEWEST_REPLICATES
-        ]
-        if METRICS[metric].best and eligible:
-            first = METRICS[metric].best(eligible, key=lambda cell: cell.value)
-            alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
-            others = [cell for cell in eligible if cell not in alike]
-            apart = all(abs(cell.value - first.value) > 2 * hypot(cell.se, first.se) for cell in others)
-            printed = {format_number(cell.value, METRICS[metric].form) for cell in eligible}
-            looks_alike = len(printed) == 1 < len(eligible)
-            best.update(alike if apart and len(alike) < len(group) and not looks_alike else [])
-    return [replace(cell, best=cell in best) for cell in cells]
 
 
 def _named(field: str, name: str) -> str:

@@ -31,8 +31,8 @@ FINITE = (
 BOLD = (
     "Bold: best of a sampler and metric, if every other that is finite in all replicates is more than two "
     "standard errors of the difference away (between tuning runs, if these differ more than replicates "
-    "do). Tuners with the same runs are marked together; means of fewer than three runs, and numbers that "
-    "print alike, are never marked."
+    "do). Tuners with the same runs are marked together; means of fewer than three runs, and a number that "
+    "prints like a competitor's, are never marked."
 )
 CALIBRATION = (
     "Log-loss and Brier score are proper, so they come first. ECE is not: a chain that drifts from too "
