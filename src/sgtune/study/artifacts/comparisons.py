@@ -13,7 +13,7 @@ from sgtune.study.artifacts.labels import MODELS, SAMPLERS, TUNERS, in_order, la
 from sgtune.study.artifacts.layout import Cell, Table, format_number, lay_out
 from sgtune.study.artifacts.means import evaluation_cells, metric_of, ratio_of
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import FINITE, by_model, counted, meanings, reference_said
+from sgtune.study.artifacts.remarks import FINITE, by_model, counted, meanings, reference_said, roots_said
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["clocks", "published_comparison"]
@@ -46,6 +46,8 @@ def published_comparison(records: Records) -> Table:
                 replace(
                     cells[-1],
                     value=value,
+                    upper=None,
+                    square=None,
                     finite=1,
                     replicates=1,
                     detail=detail,
@@ -53,6 +55,8 @@ def published_comparison(records: Records) -> Table:
                 )
                 for detail, (value, form) in numbers.items()
             ]
+            if ours.upper is not None:
+                cells.append(replace(cells[-2], upper=ours.upper / paper, detail="ratio"))
     return lay_out(
         cells,
         name="published_comparison",
@@ -61,7 +65,8 @@ def published_comparison(records: Records) -> Table:
         "the tuning runs), the paper's values (its Tables 5 to 10, one run each, ξ as printed, × 10²), and "
         "for results the ratio ours / paper.\nThe paper's RMSE, ECE and MCE have its own definitions, "
         "so compare them with the rows “as published”. Its network's SGNHT was tuned by MAMBA-KSD and "
-        f"Grid on the smaller grid. A dash: the paper does not give the number. {FINITE}{known}",
+        f"Grid on the smaller grid. A dash: the paper does not give the number. {FINITE}"
+        f"{roots_said(cells)}{known}",
         rows=("tuner", "metric"),
         columns=("sampler", "detail"),
     )

@@ -15,6 +15,7 @@ __all__ = [
     "DASH",
     "DIVERGED",
     "FEWEST_REPLICATES",
+    "NOISE",
     "NOT_TRUSTED",
     "NO_ARM",
     "Cell",
@@ -28,6 +29,7 @@ __all__ = [
 DASH = "–"
 DIVERGED = "diverged"
 NO_ARM = f"{DASH} (no arm)"
+NOISE = f"{DASH} (noise)"
 NOT_TRUSTED = f"{DASH} (reference)"
 DAGGER = "†"
 DIGITS = 3
@@ -101,6 +103,9 @@ class Cell:
         value: from ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` is then printed.
         sd: over these runs; printed after the value.
         se: standard error of the value; for a mean it follows from ``sd``. Printed where there is no ``sd``.
+        upper: where the value is not told apart from 0, and is None: its upper end, printed "< upper".
+        square: of a root of an unbiased estimate: the mean of the estimates, which may be negative, and its standard
+            error; by these it is marked.
         span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
         best: printed in bold.
         text: replaces the number in print.
@@ -115,6 +120,8 @@ class Cell:
     value: float | None = None
     sd: float | None = None
     se: float | None = None
+    upper: float | None = None
+    square: tuple[float, float] | None = None
     span: tuple[float, float] | None = None
     finite: int = 1
     replicates: int = 1
@@ -125,7 +132,7 @@ class Cell:
     at_test_set: bool = False
 
     def __post_init__(self):
-        if self.value is None:
+        if self.value is None and self.upper is None:
             object.__setattr__(self, "finite", 0)
         elif self.sd is not None and self.se is None:
             object.__setattr__(self, "se", self.sd / sqrt(self.finite))
@@ -135,18 +142,21 @@ class Cell:
         """The text in every file format; "(8/10)" marks a mean of 8 of 10 replicates."""
         if self.text is not None:
             return self.text
-        if self.value is None:
+        if self.value is None and self.upper is None:
             return self.missing
         form = METRICS[self.metric].form
-        number = format_number(self.value, form, self.se if self.sd is None else self.sd)
+        if self.upper is not None:
+            number = f"< {format_number(self.upper, form)}"
+        else:
+            number = format_number(self.value, form, self.se if self.sd is None else self.sd)
         ends = [format_number(end, form) for end in self.span or ()]
         number += f" [{ends[0]}, {ends[1]}]" if len(set(ends)) > 1 else ""
         return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
 
     @property
-    def of_runs(self) -> tuple[float, float]:
-        """Value and spread: cells in which both agree are from the same runs."""
-        return self.value, self.se if self.sd is None else self.sd
+    def of_runs(self) -> tuple:
+        """Value and spread, and those of the square: cells in which these agree are from the same runs."""
+        return self.value, self.se if self.sd is None else self.sd, self.square
 
     @property
     def lowest(self) -> float | None:

@@ -6,7 +6,7 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, Cell, format_number
+from sgtune.study.artifacts.layout import DASH, DIVERGED, NO_ARM, NOISE, Cell
 from sgtune.study.artifacts.records import finite, looks_at_test_set
 
 __all__ = [
@@ -119,23 +119,33 @@ def _standard_error(values: list[float]) -> float:
 
 
 def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
-    """A cell per metric: mean and sd over the replicates that stayed finite; of a KSD the root of the mean square."""
+    """A cell per metric: mean and sd over the replicates that stayed finite; of a KSD the root of the mean square,
+    or an upper end of it."""
     return [_root_mean_cell(record, metric) for metric in metrics]
 
 
 def _root_mean_cell(record: dict, metric: str) -> Cell:
+    """Of a KSD, with m the mean of its unbiased squares and e the standard error of m: √m, with the sd and the standard
+    error of the squares over 2√m (to first order). That has no meaning where a square is negative and m ≤ 2e: there
+    the cell has no value but an upper end, √(max(m, 0) + 2e). A negative m is noise, which must not bring the end
+    down."""
     key = SOURCES[metric][0]
     cell = mean_cell(record, metric, [entry_of(row, key) for row in record["table"]])
-    squares = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"] if not row.get("diverged")]
-    squares = [square for square in squares if square is not None]
-    if cell.value is None or len(squares) < cell.finite:
+    of_runs = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"]]
+    squares = mean_cell(record, metric, of_runs)
+    if cell.value is None or squares.finite < cell.finite:
         return cell
-    value = root_mean(squares)
-    if value > 0 or len(squares) < 2:
-        return replace(cell, value=value)
-    # Within its noise: the upper end is two standard errors of the mean square.
-    most = sqrt(max(fmean(squares) + 2 * _standard_error(squares), 0.0))
-    return replace(cell, value=value, sd=None, text=f"< {format_number(most)}")
+    mean, error = squares.value, squares.se
+    is_noise = any(square is not None and square < 0 for square in of_runs)
+    if error and is_noise and mean <= 2 * error:
+        upper = sqrt(max(mean, 0.0) + 2 * error)
+        return replace(cell, value=None, sd=None, se=None, upper=upper, square=(mean, error))
+    if mean <= 0:
+        return replace(cell, value=None, sd=None, se=None, missing=NOISE)
+    root = sqrt(mean)
+    if error is None:
+        return replace(cell, value=root)
+    return replace(cell, value=root, sd=squares.sd / (2 * root), se=error / (2 * root), square=(mean, error))
 
 
 def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:

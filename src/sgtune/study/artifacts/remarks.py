@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order, label
-from sgtune.study.artifacts.layout import format_number
+from sgtune.study.artifacts.layout import NOISE, Cell, format_number
 from sgtune.study.artifacts.means import SOURCES, entry_of
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
@@ -21,6 +21,7 @@ __all__ = [
     "floor_said",
     "meanings",
     "reference_said",
+    "roots_said",
     "spread_said",
 ]
 
@@ -120,6 +121,25 @@ def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[s
     found = [one for one in need(records, "reference", name) if "monte_carlo_error" in one]
     said = by_model([one for one in found if one["model"] in metrics], say)
     return f"\nThe reference's own Monte Carlo error: {said}." if said else ""
+
+
+def roots_said(cells: Sequence[Cell]) -> str:
+    """What ± and “<” mean in the cells of a KSD; empty where there is neither."""
+    roots = [cell for cell in cells if cell.square is not None]
+    said = []
+    if any(cell.sd is not None for cell in roots):
+        said.append("“±” of a KSD: the sd of its squares over 2 KSD.")
+    if any(cell.upper is not None for cell in roots):
+        said.append(
+            "“< x” of a KSD: squares are estimated without bias, so noise makes some negative; here it did, and "
+            "their mean is not two standard errors above 0. x² is two of them above the mean, or above 0 if that is "
+            "negative."
+        )
+        if any(cell.best for cell in cells):
+            said.append("It is marked only if x is below the others' lower ends.")
+    if any(cell.missing == NOISE and cell.value is None for cell in cells):
+        said.append(f"“{NOISE}”: the square of a single run is not above 0.")
+    return f"\n{' '.join(said)}" if said else ""
 
 
 def floor_said(found: Sequence[dict], key: str = "ksd") -> str:

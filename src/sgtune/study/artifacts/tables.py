@@ -15,6 +15,7 @@ from sgtune.study.artifacts.remarks import (
     floor_said,
     meanings,
     reference_said,
+    roots_said,
     spread_said,
 )
 from sgtune.study.artifacts.studies import artifact
@@ -27,11 +28,13 @@ def short_table(records: Records, *, model: str) -> Table:
     name, metrics = catalogue.MODELS[model].study.short
     found = need(records, "evaluation", name)
     floor = floor_said(found) if "ksd" in metrics else ""
+    cells = mark_best(cell for record in found for cell in evaluation_cells(record, metrics))
     return lay_out(
-        mark_best(cell for record in found for cell in evaluation_cells(record, metrics)),
+        cells,
         name=name,
         title=artifact(name).title,
-        caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{_remarks(records, name, model, metrics)}"
+        caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{roots_said(cells)}"
+        f"{_remarks(records, name, model, metrics)}"
         f"\n{BOLD} Tuners that the paper does not have are compared, too. {FINITE}",
         rows=("tuner", "metric"),
         columns=("sampler",),
@@ -42,11 +45,13 @@ def long_table(records: Records, *, model: str) -> Table:
     """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
     name, metrics = catalogue.MODELS[model].study.long
     found = need(records, "evaluation", name)
+    cells = mark_best(cell for record in found for cell in evaluation_cells(record, metrics))
     return lay_out(
-        mark_best(cell for record in found for cell in evaluation_cells(record, metrics)),
+        cells,
         name=name,
         title=artifact(name).title,
-        caption=f"{spread_said(found)} {meanings(metrics)}.{_remarks(records, name, model, metrics)}"
+        caption=f"{spread_said(found)} {meanings(metrics)}.{roots_said(cells)}"
+        f"{_remarks(records, name, model, metrics)}"
         f"\n{BOLD} A larger number of samples is not better by itself. {FINITE}",
         rows=("sampler", "metric"),
         columns=("tuner",),

@@ -21,6 +21,7 @@ COLUMNS = (
     "value",
     "sd",
     "se",
+    "upper",
     "lowest",
     "highest",
     "finite",
@@ -111,7 +112,7 @@ def _html_head(table: Table) -> str:
 
 def _html_cell(cell: Cell, opens_group: bool) -> str:
     text = f"<b>{escape(cell.shown)}</b>" if cell.best else escape(cell.shown)
-    is_missing = cell.value is None and cell.text is None
+    is_missing = cell.value is None and cell.upper is None and cell.text is None
     classes = " ".join(["missing"] * is_missing + ["opens"] * opens_group)
     return f'<td class="{classes}">{text}</td>' if classes else f"<td>{text}</td>"
 
