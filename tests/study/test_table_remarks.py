@@ -10,6 +10,7 @@ from sgtune.study.artifacts import TABLES
 from sgtune.study.artifacts.choices import choice_cells
 from sgtune.study.artifacts.labels import METRICS, TUNERS
 from sgtune.study.artifacts.means import SOURCES
+from sgtune.study.artifacts.remarks import OF_REFERENCE as NEED_REFERENCE
 from sgtune.study.artifacts.remarks import by_model, floor_said, meanings
 
 OF_EVALUATION = ("table1", "table2", "table3", "table6", "table8", "table10", "xi_by_block", "ood")
@@ -63,6 +64,30 @@ def test_a_reference_that_is_not_trusted_or_not_there_is_no_truth():
     )
     del files["reference"]["logistic/nuts"]
     assert "Monte Carlo" not in TABLES["table1"](records_of(files)).caption
+
+
+@pytest.mark.parametrize("name", ["table2", "table8", "xi_by_block"])
+def test_nothing_is_best_by_a_distance_from_a_reference_that_is_not_trusted(name):
+    def made(trusted):
+        files = make_files(3, ("pmf",), tunings=1)
+        files["reference"]["pmf/nuts"]["trusted"] = trusted
+        for record in files["evaluation"].values():
+            # The runs of one arm have one number, so the best arm is certain.
+            arms = [run["arm"] for run in record["runs"]]
+            for run in record["runs"]:
+                for key in ("relative_sd_error", "xi_rel", "functional_error", "ksd") if run["table"] else ():
+                    run["table"][key] = 0.1 * (1 + arms.index(run["arm"])) + 1e-6 * run["replicate"]
+        table = TABLES[name](records_of(files))
+        return {cell.metric for row in table.rows for cell in row.cells if cell.best}, table.caption
+
+    marked, caption = made(True)
+    assert marked & set(NEED_REFERENCE)
+    assert "Never marked" not in caption
+    unmarked, caption = made(False)
+    assert unmarked == marked - set(NEED_REFERENCE)
+    assert "Never marked, because the reference of PMF is not trusted: ξ(σ̂) × 10²" in caption
+    # What needs no reference is marked as before.
+    assert ("ksd" in unmarked) == (name != "xi_by_block")
 
 
 def test_metrics_of_the_caption_are_those_of_the_table_with_all_that_the_reference_knows_of():

@@ -6,7 +6,7 @@ from statistics import median
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order, label
 from sgtune.study.artifacts.layout import NOISE, Cell, format_number
 from sgtune.study.artifacts.means import SOURCES, entry_of
-from sgtune.study.artifacts.records import Records, finite, need
+from sgtune.study.artifacts.records import Records, belonging, finite, need
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.config.sections import model_settings, tunes_alone
 
@@ -14,15 +14,18 @@ __all__ = [
     "BOLD",
     "CALIBRATION",
     "FINITE",
+    "OF_REFERENCE",
     "beside_said",
     "budgets_said",
     "by_model",
     "counted",
+    "doubted",
     "floor_said",
     "meanings",
     "reference_said",
     "roots_said",
     "spread_said",
+    "unmarked_said",
 ]
 
 FINITE = (
@@ -121,6 +124,28 @@ def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[s
     found = [one for one in need(records, "reference", name) if "monte_carlo_error" in one]
     said = by_model([one for one in found if one["model"] in metrics], say)
     return f"\nThe reference's own Monte Carlo error: {said}." if said else ""
+
+
+OF_REFERENCE = ("relative_sd_error_x100", "xi_rel_x100", "xi_white_x100", "functional_error")
+"""Metrics that compare with the reference."""
+
+
+def doubted(records: Records, name: str) -> list[str]:
+    """The models of the artifact ``name`` that have a reference which is not trusted."""
+    if "reference" not in artifact(name).kinds:
+        return []
+    found = [one for one in belonging(records, "reference", name) if "monte_carlo_error" in one]
+    return in_order((one["model"] for one in found if not one["trusted"]), MODELS)
+
+
+def unmarked_said(cells: Iterable[Cell], models: Sequence[str]) -> str:
+    """A sentence about the metrics of ``models``, of `doubted`, that are not marked; empty if there are none."""
+    cells = [cell for cell in cells if cell.model in models and cell.metric in OF_REFERENCE]
+    metrics = dict.fromkeys(METRICS[cell.metric].label for cell in cells)
+    if not metrics:
+        return ""
+    words = ", ".join(label(model, MODELS) for model in models)
+    return f" Never marked, because the reference of {words} is not trusted: {', '.join(metrics)}."
 
 
 def roots_said(cells: Sequence[Cell]) -> str:

@@ -5,18 +5,21 @@
 from dataclasses import replace
 
 from sgtune.study import catalogue
-from sgtune.study.artifacts.layout import Table, lay_out, mark_best
+from sgtune.study.artifacts.layout import Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.means import SOURCES, evaluation_cells, mean_cell
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import (
     BOLD,
     CALIBRATION,
     FINITE,
+    OF_REFERENCE,
+    doubted,
     floor_said,
     meanings,
     reference_said,
     roots_said,
     spread_said,
+    unmarked_said,
 )
 from sgtune.study.artifacts.studies import artifact
 
@@ -28,14 +31,15 @@ def short_table(records: Records, *, model: str) -> Table:
     name, metrics = catalogue.MODELS[model].study.short
     found = need(records, "evaluation", name)
     floor = floor_said(found) if "ksd" in metrics else ""
-    cells = mark_best(cell for record in found for cell in evaluation_cells(record, metrics))
+    cells = _marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
+    unmarked = unmarked_said(cells, doubted(records, name))
     return lay_out(
         cells,
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD} Tuners that the paper does not have are compared, too. {FINITE}",
+        f"\n{BOLD}{unmarked} Tuners that the paper does not have are compared, too. {FINITE}",
         rows=("tuner", "metric"),
         columns=("sampler",),
     )
@@ -45,17 +49,27 @@ def long_table(records: Records, *, model: str) -> Table:
     """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
     name, metrics = catalogue.MODELS[model].study.long
     found = need(records, "evaluation", name)
-    cells = mark_best(cell for record in found for cell in evaluation_cells(record, metrics))
+    cells = _marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
+    unmarked = unmarked_said(cells, doubted(records, name))
     return lay_out(
         cells,
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD} A larger number of samples is not better by itself. {FINITE}",
+        f"\n{BOLD}{unmarked} A larger number of samples is not better by itself. {FINITE}",
         rows=("sampler", "metric"),
         columns=("tuner",),
     )
+
+
+def _marked(records: Records, name: str, cells: list[Cell]) -> list[Cell]:
+    """`mark_best`, but nothing is the best by a distance from a reference that is not trusted."""
+    models = doubted(records, name)
+    return [
+        replace(cell, best=cell.best and not (cell.model in models and cell.metric in OF_REFERENCE))
+        for cell in mark_best(cells)
+    ]
 
 
 def _remarks(records: Records, name: str, model: str, metrics: tuple[str, ...]) -> str:
@@ -78,14 +92,16 @@ def xi_by_block(records: Records) -> Table:
         }
         values["all parameters"] = [row.get(key) for row in record["table"]]
         cells += [replace(mean_cell(record, metric, own), detail=block) for block, own in values.items()]
+    cells = _marked(records, "xi_by_block", cells)
+    unmarked = unmarked_said(cells, doubted(records, "xi_by_block"))
     return lay_out(
-        mark_best(cells),
+        cells,
         name="xi_by_block",
         title=artifact("xi_by_block").title,
         caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
         f"their precisions Λ, against NUTS. {spread_said(found)} The blocks differ in size by orders of "
         "magnitude, so the error of all parameters is mostly the error of the largest block."
-        f"{reference_said(records, 'xi_by_block', {'pmf': [metric]})}\n{BOLD} {FINITE}",
+        f"{reference_said(records, 'xi_by_block', {'pmf': [metric]})}\n{BOLD}{unmarked} {FINITE}",
         rows=("tuner", "detail"),
         columns=("sampler",),
         stub={"detail": "Block"},
