@@ -12,7 +12,7 @@ from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
 from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, evaluation_cells
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
+from sgtune.study.artifacts.remarks import counted, roots_said
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["adam_evaluation", "remarks_on"]
@@ -133,7 +133,7 @@ def adam_evaluation(records: Records) -> Table:
         "stays there.\n"
         + "\n".join(said)
         + "\nBold: best of the samplers, if every other is more than two standard errors away; never a KSD "
-        "below the KSD of exact draws.",
+        f"below the KSD of exact draws.{roots_said([cell for row in rows for cell in row.cells])}",
         stub=("Model", "Sampler"),
         columns=tuple(("", METRICS[metric].label) for metric in COLUMNS),
         rows=tuple(rows),
