@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -12,9 +13,11 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import to_matrix
 from sgtune.randomness import named_seed
+from sgtune.samplers.adam_mcmc import update_length
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.config.sections import fingerprint
@@ -25,6 +28,8 @@ __all__ = ["SAMPLER", "acceptance_on_gaussian", "acceptance_on_posterior", "arms
 SAMPLER = "adam-mcmc"
 MOST_PARAMETERS = 20
 """Autocorrelation times are computed from this many parameters, evenly spaced."""
+SNAPSHOTS = 50
+"""The mean length of an update is over this many steps."""
 
 
 def arms_of(settings: Mapping, root_trace: float, batch_size: int) -> list[dict]:
@@ -111,8 +116,9 @@ def _measured(
 ) -> dict:
     """Of every cell, a number for each chain of: ``acceptance``, the mean probability of the tests after the warm-up;
     ``time``, the integrated autocorrelation time in steps (None: too slow for the run, or it never moved);
-    ``jump``, the mean of ((theta_{t+1} - theta_t) / sd)^2, which needs no long run; and ``square``, the mean of
-    ((theta - centre) / sd)^2, 1 of the posterior.
+    ``jump``, the mean of ((theta_{t+1} - theta_t) / sd)^2, which needs no long run; ``square``, the mean of
+    ((theta - centre) / sd)^2, 1 of the posterior; and ``update``, the mean of |u| / s at about `SNAPSHOTS` steps.
+    ``halves`` has the ``square`` of the first and of the second half of the run.
 
     Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 20 parameters.
     """
@@ -146,31 +152,47 @@ def _chains(
     places: np.ndarray,
     seed: int,
     name: str,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Acceptance of each chain after the warm-up, and the draws of the parameters ``places``."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """After the warm-up: each chain's acceptance, its mean of |u| / s, and the draws of the parameters ``places``."""
     chains = independent_chains(model, SAMPLER, arm, starts, seed=seed, replicate=f"adam_mcmc {name}")
     warmup, steps = settings["warmup"], settings["steps"]
     if warmup:
         chains.advance(warmup, warmup)
     before = np.asarray(chains.states.acceptance.mean_probability, np.float64)
-    kept, done = [], 0
+    kept, lengths, done = [], [], 0
+    # Short pieces, because u is known only where a piece ends.
+    piece = max(1, steps // SNAPSHOTS)
     while done < steps:
-        kept.append(chains.advance_chunk(steps - done)[:, :, places])
+        kept.append(chains.advance_chunk(min(piece, steps - done))[:, :, places])
+        lengths.append(_update_lengths(chains))
         done += len(kept[-1])
     after = np.asarray(chains.states.acceptance.mean_probability, np.float64)
-    return ((warmup + steps) * after - warmup * before) / steps, np.concatenate(kept)
+    rates = ((warmup + steps) * after - warmup * before) / steps
+    return rates, np.mean(lengths, axis=0) / arm.to_record()["noise_sd"], np.concatenate(kept)
+
+
+def _update_lengths(chains: Lockstep) -> Float[np.ndarray, " w"]:
+    """|u| of each chain's last step."""
+    axes = {name: 0 if jnp.ndim(number) else None for name, number in chains.hyperparameters.items()}
+    lengths = jax.vmap(update_length, in_axes=(0, axes))(chains.states, chains.hyperparameters)
+    return np.asarray(lengths, np.float64)
 
 
 def _said(
-    rates: np.ndarray,
+    rates: Float[np.ndarray, " w"],
+    updates: Float[np.ndarray, " w"],
     draws: Float[np.ndarray, "n w k"],
     sds: Float[np.ndarray, " k"],
     centre: Float[np.ndarray, " k"],
 ) -> dict:
     deviations = (draws.astype(np.float64) - centre) / sds
+    squares = deviations**2
+    halves = squares[: len(draws) // 2], squares[len(draws) // 2 :]
     return {
         "acceptance": [float(rate) for rate in rates],
         "time": [pooled_time(deviations[:, i]) for i in range(deviations.shape[1])],
         "jump": [float(value) for value in (np.diff(deviations, axis=0) ** 2).mean(axis=(0, 2))],
-        "square": [float(value) for value in (deviations**2).mean(axis=(0, 2))],
+        "square": [float(value) for value in squares.mean(axis=(0, 2))],
+        "halves": [[float(value) for value in half.mean(axis=(0, 2))] for half in halves],
+        "update": [float(value) for value in updates],
     }
