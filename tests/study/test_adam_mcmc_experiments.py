@@ -7,11 +7,15 @@ import pytest
 from scipy.signal import lfilter
 
 from sgtune.posterior import density_of, log_posterior, score
+from sgtune.samplers.adam_mcmc import update_length
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, arms_of
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.bias import measure_bias
 from sgtune.study.adam_mcmc.distances import measure_distances
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
+from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.parts import Parts
 
 ACCEPTANCE = {
@@ -106,6 +110,31 @@ def test_jumps_are_zero_only_of_chains_that_never_move_and_at_most_four_times_th
     assert walks[1.0, 0.0] < 0.1 * walks[0.1, 0.0]
 
 
+def test_halves_have_the_mean_square_of_the_run(accepted):
+    for cell in accepted["cells"]:
+        assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["square"])
+
+
+def test_updates_are_recorded_in_units_of_the_noise(tmp_path):
+    """u = gamma sign(g) in the first step. In the second one m^2 / v, whose weights on the two gradients hardly differ,
+    is at most 1.003, and it is near 1 but for the 3% of coordinates within s / 2 = 0.035 of 0."""
+    settings = {**ACCEPTANCE, "drifts": [0.1], "steps": 2, "warmup": 0}
+    found = acceptance_on_gaussian(100, settings, parts=Parts(tmp_path / "own"))
+    for cell in found["cells"]:
+        ratios = np.array(cell["update"]) / (0.1 * np.sqrt(100))
+        assert np.all((ratios > 0.95) & (ratios < 1.002))
+
+
+def test_first_update_has_the_length_of_all_signs():
+    """m = (1 - b1) g and v = (1 - b2) g^2, so u = gamma sign(g) up to eps."""
+    starts = np.full((2, 9), [[1.0], [-0.3]])
+    arm = Arm(0.02, 1, noise_sd=0.1, directional_noise=1.0)
+    chains = independent_chains(standard_normal(9), "adam-mcmc", arm, starts)
+    chains.advance(1)
+    numbers = {name: jnp.broadcast_to(number, 2) for name, number in chains.hyperparameters.items()}
+    assert np.allclose(jax.vmap(update_length)(chains.states, numbers), 0.02 * 3, rtol=1e-4)
+
+
 def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
     settings = {
         **{"dimensions": [2], "ratios": [0.5], "scale": 0.7, "exact_up_to": 2},
@@ -118,6 +147,10 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
         return (squares.mean() - 1) / (squares.std(ddof=1) / np.sqrt(len(squares)))
 
     assert len(found["minibatch-test"]["squares"]) == 4
+    for cell in found.values():
+        assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["squares"])
+        assert len(cell["jump"]) == len(cell["acceptance"]) == len(cell["squares"])
+        assert not is_too_slow(cell, settings["steps"])
     assert abs(deviation("exact")) < 4.5
     assert deviation("prolate") < -5
     assert deviation("minibatch-test") > 5

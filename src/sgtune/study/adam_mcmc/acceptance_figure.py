@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.acceptance_table import ess_per_second, seconds_per_step
+from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import is_stuck
+from sgtune.study.adam_mcmc.verdicts import is_stuck, squares_cause
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
@@ -27,13 +28,13 @@ ROWS = {
 }
 
 
-def _values(row: str, cell: Mapping, seconds: float | None) -> list[float]:
+def _values(row: str, cell: Mapping, steps: int, seconds: float | None) -> list[float]:
     """As in the table `adam_prolate`: no number of chains that cannot have it."""
     if row == "ess":
-        return ess_per_second(cell, seconds)
+        return ess_per_second(cell, steps, seconds)
     if row == "jump":
         return [] if seconds is None or is_stuck(cell) else [jump / seconds for jump in cell.get("jump", ())]
-    if row == "square" and is_stuck(cell):
+    if row == "square" and squares_cause(cell, steps):
         return []
     return list(cell[row])
 
@@ -54,17 +55,17 @@ def adam_acceptance_curves(records: Records) -> Figure:
             for ratio, color in zip(ratios, COLORS, strict=False):
                 for along, line in zip(alongs, LINES, strict=False):
                     own = [
-                        (cell["scale"], *mean_of(values))
+                        (cell["scale"], *mean_of(values), len(values))
                         for cell in record["cells"]
                         if (cell["drift_ratio"], cell["directional_noise"]) == (ratio, along)
-                        and (values := _values(row, cell, seconds))
+                        and (values := _values(row, cell, record["steps"], seconds))
                     ]
                     if own:
-                        scales, means, errors = zip(*sorted(own), strict=True)
+                        scales, means, errors, counts = zip(*sorted(own), strict=True)
                         axis.errorbar(
                             scales,
                             means,
-                            yerr=[2 * (error or 0) for error in errors],
+                            yerr=[t_quantile(n) * e if e else 0 for e, n in zip(errors, counts, strict=True)],
                             color=color,
                             linestyle=line,
                             linewidth=1.1,

@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 
 from sgtune.study.adam_mcmc.findings import acceptance_findings, gain_of, pairs_of
+from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import STUCK, ess_cause, estimate_text, is_stuck, rate_text
+from sgtune.study.adam_mcmc.verdicts import (
+    STUCK,
+    TOO_SLOW_MEANS,
+    ess_cause,
+    estimate_text,
+    is_stuck,
+    rate_text,
+    squares_cause,
+)
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
@@ -38,9 +47,11 @@ def seconds_per_step(records: Records, found: Mapping) -> float | None:
     return None
 
 
-def ess_per_second(cell: Mapping, seconds: float | None) -> list[float]:
+def ess_per_second(cell: Mapping, steps: int, seconds: float | None) -> list[float]:
     """Of each chain 1 / (integrated time × seconds of a step); empty if `verdicts.ess_cause` has a cause."""
-    return [] if seconds is None or ess_cause(cell) else [1 / (time * seconds) for time in cell["time"]]
+    return (
+        [] if seconds is None or ess_cause(cell, steps) else [1 / (time * seconds) for time in cell["time"]]
+    )
 
 
 def _cells(found: Mapping) -> dict[Key, Mapping]:
@@ -93,6 +104,11 @@ def _rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
     )
 
 
+def _lengths(found: Sequence[Mapping]) -> str:
+    lengths = sorted({(record["steps"], record["warmup"]) for record in found}, reverse=True)
+    return " or ".join(f"{steps:,} after {warmup:,} of warm-up" for steps, warmup in lengths)
+
+
 def adam_acceptance(records: Records) -> Table:
     """A row per target, gamma / s and s_d, a column per s."""
     name = "adam_acceptance"
@@ -117,8 +133,8 @@ def adam_acceptance(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"{counted(n, 'chain')} of each; ± one standard error. s is in units of T^(−1/2), T the trace of the "
-        "curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests after a warm-up. “< x”: "
-        "less than one acceptance is expected in all tests.",
+        "curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests. Steps of a chain: "
+        f"{_lengths(found)}. “< x”: less than one acceptance is expected in all tests.",
         stub=("Target", "γ / s", "s_d"),
         columns=tuple(("s √T", f"{scale:g}") for scale in scales),
         rows=tuple(rows),
@@ -135,18 +151,20 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
 
 def _of_draws(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> tuple[Cell, Cell, Cell]:
     """E x^2, the squared jump per second, and ESS per second."""
-    squares = [] if is_stuck(cell) else cell["square"]
+    steps = record["steps"]
+    slow = squares_cause(cell, steps)
+    squares = [] if slow else cell["square"]
     has_jumps = seconds is not None and not is_stuck(cell)
     jumps = [jump / seconds for jump in cell.get("jump", ())] if has_jumps else []
     return (
-        _cell(record, "second_moment", squares, detail, missing=STUCK),
+        _cell(record, "second_moment", squares, detail, missing=slow or DASH),
         _cell(record, "jump_per_second", jumps, detail, missing=STUCK if is_stuck(cell) else DASH),
         _cell(
             record,
             "ess_per_second",
-            ess_per_second(cell, seconds),
+            ess_per_second(cell, steps, seconds),
             detail,
-            missing=ess_cause(cell) or DASH,
+            missing=ess_cause(cell, steps) or DASH,
         ),
     )
 
@@ -172,25 +190,29 @@ def adam_prolate(records: Records) -> Table:
                 _gain(record, without, with_noise, f"{ratio:g}"),
             )
             pairs = [cell for both in zip(first, second, strict=True) for cell in both]
+            update = _cell(record, "update_length", with_noise.get("update", ()), "1")
             # Not :.2g, which prints 100 as 1e+02.
             length = f"{float(format(ratio * sqrt(record['dimension']), '.2g')):g}"
-            rows.append(Row((target_label(record), f"{ratio:g}", length, f"{along:g}"), (*rates, *pairs)))
+            rows.append(
+                Row((target_label(record), f"{ratio:g}", length, f"{along:g}"), (*rates, *pairs, update))
+            )
     n_chains = len(found[0]["cells"][0]["acceptance"])
-    lengths = sorted({record["steps"] for record in found}, reverse=True)
     return Table(
         name=name,
         title=artifact(name).title,
         caption=f"{' '.join(acceptance_findings(found, shown))}\n"
-        f"All numbers are at s √T = {shown:g}, T the trace of the curvature. γ √D / s is the ratio of the "
-        "length of an update to s. E x² is over this run, which starts from exact draws (Laplace approximation for the "
-        "logistic regression); x is in posterior sds from the mode, so E x² is 1 for the posterior. If it is "
-        "smaller, the draws are too close to the mode, and a high acceptance is not an advantage. Squared jump: "
-        "the mean of (x_{t+1} − x_t)², per second by measured costs; compare it only where E x² is near 1. ESS: "
-        "from integrated autocorrelation times.\n"
-        "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. “biased”: "
-        "E x² is further than 0.1 from 1, by more than two standard errors. “too slow”: at least one chain is too "
-        f"short for its autocorrelation time. {counted(n_chains, 'chain')}, ± one standard error; chains of one "
-        f"target with minibatches share these. Steps of a chain: {' or '.join(f'{steps:,}' for steps in lengths)}.",
+        f"All numbers are at s √T = {shown:g}, T the trace of the curvature. An update is at most about γ √D long, and "
+        "shorter with noisy gradients: |u| / s is its mean length over s with s_d. E x² is over this run, which starts "
+        "from exact draws (Laplace approximation for the logistic regression); x is in posterior sds from the mode, so "
+        "E x² is 1 for the posterior. If it is smaller, the draws are too close to the mode, and a high acceptance is "
+        "not an advantage. Squared jump: the mean of (x_{t+1} − x_t)², per second by measured costs; compare it only "
+        "where E x² is near 1. ESS: from integrated autocorrelation times.\n"
+        "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. "
+        f"{TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its autocorrelation time. "
+        "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, "
+        f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}. "
+        f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
+        f"of a chain: {_lengths(found)}.",
         stub=("Target", "γ / s", "γ √D / s", "s_d"),
         columns=(
             ("Acceptance", "s_d = 0"),
@@ -202,6 +224,7 @@ def adam_prolate(records: Records) -> Table:
             ("Squared jump per second", "with s_d"),
             ("ESS per second", "s_d = 0"),
             ("ESS per second", "with s_d"),
+            ("|u| / s", "with s_d"),
         ),
         rows=tuple(rows),
     )

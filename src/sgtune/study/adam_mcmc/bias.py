@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from jaxtyping import Float
 
 from sgtune.randomness import named_seed
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
@@ -35,8 +37,8 @@ def measure_bias(
     parts: Parts,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """E x^2, 1 under the target, and the acceptance, both after the warm-up, of every variant, D and gamma / s, at
-    s = scale / sqrt(D).
+    """E x^2, 1 under the target, mean squared jumps of a coordinate, and the acceptance, all after the warm-up, of
+    every variant, D and gamma / s, at s = scale / sqrt(D).
 
     Chains start at exact draws. A number of ``squares`` is a mean over steps, parameters and the chains that share
     minibatches (with all data: of one chain): these are independent.
@@ -45,7 +47,8 @@ def measure_bias(
         settings: the configuration's section ``adam_mcmc.bias``.
 
     Returns:
-        ``cells``: ``variant``, ``dimension``, ``ratio``, ``squares`` and ``acceptance``.
+        ``cells``: ``variant``, ``dimension``, ``ratio``, ``squares`` and ``acceptance``; ``halves``, the squares of
+        the first and of the second half of the run; ``jump``, in units of the target's variance.
     """
     found = []
     for dimension in settings["dimensions"]:
@@ -62,34 +65,45 @@ def measure_bias(
                 if record is None:
                     s = settings["scale"] / np.sqrt(dimension)
                     arm = Arm(ratio * s, batch_size, noise_sd=s, directional_noise=along)
-                    squares, rates = _squares(model, sampler, arm, settings, name, seed)
                     record = {"variant": variant, "dimension": dimension, "ratio": ratio}
-                    record |= {"squares": squares, "acceptance": rates}
+                    record |= _measured(model, sampler, arm, settings, name, seed)
                     parts.keep(name, own, record)
-                    report(f"{name}: E x^2 = {np.mean(squares):.3f}, acceptance {np.mean(rates):.3f}")
+                    report(f"{name}: E x^2 = {np.mean(record['squares']):.3f}")
                 found.append(record)
     return {**{key: settings[key] for key in ("scale", "steps", "warmup", "chains")}, "cells": found}
 
 
-def _squares(
-    model, sampler: str, arm: Arm, settings: Mapping, name: str, seed: int
-) -> tuple[list[float], list[float]]:
+def _measured(model, sampler: str, arm: Arm, settings: Mapping, name: str, seed: int) -> dict:
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "bias", name))
     starts = rng.standard_normal((settings["chains"], model.dimension))
-    groups = [starts] if arm.batch_size == model.n_data else np.array_split(starts, SHARED)
-    squares: list[float] = []
-    rates: list[float] = []
+    shares = arm.batch_size < model.n_data
+    groups = np.array_split(starts, SHARED) if shares else [starts]
+    found: dict[str, list[float]] = {"squares": [], "first": [], "second": [], "jump": [], "acceptance": []}
     for place, group in enumerate(groups):
         chains = independent_chains(model, sampler, arm, group, seed=seed, replicate=f"bias {name} {place}")
-        chains.advance(settings["warmup"], settings["warmup"])
-        before = chains.statistics["mean_acceptance_probability"].astype(np.float64)
-        total, done = np.zeros(len(group)), 0
-        while done < settings["steps"]:
-            draws = chains.advance_chunk(settings["steps"] - done)
-            total += np.einsum("nwd,nwd->w", draws, draws, dtype=np.float64) / model.dimension
-            done += len(draws)
-        own, after = total / done, chains.statistics["mean_acceptance_probability"].astype(np.float64)
-        rate = ((settings["warmup"] + done) * after - settings["warmup"] * before) / done
-        squares += [float(own.mean())] if len(groups) > 1 else own.tolist()
-        rates += [float(rate.mean())] if len(groups) > 1 else rate.tolist()
-    return squares, rates
+        for key, values in _of_chains(chains, settings["warmup"], settings["steps"]).items():
+            found[key] += [float(values.mean())] if shares else values.tolist()
+    halves = [found.pop("first"), found.pop("second")]
+    return {**found, "halves": halves}
+
+
+def _of_chains(chains: Lockstep, warmup: int, steps: int) -> dict[str, Float[np.ndarray, " w"]]:
+    """Of each chain: means over steps and coordinates of squares and squared jumps, and the acceptance, after the
+    warm-up."""
+    last = chains.advance(warmup, warmup)[-1:]
+    before = chains.statistics["mean_acceptance_probability"].astype(np.float64)
+    squares, jumps, done = np.zeros((steps, chains.width)), np.zeros(chains.width), 0
+    while done < steps:
+        draws = chains.advance_chunk(steps - done)
+        squares[done : done + len(draws)] = np.einsum("nwd,nwd->nw", draws, draws, dtype=np.float64)
+        moved = np.diff(np.concatenate([last, draws]), axis=0)
+        jumps += np.einsum("nwd,nwd->w", moved, moved, dtype=np.float64)
+        last = draws[-1:]
+        done += len(draws)
+    after = chains.statistics["mean_acceptance_probability"].astype(np.float64)
+    squares /= chains.model.dimension
+    return {
+        **{"squares": squares.mean(axis=0), "jump": jumps / (steps * chains.model.dimension)},
+        **{"first": squares[: steps // 2].mean(axis=0), "second": squares[steps // 2 :].mean(axis=0)},
+        "acceptance": ((warmup + steps) * after - warmup * before) / steps,
+    }

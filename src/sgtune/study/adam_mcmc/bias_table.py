@@ -4,8 +4,8 @@
 
 from sgtune.study.adam_mcmc.findings import bias_findings
 from sgtune.study.adam_mcmc.names import mean_of
-from sgtune.study.adam_mcmc.verdicts import STUCK, estimate_text, is_stuck, rate_text
-from sgtune.study.artifacts.layout import Cell, Row, Table
+from sgtune.study.adam_mcmc.verdicts import TOO_SLOW_MEANS, estimate_text, rate_text, squares_cause
+from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
 
@@ -37,7 +37,8 @@ def adam_bias(records: Records) -> Table:
             for ratio in ratios:
                 cell = cells[dimension, variant, ratio]
                 # Squares of chains that hardly move are those of their starts.
-                values = [] if key == "squares" and is_stuck(cell) else cell[key]
+                cause = squares_cause(cell, found["steps"]) if key == "squares" else ""
+                values = [] if cause else cell[key]
                 value, se = mean_of(values)
                 n_tests = found["chains"] * found["steps"]
                 is_rate = key == "acceptance"
@@ -52,7 +53,7 @@ def adam_bias(records: Records) -> Table:
                         finite=len(values),
                         replicates=len(values),
                         detail=f"{ratio:g}",
-                        missing=STUCK,
+                        missing=cause or DASH,
                         text=rate_text(values, n_tests) if is_rate else estimate_text(value, se),
                     )
                 )
@@ -62,10 +63,10 @@ def adam_bias(records: Records) -> Table:
         title=artifact(name).title,
         caption=f"{' '.join(bias_findings(found))}\n"
         f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
-        f"rate. {found['chains']} chains of {found['steps']:,} steps from exact draws, ± one standard error (over "
-        "groups of chains that share minibatches, where there are minibatches). “stuck”: the acceptance rate is below "
-        "10⁻³, and the squares of the draws are those of the starts. “< x”: less than one acceptance is expected in "
-        "all tests.",
+        f"rate. {found['chains']} chains of {found['steps']:,} steps from exact draws, after "
+        f"{found['warmup']:,} of warm-up; ± one standard error (over groups of chains that share minibatches, where "
+        "there are minibatches). “stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those "
+        f"of the starts. {TOO_SLOW_MEANS} “< x”: less than one acceptance is expected in all tests.",
         stub=("D", "Variant", "Number"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
         rows=tuple(rows),

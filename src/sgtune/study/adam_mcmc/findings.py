@@ -1,13 +1,14 @@
-"""Sentences with what the records of the study show: every number is theirs, and a difference is claimed only if it is
-more than two standard errors."""
+"""Sentences with what the records of the study show: every number is theirs, and a difference is claimed only if
+its 95% t interval excludes 0 (`sgtune.study.adam_mcmc.intervals`)."""
 
 # ruff: noqa: RUF001 - sentences have Greek letters and signs of mathematics
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp, expm1, hypot, sqrt
 
+from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import estimate_text, is_biased, is_stuck
+from sgtune.study.adam_mcmc.verdicts import estimate_text, is_biased, squares_cause
 from sgtune.study.artifacts.remarks import counted
 
 __all__ = [
@@ -67,17 +68,21 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
     """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
     rows = []
     for record in targets_in(found):
-        for ratio, along, own, without, with_noise in pairs_of(record):
+        for ratio, _, own, without, with_noise in pairs_of(record):
             gain, se = gain_of(without, with_noise)
             if own == scale and se is not None:
-                rows.append((ratio * sqrt(record["dimension"]), gain, se, record, ratio, along, with_noise))
+                n_chains = min(len(cell["acceptance"]) for cell in (without, with_noise))
+                is_clear = is_beyond(gain, se, n_chains)
+                rows.append(
+                    (ratio * sqrt(record["dimension"]), gain, se, record, ratio, is_clear, with_noise)
+                )
     if not rows:
         return []
-    raised = [row for row in rows if row[1] > 2 * row[2]]
-    lowered = [row for row in rows if row[1] < -2 * row[2]]
+    raised = [row for row in rows if row[1] > 0 and row[5]]
+    lowered = [row for row in rows if row[1] < 0 and row[5]]
     said = [
-        f"Noise along the update raised the acceptance rate by more than two standard errors in {len(raised)} of "
-        f"{counted(len(rows), 'comparison')} and lowered it in {len(lowered)}."
+        f"Noise along the update raised the acceptance rate in {len(raised)} of {counted(len(rows), 'comparison')} "
+        f"and lowered it in {len(lowered)}, by 95% t intervals."
     ]
     if raised:
         least, most = min(raised, key=lambda row: row[1]), max(raised, key=lambda row: row[1])
@@ -86,19 +91,26 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
             if least is not most
             else f"The gain was {_where(most)}."
         )
-        biased = [row for row in raised if is_biased(row[6]["square"])]
+        slow = [row for row in raised if squares_cause(row[6], row[3]["steps"])]
+        biased = [row for row in raised if row not in slow and is_biased(row[6]["square"])]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
-            "than 0.1 from 1, by more than two standard errors."
+            f"than 0.1 from 1, by its 95% t interval. {_too_slow(len(slow))}".rstrip()
         )
     rest = [row for row in rows if row not in raised and row not in lowered]
     if rest:
         said.append(
-            f"The other differences are within two standard errors; the largest γ √D / s among them is "
+            f"The 95% t intervals of the other differences contain 0; the largest γ √D / s among them is "
             f"{max(row[0] for row in rest):.2g}."
         )
     said += _by_length(rows)
     return said
+
+
+def _too_slow(count: int, after: str = "") -> str:
+    if not count:
+        return ""
+    return f"{count} more {'is' if count == 1 else 'are'} too slow to tell.{after}"
 
 
 def _where(row: tuple) -> str:
@@ -116,7 +128,7 @@ def _by_length(rows: Sequence[tuple]) -> list[str]:
             of_length.setdefault(float(f"{row[0]:.2g}"), []).append(row)
     lines = []
     for length, own in sorted(of_length.items()):
-        if len(own) > 1 and all(row[1] > 2 * row[2] for row in own):
+        if len(own) > 1 and all(row[1] > 0 and row[5] for row in own):
             gains = _listed(
                 f"{_text(row[1], row[2], signed=True)} at D = {row[3]['dimension']:,}" for row in own
             )
@@ -126,25 +138,30 @@ def _by_length(rows: Sequence[tuple]) -> list[str]:
 
 def bias_findings(found: Mapping) -> list[str]:
     """On the paper's Theorem 1 with its factor left out, on minibatch gradients, and on the exact variant."""
-    cells = {(c["variant"], c["dimension"], c["ratio"]): c for c in found["cells"] if not is_stuck(c)}
+    every = {(c["variant"], c["dimension"], c["ratio"]): c for c in found["cells"]}
+    cells = {key: cell for key, cell in every.items() if not squares_cause(cell, found["steps"])}
 
     def deviation(cell: Mapping) -> tuple[float, float]:
         mean, se = mean_of(cell["squares"])
         return mean - 1, se or float("inf")
 
+    def is_off(key: tuple[str, int, float]) -> bool:
+        return is_beyond(*deviation(cells[key]), len(cells[key]["squares"]))
+
     def said(key: tuple[str, int, float]) -> str:
         return f"E x² = {_text(*mean_of(cells[key]['squares']))} at D = {key[1]:,}, γ / s = {key[2]:g}"
 
     lines = []
-    paper = [key for key in cells if key[0] in ("isotropic", "prolate")]
-    biased = [key for key in paper if abs(deviation(cells[key])[0]) > 2 * deviation(cells[key])[1]]
+    paper = [key for key in every if key[0] in ("isotropic", "prolate")]
+    slow = [key for key in paper if key not in cells]
+    biased = [key for key in paper if key in cells and is_off(key)]
     if biased:
         smallest = min(key[2] for key in biased)
         worst = max((k for k in biased if k[2] == smallest), key=lambda k: abs(deviation(cells[k])[0]))
         lines.append(
             "The algorithm of the paper leaves out the momentum's factor of its Theorem 1, and it does not keep the "
-            f"target: E x² differs from 1 by more than two standard errors in {len(biased)} of "
-            f"{counted(len(paper), 'case')}, with exact gradients and a test on all data; {said(worst)}."
+            f"target: by 95% t intervals E x² differs from 1 in {len(biased)} of {counted(len(paper), 'case')}, with "
+            f"exact gradients and a test on all data; {said(worst)}. {_too_slow(len(slow))}".rstrip()
         )
     above = [key for key in biased if deviation(cells[key])[0] > 0]
     below = [key for key in biased if deviation(cells[key])[0] < 0]
@@ -155,34 +172,43 @@ def bias_findings(found: Mapping) -> list[str]:
     lines += _minibatch_findings(cells, deviation, said)
     exact = [key for key in cells if key[0] == "exact"]
     if exact:
-        near = [key for key in exact if abs(deviation(cells[key])[0]) <= 2 * deviation(cells[key])[1]]
+        n_near = sum(not is_off(key) for key in exact)
+        slow = [key for key in every if key[0] == "exact" and key not in cells]
         off = max(exact, key=lambda key: abs(deviation(cells[key])[0]) / deviation(cells[key])[1])
         lines.append(
-            f"With the exact variant E x² is within two standard errors of 1 in {len(near)} of "
-            f"{counted(len(exact), 'case')}; the largest difference in standard errors is at {said(off)}. "
-            f"Its acceptance rate falls from {_fall(cells, exact)}."
+            f"With the exact variant the 95% t interval of E x² contains 1 in {n_near} of "
+            f"{counted(len(exact) + len(slow), 'case')}; the largest difference in standard errors is at {said(off)}. "
+            f"{_too_slow(len(slow), after=' ')}Its acceptance rate falls from {_fall(cells, exact)}."
         )
     return lines
 
 
 def _minibatch_findings(cells: Mapping, deviation, said) -> list[str]:
-    closer, compared = [], 0
+    """Of the pairs of cells that both have an estimate: in how many the bias is smaller, and in how many larger."""
+    smaller, larger, n_compared = [], [], 0
     for key in cells:
         exact = ("prolate", *key[1:])
         if key[0] != "prolate-batch" or exact not in cells:
             continue
-        compared += 1
+        n_compared += 1
         (noisy, noisy_se), (plain, plain_se) = deviation(cells[key]), deviation(cells[exact])
-        difference = abs(plain) - abs(noisy)
-        if difference > 2 * hypot(noisy_se, plain_se):
-            closer.append((difference / hypot(noisy_se, plain_se), key))
-    if not closer:
+        difference = abs(noisy) - abs(plain)
+        n_chains = min(len(cells[k]["squares"]) for k in (key, exact))
+        if is_beyond(difference, hypot(noisy_se, plain_se), n_chains):
+            (smaller if difference < 0 else larger).append((abs(difference), key))
+
+    def largest(own: Sequence[tuple[float, tuple]]) -> str:
+        if not own:
+            return ""
+        _, key = max(own)
+        without = _text(*mean_of(cells[("prolate", *key[1:])]["squares"]))
+        return f" (the largest difference: {said(key)} with them, {without} without)"
+
+    if not smaller and not larger:
         return []
-    _, key = max(closer)
     return [
-        f"Minibatch gradients make the bias smaller, by more than two standard errors in {len(closer)} of "
-        f"{counted(compared, 'case')}: {said(key)} with them, "
-        f"{_text(*mean_of(cells[('prolate', *key[1:])]['squares']))} without."
+        f"By 95% t intervals, minibatch gradients make the bias smaller in {len(smaller)} of "
+        f"{counted(n_compared, 'case')}{largest(smaller)} and larger in {len(larger)}{largest(larger)}."
     ]
 
 

@@ -2,13 +2,15 @@
 
 # ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
 
+from collections.abc import Sequence
 from statistics import median
 
 from matplotlib.figure import Figure
 
 from sgtune.study.adam_mcmc.findings import DISTANCES, STRAIGHT
+from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of
-from sgtune.study.adam_mcmc.verdicts import is_stuck
+from sgtune.study.adam_mcmc.verdicts import squares_cause
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 from sgtune.study.catalogue.tuners import GREEN, PURPLE
@@ -36,8 +38,8 @@ LOOKS = {
 
 @styled
 def adam_bias_curves(records: Records) -> Figure:
-    """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with two standard errors, and the
-    standard errors themselves: what exact draws could show."""
+    """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with 95% t intervals, and their
+    half-widths: what exact draws could show. Points of chains that are stuck or too slow are left out."""
     [found] = need(records, "bias", "adam_bias_curves")
     dimensions = list(dict.fromkeys(cell["dimension"] for cell in found["cells"]))
     figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
@@ -46,12 +48,13 @@ def adam_bias_curves(records: Records) -> Figure:
         floors: dict[float, list[float]] = {}
         for variant, (label, color, marker) in VARIANTS.items():
             own = [
-                (cell["ratio"], *mean_of(cell["squares"]))
+                (cell["ratio"], *_with_half_width(cell["squares"]))
                 for cell in found["cells"]
-                if (cell["variant"], cell["dimension"]) == (variant, dimension) and not is_stuck(cell)
+                if (cell["variant"], cell["dimension"]) == (variant, dimension)
+                and not squares_cause(cell, found["steps"])
             ]
-            for ratio, _, se in own:
-                floors.setdefault(ratio, []).append(2 * (se or 0))
+            for ratio, _, half_width in own:
+                floors.setdefault(ratio, []).append(half_width)
             if own:
                 _draw_bias(axis, sorted(own), color, marker, label if axis is axes[0] else None)
         ratios = sorted(floors)
@@ -61,7 +64,7 @@ def adam_bias_curves(records: Records) -> Figure:
             color=INK,
             alpha=0.12,
             linewidth=0,
-            label="below two standard errors" if axis is axes[0] else None,
+            label="below the half-width of an interval" if axis is axes[0] else None,
         )
         axis.set_xscale("log")
         axis.set_yscale("log")
@@ -78,13 +81,17 @@ LEAST_SHOWN = 1e-3
 """Of |E x^2 - 1|; it is below the standard errors of the study."""
 
 
-def _draw_bias(
-    axis, own: list[tuple[float, float, float | None]], color: str, marker: str, label: str | None
-):
+def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95% interval; 0 of one value."""
+    mean, se = mean_of(values)
+    return mean, se * t_quantile(len(values)) if se else 0.0
+
+
+def _draw_bias(axis, own: list[tuple[float, float, float]], color: str, marker: str, label: str | None):
     """A line of |mean - 1|, its markers filled where the mean is above 1."""
     ratios = [ratio for ratio, _, _ in own]
     sizes = [max(abs(mean - 1), LEAST_SHOWN) for _, mean, _ in own]
-    spans = [2 * (se or 0) for _, _, se in own]
+    spans = [half_width for _, _, half_width in own]
     # In log scale the lower end of a bar must stay above 0.
     below = [min(span, 0.999 * size) for size, span in zip(sizes, spans, strict=True)]
     axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1, label=label)

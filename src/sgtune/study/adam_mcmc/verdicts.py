@@ -1,4 +1,5 @@
-"""What the numbers of a cell of the study can be read as: whether its chains are stuck or biased, and its text."""
+"""What the numbers of a cell of the study can be read as: whether its chains are stuck, too slow or biased,
+and its text."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -6,13 +7,32 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from statistics import fmean
 
+from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_too_slow
 from sgtune.study.artifacts.layout import format_number
 
-__all__ = ["BIASED", "STUCK", "TOO_SLOW", "ess_cause", "estimate_text", "is_biased", "is_stuck", "rate_text"]
+__all__ = [
+    "BIASED",
+    "STUCK",
+    "TOO_SLOW",
+    "TOO_SLOW_MEANS",
+    "ess_cause",
+    "estimate_text",
+    "is_biased",
+    "is_stuck",
+    "rate_text",
+    "squares_cause",
+]
 
 STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
 """In print, in place of numbers that say nothing about the target."""
+
+TOO_SLOW_MEANS = (
+    f"“too slow”: steps × mean squared jump of a coordinate is below {LEAST_MOVES} E x², about ten effective "
+    "draws of x², or E x² differs between the halves of the run by more than three standard errors (99.7% t interval)."
+)
+"""In captions."""
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -32,15 +52,22 @@ def is_stuck(cell: Mapping) -> bool:
 
 
 def is_biased(squares: Sequence[float], most: float = MOST_BIAS) -> bool:
-    """Whether E x^2 is further than ``most`` from 1, by more than two standard errors."""
+    """Whether E x^2 is further than ``most`` from 1, by the 95% t interval of the chains."""
     mean, se = mean_of(squares)
-    return abs(mean - 1) - 2 * (se or 0.0) > most
+    return abs(mean - 1) > most and is_beyond(abs(mean - 1) - most, se, len(squares))
 
 
-def ess_cause(cell: Mapping) -> str:
-    """Why a cell has no effective sample size; empty if it has one: every chain then has a time."""
+def squares_cause(cell: Mapping, steps: int) -> str:
+    """Why the squares of a cell's draws estimate nothing; empty if they estimate E x^2."""
     if is_stuck(cell):
         return STUCK
+    return TOO_SLOW if is_too_slow(cell, steps) else ""
+
+
+def ess_cause(cell: Mapping, steps: int) -> str:
+    """Why a cell has no effective sample size; empty if it has one: every chain then has a time."""
+    if cause := squares_cause(cell, steps):
+        return cause
     if is_biased(cell["square"]):
         return BIASED
     return TOO_SLOW if None in cell["time"] else ""

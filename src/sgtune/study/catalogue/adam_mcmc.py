@@ -17,7 +17,7 @@ TABLES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "What this run shows on the questions that the paper of AdamMCMC leaves open, in sentences that "
-            "are made from the records: a difference is claimed only if it is more than two standard errors."
+            "are made from the records: a difference is claimed only if its 95% interval excludes 0."
         ),
     ),
     "adam_prolate": Artifact(
@@ -110,7 +110,8 @@ FIGURES: dict[str, Artifact] = {
             "AdamMCMC against its isotropic noise s, in units of the trace T of the curvature to the power −1/2, a "
             "column per target: acceptance rate, squared jump per second, effective sample size per second, and the "
             "mean square of the draws in posterior sds (exact: 1). A stuck chain (acceptance below 0.001) shows only "
-            "its acceptance; ESS is shown if E x² is near 1 and every chain is long enough. Bars: two standard errors."
+            "its acceptance; E x² is shown if the chains moved enough for an estimate after their warm-up, and ESS if "
+            "also E x² is near 1 and every chain is long enough. Bars: 95% t intervals."
         ),
     ),
     "adam_bias_curves": Artifact(
@@ -122,8 +123,9 @@ FIGURES: dict[str, Artifact] = {
             "Distance of E x² from 1, its value under N(0, I), against the ratio of AdamMCMC's step γ to its noise s, "
             "a panel per dimension. Filled markers: E x² is above 1; open ones: below. The bias of the paper's "
             "approximation vanishes as the ratio goes to 0, but it is not monotone and changes its sign. The bias of a "
-            "test on minibatches does not vanish. Bars: two standard errors; in the shaded area a bias is not "
-            "distinguished from 0."
+            "test on minibatches does not vanish. Bars: 95% t intervals of the chains, after a warm-up; in "
+            "the shaded area a bias is not distinguished from 0. Points of chains that are stuck or too slow for an "
+            "estimate are left out."
         ),
     ),
     "adam_distances": Artifact(

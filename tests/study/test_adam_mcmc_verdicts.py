@@ -1,0 +1,163 @@
+"""What AdamMCMC's study claims from a few chains: t intervals, chains too slow for an estimate, and findings."""
+
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.stats import t as student
+
+from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
+from sgtune.study.adam_mcmc.acceptance_table import adam_prolate
+from sgtune.study.adam_mcmc.bias_table import adam_bias
+from sgtune.study.adam_mcmc.findings import acceptance_findings, bias_findings
+from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
+from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_drifting, is_too_slow, moves_of
+from sgtune.study.adam_mcmc.theory_figures import adam_bias_curves
+from sgtune.study.adam_mcmc.verdicts import is_biased
+
+FAR = [0.80, 0.82, 0.81, 0.81]
+NEAR = [0.97, 1.0, 1.02, 0.99]
+STEPS = 10_000
+
+
+def bias_of(variant, squares, ratio=0.1, acceptance=0.5, **fields):
+    return {
+        **{"variant": variant, "dimension": 2, "ratio": ratio, "squares": squares},
+        **{"acceptance": [acceptance] * 4, "jump": [0.1] * 4, **fields},
+    }
+
+
+def bias_record(*cells):
+    return {"scale": 0.7, "steps": STEPS, "warmup": 1_000, "chains": 4, "cells": list(cells)}
+
+
+def test_half_width_is_students_quantile():
+    assert t_quantile(4) == pytest.approx(student.ppf(0.975, 3)) == pytest.approx(3.18, abs=0.005)
+    assert t_quantile(32) == pytest.approx(2.04, abs=0.005)
+    assert t_quantile(1) == inf
+    assert is_beyond(3.19, 1.0, 4)
+    assert not is_beyond(-3.18, 1.0, 4)
+    assert is_beyond(-3.18, 1.0, 32)
+    assert not is_beyond(5.0, None, 1)
+
+
+def test_a_bias_needs_more_of_few_chains_than_of_many():
+    """0.75, a standard error of 0.05: 0.15 beyond the bound of 0.1 are three of them."""
+    spread = 0.05 * np.sqrt(3)
+    few = [0.75 - spread, 0.75 + spread] * 2
+    many = (0.75 + 0.05 * np.sqrt(31) * np.array([-1, 1] * 16)).tolist()
+    assert not is_biased(few)
+    assert is_biased(many)
+    assert not is_biased([0.5])
+
+
+def test_moves_are_twice_the_effective_draws_of_the_square():
+    """In 40 autoregressions of 5,000 steps x^2 has the time (1 + a^2) / (1 - a^2), 19.5 at a = 0.95, and 256 draws.
+    The estimate of 2 (1 - a) n = 500 has a relative error of about sqrt(2 x 19.5 / 200,000) = 1.4%."""
+    noise = np.random.default_rng(0).standard_normal((5_000, 40)) * np.sqrt(1 - 0.95**2)
+    x = lfilter([1], [1, -0.95], noise, axis=0)
+    cell = {"square": (x**2).mean(axis=0).tolist(), "jump": (np.diff(x, axis=0) ** 2).mean(axis=0).tolist()}
+    assert moves_of(cell, 5_000) == pytest.approx(500, rel=0.06)
+    assert moves_of(cell, 5_000) / 2 == pytest.approx(5_000 * (1 - 0.95**2) / (1 + 0.95**2), rel=0.09)
+
+
+def test_chains_that_moved_too_little_are_too_slow():
+    jump = LEAST_MOVES / STEPS
+    assert is_too_slow({"square": [1.0], "jump": [0.99 * jump]}, STEPS)
+    assert not is_too_slow({"square": [1.0], "jump": [1.01 * jump]}, STEPS)
+    # In a narrow law small jumps are enough; in a wide one they are not.
+    assert not is_too_slow({"squares": [0.01], "jump": [0.011 * jump]}, STEPS)
+    assert is_too_slow({"squares": [2.0], "jump": [1.9 * jump]}, STEPS)
+    assert is_too_slow({"square": [1.0], "jump": [0.0]}, STEPS)
+
+
+def test_chains_that_drift_are_too_slow():
+    first, second = [1.0, 1.1, 0.9, 1.0], [1.5, 1.6, 1.4, 1.5]
+    assert is_drifting({"halves": [first, [1.5, 1.61, 1.4, 1.5]]})
+    # Differences of 0.1 with a standard error of 0.02: five, and with 4 chains 9.2 are needed, with 32 chains 3.3.
+    spread = 0.02 * np.sqrt(3) * np.array([-1, 1, -1, 1])
+    assert not is_drifting({"halves": [[1.0] * 4, (1.1 + spread).tolist()]})
+    wide = 0.02 * np.sqrt(31) * np.array([-1, 1] * 16)
+    assert is_drifting({"halves": [[1.0] * 32, (1.1 + wide).tolist()]})
+    assert not is_drifting({"halves": [[1.0] * 32, (1.06 + wide).tolist()]})
+    assert is_too_slow({"squares": first, "jump": [1.0] * 4, "halves": [first, second]}, STEPS)
+
+
+def test_records_without_jumps_and_halves_are_judged_without_them():
+    old = {key: value for key, value in bias_of("prolate", FAR).items() if key != "jump"}
+    assert not is_too_slow(old, STEPS)
+    assert adam_bias({"bias": [bias_record(old)]}).rows[0].cells[0].text == "0.8100 ± 0.0041"
+
+
+def test_the_table_and_the_figure_leave_out_cells_that_are_too_slow():
+    slow = bias_of("prolate", FAR, ratio=1.0, jump=[1e-3] * 4)
+    table = adam_bias({"bias": [bias_record(bias_of("prolate", FAR), slow)]})
+    squares, rates = table.rows
+    assert [cell.shown for cell in squares.cells] == ["0.8100 ± 0.0041", "– (too slow)"]
+    assert rates.cells[1].value == pytest.approx(0.5)
+    assert "after 1,000 of warm-up" in table.caption
+    [axis] = adam_bias_curves({"bias": [bias_record(bias_of("prolate", FAR), slow)]}).axes
+    assert {x for line in axis.lines for x in line.get_xdata()} == {0.1}
+
+
+def test_findings_count_biased_cells_and_those_too_slow_to_tell():
+    assert bias_findings(bias_record(bias_of("prolate", NEAR))) == []
+    (line,) = bias_findings(bias_record(bias_of("prolate", FAR)))
+    assert "in 1 of 1 case," in line
+    assert "0.8100 ± 0.0041" in line
+    assert "too slow" not in line
+    slow = bias_of("prolate", FAR, ratio=0.3, jump=[1e-3] * 4)
+    stuck = bias_of("prolate", FAR, ratio=1.0, acceptance=0.0)
+    (line,) = bias_findings(bias_record(bias_of("prolate", FAR), slow, stuck))
+    assert "in 1 of 3 cases," in line
+    assert line.endswith("2 more are too slow to tell.")
+    assert bias_findings(bias_record(slow)) == []
+
+
+def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
+    cells = [bias_of(name, squares) for name, squares in (("prolate", FAR), ("prolate-batch", NEAR))]
+    larger = [0.70, 0.72, 0.71, 0.71]
+    cells += [bias_of("prolate", FAR, 0.3), bias_of("prolate-batch", larger, 0.3)]
+    cells += [bias_of("prolate", FAR, 1.0), bias_of("prolate-batch", FAR, 1.0)]
+    *_, line = bias_findings(bias_record(*cells))
+    assert "make the bias smaller in 1 of 3 cases (the largest difference: E x² = 0.995 ± 0.010" in line
+    assert (
+        "and larger in 1 (the largest difference: E x² = 0.7100 ± 0.0041 at D = 2, γ / s = 0.3 with" in line
+    )
+    assert line.endswith("0.8100 ± 0.0041 without).")
+
+
+def acceptance_record(dimension, **of_noisy):
+    plain = {
+        **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21, 0.2, 0.21]},
+        **{"time": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4},
+    }
+    noisy = {**plain, "directional_noise": 1, "acceptance": [0.5, 0.51, 0.5, 0.51], **of_noisy}
+    common = {"target": f"gaussian-{dimension}", "dimension": dimension, "steps": STEPS, "warmup": 1_000}
+    return {**common, "cells": [plain, noisy]}
+
+
+def test_gains_have_biased_unbiased_and_slow_cases():
+    found = [
+        acceptance_record(10, square=FAR),
+        acceptance_record(100),
+        acceptance_record(1000, jump=[1e-4] * 4),
+    ]
+    said = " ".join(acceptance_findings(found, 0.7))
+    assert "raised the acceptance rate in 3 of 3 comparisons" in said
+    assert "In 1 of these 3 cases the draws with this noise are biased" in said
+    assert "1 more is too slow to tell." in said
+
+
+def test_lengths_of_updates_stand_in_the_table_if_they_were_recorded():
+    new, old = acceptance_record(10, update=[0.2, 0.22, 0.21, 0.21]), acceptance_record(100)
+    first, second = adam_prolate({"acceptance": [new, old]}).rows
+    assert first.cells[-1].text == "0.2100 ± 0.0041"
+    assert second.cells[-1].shown == "–"
+    slow = acceptance_record(10, jump=[1e-4] * 4)
+    *_, squares = adam_acceptance_curves({"acceptance": [slow]}).axes
+    # The line of the cell without noise, and the line at 1.
+    assert len(squares.lines) == len(adam_acceptance_curves({"acceptance": [old]}).axes[-1].lines) - 1
