@@ -49,9 +49,21 @@ def test_a_bias_needs_more_of_few_chains_than_of_many():
     spread = 0.05 * np.sqrt(3)
     few = [0.75 - spread, 0.75 + spread] * 2
     many = (0.75 + 0.05 * np.sqrt(31) * np.array([-1, 1] * 16)).tolist()
-    assert not is_biased(few)
-    assert is_biased(many)
-    assert not is_biased([0.5])
+    arm = {"batch_size": 1}
+    record = {"n_data": 1}
+    assert not is_biased(record, {"square": few, "arm": arm})
+    assert is_biased(record, {"square": many, "arm": arm})
+    assert not is_biased(record, {"square": [0.5], "arm": arm})
+
+
+def test_chains_that_share_minibatches_need_four_standard_errors():
+    """As on the logistic posterior: 0.68 with a standard error of 0.057 is 3.9 of them beyond the bound."""
+    spread = 0.057 * np.sqrt(3)
+    cell = {"square": [0.678 - spread, 0.678 + spread] * 2, "arm": {"batch_size": 10}}
+    assert is_biased({"n_data": 10}, cell)
+    assert not is_biased({"n_data": 1_000}, cell)
+    further = {**cell, "square": [square - 0.02 for square in cell["square"]]}
+    assert is_biased({"n_data": 1_000}, further)
 
 
 def test_moves_are_twice_the_effective_draws_of_the_square():
@@ -83,6 +95,9 @@ def test_chains_that_drift_are_too_slow():
     wide = 0.02 * np.sqrt(31) * np.array([-1, 1] * 16)
     assert is_drifting({"halves": [[1.0] * 32, (1.1 + wide).tolist()]})
     assert not is_drifting({"halves": [[1.0] * 32, (1.06 + wide).tolist()]})
+    # A clear difference of less than 5% is none of interest.
+    assert not is_drifting({"halves": [[1.0] * 4, [1.040, 1.041, 1.040, 1.041]]})
+    assert is_drifting({"halves": [[0.010] * 4, [0.0110, 0.0111, 0.0110, 0.0111]]})
     assert is_too_slow({"squares": first, "jump": [1.0] * 4, "halves": [first, second]}, STEPS)
 
 
@@ -133,7 +148,7 @@ def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
 def acceptance_record(dimension, **of_noisy):
     plain = {
         **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21, 0.2, 0.21]},
-        **{"time": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4},
+        **{"time": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4, "arm": {"batch_size": 1}},
     }
     noisy = {**plain, "directional_noise": 1, "acceptance": [0.5, 0.51, 0.5, 0.51], **of_noisy}
     common = {"target": f"gaussian-{dimension}", "dimension": dimension, "steps": STEPS, "warmup": 1_000}

@@ -28,13 +28,13 @@ ROWS = {
 }
 
 
-def _values(row: str, cell: Mapping, steps: int, seconds: float | None) -> list[float]:
+def _values(row: str, record: Mapping, cell: Mapping, seconds: float | None) -> list[float]:
     """As in the table `adam_prolate`: no number of chains that cannot have it."""
     if row == "ess":
-        return ess_per_second(cell, steps, seconds)
+        return ess_per_second(record, cell, seconds)
     if row == "jump":
         return [] if seconds is None or is_stuck(cell) else [jump / seconds for jump in cell.get("jump", ())]
-    if row == "square" and squares_cause(cell, steps):
+    if row == "square" and squares_cause(cell, record["steps"]):
         return []
     return list(cell[row])
 
@@ -58,7 +58,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
                         (cell["scale"], *mean_of(values), len(values))
                         for cell in record["cells"]
                         if (cell["drift_ratio"], cell["directional_noise"]) == (ratio, along)
-                        and (values := _values(row, cell, record["steps"], seconds))
+                        and (values := _values(row, record, cell, seconds))
                     ]
                     if own:
                         scales, means, errors, counts = zip(*sorted(own), strict=True)

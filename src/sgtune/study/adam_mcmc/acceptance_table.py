@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 
 from sgtune.study.adam_mcmc.findings import acceptance_findings, gain_of, pairs_of
-from sgtune.study.adam_mcmc.intervals import t_quantile
+from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, t_quantile
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK,
@@ -47,10 +47,10 @@ def seconds_per_step(records: Records, found: Mapping) -> float | None:
     return None
 
 
-def ess_per_second(cell: Mapping, steps: int, seconds: float | None) -> list[float]:
+def ess_per_second(record: Mapping, cell: Mapping, seconds: float | None) -> list[float]:
     """Of each chain 1 / (integrated time × seconds of a step); empty if `verdicts.ess_cause` has a cause."""
     return (
-        [] if seconds is None or ess_cause(cell, steps) else [1 / (time * seconds) for time in cell["time"]]
+        [] if seconds is None or ess_cause(record, cell) else [1 / (time * seconds) for time in cell["time"]]
     )
 
 
@@ -151,8 +151,7 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
 
 def _of_draws(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> tuple[Cell, Cell, Cell]:
     """E x^2, the squared jump per second, and ESS per second."""
-    steps = record["steps"]
-    slow = squares_cause(cell, steps)
+    slow = squares_cause(cell, record["steps"])
     squares = [] if slow else cell["square"]
     has_jumps = seconds is not None and not is_stuck(cell)
     jumps = [jump / seconds for jump in cell.get("jump", ())] if has_jumps else []
@@ -162,9 +161,9 @@ def _of_draws(record: Mapping, cell: Mapping, seconds: float | None, detail: str
         _cell(
             record,
             "ess_per_second",
-            ess_per_second(cell, steps, seconds),
+            ess_per_second(record, cell, seconds),
             detail,
-            missing=ess_cause(cell, steps) or DASH,
+            missing=ess_cause(record, cell) or DASH,
         ),
     )
 
@@ -210,7 +209,8 @@ def adam_prolate(records: Records) -> Table:
         "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. "
         f"{TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its autocorrelation time. "
         "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, "
-        f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}. "
+        f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}, and by at least "
+        f"{LEAST_OF_SHARED:g} standard errors of chains that share minibatches. "
         f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
         f"of a chain: {_lengths(found)}.",
         stub=("Target", "γ / s", "γ √D / s", "s_d"),

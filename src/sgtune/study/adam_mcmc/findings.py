@@ -92,7 +92,7 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
             else f"The gain was {_where(most)}."
         )
         slow = [row for row in raised if squares_cause(row[6], row[3]["steps"])]
-        biased = [row for row in raised if row not in slow and is_biased(row[6]["square"])]
+        biased = [row for row in raised if row not in slow and is_biased(row[3], row[6])]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {_too_slow(len(slow))}".rstrip()

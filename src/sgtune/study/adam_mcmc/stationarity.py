@@ -24,6 +24,11 @@ OF_DRIFT = 0.9973
 """Coverage of the interval of the difference between halves: three standard errors of a normal variable."""
 
 
+LEAST_DRIFT = 0.05
+"""Of the difference between halves, in units of E x^2. Four chains sometimes agree by chance, and their standard error is then
+far too small: without this bound a difference of 4% was called a drift of chains with 200 effective draws each."""
+
+
 def moves_of(cell: Mapping, steps: int) -> float | None:
     """The number that `LEAST_MOVES` bounds; None of a record without jumps."""
     if not cell.get("jump"):
@@ -34,12 +39,14 @@ def moves_of(cell: Mapping, steps: int) -> float | None:
 
 def is_drifting(cell: Mapping) -> bool:
     """Whether E x^2 over the second half of the run differs from E x^2 over the first, by more than three standard
-    errors of the chains' differences (by Student's t at the same coverage); False of a record without halves."""
+    errors of the chains' differences (by Student's t at the same coverage) and by more than `LEAST_DRIFT`; False of
+    a record without halves."""
     if not cell.get("halves"):
         return False
     first, second = cell["halves"]
     differences = [later - earlier for earlier, later in zip(first, second, strict=True)]
-    return is_beyond(*mean_of(differences), len(differences), OF_DRIFT)
+    is_large = abs(fmean(differences)) > LEAST_DRIFT * fmean([*first, *second])
+    return is_large and is_beyond(*mean_of(differences), len(differences), OF_DRIFT)
 
 
 def is_too_slow(cell: Mapping, steps: int) -> bool:

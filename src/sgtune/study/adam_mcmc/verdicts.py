@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from statistics import fmean
 
-from sgtune.study.adam_mcmc.intervals import is_beyond
+from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_too_slow
 from sgtune.study.artifacts.layout import format_number
@@ -30,7 +30,7 @@ STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
 
 TOO_SLOW_MEANS = (
     f"“too slow”: steps × mean squared jump of a coordinate is below {LEAST_MOVES} E x², about ten effective "
-    "draws of x², or E x² differs between the halves of the run by more than three standard errors (99.7% t interval)."
+    "draws of x², or E x² differs between the halves of the run by more than 5% and three standard errors (99.7% t interval)."
 )
 """In captions."""
 
@@ -51,10 +51,15 @@ def is_stuck(cell: Mapping) -> bool:
     return fmean(cell["acceptance"]) < LEAST_ACCEPTANCE
 
 
-def is_biased(squares: Sequence[float], most: float = MOST_BIAS) -> bool:
-    """Whether E x^2 is further than ``most`` from 1, by the 95% t interval of the chains."""
+def is_biased(record: Mapping, cell: Mapping) -> bool:
+    """Whether E x^2 of a cell of an acceptance record is further than `MOST_BIAS` from 1, by the 95% t interval of the
+    chains; if these share minibatches, by at least `LEAST_OF_SHARED` standard errors."""
+    squares = cell["square"]
     mean, se = mean_of(squares)
-    return abs(mean - 1) > most and is_beyond(abs(mean - 1) - most, se, len(squares))
+    beyond = abs(mean - 1) - MOST_BIAS
+    if beyond <= 0 or not is_beyond(beyond, se, len(squares)):
+        return False
+    return cell["arm"]["batch_size"] == record.get("n_data", 1) or beyond > LEAST_OF_SHARED * se
 
 
 def squares_cause(cell: Mapping, steps: int) -> str:
@@ -64,11 +69,11 @@ def squares_cause(cell: Mapping, steps: int) -> str:
     return TOO_SLOW if is_too_slow(cell, steps) else ""
 
 
-def ess_cause(cell: Mapping, steps: int) -> str:
-    """Why a cell has no effective sample size; empty if it has one: every chain then has a time."""
-    if cause := squares_cause(cell, steps):
+def ess_cause(record: Mapping, cell: Mapping) -> str:
+    """Why a cell of an acceptance record has no effective sample size; empty if it has one, and all chains a time."""
+    if cause := squares_cause(cell, record["steps"]):
         return cause
-    if is_biased(cell["square"]):
+    if is_biased(record, cell):
         return BIASED
     return TOO_SLOW if None in cell["time"] else ""
 
