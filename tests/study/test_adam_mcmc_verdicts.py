@@ -95,7 +95,7 @@ def test_chains_that_drift_are_too_slow():
     wide = 0.02 * np.sqrt(31) * np.array([-1, 1] * 16)
     assert is_drifting({"halves": [[1.0] * 32, (1.1 + wide).tolist()]})
     assert not is_drifting({"halves": [[1.0] * 32, (1.06 + wide).tolist()]})
-    # A clear difference of less than 5% is none of interest.
+    # A clear difference of less than 5% changes no verdict.
     assert not is_drifting({"halves": [[1.0] * 4, [1.040, 1.041, 1.040, 1.041]]})
     assert is_drifting({"halves": [[0.010] * 4, [0.0110, 0.0111, 0.0110, 0.0111]]})
     assert is_too_slow({"squares": first, "jump": [1.0] * 4, "halves": [first, second]}, STEPS)

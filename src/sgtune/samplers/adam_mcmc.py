@@ -72,7 +72,7 @@ __all__ = [
     "adam_mcmc_exact",
     "adam_mcmc_minibatch",
     "make_adam_mcmc",
-    "update_length",
+    "update_of",
 ]
 
 
@@ -118,18 +118,13 @@ def _update(m: PyTree, v: PyTree, hyperparameters: dict) -> PyTree:
     return jax.tree.map(lambda m, v: gamma * m / (jnp.sqrt(jnp.abs(v)) + eps), m, v)
 
 
-def _corrected_update(m: PyTree, v: PyTree, k: Int[Array, ""], hyperparameters: dict) -> PyTree:
-    """u of step k, from the moments of ``adam-mcmc``."""
+def update_of(m: PyTree, v: PyTree, k: Int[Array, ""], hyperparameters: dict) -> PyTree:
+    """u of step k of ``adam-mcmc``, from its moments; |u| is gamma sqrt(D) in the first step."""
     # 1 - b^k, which float32 would lose for k small and b near 1.
     first, second = (-jnp.expm1(k * jnp.log(hyperparameters[name])) for name in ("b1", "b2"))
-    corrected = (jax.tree.map(lambda m: m / first, m), jax.tree.map(lambda v: v / second, v))
-    return _update(*corrected, hyperparameters)
-
-
-def update_length(state: AdamMCMCState, hyperparameters: dict) -> Float[Array, ""]:
-    """|u| of the last step of a chain of ``adam-mcmc`` (not ``exact``); there is one after the first step."""
-    u = _corrected_update(state.m, state.v, state.k, hyperparameters)
-    return jnp.sqrt(_dot(u, u))
+    return _update(
+        jax.tree.map(lambda m: m / first, m), jax.tree.map(lambda v: v / second, v), hyperparameters
+    )
 
 
 def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: dict) -> PyTree:
@@ -171,7 +166,7 @@ def _step(
     gradient, estimator = target.gradient(state.position, 0, state.estimator)
     m, v = _moments(state.m, state.v, gradient, hyperparameters)
     k = state.k + 1
-    u = _corrected_update(m, v, k, hyperparameters)
+    u = update_of(m, v, k, hyperparameters)
     position = _propose(proposal_key, state.position, u, hyperparameters)
     if of_minibatch:
         here = target.minibatch_log_density(state.position, 0)

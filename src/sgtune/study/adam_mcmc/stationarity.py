@@ -23,10 +23,9 @@ Chains start in the target, so of a chain that does not move the two are the sam
 OF_DRIFT = 0.9973
 """Coverage of the interval of the difference between halves: three standard errors of a normal variable."""
 
-
 LEAST_DRIFT = 0.05
-"""Of the difference between halves, in units of E x^2. Four chains sometimes agree by chance, and their standard error is then
-far too small: without this bound a difference of 4% was called a drift of chains with 200 effective draws each."""
+"""Of the difference between halves, in units of E x^2. Four chains sometimes agree by chance, and their standard error
+is then far too small: without this bound a difference of 4% of chains with 200 effective draws was called a drift."""
 
 
 def moves_of(cell: Mapping, steps: int) -> float | None:

@@ -30,7 +30,8 @@ STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
 
 TOO_SLOW_MEANS = (
     f"“too slow”: steps × mean squared jump of a coordinate is below {LEAST_MOVES} E x², about ten effective "
-    "draws of x², or E x² differs between the halves of the run by more than 5% and three standard errors (99.7% t interval)."
+    "draws of x², or E x² differs between the halves of the run by more than 5% and by three standard "
+    "errors (99.7% t interval)."
 )
 """In captions."""
 
