@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from sgtune.posterior import density_of, log_posterior, score
-from sgtune.samplers.adam_mcmc import update_of
+from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, arms_of
@@ -133,7 +133,7 @@ def test_first_update_has_the_length_of_all_signs():
     chains.advance(1)
     numbers = {name: jnp.broadcast_to(number, 2) for name, number in chains.hyperparameters.items()}
     states = chains.states
-    updates = jax.vmap(update_of)(states.m, states.v, states.k, numbers)
+    updates = jax.vmap(drift)(states.m, states.v, states.k, numbers)
     assert np.allclose(np.linalg.norm(updates, axis=1), 0.02 * 3, rtol=1e-4)
 
 

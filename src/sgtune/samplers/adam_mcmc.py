@@ -66,14 +66,7 @@ from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import Acceptance, acceptance_statistics, metropolis_step, no_acceptance
 from sgtune.samplers.target import Target
 
-__all__ = [
-    "AdamMCMCState",
-    "adam_mcmc",
-    "adam_mcmc_exact",
-    "adam_mcmc_minibatch",
-    "make_adam_mcmc",
-    "update_of",
-]
+__all__ = ["AdamMCMCState", "adam_mcmc", "adam_mcmc_exact", "adam_mcmc_minibatch", "drift", "make_adam_mcmc"]
 
 
 class AdamMCMCState(NamedTuple):
@@ -118,13 +111,12 @@ def _update(m: PyTree, v: PyTree, hyperparameters: dict) -> PyTree:
     return jax.tree.map(lambda m, v: gamma * m / (jnp.sqrt(jnp.abs(v)) + eps), m, v)
 
 
-def update_of(m: PyTree, v: PyTree, k: Int[Array, ""], hyperparameters: dict) -> PyTree:
+def drift(m: PyTree, v: PyTree, k: Int[Array, ""], hyperparameters: dict) -> PyTree:
     """u of step k of ``adam-mcmc``, from its moments; |u| is gamma sqrt(D) in the first step."""
     # 1 - b^k, which float32 would lose for k small and b near 1.
     first, second = (-jnp.expm1(k * jnp.log(hyperparameters[name])) for name in ("b1", "b2"))
-    return _update(
-        jax.tree.map(lambda m: m / first, m), jax.tree.map(lambda v: v / second, v), hyperparameters
-    )
+    m, v = jax.tree.map(lambda m: m / first, m), jax.tree.map(lambda v: v / second, v)
+    return _update(m, v, hyperparameters)
 
 
 def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: dict) -> PyTree:
@@ -166,7 +158,7 @@ def _step(
     gradient, estimator = target.gradient(state.position, 0, state.estimator)
     m, v = _moments(state.m, state.v, gradient, hyperparameters)
     k = state.k + 1
-    u = update_of(m, v, k, hyperparameters)
+    u = drift(m, v, k, hyperparameters)
     position = _propose(proposal_key, state.position, u, hyperparameters)
     if of_minibatch:
         here = target.minibatch_log_density(state.position, 0)

@@ -13,7 +13,7 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import to_matrix
 from sgtune.randomness import named_seed
-from sgtune.samplers.adam_mcmc import update_of
+from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.ensembles import independent_chains
@@ -175,9 +175,7 @@ def _update_lengths(chains: Lockstep) -> Float[np.ndarray, " w"]:
     """|u| of each chain's last step."""
     axes = {name: 0 if jnp.ndim(number) else None for name, number in chains.hyperparameters.items()}
     states = chains.states
-    updates = jax.vmap(update_of, in_axes=(0, 0, 0, axes))(
-        states.m, states.v, states.k, chains.hyperparameters
-    )
+    updates = jax.vmap(drift, in_axes=(0, 0, 0, axes))(states.m, states.v, states.k, chains.hyperparameters)
     return np.linalg.norm(np.asarray(to_matrix(updates), np.float64), axis=1)
 
 
