@@ -16,7 +16,7 @@ from sgtune.study.adam_mcmc.findings import acceptance_findings, bias_findings
 from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
 from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_drifting, is_too_slow, moves_of
 from sgtune.study.adam_mcmc.theory_figures import adam_bias_curves
-from sgtune.study.adam_mcmc.verdicts import is_biased
+from sgtune.study.adam_mcmc.verdicts import has_left_target, is_biased
 
 FAR = [0.80, 0.82, 0.81, 0.81]
 NEAR = [0.97, 1.0, 1.02, 0.99]
@@ -176,3 +176,20 @@ def test_lengths_of_updates_stand_in_the_table_if_they_were_recorded():
     *_, squares = adam_acceptance_curves({"acceptance": [slow]}).axes
     # The line of the cell without noise, and the line at 1.
     assert len(squares.lines) == len(adam_acceptance_curves({"acceptance": [old]}).axes[-1].lines) - 1
+
+
+def test_chains_from_exact_draws_show_a_bias_before_they_settle():
+    """E x^2 of a sampler that keeps the target is 1 in every step, if it is 1 in the first."""
+    cell = {
+        "square": [0.24, 0.25, 0.26, 0.25],
+        "jump": [1e-5] * 4,
+        "acceptance": [0.5] * 4,
+        "arm": {"batch_size": 1},
+    }
+    assert is_too_slow(cell, STEPS)
+    assert has_left_target({"n_data": 1, "steps": STEPS}, cell)
+    # Chains on a posterior of data start from its Laplace approximation.
+    of_data = cell | {"arm": {"batch_size": 100}}
+    assert not has_left_target({"n_data": 100, "steps": STEPS}, of_data)
+    assert has_left_target({"n_data": 100, "steps": STEPS}, of_data | {"jump": [0.1] * 4})
+    assert not has_left_target({"n_data": 1, "steps": STEPS}, cell | {"acceptance": [1e-4] * 4})

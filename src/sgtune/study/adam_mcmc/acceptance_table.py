@@ -11,8 +11,10 @@ from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK,
     TOO_SLOW_MEANS,
+    UNSETTLED,
     ess_cause,
     estimate_text,
+    has_left_target,
     is_stuck,
     rate_text,
     squares_cause,
@@ -153,6 +155,8 @@ def _of_draws(record: Mapping, cell: Mapping, seconds: float | None, detail: str
     """E x^2, the squared jump per second, and ESS per second."""
     slow = squares_cause(cell, record["steps"])
     squares = [] if slow else cell["square"]
+    if slow and has_left_target(record, cell):
+        slow = UNSETTLED
     has_jumps = seconds is not None and not is_stuck(cell)
     jumps = [jump / seconds for jump in cell.get("jump", ())] if has_jumps else []
     return (
@@ -210,7 +214,8 @@ def adam_prolate(records: Records) -> Table:
         f"{TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its autocorrelation time. "
         "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, "
         f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}, and by at least "
-        f"{LEAST_OF_SHARED:g} standard errors of chains that share minibatches. "
+        f"{LEAST_OF_SHARED:g} standard errors of chains that share minibatches. “Not settled”: too slow for "
+        "a number, but chains that start from exact draws have left the target. "
         f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
         f"of a chain: {_lengths(found)}.",
         stub=("Target", "γ / s", "γ √D / s", "s_d"),

@@ -8,7 +8,7 @@ from math import exp, expm1, hypot, sqrt
 
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import estimate_text, is_biased, squares_cause
+from sgtune.study.adam_mcmc.verdicts import estimate_text, has_left_target, squares_cause
 from sgtune.study.artifacts.remarks import counted
 
 __all__ = [
@@ -91,8 +91,8 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
             if least is not most
             else f"The gain was {_where(most)}."
         )
-        slow = [row for row in raised if squares_cause(row[6], row[3]["steps"])]
-        biased = [row for row in raised if row not in slow and is_biased(row[3], row[6])]
+        biased = [row for row in raised if has_left_target(row[3], row[6])]
+        slow = [row for row in raised if row not in biased and squares_cause(row[6], row[3]["steps"])]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {_too_slow(len(slow))}".rstrip()

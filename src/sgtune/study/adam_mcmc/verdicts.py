@@ -17,8 +17,10 @@ __all__ = [
     "STUCK",
     "TOO_SLOW",
     "TOO_SLOW_MEANS",
+    "UNSETTLED",
     "ess_cause",
     "estimate_text",
+    "has_left_target",
     "is_biased",
     "is_stuck",
     "rate_text",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
+UNSETTLED = "– (biased, not settled)"
 """In print, in place of numbers that say nothing about the target."""
 
 TOO_SLOW_MEANS = (
@@ -63,6 +66,19 @@ def is_biased(record: Mapping, cell: Mapping) -> bool:
     return cell["arm"]["batch_size"] == record.get("n_data", 1) or beyond > LEAST_OF_SHARED * se
 
 
+def has_left_target(record: Mapping, cell: Mapping) -> bool:
+    """Whether the cell of an acceptance record shows that its sampler does not keep the target.
+
+    Chains on a Gaussian start from exact draws. A sampler that keeps the target leaves E x^2 at 1 in every step, so a
+    clear difference shows a bias of chains that have not settled, too. On the logistic posterior the starts are
+    approximate, and only chains that moved enough show one.
+    """
+    if is_stuck(cell) or not is_biased(record, cell):
+        return False
+    starts_are_exact = record.get("n_data", 1) == 1
+    return starts_are_exact or not is_too_slow(cell, record["steps"])
+
+
 def squares_cause(cell: Mapping, steps: int) -> str:
     """Why the squares of a cell's draws estimate nothing; empty if they estimate E x^2."""
     if is_stuck(cell):
@@ -72,10 +88,10 @@ def squares_cause(cell: Mapping, steps: int) -> str:
 
 def ess_cause(record: Mapping, cell: Mapping) -> str:
     """Why a cell of an acceptance record has no effective sample size; empty if it has one, and all chains a time."""
+    if has_left_target(record, cell):
+        return BIASED
     if cause := squares_cause(cell, record["steps"]):
         return cause
-    if is_biased(record, cell):
-        return BIASED
     return TOO_SLOW if None in cell["time"] else ""
 
 
