@@ -24,7 +24,7 @@ PER_MODEL = {
         "mamba": {"seconds", "points"},
         "grid": {"n_steps", "start_noise"},
         "evaluation": {"seconds", "replicates", "burn_in", "kept_draws", "ksd_points", "curves"},
-        "regret": {"screen", "seconds", "replicates"},
+        "regret": {"finalists", "screen", "seconds", "replicates"},
         "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
     "bnn": {
@@ -36,7 +36,7 @@ PER_MODEL = {
         "evaluation": {
             *("seconds", "replicates", "burn_in", "kept_draws", "prediction_draws", "ksd_points", "curves"),
         },
-        "regret": {"screen", "seconds", "replicates", "prediction_draws"},
+        "regret": {"finalists", "screen", "seconds", "replicates", "prediction_draws"},
         "estimates": {"log10_step_sizes", "batch_fractions", "max_points"},
     },
 }
@@ -90,8 +90,8 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
 
 def test_paper_reference_of_the_factorisation_and_none_of_the_network():
     reference = model_settings(valid(), "pmf")["reference"]
-    # The two chains have the paper's number of iterations together.
-    assert (reference["nuts"], 2 * reference["n_warmup"], 2 * reference["n_draws"]) == (True, 1000, 10000)
+    # Together the two chains have the paper's warm-up, and 7,000 of its 10,000 draws: longer fresh runs take the hours.
+    assert (reference["nuts"], 2 * reference["n_warmup"], 2 * reference["n_draws"]) == (True, 1000, 7000)
     assert model_settings(valid(), "bnn")["reference"]["nuts"] is False
 
 
