@@ -17,6 +17,13 @@ def files():
     return make_files()
 
 
+def runs_of_mamba_ksd(records):
+    """The fresh runs of the arms that it chose for one sampler of the logistic regression."""
+    record = next(one for one in records["regret"] if one["model"] == "logistic")
+    arms = next(one for one in record["chosen"] if one["tuner"] == "mamba-ksd")["arms"]
+    return [run for run in record["runs"] if run["arm"] in arms]
+
+
 def test_a_cell_is_the_mean_over_samplers_after_the_longest_runs(files):
     records = records_of(files)
     cells = cells_by(headline(records), "model", "tuner")
@@ -37,11 +44,8 @@ def test_a_cell_is_the_mean_over_samplers_after_the_longest_runs(files):
 
 def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out(files):
     records = records_of(files)
-    record = next(one for one in records["regret"] if one["model"] == "logistic")
-    chosen = next(one for one in record["chosen"] if one["tuner"] == "mamba-ksd")
-    for run in record["runs"]:
-        if run["arm"] in chosen["arms"]:
-            run["diverged"] = [True] * len(run["diverged"])
+    for run in runs_of_mamba_ksd(records):
+        run["diverged"] = [True] * len(run["diverged"])
     cell = cells_by(headline(records), "model", "tuner")["logistic", "mamba-ksd"]
     assert (cell.finite, cell.replicates) == (len(SAMPLERS) - 1, len(SAMPLERS))
     assert f"({cell.finite}/{cell.replicates})" in cell.shown
@@ -83,11 +87,8 @@ def test_no_mark_with_one_tuning_run_or_with_two_fresh_replicates():
 
 def test_a_mean_over_a_sampler_at_the_cap_is_a_lower_bound_without_an_error(files):
     records = records_of(files)
-    record = next(one for one in records["regret"] if one["model"] == "logistic")
-    chosen = next(one for one in record["chosen"] if one["tuner"] == "mamba-ksd")
-    for run in record["runs"]:
-        if run["arm"] in chosen["arms"]:
-            run["losses"]["xi_white"][0] = 10
+    for run in runs_of_mamba_ksd(records):
+        run["losses"]["xi_white"][0] = 10
     cell = cells_by(headline(records), "model", "tuner")["logistic", "mamba-ksd"]
     assert cell.shown.startswith("≥ ")
     assert "±" not in cell.shown
