@@ -201,7 +201,7 @@ def test_a_mirror_that_does_not_exist_is_refused_before_any_source_is_asked(serv
     assert files_below(tmp_path) == []
 
 
-def test_an_unavailable_optional_set_gets_a_placeholder_with_the_reason(server, tmp_path, caplog):
+def test_an_unavailable_optional_set_gets_a_file_without_data_and_the_reason(server, tmp_path, caplog):
     record = download_or_stand_in(small_set(site(server, "missing")), tmp_path, {"u.data": b"none"})
     assert (tmp_path / "u.data").read_bytes() == b"none"
     assert record == read_json(tmp_path / "source.json")

@@ -34,7 +34,7 @@ def download(images, tmp_path):
 
 @pytest.fixture
 def no_download(tmp_path):
-    """The placeholder for a set that no source has."""
+    """The folder of a set that no source has: a file without images, and the reason."""
     folder = tmp_path / "nowhere"
     folder.mkdir()
     (folder / IMAGES).write_bytes(ood.NO_IMAGES)
