@@ -197,7 +197,11 @@ def adam_prolate(records: Records) -> Table:
             # Not :.2g, which prints 100 as 1e+02.
             length = f"{float(format(ratio * sqrt(record['dimension']), '.2g')):g}"
             rows.append(
-                Row((target_label(record), f"{ratio:g}", length, f"{along:g}"), (*rates, *pairs, update))
+                # In HTML this label is a heading, without the stub's name above it.
+                Row(
+                    (target_label(record), f"γ / s = {ratio:g}", length, f"{along:g}"),
+                    (*rates, *pairs, update),
+                )
             )
     n_chains = len(found[0]["cells"][0]["acceptance"])
     return Table(
