@@ -126,9 +126,26 @@ def define_model(
 ) -> Model:
     """A `Model` from its functions and data, for a sampler, a tuner or the pipeline.
 
-    Rows are shuffled once, from ``shuffle_seed``, because minibatches of more than 4,000 rows consist of blocks of
-    consecutive rows (`sgtune.samplers.minibatch`); pass None if the data are in random order already. If the SHA-256 of
-    the data is known, pass it as ``checksum``: otherwise all data are read to compute it.
+    Args:
+        name: its name in tables and in the file of its MAP.
+        log_prior: ``position -> ()``, up to a constant.
+        log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch, not their sum.
+        data: pytree of arrays whose leading axis is N.
+        init: ``key -> position``, a pytree of float arrays: where the search for the MAP starts.
+        predict: ``(position, inputs) -> (m, ...)``: the predicted mean of each input, ``(m,)``; for classification
+            P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
+        test_data: ``{"inputs": pytree, "targets": (m,)}``; targets of a classification are integers from 0.
+        functionals: ``position -> (K,)``, the quantities that the data identify; None: the position itself.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for `hold_out`.
+        task: ``classification`` or ``regression``: which metrics of predictions make sense.
+        max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
+        data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
+        shuffle_seed: rows are shuffled once, from this seed, because minibatches of more than 4,000 rows may consist of
+            blocks of consecutive rows (`sgtune.samplers.minibatch`). None: they are in random order already.
+        checksum: the SHA-256 of the data, if it is known; otherwise all data are read to compute it.
+
+    Returns:
+        The model. Its MAP is found when it is first needed.
 
     Raises:
         InputError: the leaves of ``data`` differ in length, or a function of the model returns a wrong shape.
@@ -186,14 +203,14 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
         name: the name of the fraction in error messages.
 
     Raises:
-        InputError: the fraction is not in (0, 1) or leaves no row out, or the model has not both ``predict`` and
+        InputError: the fraction is not in (0, 1) or leaves no row out, or the model lacks ``predict`` or
             ``as_test``.
     """
     if check_number(name, fraction, above=0) >= 1:
         raise InputError(f"{name}: {fraction!r} is not allowed; it must be a number > 0 and < 1")
     if model.predict is None or model.as_test is None:
         raise InputError(
-            f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} has not both"
+            f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} lacks at least one of them"
         )
     # The decimal as it is written: 0.29 of 100 rows are 29, although the float 0.29 is slightly smaller.
     n_held = int(Fraction(repr(float(fraction))) * model.n_data)

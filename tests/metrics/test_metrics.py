@@ -31,6 +31,20 @@ def naive_gaps(confidence, is_right, belongs, n_bins):
     return gaps
 
 
+@pytest.mark.parametrize(
+    "name", ["accuracy", "log_loss", "brier", "ece", "mce", "ece_published", "mce_published", "rmse"]
+)
+def test_metrics_refuse_targets_of_another_shape_than_the_predictions(name):
+    """(m, 1) targets would be broadcast to (m, m)."""
+    probabilities, targets = random_predictions(0, m=20)
+    predictions = probabilities[:, 0] if name == "rmse" else probabilities
+    measure = getattr(metrics, name)
+    assert np.isfinite(measure(predictions, targets))
+    for wrong in (targets[:, None], targets[:-1]):
+        with pytest.raises(InputError, match=r"^targets: shape \(.*\) is not allowed; it must be \(20,\)"):
+            measure(predictions, wrong)
+
+
 @pytest.mark.parametrize("classes", [2, 4, 10])
 def test_calibration_errors_are_those_of_a_naive_loop(classes):
     probabilities, targets = random_predictions(classes, classes=classes)

@@ -230,12 +230,13 @@ def test_marginals_see_marginal_sds_and_no_correlations():
     assert squares(wide)[1] == pytest.approx((4 - 1) ** 2 / 2)
 
 
-def test_memory_does_not_grow_with_pairs_of_draws_or_copies_of_them():
+@pytest.mark.parametrize("blocks", [[500], [1] * 500])
+def test_memory_does_not_grow_with_pairs_of_draws_or_copies_of_them(blocks):
     """4,000 draws of 500 float32 coordinates: float64 copies of both would be 32 MB, all pairs of draws 128 MB."""
     positions, scores = some_draws(3, 4_000, 500)
     with patch.multiple(MODULE, ROWS=200, COLUMNS=100):
         tracemalloc.start()
-        psd(positions, scores, np.full(500, 2.0))
+        psd(positions, scores, np.full(500, 2.0), blocks=blocks)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 6e6

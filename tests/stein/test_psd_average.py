@@ -44,7 +44,7 @@ def test_exact_draws_have_mean_zero_with_and_without_noise_of_scores(name, noise
         found.append((sums.sums.sum() / (n * (n - 1)), squared_bias(sums)[0], n * mean_square(sums, n)))
     average, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(200)
     assert (np.abs(average[:2]) < 4 * error[:2]).all()
-    own = {"pairs": dimension + 2, "diagonal": 6 - 4 / dimension, "marginals": 3}[name]
+    own = {"pairs": dimension + 2, "diagonal": 6 - 2 / dimension, "marginals": 3}[name]
     if noise:
         assert average[2] > own + 8 * error[2]
     else:

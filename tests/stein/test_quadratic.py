@@ -51,6 +51,45 @@ def test_scores_of_kernels_add_the_standard_error_of_the_bias():
     assert horizon_score(single, 50, 0.3) == mean_square(single, 50)
 
 
+def test_the_bias_is_from_pairs_of_later_stretches_that_are_not_neighbours():
+    """By hand: B^2 = (3 + 5 + 4) / (1 + 1 + 2) of the pairs (1, 3), (1, 4) and (2, 4).
+
+    Without stretch 1, 2, 3 or 4 it is 4 / 2, 8 / 2, 9 / 3 or 3 / 1. The other sums are wrong by far, and not used.
+    """
+    sums = np.full((N_STRETCHES, N_STRETCHES), 1e6)
+    for (a, b), value in {(1, 3): 3.0, (1, 4): 5.0, (2, 4): 4.0}.items():
+        sums[a, b] = sums[b, a] = value
+    stretches = Stretches(np.array([2, 1, 2, 1, 1]), sums, np.full(N_STRETCHES, 1e6))
+    bias, error = squared_bias(stretches)
+    assert bias == pytest.approx(3.0)
+    assert error == pytest.approx(np.sqrt(3 / 4 * 2))
+
+
+def test_the_bias_of_a_slow_chain_with_a_transient_is_unbiased():
+    """k(x, y) = x y for 4,000 AR(1) chains of mean 0.3 with stretches of two autocorrelation times.
+
+    Pairs of neighbouring stretches would add a third of 3 / 100, more than six standard errors; the first stretch, far
+    away, would add more.
+    """
+    rng, correlation, length, mean = np.random.default_rng(2), 0.9, 40, 0.3
+    noise = rng.standard_normal((4_000, N_STRETCHES * length))
+    noise[:, 1:] *= np.sqrt(1 - correlation**2)
+    chains = mean + lfilter([1], [1, -correlation], noise, axis=1)
+    chains[:, :length] += 5.0
+    counts = np.full(N_STRETCHES, length)
+    found, with_neighbours = [], []
+    for parts in chains.reshape(-1, N_STRETCHES, length).sum(axis=2):
+        sums = np.outer(parts, parts)
+        found.append(squared_bias(Stretches(counts, sums, np.zeros(N_STRETCHES)))[0])
+        with_neighbours.append(
+            np.mean([sums[a, b] for a in range(1, 5) for b in range(a + 1, 5)]) / length**2
+        )
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    # Stretches that are not neighbours are correlated by less than 0.9^40, a sixtieth.
+    assert abs(np.mean(found) - mean**2) < 4 * error
+    assert np.mean(with_neighbours) > mean**2 + 4 * error
+
+
 def test_it_predicts_longer_chains():
     """2,000 AR(1) chains with a wrong mean: the squared mean of 400 draws is predicted from the first 100.
 

@@ -231,7 +231,8 @@ def test_the_default_grid_warns_of_dropped_batch_sizes_and_a_users_grid_is_kept(
     result = tune(model, "sgld", settings=Settings(log10_step_sizes=(-3.0, -4.0, -5.0)), **options)
     assert set(result.rungs["batch_size"]) == {50, 500}
     (line,) = result.warnings
-    assert line == "batch_fractions: the default grid goes without 0.01, 0.001, of N=500 rows fewer than 10"
+    omitted = "batch_fractions: the default grid omits 0.01, 0.001"
+    assert line == f"{omitted}: a batch would have fewer than 10 of the 500 rows"
     own = Settings(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1, 0.01))
     result = tune(model, "sgld", settings=own, **options)
     assert set(result.rungs["batch_size"]) == {5, 50}

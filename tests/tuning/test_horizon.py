@@ -2,18 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model
 
 from sgtune import Arm, Budget, tune
 from sgtune.errors import InputError
+from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.positions import flatten
 from sgtune.posterior import scores
 from sgtune.sampling.lockstep import compiled_programs
+from sgtune.stein.mean_errors import mean_error
+from sgtune.stein.quadratic import stretch_of
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors, stationary_variances
 from sgtune.tuning import Grid, Halving
-from sgtune.tuning.horizon import ESCAPED, at_horizon, horizon_metric, mean_virial
+from sgtune.tuning.horizon import ESCAPED, FORESIGHT, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
 # The grid has frozen, slow, good, biased and escaping arms.
@@ -68,6 +72,27 @@ def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, most,
     assert np.mean(errors > 2 * errors.min()) >= 0.5
     assert errors.max() == np.inf
     assert errors[np.isfinite(errors)].max() > 0.9
+
+
+@pytest.mark.parametrize(("dimension", "has_means"), [(200, False), (201, True)])
+def test_the_default_judge_adds_the_error_of_means_above_200_dimensions(dimension, has_means):
+    """A slow chain and a fast one, both from the posterior. Only the error of means falls with time."""
+    model = gaussian_model(np.diag(np.linspace(1, 4, dimension)), np.zeros(dimension), n_data=100)
+    rng, steps = np.random.default_rng(0), np.arange(1, 201)
+    scale, stretch = laplace_scale(model), stretch_of(steps, 200)
+    for memory in (0.0, 0.9):
+        draws = lfilter([1], [1, -memory], rng.standard_normal((200, dimension)), axis=0)
+        draws = (draws * np.sqrt(1 - memory**2) / np.sqrt(np.linspace(1, 4, dimension))).astype(np.float32)
+        gradients = scores(model, draws)
+        of_means = mean_error(draws, stretch, scale, n_draws=400)
+        for share, least in ((0.5, 0.5), (0.01, 0.1)):
+            arm = ArmDraws(draws, steps, 200, 400, share)
+            value, of_sds = (
+                FORESIGHT[name](model, "all directions")(arm, gradients, stretch)
+                for name in ("by dimension", "virial")
+            )
+            assert value == pytest.approx(of_sds + has_means * least * of_means, rel=1e-6)
+            assert of_means > 0.01 * of_sds
 
 
 @pytest.mark.parametrize("discrepancy", JUDGES)

@@ -27,9 +27,9 @@ AXES = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0
 GRID = Grid(**AXES)
 COST = CostTable({("sgld-cv", 1_000, None): 1e-4, ("sgld-cv", 100, None): 1e-5})
 SHORT_FOR = {
-    "mamba-ksd": Halving(grid=GRID),
+    "mamba-ksd": Halving(stein(), grid=GRID),
+    "mamba": Halving(grid=GRID),
     "mamba-fssd": Halving(judge=stein("fssd"), grid=GRID),
-    "mamba": Halving(judge=at_horizon(), grid=GRID),
     "mamba-psd": Halving(judge=at_horizon("psd"), grid=GRID),
     "mamba-ksd-scaled": Halving(judge=at_horizon("ksd"), grid=GRID),
     "grid": GridSearch(grid=GRID),

@@ -34,7 +34,16 @@ def test_it_chooses_the_arm_with_the_smallest_expected_error(model):
     assert result.best == arms[np.argmin(foreseen)]
     assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
     assert (table["reason"] == "").sum() == 1
-    assert lines[-1].startswith("12 arms foreseen, 8 of them stable")
+    assert lines[-1].startswith("errors of 12 arms predicted, 8 of them stable")
+
+
+def test_of_equal_errors_the_smallest_step_size_wins(model):
+    """One draw has no sd, so that after one step every stable arm has the same error."""
+    result = tune(model, "sgld", tuner=Theory(GRID), budget=Budget(steps=1))
+    errors = result.rungs["discrepancy"].dropna()
+    assert len(errors) > 2
+    assert errors.nunique() == 1
+    assert result.best.step_size == pytest.approx(1e-6)
 
 
 def test_the_chosen_arm_is_the_best_of_measured_ones(model):

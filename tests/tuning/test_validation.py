@@ -148,7 +148,7 @@ def test_a_fraction_that_leaves_nothing_is_refused(model, tuner, fraction):
 
 
 def test_a_model_whose_rows_cannot_judge_says_so(model):
-    line = r"^validation_fraction: 0\.1 needs a model with predict and as_test; 'logistic' has not both$"
+    line = r"^validation_fraction: 0\.1 needs a model with predict and as_test; 'logistic' lacks at least one of them$"
     for part in ("as_test", "predict"):
         with pytest.raises(InputError, match=line):
             tune(replace(model, **{part: None}), "sgld", tuner="grid", settings=HELD)

@@ -1,11 +1,29 @@
 """Calibration errors: the difference of confidence and accuracy (Guo et al. 2017; paper Sects. 3.3.3, 4.3)."""
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
-__all__ = ["class_probabilities", "ece", "ece_published", "mce", "mce_published"]
+from sgtune.errors import InputError
+
+__all__ = ["check_targets", "class_probabilities", "ece", "ece_published", "mce", "mce_published"]
 
 BINS, BINS_PUBLISHED = 15, 10
+
+
+def check_targets(
+    predictions: Shaped[Array | np.ndarray, "m ..."], targets: np.ndarray
+) -> Shaped[np.ndarray, " m"]:
+    """``targets`` if there is one for each prediction.
+
+    Raises:
+        InputError: another shape; NumPy would broadcast it, and the metric would be wrong.
+    """
+    wanted, targets = np.shape(predictions)[:1], np.asarray(targets)
+    if targets.shape != wanted:
+        raise InputError(
+            f"targets: shape {targets.shape} is not allowed; it must be {wanted}, one a prediction"
+        )
+    return targets
 
 
 def class_probabilities(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, "m c"]:
@@ -19,13 +37,26 @@ def ece(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) 
 
     The confidence of a datum is the probability of its most probable class. There are 15 equal bins on [0, 1]; each
     includes its upper and excludes its lower edge (Guo et al. 2017).
+
+    Args:
+        probabilities: of all classes, ``(m, classes)``, or P(y = 1), ``(m,)``.
+        targets: the true classes, integers from 0.
+
+    Returns:
+        A number in [0, 1].
+
+    Raises:
+        InputError: there is not one target for each prediction.
     """
     gaps, shares = _gaps(probabilities, targets)
     return float(gaps @ shares)
 
 
 def mce(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
-    """Maximum calibration error: the largest |accuracy - confidence| of a bin that has data; bins as for `ece`."""
+    """Maximum calibration error: the largest |accuracy - confidence| of a bin that has data.
+
+    Bins, arguments and errors as for `ece`.
+    """
     return float(_gaps(probabilities, targets)[0].max())
 
 
@@ -36,28 +67,32 @@ def ece_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: 
     is below 1. There are 10 equal bins between the smallest and the largest confidence; each includes its lower and
     excludes its upper edge. The largest confidence is in no bin, although its datum counts in the weights. NaN if no
     datum is in a bin.
+
+    Raises:
+        InputError: there is not one target for each prediction.
     """
     gaps, shares = _gaps_published(log_probabilities, targets)
     return float(gaps @ shares) if len(gaps) else float("nan")
 
 
 def mce_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: np.ndarray) -> float:
-    """The MCE of the paper's code; bins as for `ece_published`."""
+    """The MCE of the paper's code; bins, arguments and errors as for `ece_published`."""
     gaps, _ = _gaps_published(log_probabilities, targets)
     return float(gaps.max()) if len(gaps) else float("nan")
 
 
 def _gaps(probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    probabilities = class_probabilities(probabilities)
-    confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == np.asarray(targets)
+    targets, probabilities = check_targets(probabilities, targets), class_probabilities(probabilities)
+    confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == targets
     inner_edges = np.linspace(0, 1, BINS + 1)[1:-1]
     return _per_bin(confidence, is_right, np.searchsorted(inner_edges, confidence, side="left"))
 
 
 def _gaps_published(log_probabilities: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    targets = check_targets(log_probabilities, targets)
     log_probabilities = np.asarray(log_probabilities, np.float64)
     confidence = np.exp(log_probabilities.max(axis=1))
-    is_right = log_probabilities.argmax(axis=1) == np.asarray(targets)
+    is_right = log_probabilities.argmax(axis=1) == targets
     edges = np.linspace(confidence.min(), confidence.max(), BINS_PUBLISHED + 1)
     is_in = confidence < edges[-1]
     bins = np.searchsorted(edges, confidence[is_in], side="right") - 1

@@ -6,21 +6,36 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgtune.metrics.calibration import class_probabilities, ece, mce
+from sgtune.metrics.calibration import check_targets, class_probabilities, ece, mce
 
 __all__ = ["PREDICTIVE", "Predictive", "accuracy", "brier", "log_loss", "rmse"]
 
 
 def accuracy(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
-    """Share of test data whose most probable class is theirs; ``(m,)`` means P(y = 1)."""
-    probabilities, targets = np.asarray(probabilities), np.asarray(targets)
+    """Share of test data whose most probable class is theirs.
+
+    Args:
+        probabilities: of all classes, ``(m, classes)``, or P(y = 1), ``(m,)``.
+        targets: the true classes, ``(m,)``, integers from 0.
+
+    Returns:
+        A share in [0, 1].
+
+    Raises:
+        InputError: there is not one target for each prediction.
+    """
+    probabilities, targets = np.asarray(probabilities), check_targets(probabilities, targets)
     predicted = probabilities > 0.5 if probabilities.ndim == 1 else probabilities.argmax(axis=1)
     return float(np.mean(predicted == targets))
 
 
 def log_loss(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
-    """Mean of -log of the probability given to the true class; ``(m,)`` means P(y = 1)."""
-    probabilities, targets = np.asarray(probabilities, np.float64), np.asarray(targets).astype(int)
+    """Mean of -log of the probability given to the true class, in nats. Arguments and errors as for `accuracy`.
+
+    A probability below the smallest normal float32, 1.2e-38, counts as this number.
+    """
+    probabilities, targets = np.asarray(probabilities, np.float64), check_targets(probabilities, targets)
+    targets = targets.astype(int)
     if probabilities.ndim == 1:
         given = np.where(targets == 1, probabilities, 1 - probabilities)
     else:
@@ -30,18 +45,27 @@ def log_loss(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndar
 
 def brier(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
     """Brier score: the mean over test data of the squared distance, over all classes, between the probabilities and the
-    true class's indicator. From 0 to 2 (Brier 1950); ``(m,)`` means P(y = 1), two classes.
+    true class's indicator. From 0 to 2 (Brier 1950). Arguments and errors as for `accuracy`.
 
     It is proper, and unlike the log-loss it is bounded: no single datum can outweigh the others.
     """
-    errors = class_probabilities(probabilities).copy()
-    errors[np.arange(len(errors)), np.asarray(targets).astype(int)] -= 1
+    targets, errors = check_targets(probabilities, targets), class_probabilities(probabilities).copy()
+    errors[np.arange(len(errors)), targets.astype(int)] -= 1
     return float(np.mean(np.sum(errors**2, axis=1)))
 
 
 def rmse(predictions: Float[Array | np.ndarray, " m"], targets: np.ndarray) -> float:
-    """Root of the mean squared error."""
-    difference = np.asarray(predictions, np.float64) - np.asarray(targets, np.float64)
+    """Root of the mean squared error, in the unit of the targets.
+
+    Args:
+        predictions: the predicted means.
+        targets: the true values, ``(m,)``.
+
+    Raises:
+        InputError: there is not one target for each prediction.
+    """
+    targets = check_targets(predictions, targets)
+    difference = np.asarray(predictions, np.float64) - targets.astype(np.float64)
     return float(np.sqrt(np.mean(difference**2)))
 
 

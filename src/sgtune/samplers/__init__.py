@@ -76,6 +76,7 @@ SAMPLERS: dict[str, Sampler] = {
     "adam-mcmc-minibatch": adam_mcmc_minibatch,
     "adam-mcmc-exact": adam_mcmc_exact,
 }
+"""By name, without the ending of a gradient estimator; your own entries are added here."""
 
 
 def sampler_names() -> list[str]:
@@ -97,8 +98,8 @@ def resolve_sampler(name: str) -> tuple[Sampler, GradientEstimator]:
     base, _, ending = str(name).rpartition("-")
     if ending in ESTIMATORS and base in SAMPLERS and SAMPLERS[base].needs_all_data:
         raise InputError(
-            f"sampler: {name!r} is not allowed; {base!r} takes all data in every step, which leaves control "
-            f"variates nothing to do: it must be {base!r}"
+            f"sampler: {name!r} is not allowed; {base!r} takes all data in every step, so control variates "
+            f"have no effect: it must be {base!r}"
         )
     check_choice("sampler", name, sampler_names())
     if ending in ESTIMATORS and base in SAMPLERS:

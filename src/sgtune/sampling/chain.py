@@ -131,6 +131,9 @@ def sample(
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.
 
+    Returns:
+        The chain. A chain that diverged is returned, too: ``diverged`` says so.
+
     Raises:
         InputError: an argument is not allowed, or a sampler with a Metropolis test would start where its log
             density is not finite.

@@ -36,8 +36,8 @@ def ksd_estimate(
 
     KSD^2 of all N draws is U + (d - U) / N, with d the mean of the diagonal of k_pi (`sgtune.stein.ksd`) and U its mean
     off the diagonal. The means over the subset are unbiased for the means over all draws, even if the draws are
-    dependent. The value is the root of T = U + (d - U) / N of the subset, or 0 if T < 0. An evenly spaced subset (`ksd`
-    with ``n_draws``) has no pairs of neighbours, and its value is too low where a chain mixes slowly.
+    dependent. The value is the root of T = U + (d - U) / N of the subset, or 0 if T < 0. An evenly spaced subset has
+    no pairs of neighbours, and its value is too low where a chain mixes slowly.
 
     T is the mean over pairs of f_ij = (1 - 1/N) k_pi(x_i, x_j) + (d_i + d_j) / (2 N). With A, B, C the means of
     f_ij f_kl over pairs that share both indices, one, or none,

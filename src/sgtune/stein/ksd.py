@@ -33,12 +33,14 @@ def ksd(
     q = 1 + |x - y|^2 and s the score, the gradient of the log posterior. n independent draws of N(0, I) have
     E[KSD^2] = 2 D / n.
 
-    With ``n_draws`` > n the given draws are an evenly spaced subset of ``n_draws`` draws, and the value estimates
-    the KSD of all of them: the root of U + (d - U) / n_draws, where d is the mean of the diagonal of k_pi and U its
-    mean off the diagonal, at least 0 (d if n = 1). In many dimensions the diagonal, which falls as 1 / n, is most of
-    the sum, and few draws estimate U well; without this correction, few draws of a long chain and all of a short one
-    would have about the same value. The correlation of draws within the spacing is not seen, so the estimate is too
-    low for chains whose autocorrelation outlasts the spacing.
+    With ``n_draws`` > n the given draws are a uniformly random subset, without replacement, of ``n_draws`` draws, and
+    the value estimates the KSD of all of them: the root of U + (d - U) / n_draws, d the mean of the diagonal of
+    k_pi and U its mean off the diagonal, at least 0 (d if n = 1). Both means are unbiased, even if draws are dependent;
+    because a negative U counts as 0, the square is a little too large on average (`ksd_estimate` has the unbiased
+    square and its standard error). In many dimensions the diagonal, which falls as 1 / n, is most of the sum, and few
+    draws estimate U well; without this correction, few draws of a long chain and all of a short one would have about
+    the same value. An evenly spaced subset has no pairs of neighbours, so its value is too low for chains whose
+    autocorrelation time is longer than the spacing.
 
     The value is computed from the Gram matrices X X', S S' and X S', added up in float64; full float64 copies of X
     and S never exist unless ``scale`` is a (D, D) factor. Memory besides the inputs is bounded by ``block``, (rows,

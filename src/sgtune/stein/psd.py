@@ -129,7 +129,10 @@ def psd_stretches(
             total, own = _all_pairs(tiles, in_stretch, dimension)
         else:
             tiles = _tiles(draws, COLUMNS)
-            total, own = _diagonal(tiles, in_stretch, dimension, blocks)
+            # A block of one coordinate has no common mode; with as many blocks as coordinates their sums would take
+            # more memory than the draws.
+            with_modes = blocks if (blocks > 1).any() else blocks[:0]
+            total, own = _diagonal(tiles, in_stretch, dimension, with_modes)
         own = in_stretch @ own
         return Stretches(draws.counts, total - np.diag(own), own)
 

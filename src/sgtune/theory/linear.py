@@ -121,7 +121,7 @@ def _settled_noise(
     """Solve the linear q = at_mode + factor T (share S), S = offset + gain q. Infinite where the noise grows without
     bound.
 
-    With T >= 0 this is the case unless the solution S is positive.
+    With T >= 0 this is the case unless the solution S is positive, or 0: one draw alone has no spread.
     """
     offset, gain = share * recursion.offset, share * recursion.gain
     slopes = directions.noise_slopes
@@ -134,7 +134,7 @@ def _settled_noise(
         spread = np.linalg.solve(np.eye(len(gain)) - factor * gain[:, None] * slopes, offset + gain * at_mode)
     except np.linalg.LinAlgError:
         return np.full_like(at_mode, np.inf)
-    if not (spread > 0).all():
+    if not (spread >= 0).all():
         return np.full_like(at_mode, np.inf)
     return at_mode + factor * slopes @ spread
 

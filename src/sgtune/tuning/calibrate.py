@@ -22,11 +22,23 @@ def calibrate_cost(
     seconds: float = 0.2,
     report: Callable[[str], None] = lambda line: None,
 ) -> CostTable:
-    """Seconds per step of one chain of each (sampler, batch_size, n_leapfrog, ...), by running it for ``seconds``.
+    """Seconds per step of one chain of each shape, by running it for ``seconds``.
 
-    The result is the median over chunks of about 20 ms, at least three unless they last longer than a second, so that
+    A cost is the median over chunks of about 20 ms, at least three unless they last longer than a second, so that
     short disturbances do not matter. Compilation is excluded. The cost does not depend on traced numbers; a tiny step
     size keeps the chain finite.
+
+    Args:
+        shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
+            sampler without leapfrogs, and pairs (name, number) of further static axes follow it. Each is measured once.
+        seconds: the time of each measurement; at least three chunks are measured, unless they take a second.
+        report: called with one line per shape.
+
+    Returns:
+        The table, for the ``cost`` of `sgtune.tune` and `sgtune.sample`.
+
+    Raises:
+        InputError: no such sampler, or a number of a shape is missing or not allowed.
     """
     table = {}
     for sampler, *static in dict.fromkeys(shapes):

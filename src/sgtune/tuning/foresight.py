@@ -10,7 +10,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.theory.comparison import spread_ratios
 from sgtune.theory.laplace import laplace_of
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning.racer import describe, rank_arms
+from sgtune.tuning.racer import describe
 
 __all__ = ["Choice", "foresee"]
 
@@ -48,8 +48,9 @@ def foresee(
     """
     laplace = laplace_of(model)
     errors = expected_errors(sampler, arms, laplace.directions, n_steps)
-    order = rank_arms(list(errors), [(arm.step_size,) for arm in arms])
-    best = order[0] if np.isfinite(errors[order[0]]) else None
+    stable_first = np.where(np.isfinite(errors), errors, np.inf)
+    first = min(range(len(arms)), key=lambda i: (stable_first[i], arms[i].step_size))
+    best = first if np.isfinite(errors[first]) else None
     rows, warnings = [], []
     for place, (arm, error) in enumerate(zip(arms, errors, strict=True)):
         stable = bool(np.isfinite(error))
@@ -71,8 +72,8 @@ def foresee(
     if best is not None:
         warnings += _remarks(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))
         report(
-            f"{len(arms)} arms foreseen, {sum(np.isfinite(errors))} of them stable, best {errors[best]:.4g} at "
-            f"{arms[best]}"
+            f"errors of {len(arms)} arms predicted, {sum(np.isfinite(errors))} of them stable, best "
+            f"{errors[best]:.4g} at {arms[best]}"
         )
     return Choice(best, rows, warnings)
 
@@ -84,9 +85,9 @@ def _remarks(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:
     if far.any():
         worst = ratios[np.argmax(np.abs(np.log(ratios)))]
         remarks.append(
-            f"theory: {describe(arm)} is foreseen to settle at {worst:.3g} times the Laplace sd in the worst of "
-            f"{len(ratios)} directions, and beyond {FAR:g} times in {far.sum()} of them: the posterior is known near "
-            "its mode only, and the error foreseen may be wrong"
+            f"theory: {describe(arm)} is predicted to have {worst:.3g} times the Laplace sd in the worst of "
+            f"{len(ratios)} directions, and to differ from it by more than a factor of {FAR:g} in {far.sum()} of them: "
+            "the approximation holds near the mode only, so the predicted error may be wrong"
         )
     if n_steps < 1:
         remarks.append(f"theory: the budget buys no step of {describe(arm)}")

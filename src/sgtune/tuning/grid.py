@@ -40,7 +40,10 @@ def remarks_on_default(n_data: int) -> list[str]:
     """A line that names the batch fractions which the default grid omits, if there are any."""
     kept = default_fractions(n_data)
     left_out = ", ".join(f"{fraction:g}" for fraction in BATCH_FRACTIONS if fraction not in kept)
-    line = f"batch_fractions: the default grid goes without {left_out}, of N={n_data} rows fewer than {FEWEST_ROWS}"
+    line = (
+        f"batch_fractions: the default grid omits {left_out}: a batch would have fewer than {FEWEST_ROWS} of the "
+        f"{n_data} rows"
+    )
     return [line] if left_out else []
 
 

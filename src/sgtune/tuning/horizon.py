@@ -180,9 +180,10 @@ def at_horizon(
 ) -> Judge:
     """Judge arms by the discrepancy expected at the end of the planned run (``horizon`` of `sgtune.tune`).
 
-    A chain is cut into stretches. Products of different stretches separate its squared bias, which stays, from its
-    variance, which falls with time (`sgtune.stein.quadratic.horizon_score`). All draws count. An arm that has left the
-    posterior has no value (`ESCAPED`).
+    A chain is cut into stretches, which separate its squared bias, which stays, from its variance, which falls with
+    time: for ``psd`` and ``ksd`` by products of different stretches (`sgtune.stein.quadratic.horizon_score`), for
+    ``virial`` and ``moments`` by a jackknife over stretches (`sgtune.stein.virials.virial_score`). All draws count. An
+    arm that has left the posterior has no value (`ESCAPED`).
 
     Args:
         discrepancy: ``virial``: errors of sds, by the virials of all directions (`sgtune.stein.virial`); ``moments``:

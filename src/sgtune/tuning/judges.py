@@ -40,6 +40,9 @@ GRID_METRICS = {"classification": "log-loss", "regression": "rmse"}
 class ArmDraws(NamedTuple):
     """The input of a judge: an arm at the end of a rung.
 
+    A judge must give an arm that is not `usable` the value infinity: it is then pruned before all arms that have a
+    finite value.
+
     Attributes:
         points: ``(n, D)``, a uniformly random subset of its draws; empty if the chain is not finite.
         steps: the step of each point, ascending, from 1.

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, fields
 
 from sgtune.sampling.budget import Budget
 from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES
-from sgtune.tuning.judges import Judge, predictive, stein
+from sgtune.tuning.horizon import at_horizon
+from sgtune.tuning.judges import Judge, predictive
 from sgtune.tuning.tuners import (
     Settings,
     Tuner,
@@ -59,7 +60,7 @@ class Halving:
     of `sgtune.tune` is R, the budget of the arm that runs longest.
 
     Attributes:
-        judge: made by `stein`, `predictive`, `at_horizon` or `acceptance`.
+        judge: made by `at_horizon` (the default tuner's), `stein`, `predictive` or `acceptance`.
         pruning_rate: eta: each rung keeps one in eta arms.
         grid: the arms.
         thin: every thin-th draw of an arm is used to judge it, but at least ten draws; None: the judge's default.
@@ -70,7 +71,7 @@ class Halving:
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
     """
 
-    judge: Judge = field(default_factory=stein)
+    judge: Judge = field(default_factory=at_horizon)
     pruning_rate: int = 3
     grid: Grid = Grid()
     thin: int | None = None

@@ -148,18 +148,19 @@ class Race:
             )
             running = survivors
         if n_short and self.overrun > 0:
+            (currency,) = self.budget.given()
             self.warnings.append(
-                f"{n_short} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the fewest that are "
-                f"judged, which is more than their first budget buys: {self.overrun:.3g} beyond T = "
-                f"{self.schedule.total:.3g}"
+                f"{n_short} of {len(self.racers)} arms made {FEWEST_STEPS} steps, the minimum, although their "
+                f"first budget pays for fewer; the race spent {self.overrun:.3g} {currency} more than its total "
+                f"budget of {self.schedule.total:.3g}"
             )
         winner = min(running, key=lambda racer: values[racer.index])
         if not np.isfinite(values[winner.index]) and self.pruned_finite:
             number, value, place = min(self.pruned_finite)
             winner = self.racers[place]
             self.warnings.append(
-                f"none of the {len(running)} arms of the last rung has a finite value; the best of those "
-                f"pruned in rung {-number} stands: {describe(winner.arm)}, {value:.4g}"
+                f"none of the {len(running)} arms of the last rung has a finite value; the best arm "
+                f"pruned in rung {-number} is chosen instead: {describe(winner.arm)}, {value:.4g}"
             )
         elif not np.isfinite(values[winner.index]):
             smallest = min(arm.step_size for arm in self.arms)

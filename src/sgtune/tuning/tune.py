@@ -75,7 +75,7 @@ def _check(model: Model, sampler: str, tuner: str, method: Tuner, budget: Budget
     if method.tasks is not None:
         if not settings.validation_fraction and (model.test_data is None or model.predict is None):
             raise InputError(
-                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} has not both"
+                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} lacks at least one of them"
             )
         if model.task not in method.tasks:
             raise InputError(
@@ -128,6 +128,10 @@ def tune(
             they cost more than its budget.
         settings: the grid and the other settings of a tuner that is given by its name.
         report: called with one line of progress per rung.
+
+    Returns:
+        The chosen hyperparameters, ``best``, and how they were found: the records of all arms, times and warnings.
+        ``sample(model, sampler, **result.best, budget=...)`` runs a chain with them.
 
     Raises:
         InputError: an argument is not allowed.

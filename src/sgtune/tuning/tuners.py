@@ -41,7 +41,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of all tuners; each uses those that concern it. Defaults are the paper's (App. B.1).
+    """The settings of all tuners; each uses those that concern it. Defaults are the paper's (App. B.1), except
+    ``score_fraction``.
 
     Attributes:
         log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms. Fractions None: 1, and of 0.1, 0.01,
@@ -210,3 +211,4 @@ TUNERS: dict[str, Tuner] = {
     **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
     "theory": theory,
 }
+"""By name; each is short for an object (`sgtune.tuning.methods`), and your own entries are added here."""
