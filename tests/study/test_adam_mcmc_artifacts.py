@@ -5,13 +5,14 @@
 import pytest
 
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
-from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance, adam_prolate
+from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
 from sgtune.study.adam_mcmc.bias_table import VARIANTS as LABELS
 from sgtune.study.adam_mcmc.bias_table import adam_bias
 from sgtune.study.adam_mcmc.cost_table import adam_costs
-from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation
+from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions
 from sgtune.study.adam_mcmc.findings import distance_findings
 from sgtune.study.adam_mcmc.findings_table import adam_findings
+from sgtune.study.adam_mcmc.prolate_tables import adam_efficiency, adam_prolate
 from sgtune.study.adam_mcmc.races import judges_for
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 from sgtune.study.adam_mcmc.theory_figures import VARIANTS, adam_bias_curves, adam_distances
@@ -57,11 +58,23 @@ def test_gain_is_the_difference_with_its_standard_error(records):
 
 
 def test_ess_is_of_measured_seconds_and_none_where_a_chain_was_too_slow(records):
-    small, large = adam_prolate(records).rows
-    assert small.cells[7].value == pytest.approx(1 / (5 * 0.001))
-    assert large.cells[7].value == pytest.approx(1 / (5 * 0.01))
-    assert small.cells[8].shown == "– (too slow)"
-    assert small.cells[5].value == pytest.approx(0.03 / 0.001)
+    small, large = adam_efficiency(records).rows
+    assert small.cells[2].value == pytest.approx(1 / (5 * 0.001))
+    assert large.cells[2].value == pytest.approx(1 / (5 * 0.01))
+    assert small.cells[3].shown == "– (too slow)"
+    assert small.cells[0].value == pytest.approx(0.03 / 0.001)
+
+
+def test_several_values_of_the_noise_along_the_update_are_labels(records):
+    assert adam_prolate(records).stub == ("Target", "γ / s")
+    assert adam_prolate(records).columns[1] == ("Acceptance", "s_d = 1")
+    for record in records["acceptance"]:
+        more = [dict(c, directional_noise=3) for c in record["cells"] if c["directional_noise"] == 1]
+        record["cells"] += more
+    table = adam_prolate(records)
+    assert table.stub == ("Target", "γ / s", "s_d")
+    assert table.columns[1] == ("Acceptance", "with s_d")
+    assert [row.labels[2] for row in table.rows] == ["1", "3"] * 2
 
 
 @pytest.mark.parametrize(
@@ -79,7 +92,8 @@ def test_stuck_and_biased_draws_have_no_misleading_numbers(records, changes, squ
             cell |= {"time": [5.0] * 4, **changes}
     (row, _) = adam_prolate(records).rows
     assert row.cells[3].shown == square
-    assert row.cells[7].shown == ess
+    (row, _) = adam_efficiency(records).rows
+    assert row.cells[2].shown == ess
     assert adam_acceptance_curves(records).axes
 
 
@@ -200,8 +214,9 @@ def test_samplers_stand_beside_the_map():
         "map": {"accuracy": 0.8},
     }
     record["arms"] = [{"step_size": 0.1, "batch_size": 6}, {"step_size": 0.2, "batch_size": 6}]
-    table = adam_evaluation({"evaluations": [record]})
-    assert "h=0.1 n=6 (race 1), h=0.2 n=6 (race 2)" in table.caption
+    records = {"evaluations": [record]}
+    assert "h=0.1 n=6 (race 1), h=0.2 n=6 (race 2)" in adam_evaluation(records).caption
+    table = adam_predictions(records)
     (own, mode), place = table.rows, [heading for _, heading in table.columns].index("Pred. acc. (%)")
     assert own.labels[1] == "AdamMCMC"
     assert own.cells[place].value == pytest.approx(91.0)

@@ -5,7 +5,7 @@
 import pytest
 
 from sgtune.study.adam_mcmc.distances import LINES, QUICK
-from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation
+from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions, remarks_on_ksd
 from sgtune.study.adam_mcmc.findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 
@@ -46,18 +46,29 @@ def test_a_ksd_below_the_ksd_of_exact_draws_is_never_the_best(floor, is_best):
         evaluated("sgld", [100.0, 102.0, 104.0], floor=floor),
         evaluated("sgnht", [20.0, 21.0, 22.0], floor=floor),
     ]
-    ksd = column(adam_evaluation({"evaluations": records}), "KSD")
+    ksd = column(adam_evaluation({"evaluations": records}), "of the chain")
     assert ksd["SGNHT"].best == is_best
     assert not ksd["SGLD"].best
 
 
+@pytest.mark.parametrize(
+    ("model", "words"), [("logistic", "no merit"), ("bnn", "Laplace approximation, which is")]
+)
+def test_a_small_ksd_is_called_no_merit_only_where_its_floor_is_of_exact_draws(model, words):
+    record = evaluated("sgnht", [20.0, 21.0, 22.0], floor=79.0) | {"model": model}
+    (line,) = remarks_on_ksd({"sgnht": record})
+    assert words in line
+    assert ("exact draws" in line) == (model == "logistic")
+
+
 def test_the_row_of_the_map_has_the_digits_of_its_column():
-    table = adam_evaluation({"evaluations": [evaluated("sgld", [100.0, 102.0, 104.0], floor=79.0)]})
+    records = {"evaluations": [evaluated("sgld", [100.0, 102.0, 104.0], floor=79.0)]}
+    table = adam_predictions(records)
     # The standard error of 93.894, 93.896 and 93.894 is 0.00067; no number has more than 5 digits.
     accuracy = column(table, "Pred. acc. (%)")
     assert accuracy["SGLD"].shown == "93.895 ± 0.001"
     assert accuracy["MAP"].shown == "93.891"
-    ksd = column(table, "KSD")
+    ksd = column(adam_evaluation(records), "of the chain")
     assert (ksd["SGLD"].shown, ksd["MAP"].shown) == ("102.0 ± 1.2", "3.2")
     assert column(table, "Log-loss")["MAP"].shown == "–"
 

@@ -10,10 +10,10 @@ from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
-from sgtune.study.adam_mcmc.acceptance_table import adam_prolate
 from sgtune.study.adam_mcmc.bias_table import adam_bias
 from sgtune.study.adam_mcmc.findings import acceptance_findings, bias_findings
 from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
+from sgtune.study.adam_mcmc.prolate_tables import adam_prolate
 from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_drifting, is_too_slow, moves_of
 from sgtune.study.adam_mcmc.theory_figures import adam_bias_curves
 from sgtune.study.adam_mcmc.verdicts import has_left_target, is_biased

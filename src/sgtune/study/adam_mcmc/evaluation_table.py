@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sgtune.axes import named
@@ -15,18 +15,29 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted, roots_said
 from sgtune.study.artifacts.studies import artifact
 
-__all__ = ["adam_evaluation", "remarks_on"]
+__all__ = ["adam_evaluation", "adam_predictions", "by_model", "remarks_on_ksd", "remarks_on_predictions"]
 
 ERRORS = ("relative_sd_error_x100", "xi_white_x100")
+OF_DRAWS = ("n_samples", "acceptance_percent", "ksd", "ksd_floor", "ksd_points", *ERRORS)
+HEADINGS = {
+    "n_samples": ("Draws", "number"),
+    "acceptance_percent": ("Draws", "accepted (%)"),
+    "ksd": ("KSD", "of the chain"),
+    "ksd_floor": ("KSD", "of exact draws"),
+    "ksd_points": ("KSD", "points"),
+    "relative_sd_error_x100": ("Error of the sds × 10²", "ξ(σ̂)"),
+    "xi_white_x100": ("Error of the sds × 10²", "ξ whitened"),
+}
+"""Columns of the draws: seven of them fit a page if they share headings."""
+
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
-COLUMNS = ("n_samples", "acceptance_percent", "ksd", "ksd_floor", "ksd_points", *ERRORS, *PREDICTIVE)
 
 
-def _map_row(record: dict, rows: Sequence[Row]) -> Row:
+def _map_row(record: dict, metrics: Sequence[str], rows: Sequence[Row]) -> Row:
     """Predictions of the mode alone, and the KSD of a chain that stays there, with the digits of the samplers'
     ``rows``."""
     cells = []
-    for place, metric in enumerate(COLUMNS):
+    for place, metric in enumerate(metrics):
         key, factor = SOURCES[metric]
         value = record["map"].get(key)
         value = None if value is None else factor * value
@@ -75,23 +86,23 @@ def _chosen(record: dict) -> str:
     return ", ".join(f"{arm} (race {' and '.join(map(str, own))})" for arm, own in races.items())
 
 
-def remarks_on(own: dict[str, dict]) -> list[str]:
-    """On one model's numbers that are easily misread: a KSD below its floor, and predictions of the MAP."""
+FLOORS = {
+    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ.",
+    "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
+    "is a merit is not known; compare the log-loss.",
+}
+"""What a KSD below its floor says, by model."""
+
+
+def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:
+    """The KSDs of one model that are below their floor."""
     lines = []
     for sampler, record in own.items():
-        label, model = sampler_label(sampler), MODELS[record["model"]]
-        ksd, floor, log_loss = evaluation_cells(record, ("ksd", "ksd_floor", "log_loss"))
+        ksd, floor = evaluation_cells(record, ("ksd", "ksd_floor"))
         if None not in (ksd.value, floor.value, ksd.se) and floor.value - ksd.value > 2 * ksd.se:
             lines.append(
-                f"{model}, {label}: the KSD, {ksd.value:.3g}, is below {floor.value:.3g}, the KSD of exact draws. "
-                "Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ."
-            )
-        at_map = record["map"].get("log_loss")
-        known = None not in (at_map, log_loss.value, log_loss.se) and record["model"] == "bnn"
-        if known and abs(log_loss.value - at_map) + 2 * log_loss.se < NEAR * at_map:
-            lines.append(
-                f"{model}, {label}: the log-loss differs from the MAP's by less than {100 * NEAR:g}%, within two "
-                "standard errors: the chain hardly left the MAP."
+                f"{MODELS[record['model']]}, {sampler_label(sampler)}: the KSD, {ksd.value:.3g}, is below "
+                f"{floor.value:.3g}, the KSD of {FLOORS[record['model']]}"
             )
     return lines
 
@@ -100,41 +111,91 @@ NEAR = 0.01
 """Of a log-loss: a chain whose predictions are nearer to those of the MAP has hardly left it."""
 
 
-def adam_evaluation(records: Records) -> Table:
-    """A row per model and sampler, and the MAP; a column per metric."""
-    name = "adam_evaluation"
-    found = need(records, "evaluations", name)
-    rows, said = [], []
-    for model in in_order((record["model"] for record in found), MODELS):
-        own = {record["sampler"]: record for record in found if record["model"] == model}
-        samplers = samplers_in(own.values())
-        flat = [cell for sampler in samplers for cell in evaluation_cells(own[sampler], COLUMNS)]
-        marked = mark_best(flat, among="sampler")
-        of_model: list[Row] = []
-        for place, sampler in enumerate(samplers):
-            cells = marked[place * len(COLUMNS) : (place + 1) * len(COLUMNS)]
-            cells = [_in_print(cell) for cell in _without_false_best(cells)]
-            of_model.append(Row((MODELS[model], sampler_label(sampler)), tuple(cells)))
-        first = own[samplers[0]]
-        rows += [*of_model, _map_row(first, of_model)]
-        chosen = "; ".join(f"{sampler_label(sampler)}: {_chosen(own[sampler])}" for sampler in samplers)
-        said.append(
-            f"{MODELS[model]}: {len(first['table'])} runs of {first['seconds']:g} s with the arms of "
-            f"{counted(len(first['arms']), 'race')} of R = {first['race_seconds']:g} s in turn: {chosen}."
-        )
-        said += remarks_on(own)
+def remarks_on_predictions(own: Mapping[str, dict]) -> list[str]:
+    """The network's chains that predict as the MAP, where they start. (Of the logistic regression all do.)"""
+    lines = []
+    for sampler, record in own.items():
+        (log_loss,) = evaluation_cells(record, ("log_loss",))
+        at_map = record["map"].get("log_loss")
+        known = None not in (at_map, log_loss.value, log_loss.se) and record["model"] == "bnn"
+        if known and abs(log_loss.value - at_map) + 2 * log_loss.se < NEAR * at_map:
+            lines.append(
+                f"{MODELS[record['model']]}, {sampler_label(sampler)}: the log-loss differs from the MAP's by less "
+                f"than {100 * NEAR:g}%, within two standard errors: the chain hardly left the MAP."
+            )
+    return lines
+
+
+def _rows_of(own: Mapping[str, dict], metrics: Sequence[str]) -> list[Row]:
+    """Of one model: a row per sampler, and the MAP; a column per metric."""
+    samplers = samplers_in(own.values())
+    flat = [cell for sampler in samplers for cell in evaluation_cells(own[sampler], metrics)]
+    marked = mark_best(flat, among="sampler")
+    rows: list[Row] = []
+    for place, sampler in enumerate(samplers):
+        cells = marked[place * len(metrics) : (place + 1) * len(metrics)]
+        cells = [_in_print(cell) for cell in _without_false_best(cells)]
+        rows.append(Row((MODELS[own[sampler]["model"]], sampler_label(sampler)), tuple(cells)))
+    return [*rows, _map_row(own[samplers[0]], metrics, rows)]
+
+
+def by_model(found: Sequence[dict]) -> dict[str, dict[str, dict]]:
+    """The evaluations by model and sampler."""
+    return {
+        model: {record["sampler"]: record for record in found if record["model"] == model}
+        for model in in_order((record["model"] for record in found), MODELS)
+    }
+
+
+def _runs_said(own: Mapping[str, dict]) -> str:
+    """How many runs of how many races the numbers of one model are from, and the arms."""
+    samplers = samplers_in(own.values())
+    first = own[samplers[0]]
+    chosen = "; ".join(f"{sampler_label(sampler)}: {_chosen(own[sampler])}" for sampler in samplers)
+    return (
+        f"{MODELS[first['model']]}: {len(first['table'])} runs of {first['seconds']:g} s with the arms of "
+        f"{counted(len(first['arms']), 'race')} of R = {first['race_seconds']:g} s in turn: {chosen}."
+    )
+
+
+def _table(found: Sequence[dict], name: str, metrics: Sequence[str], lines: Sequence[str]) -> Table:
+    """The caption: ``lines``, a paragraph each, and what bold means."""
+    rows = [row for own in by_model(found).values() for row in _rows_of(own, metrics)]
+    bold = "Bold: best of the samplers, if every other is more than two standard errors away"
+    bold += "; never a KSD below the KSD of exact draws." if "ksd" in metrics else "."
     return Table(
         name=name,
         title=artifact(name).title,
-        caption="Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs, "
-        "or over races (means of the runs of a race) if that is larger. The test of AdamMCMC uses all data. KSD of "
-        "exact draws: of as many draws as the chain's, independent, from the Laplace approximation, which for the "
-        "network is not the posterior. In the row of the MAP the KSD is of a chain that "
-        "stays there.\n"
-        + "\n".join(said)
-        + "\nBold: best of the samplers, if every other is more than two standard errors away; never a KSD "
-        f"below the KSD of exact draws.{roots_said([cell for row in rows for cell in row.cells])}",
+        caption="\n".join([*lines, bold + roots_said([cell for row in rows for cell in row.cells])]),
         stub=("Model", "Sampler"),
-        columns=tuple(("", METRICS[metric].label) for metric in COLUMNS),
+        columns=tuple(HEADINGS.get(metric, ("", METRICS[metric].label)) for metric in metrics),
         rows=tuple(rows),
     )
+
+
+def adam_evaluation(records: Records) -> Table:
+    """The draws, their KSD and their errors: a row per model and sampler, and the MAP."""
+    name = "adam_evaluation"
+    found = need(records, "evaluations", name)
+    lines = [
+        "Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs, or over "
+        "races (means of the runs of a race) if that is larger. The test of AdamMCMC uses all data. KSD of exact "
+        "draws: of as many draws as the chain's, independent, from the Laplace approximation, which for the network is "
+        "not the posterior. In the row of the MAP the KSD is of a chain that stays there."
+    ]
+    for own in by_model(found).values():
+        lines += [_runs_said(own), *remarks_on_ksd(own)]
+    return _table(found, name, OF_DRAWS, lines)
+
+
+def adam_predictions(records: Records) -> Table:
+    """Accuracy, calibration and log-loss on the test set: a row per model and sampler, and the MAP."""
+    name = "adam_predictions"
+    found = need(records, "evaluations", name)
+    lines = [
+        "Predictions, on the test set, of the chains at equal seconds of the table before, averaged over draws; ± one "
+        "standard error over runs, or over races if that is larger. MAP: predictions of the mode alone."
+    ]
+    for own in by_model(found).values():
+        lines += remarks_on_predictions(own)
+    return _table(found, name, PREDICTIVE, lines)

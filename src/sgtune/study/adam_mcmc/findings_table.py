@@ -2,7 +2,7 @@
 
 from sgtune.study.adam_mcmc.acceptance_table import shown_scale
 from sgtune.study.adam_mcmc.cost_table import cost_findings
-from sgtune.study.adam_mcmc.evaluation_table import remarks_on
+from sgtune.study.adam_mcmc.evaluation_table import by_model, remarks_on_ksd, remarks_on_predictions
 from sgtune.study.adam_mcmc.findings import (
     DISTANCES,
     acceptance_findings,
@@ -11,7 +11,6 @@ from sgtune.study.adam_mcmc.findings import (
 )
 from sgtune.study.adam_mcmc.names import targets_in
 from sgtune.study.adam_mcmc.regret_table import regret_findings
-from sgtune.study.artifacts.labels import MODELS, in_order
 from sgtune.study.artifacts.layout import Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
@@ -23,10 +22,11 @@ def adam_findings(records: Records) -> Table:
     """A row per question; those without records are left out."""
     name = "adam_findings"
     found = targets_in(need(records, "acceptance", name))
-    evaluations = records.get("evaluations") or []
-    equal = []
-    for model in in_order((record["model"] for record in evaluations), MODELS):
-        equal += remarks_on({r["sampler"]: r for r in evaluations if r["model"] == model})
+    equal = [
+        line
+        for own in by_model(records.get("evaluations") or []).values()
+        for line in (*remarks_on_ksd(own), *remarks_on_predictions(own))
+    ]
     answers = {
         "Does noise along the update raise acceptance?": acceptance_findings(found, shown_scale(found)),
         "Does the algorithm keep its target (Theorem 1)?": [
@@ -49,7 +49,7 @@ def adam_findings(records: Records) -> Table:
         stub=("Question",),
         columns=(("", "Finding"),),
         rows=tuple(
-            Row((question,), (Cell("logistic", "adam-mcmc", "", "", text=" ".join(lines), detail=question),))
+            Row((question,), (Cell("logistic", "adam-mcmc", "", "", text="\n".join(lines), detail=question),))
             for question, lines in answers.items()
             if lines
         ),

@@ -4,7 +4,7 @@
 
 from sgtune.study.catalogue.artifact import Artifact
 
-__all__ = ["FIGURES", "KINDS", "LABEL", "SHOWN", "TABLES"]
+__all__ = ["FIGURES", "KINDS", "LABEL", "TABLES"]
 
 LABEL = "AdamMCMC"
 KINDS = ("costs", "acceptance", "bias", "distances", "races", "evaluations", "data", "settings")
@@ -21,15 +21,25 @@ TABLES: dict[str, Artifact] = {
         ),
     ),
     "adam_prolate": Artifact(
-        "acceptance_table:adam_prolate",
-        ("acceptance", "costs"),
+        "prolate_tables:adam_prolate",
+        ("acceptance",),
         title="AdamMCMC: the effect of noise along the update",
         study="adam_mcmc",
         caption=(
-            "Acceptance rate of AdamMCMC with and without noise along Adam's update, the second moment of its draws"
-            " in posterior sds, squared jumps and effective sample size per second, all at one isotropic noise, on "
+            "Acceptance rate of AdamMCMC with and without noise along Adam's update, the second moment of its draws in "
+            "posterior sds, and the length of an update, all at one isotropic noise, on "
             "Gaussians of growing dimension D and on the posterior of the logistic regression. The paper claims that "
             "the prolate proposal increases acceptance; the second moment shows the bias of the draws."
+        ),
+    ),
+    "adam_efficiency": Artifact(
+        "prolate_tables:adam_efficiency",
+        ("acceptance", "costs"),
+        title="AdamMCMC: jumps and effective samples per second",
+        study="adam_mcmc",
+        caption=(
+            "Squared jumps and effective sample size per second of AdamMCMC with and without noise along Adam's "
+            "update, at one isotropic noise, by the measured costs of a step."
         ),
     ),
     "adam_acceptance": Artifact(
@@ -83,8 +93,18 @@ TABLES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "AdamMCMC against stochastic-gradient samplers without a test, all tuned by the default tuner, at equal"
-            " seconds on the logistic regression and on the network for MNIST: samples made, discrepancy, errors of"
-            " posterior sds, accuracy, calibration and log-loss, with the MAP's values for comparison."
+            " seconds on the logistic regression and on the network for MNIST: samples made, discrepancy, and errors of"
+            " posterior sds."
+        ),
+    ),
+    "adam_predictions": Artifact(
+        "evaluation_table:adam_predictions",
+        ("evaluations",),
+        title="AdamMCMC at equal seconds: predictions",
+        study="adam_mcmc",
+        caption=(
+            "Accuracy, calibration and log-loss on the test set of the chains at equal seconds, with the MAP's values "
+            "for comparison."
         ),
     ),
     "adam_costs": Artifact(
@@ -145,5 +165,3 @@ FIGURES: dict[str, Artifact] = {
     ),
 }
 """By name, in the order of print."""
-
-SHOWN = ("adam_acceptance_curves",)

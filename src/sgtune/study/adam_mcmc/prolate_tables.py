@@ -1,0 +1,181 @@
+"""The tables of the effect of noise along the update, at one isotropic noise s."""
+
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
+
+from sgtune.study.adam_mcmc.acceptance_table import (
+    ess_per_second,
+    lengths_said,
+    mean_cell,
+    rate_cell,
+    seconds_per_step,
+    shown_scale,
+)
+from sgtune.study.adam_mcmc.findings import acceptance_findings, gain_of, pairs_of
+from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, t_quantile
+from sgtune.study.adam_mcmc.names import target_label, targets_in
+from sgtune.study.adam_mcmc.verdicts import (
+    STUCK,
+    TOO_SLOW_MEANS,
+    UNSETTLED,
+    ess_cause,
+    estimate_text,
+    has_left_target,
+    is_stuck,
+    squares_cause,
+)
+from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
+from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.remarks import counted
+from sgtune.study.artifacts.studies import artifact
+
+__all__ = ["adam_efficiency", "adam_prolate"]
+
+
+def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -> Cell:
+    value, se = gain_of(without, with_noise)
+    text = estimate_text(value, se, signed=True) or f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    return Cell(
+        record["target"], "adam-mcmc", "", "acceptance_gain", value=value, se=se, detail=detail, text=text
+    )
+
+
+def _second_moment(record: Mapping, cell: Mapping, detail: str) -> Cell:
+    slow = squares_cause(cell, record["steps"])
+    squares = [] if slow else cell["square"]
+    if slow and has_left_target(record, cell):
+        slow = UNSETTLED
+    return mean_cell(record, "second_moment", squares, detail, missing=slow or DASH)
+
+
+def _jump(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> Cell:
+    has_jumps = seconds is not None and not is_stuck(cell)
+    jumps = [jump / seconds for jump in cell.get("jump", ())] if has_jumps else []
+    missing = STUCK if is_stuck(cell) else DASH
+    return mean_cell(record, "jump_per_second", jumps, detail, missing=missing)
+
+
+def _ess(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> Cell:
+    own = ess_per_second(record, cell, seconds)
+    return mean_cell(record, "ess_per_second", own, detail, missing=ess_cause(record, cell) or DASH)
+
+
+def _longest_update(record: Mapping, ratio: float) -> Cell:
+    """gamma sqrt(D) / s: with all signs of Adam's update as large as they get."""
+    length = ratio * sqrt(record["dimension"])
+    # Not :.2g, which prints 100 as 1e+02.
+    text = f"{float(format(length, '.2g')):g}"
+    return Cell(record["target"], "adam-mcmc", "", "update_length", value=length, detail="longest", text=text)
+
+
+CellsOf = Callable[[Mapping, float, Mapping, Mapping], Sequence[Cell]]
+"""The cells of a row, of (the record, gamma / s, the chains without noise along the update, those with it)."""
+
+
+def _paired(
+    found: Sequence[Mapping], shown: float, cells_of: CellsOf
+) -> tuple[tuple[str, ...], tuple[Row, ...], str]:
+    """The headings of the rows' labels, the rows, and the heading of the side with noise along the update.
+
+    The value of s_d is a label only if there are several.
+    """
+    pairs = [(record, *pair) for record in found for pair in pairs_of(record) if pair[2] == shown]
+    values = {along for _, _, along, *_ in pairs}
+    stub = ("Target", "γ / s", "s_d")[: 3 if len(values) > 1 else 2]
+    rows = []
+    for record, ratio, along, _, without, with_noise in pairs:
+        labels = (target_label(record), f"{ratio:g}", f"{along:g}")
+        rows.append(Row(labels[: len(stub)], tuple(cells_of(record, ratio, without, with_noise))))
+    return stub, tuple(rows), "with s_d" if len(values) > 1 else f"s_d = {max(values):g}"
+
+
+def _verdicts_said(n_chains: int) -> str:
+    return (
+        "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, "
+        f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}, and by at least "
+        f"{LEAST_OF_SHARED:g} standard errors of chains that share minibatches."
+    )
+
+
+def adam_prolate(records: Records) -> Table:
+    """Acceptance, the mean square of the draws, and the length of updates: a row per target and gamma / s."""
+    name = "adam_prolate"
+    found = targets_in(need(records, "acceptance", name))
+    shown = shown_scale(found)
+
+    def cells_of(record: Mapping, ratio: float, without: Mapping, with_noise: Mapping) -> tuple[Cell, ...]:
+        return (
+            rate_cell(record, without, "0"),
+            rate_cell(record, with_noise, "1"),
+            _gain(record, without, with_noise, f"{ratio:g}"),
+            _second_moment(record, without, "0"),
+            _second_moment(record, with_noise, "1"),
+            _longest_update(record, ratio),
+            mean_cell(record, "update_length", with_noise.get("update", ()), "1"),
+        )
+
+    stub, rows, prolate = _paired(found, shown, cells_of)
+    n_chains = len(found[0]["cells"][0]["acceptance"])
+    return Table(
+        name=name,
+        title=artifact(name).title,
+        caption=f"{' '.join(acceptance_findings(found, shown)[:1])}\n"
+        f"All numbers are at s √T = {shown:g}, T the trace of the curvature. |u| / s is the mean length of an update "
+        "over s, with noise along the update; it is at most about γ √D / s, and smaller with noisy gradients. E x² is "
+        "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
+        "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
+        "mode, and a high acceptance is not an advantage.\n"
+        "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. "
+        f"{TOO_SLOW_MEANS} {_verdicts_said(n_chains)} “Not settled”: too slow for "
+        "a number, but chains that start from exact draws have left the target. "
+        f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
+        f"of a chain: {lengths_said(found)}.",
+        stub=stub,
+        columns=(
+            ("Acceptance", "s_d = 0"),
+            ("Acceptance", prolate),
+            ("Acceptance", "gained"),
+            ("E x²", "s_d = 0"),
+            ("E x²", prolate),
+            ("|u| / s", "γ √D / s"),
+            ("|u| / s", "mean"),
+        ),
+        rows=rows,
+    )
+
+
+def adam_efficiency(records: Records) -> Table:
+    """Squared jumps and effective sample size per second: a row per target and gamma / s."""
+    name = "adam_efficiency"
+    found = targets_in(need(records, "acceptance", name))
+    shown = shown_scale(found)
+
+    def cells_of(record: Mapping, ratio: float, *sides: Mapping) -> tuple[Cell, ...]:
+        seconds = seconds_per_step(records, record)
+        return tuple(
+            cell(record, side, seconds, str(place))
+            for cell in (_jump, _ess)
+            for place, side in enumerate(sides)
+        )
+
+    stub, rows, prolate = _paired(found, shown, cells_of)
+    n_chains = len(found[0]["cells"][0]["acceptance"])
+    return Table(
+        name=name,
+        title=artifact(name).title,
+        caption=f"The chains of the table before, at s √T = {shown:g}. Squared jump: the mean of (x_{{t+1}} − x_t)², "
+        "with x in posterior sds, per second by measured costs; compare it only where E x² is near 1. ESS: from "
+        "integrated autocorrelation times, only of draws that are not biased.\n"
+        "“stuck”: the acceptance rate is below 10⁻³. “too slow”: as in the table before, or at least one chain is too "
+        f"short for its autocorrelation time. {_verdicts_said(n_chains)} {counted(n_chains, 'chain')}, ± one standard "
+        "error.",
+        stub=stub,
+        columns=tuple(
+            (heading, side)
+            for heading in ("Squared jump per second", "ESS per second")
+            for side in ("s_d = 0", prolate)
+        ),
+        rows=rows,
+    )
