@@ -1,13 +1,18 @@
 """Every Python block in the documentation runs; the blocks of a page run one after the other."""
 
+import pkgutil
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from workflow_runs import ROOT
 
-from sgtune.study.publish import MAIN
+PUBLIC = ("metrics", "samplers", "stein", "tuning")
+"""Packages with public names of their own."""
 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
@@ -59,6 +64,52 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
                 assert (Path(ROOT / page).parent / target).exists(), f"{page} links to {target}"
         for kind, study, name in re.findall(r"^\{\{ (table|figure) (\w+)/([\w-]+) \}\}$", text, re.M):
             tables, figures = (
-                (STUDIES[study].tables, STUDIES[study].figures) if study != MAIN else (TABLES, FIGURES)
+                (STUDIES[study].tables, STUDIES[study].figures) if study in STUDIES else (TABLES, FIGURES)
             )
             assert name in (tables if kind == "table" else figures), f"{page} shows {kind} {study}/{name}"
+
+
+def shown_by_the_api_pages() -> set[str]:
+    pages = [path.read_text("utf-8") for path in ROOT.glob("docs/api/*.md")]
+    return {name for page in pages for name in re.findall(r"^::: ([\w.]+)$", page, re.M)}
+
+
+def homes_of(package: str, name: str) -> list[str]:
+    """The modules of sgtune that list this object of ``package`` in their ``__all__``."""
+    thing = getattr(import_module(package), name)
+    modules = [module for path, module in list(sys.modules.items()) if path.split(".")[0] == "sgtune"]
+    return [
+        module.__name__
+        for module in modules
+        if name in getattr(module, "__all__", ()) and getattr(module, name, None) is thing
+    ]
+
+
+@pytest.mark.parametrize("package", ["sgtune", *(f"sgtune.{name}" for name in PUBLIC)])
+def test_api_pages_show_every_public_name(package):
+    shown = shown_by_the_api_pages()
+    missing = set()
+    for name in import_module(package).__all__:
+        thing = getattr(import_module(package), name)
+        if isinstance(thing, ModuleType):
+            found = any(f"{one}.".startswith(f"{thing.__name__}.") for one in shown)
+        else:
+            found = any({home, f"{home}.{name}"} & shown for home in homes_of(package, name))
+        if not found:
+            missing.add(name)
+    assert not missing, f"docs/api does not show these names of {package}: {sorted(missing)}"
+
+
+@pytest.mark.parametrize("package", ["sgtune.samplers", "sgtune.theory"])
+def test_api_pages_show_every_module(package):
+    modules = {f"{package}.{module.name}" for module in pkgutil.iter_modules(import_module(package).__path__)}
+    assert modules <= shown_by_the_api_pages()
+
+
+def test_the_guide_to_samplers_has_every_sampler_and_hyperparameter():
+    from sgtune.samplers import SAMPLERS
+
+    page = (ROOT / "docs/choosing-a-sampler.md").read_text("utf-8")
+    further = {axis.name for sampler in SAMPLERS.values() for axis in sampler.axes}
+    missing = {name for name in SAMPLERS.keys() | further if f"`{name}`" not in page}
+    assert missing <= {"batch_size"}, sorted(missing)

@@ -38,6 +38,7 @@ from sgtune.study.artifacts import (
     make_table,
     requested,
 )
+from sgtune.study.artifacts.layout import Cell, Row, Table
 from sgtune.study.artifacts.records import KINDS, load_records, provenances
 from sgtune.study.artifacts.writers import to_html, to_markdown
 from sgtune.study.provenance import summarise
@@ -198,6 +199,15 @@ def test_html_and_markdown_escape_what_they_print():
     table = TABLES["table6"](records)
     assert "A\\|<B>" in to_markdown(table, "footer")
     assert "A|&lt;B&gt;" in to_html(table, "footer")
+
+
+def test_every_line_of_a_cell_of_prose_is_a_paragraph():
+    cell = Cell("logistic", "", "", "", text="First <b>.\nSecond.")
+    rows = (Row(("Why?",), (cell,)),)
+    table = Table("t", "T", "", ("Question",), (("", "Finding"),), rows, is_prose=True)
+    assert "| Why? | First <b>.<br>Second. |" in to_markdown(table, "footer")
+    assert '<td class="missing">' not in to_html(table, "footer")
+    assert "<td>First &lt;b&gt;.<p>Second.</p></td>" in to_html(table, "footer")
 
 
 def test_registries_agree():

@@ -129,7 +129,7 @@ def test_orders_are_those_of_two_standard_errors_and_stand_beside_the_papers(rec
     assert signs["CCAdL, SGHMC", "RMSE, γ"] == ["not separated"] * 4
     # Of the paper's Table 1: 0.0031 against 0.0029 at h = 0.001 and A = 10.
     assert signs["CCAdL, SGHMC", "RMSE, paper"] == ["<", ">", "<", "<"]
-    assert "is below that of SGNHT in 6 of 6 comparisons" in table.caption
+    assert "CCAdL has a smaller error than SGNHT in 6 of 6 comparisons" in table.caption
     assert "Algorithm 1" not in table.caption
 
 
@@ -162,7 +162,7 @@ def test_errors_are_over_the_sds_of_nuts():
     assert cells["sgnht", "sd_ratio_5", "h = 0.1, A = 10"].value == 1
     assert cells["ccadl", "sd_ratio_2", "h = 0.2, A = 10"].shown == "diverged"
     assert not [row for row in table.rows if "whitened" in row.labels[1]]
-    assert "that of n = 100 at h = 0.1, A = 10, 100 at h = 0.2, A = 10" in table.caption
+    assert "belongs to n = 100 at h = 0.1, A = 10, 100 at h = 0.2, A = 10" in table.caption
 
 
 def test_clipping_and_costs_are_said_where_the_files_have_them():

@@ -28,7 +28,6 @@ def test_a_study_is_an_entry_a_section_and_a_package(study):
         assert set(own.kinds) <= set(entry.kinds)
         module, _, maker = own.maker.partition(":")
         assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), maker))
-    assert set(entry.shown) <= set(artifacts_of(study))
     for run in ("quick", "medium", "paper", "tiny"):
         assert raw_config(run)[study], f"{run} does not say how much of the study it makes"
 
@@ -113,6 +112,39 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     assert "The jobs behind `normal` took 59 minutes in all." in page
 
 
+def test_readme_shows_the_main_tables_without_their_captions(tmp_path):
+    readme, manifest = tmp_path / "README.md", run_of(tmp_path / "run", "unused")
+    table = manifest.parent / "tables/headline.md"
+    table.write_text(
+        "**Title**\n\nA long caption.\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\n*3 result files · run mine*\n"
+    )
+    held = json.loads(manifest.read_text())
+    write_json(manifest, held | {"files": {"tables/headline.md": file_sha256(table)}})
+    publish(manifest, published_folder(tmp_path))
+    rule = "results of tuning: written by the rule `publish`, from the artifacts"
+    readme.write_text(f"<!-- {rule} -->\n<!-- end of results of tuning -->\n")
+    show_results(readme, published_folder(tmp_path))
+    assert "**Title**\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\nThe run `mine`" in readme.read_text()
+    assert "A long caption." in (published_folder(tmp_path) / "README.md").read_text()
+
+
+def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
+    manifest = run_of(tmp_path / "run", "the table")
+    first, again = (published_folder(tmp_path, study) for study in ("first", "again"))
+    publish(manifest, first)
+    assert "on disk" not in (first / "README.md").read_text()
+    write_json(tmp_path / "run/settings.json", {})
+    (tmp_path / "run/draws.nc").write_bytes(b"0" * 120_000_000)
+    publish(manifest, first)
+    assert "The run keeps 0.12 GB on disk." in (first / "README.md").read_text()
+    # What is published is no run's folder, and keeps the size.
+    publish(first / "manifest.json", again)
+    assert (again / "manifest.json").read_bytes() == (first / "manifest.json").read_bytes()
+    assert (again / "README.md").read_text().split("\n", 1)[1] == (first / "README.md").read_text().split(
+        "\n", 1
+    )[1]
+
+
 def test_a_run_published_under_another_name_is_evidence_that_readme_does_not_show(tmp_path):
     folder, readme = published_folder(tmp_path, "judges"), tmp_path / "README.md"
     publish(run_of(tmp_path / "run", "the table"), folder)
@@ -122,8 +154,7 @@ def test_a_run_published_under_another_name_is_evidence_that_readme_does_not_sho
     assert readme.read_text() == "Before.\n"
 
 
-def test_readme_shows_a_study_between_its_own_lines(tmp_path, monkeypatch):
-    monkeypatch.setitem(STUDIES, "ccadl", STUDIES["ccadl"]._replace(shown=("normal",)))
+def test_readme_shows_a_study_between_its_own_lines(tmp_path):
     readme, published = tmp_path / "README.md", tmp_path / "results/published/ccadl"
     publish(run_of(tmp_path / "further", "the table"), published)
     begin = "<!-- results of ccadl: written by the rule `publish_ccadl`, from the artifacts -->"
@@ -132,7 +163,7 @@ def test_readme_shows_a_study_between_its_own_lines(tmp_path, monkeypatch):
     text = readme.read_text()
     assert text.startswith("Before.\n")
     assert text.endswith("After.\n")
-    assert "the table" in text
+    assert "2026-01-02. [All of it](results/published/ccadl/README.md)." in text
     assert "old" not in text
     with pytest.raises(DataError, match="needs the lines"):
         show_results(readme, published)

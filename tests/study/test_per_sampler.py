@@ -112,13 +112,13 @@ def test_a_change_of_its_settings_reruns_a_tuner(model, folder, tuned):
         (list(TUNERS), {"seed": 1}),
         ([], {}),
     ]
-    for anew, changes in cases:
+    for repeated, changes in cases:
         tune_all(model, folder)
         tuned.clear()
         records, log = tune_all(model, folder, **changes)
-        assert tuned == anew
-        assert log.other() == [f"{tuner} 0" for tuner in anew]
-        assert log.taken() == [f"{tuner} 0" for tuner in TUNERS if tuner not in anew]
+        assert tuned == repeated
+        assert log.other() == [f"{tuner} 0" for tuner in repeated]
+        assert log.taken() == [f"{tuner} 0" for tuner in TUNERS if tuner not in repeated]
         assert [record["tuner"] for record in records] == list(TUNERS)
     assert records[2]["best"]["batch_size"] == 20
 

@@ -129,7 +129,7 @@ def test_every_arm_of_the_first_rung_is_judged_on_ten_steps_or_more(races, slowe
             assert row["steps"] == max(TEN, int(budget / each))
             wanted += max(0.0, TEN * each - budget)
         assert dry.overrun == pytest.approx(wanted, rel=1e-6)
-        said = f"{dry.overrun:.3g} beyond T = {dry.schedule.total:.3g}"
+        said = f"spent {dry.overrun:.3g} seconds more than its total budget of {dry.schedule.total:.3g}"
         assert [said in line for line in dry.warnings] == [True] * (dry.overrun > 0)
         overruns[name, sampler, tuner] = dry.overrun / dry.schedule.total
     if slower == 100:

@@ -31,6 +31,25 @@ def test_captions_say_over_how_many_runs_and_whether_the_spread_is_of_tuning_too
     assert "One run each, without a spread." in caption(1, 2)
 
 
+@pytest.mark.parametrize("name", ["table1", "table10"])
+def test_captions_name_the_tuners_of_the_run_that_the_paper_does_not_have(name):
+    model = catalogue.TABLES[name].model
+
+    def caption(**called):
+        records = make_records(1, (model,))
+        records["evaluation"] = [
+            record | {"tuner": called.get(record["tuner"].replace("-", "_"), record["tuner"])}
+            for record in records["evaluation"]
+            if record["tuner"] not in ("mamba-ksd-scaled", "theory")
+        ]
+        return TABLES[name](records).caption
+
+    ours = "\nCompared too, but not in the paper: "
+    assert f"{ours}MAMBA." in caption(heuristic="mamba")
+    assert f"{ours}MAMBA-PSD, Theory." in caption(heuristic="theory", mamba_ksd="mamba-psd")
+    assert "not in the paper" not in caption()
+
+
 OF_REFERENCE = (
     "table1",
     "table2",

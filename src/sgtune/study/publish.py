@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sgtune.errors import DataError
-from sgtune.files import atomic_write, file_sha256, read_json
+from sgtune.files import atomic_write, file_sha256, read_json, write_json
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
 
 __all__ = ["MAIN", "artifact_files", "described", "publish", "published_folder", "show_results"]
@@ -15,9 +15,12 @@ MAIN = "tuning"
 """The folder and, in README's comments, the name of the main study."""
 
 SHOWN = ("headline", "regret_dots")
-"""What README shows of the main study; the rest is a link away."""
+"""What README shows of the main study; of the others it has a link to the page with all of them."""
 
 INDEX = "README.md"
+
+SETTINGS = "settings.json"
+"""A folder with this file is the folder of a run, with all that the run keeps on disk."""
 
 ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
 """The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""
@@ -60,6 +63,8 @@ def publish(manifest: Path, destination: Path) -> None:
         target = staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(manifest.parent / name, target)
+    if (manifest.parent / SETTINGS).is_file():
+        write_json(staging / manifest.name, read_json(manifest) | {"bytes": _bytes_of(manifest.parent)})
     (staging / INDEX).write_text(_page(staging, destination.name), encoding="utf-8")
     shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +72,7 @@ def publish(manifest: Path, destination: Path) -> None:
 
 
 def show_results(readme: Path, published: Path, study: str = MAIN) -> None:
-    """Put the main results of a study between its two comments in ``readme``.
+    """Put the main results of the main study, or the origin of another one, between its two comments in ``readme``.
 
     Runs that are published under another name (``published_as`` in the configuration) are evidence: README leaves
     them to the documentation.
@@ -85,10 +90,9 @@ def show_results(readme: Path, published: Path, study: str = MAIN) -> None:
     if not (begin and end):
         raise DataError(f"{readme}: needs the lines {lines[0]!r} and {lines[1]!r} around its results")
     where = published.relative_to(readme.parent).as_posix()
-    names = SHOWN if study == MAIN else STUDIES[study].shown
     parts = [
-        *_shown(published, manifest, names, f"{where}/"),
-        f"{_origin(manifest)} [All of it]({where}/{INDEX}).",
+        *_shown(published, manifest, SHOWN if study == MAIN else (), f"{where}/", has_captions=False),
+        f"{_origin(published, manifest)}{_costs_said(published, manifest)} [All of it]({where}/{INDEX}).",
     ]
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
@@ -99,8 +103,8 @@ def _page(folder: Path, study: str) -> str:
     manifest = read_json(folder / "manifest.json")
     title = "Tuning" if study == MAIN else STUDIES[study].label if study in STUDIES else study
     tables, figures = _catalogue(study)
-    parts = [f"# {title}: the published run", _origin(manifest) + _seconds_of_jobs(folder, manifest)]
-    parts += ["## Figures", *_shown(folder, manifest, figures, has_captions=True)]
+    parts = [f"# {title}: the published run", _origin(folder, manifest) + _costs_said(folder, manifest)]
+    parts += ["## Figures", *_shown(folder, manifest, figures)]
     parts += ["## Tables", *_shown(folder, manifest, tables)]
     return "\n\n".join(parts) + "\n"
 
@@ -115,20 +119,27 @@ def _shown(
     names: Sequence[str] | Mapping,
     where: str = "",
     *,
-    has_captions: bool = False,
+    has_captions: bool = True,
 ) -> list[str]:
-    """Those of the artifacts that the run has, as Markdown. Figures have their titles, or their captions."""
+    """Those of the artifacts that the run has, as Markdown: with their captions, or only with their titles."""
     parts = []
     for name in names:
         if f"tables/{name}.md" in manifest["files"]:
             table = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-            parts.append(ORIGIN.sub("", table).strip())
+            table = ORIGIN.sub("", table).strip()
+            parts.append(table if has_captions else _without_caption(table))
         if f"figures/{name}.svg" in manifest["files"]:
             about = _figure(name)
             title = about.title if about else name
             caption = described(about) if about and has_captions else title
             parts.append(f"![{title}]({where}figures/{name}.svg)\n\n*{caption}*")
     return parts
+
+
+def _without_caption(table: str) -> str:
+    """A table's title and rows: README says in its own words what the numbers are."""
+    title, _, rest = table.partition("\n")
+    return f"{title}\n\n{rest[rest.index('| ') :]}" if "\n| " in rest else table
 
 
 def _figure(name: str) -> Artifact | None:
@@ -142,21 +153,40 @@ def described(about: Artifact) -> str:
     return about.caption if about.caption.startswith(subject) else f"{about.title}. {about.caption}"
 
 
-def _seconds_of_jobs(folder: Path, manifest: Mapping) -> str:
-    """How long the jobs behind the table with the longest ones took, in a sentence; empty if no table says it."""
-    tables = [
-        folder / name for name in manifest["files"] if name.startswith("tables/") and name.endswith(".json")
-    ]
-    found = {path.stem: read_json(path).get("sources", {}).get("seconds") or 0.0 for path in tables}
+def _bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _costs_said(folder: Path, manifest: Mapping) -> str:
+    """How long the jobs behind the table with the longest ones took, and the size of the run's folder, in a sentence
+    each; empty where neither is known."""
+    found = {name: sources.get("seconds") or 0.0 for name, sources in _sources(folder, manifest).items()}
     longest = max(found, key=found.get, default=None)
-    if longest is None or not found[longest]:
-        return ""
-    return f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
+    said = ""
+    if longest is not None and found[longest]:
+        said += f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
+    if "bytes" in manifest:
+        said += f" The run keeps {manifest['bytes'] / 1e9:.2g} GB on disk."
+    return said
 
 
-def _origin(manifest: Mapping) -> str:
+def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:
+    """Of each table: what it was made from."""
+    return {
+        Path(name).stem: read_json(folder / name).get("sources", {})
+        for name in manifest["files"]
+        if name.startswith("tables/") and name.endswith(".json")
+    }
+
+
+def _origin(folder: Path, manifest: Mapping) -> str:
+    """The run, its machine, its day, and the commit of its results: tables and figures may be drawn by a later one."""
     origin = manifest["provenance"]
-    commit = f", commit {origin['commit'][:10]}" if origin.get("commit") else ""
+    commits = {
+        commit for sources in _sources(folder, manifest).values() for commit in sources.get("commit", ())
+    }
+    known = min(commits, default=origin.get("commit"))
+    commit = f", commit {known[:10]}" if known else ""
     machine = f"{origin['cores']} cores of {origin['cpu']}"
     return f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
 

@@ -103,12 +103,12 @@ class Cell:
         value: from ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` is then printed.
         sd: over these runs; printed after the value.
         se: standard error of the value; for a mean it follows from ``sd``. Printed where there is no ``sd``.
-        upper: where the value is not told apart from 0, and is None: its upper end, printed "< upper".
+        upper: where the value is not distinguished from 0, and is None: its upper end, printed "< upper".
         square: of a root of an unbiased estimate: the mean of the estimates, which may be negative, and its standard
             error; by these it is marked.
         span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
         best: printed in bold.
-        text: replaces the number in print.
+        text: replaces the number in print; a line of it is a paragraph.
         detail: distinguishes several numbers of one metric: a block of the parameters, or ours and the paper's.
         at_test_set: whether its tuner judges arms by the test set.
     """

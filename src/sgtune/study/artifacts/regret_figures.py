@@ -116,7 +116,8 @@ def regret_dots(records: Records) -> Figure:
         cells = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == (metric, after(longest))]
         _panel(axis, cells, samplers, tuners)
         axis.set_title(f"{label(model, MODELS)}, {after(longest)}", pad=14)
-        axis.set_xlabel(METRICS[metric].label)
+        if any(cell.value is not None for cell in cells):
+            axis.set_xlabel(METRICS[metric].label)
     axes[0].set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
     at_test_set = {
         chosen["tuner"]

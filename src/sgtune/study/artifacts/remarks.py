@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
-from sgtune.study.artifacts.labels import METRICS, MODELS, in_order, label
+from sgtune.study import catalogue
+from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import NOISE, Cell, format_number
 from sgtune.study.artifacts.means import SOURCES, entry_of
 from sgtune.study.artifacts.records import Records, belonging, finite, need
@@ -22,6 +23,7 @@ __all__ = [
     "doubted",
     "floor_said",
     "meanings",
+    "not_in_paper_said",
     "reference_said",
     "roots_said",
     "spread_said",
@@ -124,6 +126,15 @@ def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[s
     found = [one for one in need(records, "reference", name) if "monte_carlo_error" in one]
     said = by_model([one for one in found if one["model"] in metrics], say)
     return f"\nThe reference's own Monte Carlo error: {said}." if said else ""
+
+
+def not_in_paper_said(found: Iterable[dict]) -> str:
+    """A sentence of its own line that names the tuners of ``found`` that the paper does not have; empty if it has all
+    of them."""
+    of_paper = {name for name, entry in catalogue.TUNERS.items() if entry.in_paper}
+    ours = {record["tuner"] for record in found} - of_paper
+    names = ", ".join(label(tuner, TUNERS) for tuner in in_order(ours, TUNERS))
+    return f"\nCompared too, but not in the paper: {names}." if names else ""
 
 
 OF_REFERENCE = ("relative_sd_error_x100", "xi_rel_x100", "xi_white_x100", "functional_error")

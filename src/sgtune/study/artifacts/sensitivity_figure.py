@@ -1,7 +1,5 @@
 """The figures of the errors that discrepancies see: draws with one error at a time, by dimension."""
 
-from itertools import zip_longest
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -68,18 +66,16 @@ def sensitivity(records: Records, *, name: str, statistic: str) -> Figure:
     for axis, disturbance in zip(axes[-1], columns, strict=True):
         axis.set_xlabel(HEADINGS.get(disturbance, ("", disturbance))[1])
     _scale(axes)
-    _legend(figure, axes[0, 0], len({row["judge"] for row in rows}))
+    _legend(figure, axes[0, 0])
     return figure
 
 
-def _legend(figure: Figure, axis: Axes, n_judges: int) -> None:
-    """The judges in one line, and below them the lines and areas that belong to no judge."""
+def _legend(figure: Figure, axis: Axes) -> None:
+    """The judges, then the lines and areas that belong to no judge; in one line they would be wider than the page."""
     entries = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     others = [name for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
-    judges = [name for name in entries if name not in others]
-    # A legend is filled column by column.
-    order = [name for pair in zip_longest(judges, others) for name in pair if name is not None]
-    place = {"loc": "outside lower center", "ncols": n_judges, "handlelength": 3.2, "columnspacing": 1.5}
+    order = [*(name for name in entries if name not in others), *others]
+    place = {"loc": "outside lower center", "ncols": 4, "handlelength": 3.2, "columnspacing": 1.5}
     figure.legend([entries[name] for name in order], order, **place)
 
 

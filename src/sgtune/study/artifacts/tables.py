@@ -16,6 +16,7 @@ from sgtune.study.artifacts.remarks import (
     doubted,
     floor_said,
     meanings,
+    not_in_paper_said,
     reference_said,
     roots_said,
     spread_said,
@@ -39,7 +40,7 @@ def short_table(records: Records, *, model: str) -> Table:
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD}{unmarked} Tuners that the paper does not have are compared, too. {FINITE}",
+        f"\n{BOLD}{unmarked} {FINITE}{not_in_paper_said(found)}",
         rows=("tuner", "metric"),
         columns=("sampler",),
     )
@@ -57,7 +58,7 @@ def long_table(records: Records, *, model: str) -> Table:
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD}{unmarked} A larger number of samples is not better by itself. {FINITE}",
+        f"\n{BOLD}{unmarked} A larger number of samples is not better by itself. {FINITE}{not_in_paper_said(found)}",
         rows=("sampler", "metric"),
         columns=("tuner",),
     )

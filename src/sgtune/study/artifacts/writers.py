@@ -57,6 +57,8 @@ td.opens { border-left: 1px solid #ccc; }
 .grouped { font-size: .85em; }
 .grouped th, .grouped td { padding-left: .5rem; padding-right: .5rem; }
 .prose td { text-align: left; white-space: normal; vertical-align: top; min-width: 9rem; max-width: 22rem; }
+.prose td:only-of-type { max-width: 46rem; }
+.prose td p { margin: .5rem 0 0; }
 .prose thead th { text-align: left; }
 .prose th.stub { white-space: normal; max-width: 16rem; }
 td b { font-weight: 700; }
@@ -77,6 +79,11 @@ def _headings(table: Table) -> list[str]:
     return [" ".join(filter(None, column)) for column in table.columns]
 
 
+def _markdown_cell(cell: Cell) -> str:
+    text = cell.shown.replace("\n", "<br>")
+    return f"**{text}**" if cell.best else text
+
+
 def to_markdown(table: Table, footer: str) -> str:
     """A pipe table with its title and caption above and its provenance below; the best in bold."""
 
@@ -85,10 +92,7 @@ def to_markdown(table: Table, footer: str) -> str:
 
     head = [*table.stub, *_headings(table)]
     rule = [":--"] * len(table.stub) + [":--" if table.is_prose else "--:"] * len(table.columns)
-    body = [
-        line([*row.labels, *(f"**{cell.shown}**" if cell.best else cell.shown for cell in row.cells)])
-        for row in table.rows
-    ]
+    body = [line([*row.labels, *map(_markdown_cell, row.cells)]) for row in table.rows]
     caption = table.caption.replace("\n", "\n\n")
     return "\n".join(
         [f"**{table.title}**", "", caption, "", line(head), line(rule), *body, "", f"*{footer}*", ""]
@@ -111,7 +115,9 @@ def _html_head(table: Table) -> str:
 
 
 def _html_cell(cell: Cell, opens_group: bool) -> str:
-    text = f"<b>{escape(cell.shown)}</b>" if cell.best else escape(cell.shown)
+    first, *more = escape(cell.shown).split("\n")
+    text = "".join([first, *(f"<p>{line}</p>" for line in more)])
+    text = f"<b>{text}</b>" if cell.best else text
     is_missing = cell.value is None and cell.upper is None and cell.text is None
     classes = " ".join(["missing"] * is_missing + ["opens"] * opens_group)
     return f'<td class="{classes}">{text}</td>' if classes else f"<td>{text}</td>"

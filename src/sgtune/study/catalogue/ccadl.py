@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sgtune.study.catalogue.artifact import Artifact
 from sgtune.study.catalogue.tuners import BLUE, GREEN, ORANGE, VERMILION
 
-__all__ = ["FIGURES", "KINDS", "LABEL", "METHODS", "SETS", "SHOWN", "TABLES", "MethodEntry"]
+__all__ = ["FIGURES", "KINDS", "LABEL", "METHODS", "SETS", "TABLES", "MethodEntry"]
 
 LABEL = "CCAdL"
 KINDS = (
@@ -71,7 +71,7 @@ TABLES: dict[str, Artifact] = {
         study="ccadl",
         caption=(
             "Causes of the errors of mean μ and precision γ of a normal (not in the paper): the bias of the "
-            "densities that longer chains would keep, widths over the exact ones, the number of steps that crossed "
+            "densities that remains in long chains, sds relative to the exact sds, the number of steps that crossed "
             "γ = 0, where they are reflected, and how often SGHMC's noise was clipped."
         ),
     ),
@@ -83,8 +83,8 @@ TABLES: dict[str, Artifact] = {
         caption=(
             "Logistic regression of MNIST's sevens and nines (the numbers behind Figure 2 of the paper, top row): "
             "passes over the data until the posterior mean so far predicts the test data as well as the mean of NUTS, "
-            "its test log-likelihood when the runs end, what a pass costs beside one of SGNHT, and how often SGHMC's "
-            "noise was clipped."
+            "the test log-likelihood at the end of the runs, the time of a pass relative to SGNHT's, and how often "
+            "SGHMC's noise was clipped."
         ),
     ),
     "logistic_errors": Artifact(
@@ -179,5 +179,3 @@ FIGURES: dict[str, Artifact] = {
     ),
 }
 """By name, in the order of print."""
-
-SHOWN = ("logistic_regression",)

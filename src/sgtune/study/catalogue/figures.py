@@ -91,9 +91,8 @@ FIGURES: dict[str, Artifact] = {
             f"Which errors of a few draws each discrepancy sees (not in the paper): {DISTURBED} The value "
             "of a judge includes the terms of each draw with itself. In a KSD of few "
             "draws in many dimensions these terms are nearly the whole sum, and they grow with the width "
-            "of the draws, for any width of the target: in the red area the judge prefers draws that are "
-            "too narrow to "
-            "exact ones."
+            "of the draws, for any width of the target: in the orange area at the bottom the judge prefers "
+            "draws that are too narrow to exact ones."
         ),
     ),
     "regret_dots": Artifact(

@@ -22,20 +22,16 @@ class FurtherStudy(NamedTuple):
         kinds: of its result files: the kind is the name of the file, or of a folder in the study's folder.
         tables: by name; no other study may have the name.
         figures: likewise.
-        shown: the tables and figures that README shows once they are published, in this order.
     """
 
     label: str
     kinds: tuple[str, ...]
     tables: Mapping[str, Artifact]
     figures: Mapping[str, Artifact]
-    shown: tuple[str, ...]
 
 
 STUDIES: dict[str, FurtherStudy] = {
-    "ccadl": FurtherStudy(ccadl.LABEL, ccadl.KINDS, ccadl.TABLES, ccadl.FIGURES, ccadl.SHOWN),
-    "adam_mcmc": FurtherStudy(
-        adam_mcmc.LABEL, adam_mcmc.KINDS, adam_mcmc.TABLES, adam_mcmc.FIGURES, adam_mcmc.SHOWN
-    ),
+    "ccadl": FurtherStudy(ccadl.LABEL, ccadl.KINDS, ccadl.TABLES, ccadl.FIGURES),
+    "adam_mcmc": FurtherStudy(adam_mcmc.LABEL, adam_mcmc.KINDS, adam_mcmc.TABLES, adam_mcmc.FIGURES),
 }
 """By name, in the order of print."""

@@ -25,7 +25,7 @@ COORDINATES = (1, 4)
 """Of the paper's two-dimensional marginals: "dimensions of 2 and 5", counted from 1."""
 
 LAZY = {"sghmc": "sghmc-shang-lazy"}
-"""Samplers of `sgtune.samplers` that long chains run in place of those of the curves."""
+"""Samplers of `sgtune.samplers` that long chains run in place of the samplers of the curves."""
 
 CHUNK = 1_000
 """Draws that are in memory at a time, of long chains."""
@@ -146,10 +146,10 @@ def sample_draws(
 
     Returns:
         ``coordinates`` of the two-dimensional marginals, from 0; ``truth_log_likelihood``, of the test data at the
-        mean of NUTS; and ``cells``, of each h its ``replicates``: of the
-        chain's whole covariance ``xi_white`` (None without that of NUTS), of the sds ``xi_rel``, ``mean_error`` (root
-        mean square over parameters, in sds), ``mean`` and ``covariance`` of the two coordinates, and the sampler's
-        ``statistics`` since the chain's start.
+        mean of NUTS; and ``cells``, of each h its ``replicates``: of the chain's whole covariance ``xi_white`` (None
+        without the covariance of NUTS), of the sds ``xi_rel``, ``mean_error`` (root mean square over parameters, in
+        sds), ``mean`` and ``covariance`` of the two coordinates, and the sampler's ``statistics`` since the chain's
+        start.
     """
     own = settings["draws"]
     cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]

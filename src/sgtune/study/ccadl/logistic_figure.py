@@ -17,7 +17,7 @@ __all__ = ["logistic_regression"]
 
 NUTS = {"color": INK, "linewidth": 2.4, "alpha": 0.35}
 REACH = 2.2
-"""Half the width of a panel of ellipses, in that of NUTS."""
+"""Half the width of a panel of ellipses over half the width of NUTS's ellipse."""
 
 
 def _curves(

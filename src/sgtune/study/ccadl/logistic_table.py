@@ -204,7 +204,7 @@ def _floor_said(cells: Mapping[str, Sequence[Mapping[str, Cell]]]) -> str:
     if not said:
         return ""
     return (
-        " The means of n independent draws have an error of 1/√n. The least error of means of a column is that of n = "
+        " The means of n independent draws have an error of 1/√n. The least error of means of a column belongs to n = "
         f"{', '.join(said)}: so few independent draws set a floor for every error of the column."
     )
 

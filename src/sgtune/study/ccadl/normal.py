@@ -24,8 +24,8 @@ def normal_data(n_data: int, standardised: bool, seed: int) -> Float[np.ndarray,
     """Draws of N(0, 1); ``standardised`` shifts and scales them to the mean 0 and the variance 1 (divisor N).
 
     The scale of the posterior, and with it the times in steps, follows the data's variance v, whose relative sd is
-    sqrt(2 / N): 14% of N = 100. The sd of gamma is that of 1/v, so that a quarter of an oscillation lasts as 1/v, and
-    the relaxation of an overdamped chain as 1/v^2.
+    sqrt(2 / N): 14% of N = 100. The sd of gamma is proportional to 1/v, and so is the time of a quarter of an
+    oscillation; the relaxation time of an overdamped chain is proportional to 1/v^2.
     """
     data = np.random.default_rng(named_seed(seed, "ccadl", "normal")).standard_normal(n_data)
     if standardised:

@@ -34,7 +34,7 @@ def _paper(published: Mapping[tuple, float], pair: tuple[str, str], where: tuple
 
 
 def normal_order(records: Records) -> Table:
-    """For each (h, A) whether CCAdL's error is below that of SGNHT and of SGHMC, here and in the paper."""
+    """For each (h, A) whether CCAdL's error is below SGNHT's and SGHMC's, here and in the paper."""
     found = {record["method"]: record for record in need(records, "normal", "normal_order")}
     published = published_of(records)
     pairs = [pair for pair in PAIRS if set(pair) <= set(found)]
@@ -76,11 +76,11 @@ def _said(pair: tuple[str, str], here: Counter, paper: Counter) -> str:
     names = tuple(map(method_label, pair))
     n = sum(here[sign] for sign in ("<", ">", SAME))
     own = (
-        f"The error of {names[0]} is below that of {names[1]} in {here['<']} of {n} comparisons here, above it in "
-        f"{here['>']}, and not separated from it in {here[SAME]}"
+        f"{names[0]} has a smaller error than {names[1]} in {here['<']} of {n} comparisons here, a larger one in "
+        f"{here['>']}, and one that is not separated from it in {here[SAME]}"
     )
     total = sum(paper[sign] for sign in ("<", ">", "="))
-    return own + (f"; in the paper it is below it in {paper['<']} of {total}." if total else ".")
+    return own + (f"; in the paper a smaller one in {paper['<']} of {total}." if total else ".")
 
 
 def _why(found: Mapping[str, dict]) -> str:

@@ -30,8 +30,8 @@ BOLD = (
 )
 PARTIAL = "A mean marked (k/n) is over k of n runs, and is not compared."
 CLIPPED = (
-    "Clipped: steps in which A I − h Σ / 2 has a negative eigenvalue, be it one of many. A needed: the least A without "
-    "any such step in a run, from its first step on, whose Σ is of one minibatch; mean over runs."
+    "Clipped: steps in which A I − h Σ / 2 has a negative eigenvalue, even if only one of many. A needed: the least A "
+    "without any such step in a run, from its first step on, whose Σ is of one minibatch; mean over runs."
 )
 
 CLIPPING = ("clipped_percent", "friction_needed")
@@ -80,7 +80,7 @@ def clipping_of(model: str, method: str, cell: Mapping) -> dict[str, Cell]:
 
 
 def relative_cost(cost: Mapping) -> tuple[float, float]:
-    """The median over rounds of the seconds of a sampler over those of SGNHT, and its standard error.
+    """The median over rounds of the seconds of a sampler over SGNHT's, and its standard error.
 
     A round in which another program had the processor is an outlier: the standard error is sqrt(pi / 2) times the sd
     over the root of the number of rounds, with the sd from the median absolute deviation (1.4826 times it).
@@ -92,7 +92,7 @@ def relative_cost(cost: Mapping) -> tuple[float, float]:
 
 
 def cost_of(model: str, record: Mapping, cell: Mapping) -> Cell:
-    """Seconds of a pass over those of SGNHT, in the column where they were measured, if the result file has them."""
+    """Seconds of a pass over SGNHT's, in the column where they were measured, if the result file has them."""
     cost = record.get("cost")
     value = se = None
     if cost and (cost["step_size"], cost["friction"]) == (cell["step_size"], cell["friction"]):
@@ -108,7 +108,7 @@ def cost_said(records: Iterable[Mapping]) -> str:
         return ""
     rounds = min(len(cost["seconds"]) for cost in costs)
     return (
-        f"Seconds per pass: of one chain over those of SGNHT, in the column where it was measured: median of at least "
+        f"Seconds per pass: of one chain over SGNHT's, in the column where it was measured: median of at least "
         f"{rounds} rounds of {costs[0]['steps']} steps in turn with SGNHT, after compilation, beside the other jobs of "
         "the run. "
     )

@@ -83,7 +83,7 @@ def download(data_set: DataSet, folder: Path, *, mirror: str | Path | None = Non
         # After any error of a source, the next one is tried.
         except Exception as error:
             faults.append(f"{source}: {_one_line(error)}")
-            logger.warning("%s: not from %s", data_set.name, faults[-1])
+            logger.warning("%s: could not be downloaded from %s", data_set.name, faults[-1])
             continue
         for name, content in files.items():
             with atomic_write(folder / name) as temporary:

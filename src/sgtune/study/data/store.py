@@ -108,15 +108,15 @@ def read_facts(path_json: str | Path, made_by: str = "its rule", **types: object
     path = Path(path_json)
     if not path.is_file():
         raise DataError(f"{path}: the file is missing; {made_by} makes it")
-    anew = _anew(path, made_by)
+    remedy = _remedy(path, made_by)
     try:
         facts = read_json(path)
     except DataError as error:
-        raise DataError(f"{error}; {anew}") from None
+        raise DataError(f"{error}; {remedy}") from None
     types = {"arrays": dict, "checksum": str, "training": list, **types}
-    _check_entries(str(path), facts, types, anew)
+    _check_entries(str(path), facts, types, remedy)
     for name, entry in facts["arrays"].items():
-        _check_entries(f"{path}, array {name}", entry, ENTRIES, anew)
+        _check_entries(f"{path}, array {name}", entry, ENTRIES, remedy)
     return facts
 
 
@@ -133,30 +133,30 @@ def read_arrays(
     """
     path = Path(path_json)
     facts = read_facts(path, made_by, **types)
-    anew, entries = _anew(path, made_by), facts["arrays"]
+    remedy, entries = _remedy(path, made_by), facts["arrays"]
     if set(entries) != set(shapes):
         found, expected = (", ".join(sorted(names)) or "none" for names in (entries, shapes))
-        raise DataError(f"{path}: names the arrays {found}; expected {expected}; {anew}")
-    arrays = {name: _map_array(path.parent / entries[name]["file"], entries[name], anew) for name in shapes}
-    _check_shapes(path, arrays, shapes, f"; {anew}")
+        raise DataError(f"{path}: names the arrays {found}; expected {expected}; {remedy}")
+    arrays = {name: _map_array(path.parent / entries[name]["file"], entries[name], remedy) for name in shapes}
+    _check_shapes(path, arrays, shapes, f"; {remedy}")
     return arrays, facts
 
 
-def _map_array(path: Path, entry: dict, anew: str) -> np.ndarray:
+def _map_array(path: Path, entry: dict, remedy: str) -> np.ndarray:
     if not path.is_file():
-        raise DataError(f"{path}: the file is missing; {anew}")
+        raise DataError(f"{path}: the file is missing; {remedy}")
     if (found := path.stat().st_size) != entry["bytes"]:
-        raise DataError(f"{path}: truncated or changed: {found} bytes, expected {entry['bytes']}; {anew}")
+        raise DataError(f"{path}: truncated or changed: {found} bytes, expected {entry['bytes']}; {remedy}")
     try:
         # What np.load(mmap_mode="r") calls for .npy files; that would open a .zip file as well.
         array = np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise DataError(
-            f"{path}: not a readable .npy file ({' '.join(str(error).split())}); {anew}"
+            f"{path}: not a readable .npy file ({' '.join(str(error).split())}); {remedy}"
         ) from None
     found, expected = f"{array.dtype} {array.shape}", f"{entry['dtype']} {tuple(entry['shape'])}"
     if found != expected:
-        raise DataError(f"{path}: holds {found}; expected {expected}; {anew}")
+        raise DataError(f"{path}: holds {found}; expected {expected}; {remedy}")
     return array
 
 
@@ -168,27 +168,27 @@ def verify(path_json: str | Path) -> None:
     """
     path = Path(path_json)
     facts = read_facts(path)
-    anew, entries = _anew(path, "its rule"), facts["arrays"]
+    remedy, entries = _remedy(path, "its rule"), facts["arrays"]
     for entry in entries.values():
         file = path.parent / entry["file"]
-        _map_array(file, entry, anew)
-        _check_sum(file, file_sha256(file), entry["sha256"], anew)
+        _map_array(file, entry, remedy)
+        _check_sum(file, file_sha256(file), entry["sha256"], remedy)
     unknown = set(facts["training"]) - set(entries)
     if unknown or _checksum(entries, facts["training"]) != facts["checksum"]:
-        raise DataError(f"{path}: the checksum differs from the training arrays' checksum; {anew}")
+        raise DataError(f"{path}: the checksum differs from the training arrays' checksum; {remedy}")
 
 
-def _anew(path: Path, made_by: str) -> str:
+def _remedy(path: Path, made_by: str) -> str:
     # Snakemake knows a set by its .json, and would not look for one array of it.
     return f"delete {path.name}, and {made_by} makes it again"
 
 
-def _check_entries(where: str, found: object, types: Mapping[str, object], anew: str) -> None:
+def _check_entries(where: str, found: object, types: Mapping[str, object], remedy: str) -> None:
     for name, kind in types.items():
         if not isinstance(found, dict) or name not in found or not isinstance(found[name], kind):
             raise DataError(
                 f"{where}: no entry {name!r} as this version of sgtune writes it; "
-                f"expected {', '.join(types)}; {anew}"
+                f"expected {', '.join(types)}; {remedy}"
             )
 
 

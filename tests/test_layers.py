@@ -52,7 +52,7 @@ def test_the_library_does_not_import_the_study(module):
     assert not {name for name in imports_of(module, at_once=True) if name.startswith("sgtune.study")}
 
 
-def test_the_librarys_face_names_of_the_study_only_the_papers_models():
+def test_the_public_interface_has_only_the_papers_models_of_the_study():
     import sgtune
 
     assert sgtune.__all__ == list(sgtune._HOME)
@@ -60,7 +60,7 @@ def test_the_librarys_face_names_of_the_study_only_the_papers_models():
     assert homes == LAZY["sgtune"]
 
 
-def test_no_module_stands_on_one_that_stands_on_it():
+def test_imports_have_no_cycle():
     graph = {module: imports_of(module, at_once=True) for module in MODULES}
     try:
         order = list(TopologicalSorter(graph).static_order())
@@ -69,13 +69,13 @@ def test_no_module_stands_on_one_that_stands_on_it():
     assert set(order) == set(MODULES)
 
 
-FLOORS = ("stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning", "study")
+LAYERS = ("stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning", "study")
 
 
-@pytest.mark.parametrize("package", FLOORS)
-def test_a_floor_imports_only_floors_below_it(package):
-    below = FLOORS[: FLOORS.index(package) + 1]
+@pytest.mark.parametrize("package", LAYERS)
+def test_a_layer_imports_only_layers_below_it(package):
+    below = LAYERS[: LAYERS.index(package) + 1]
     for module in MODULES:
         if module.split(".")[1:2] == [package]:
-            used = {name.split(".")[1] for name in imports_of(module) if name.count(".")} & set(FLOORS)
+            used = {name.split(".")[1] for name in imports_of(module) if name.count(".")} & set(LAYERS)
             assert used <= set(below), module
