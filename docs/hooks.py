@@ -1,7 +1,8 @@
 """Tables and figures of published runs in the documentation: read from results/published, never typed.
 
 On a line of its own `{{ table STUDY/NAME }}` or `{{ figure STUDY/NAME }}` stands for an artifact of a study, and
-`{{ provenance STUDY }}` for the run that is published of it. Anything that is not published is said to be missing.
+`{{ provenance STUDY }}` for the run that is published of it. For anything that is not published, a line says which
+command makes it, and where.
 """
 
 import json
@@ -11,8 +12,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.catalogue import FIGURES, STUDIES
-from sgtune.study.publish import ORIGIN, described
+from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
+from sgtune.study.publish import MAIN, ORIGIN, described
 
 PUBLISHED = Path("results/published")
 LINE = re.compile(r"^\{\{ (table|figure|provenance) ([\w/-]+) \}\}$", re.M)
@@ -33,16 +34,20 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
     up = "../" * page.file.src_uri.count("/")
 
     def artifact(match: re.Match) -> str:
-        kind, name = match.groups()
-        study, _, name = name.partition("/")
+        kind, full_name = match.groups()
+        study, _, name = full_name.partition("/")
         folder = root / study
         if kind == "provenance":
             return _provenance(folder)
         if kind == "table":
             path = folder / f"tables/{name}.md"
-            return ORIGIN.sub("", path.read_text("utf-8")).strip() if path.is_file() else _missing(match)
+            return (
+                ORIGIN.sub("", path.read_text("utf-8")).strip()
+                if path.is_file()
+                else _missing(kind, study, name)
+            )
         if not (folder / f"figures/{name}.svg").is_file():
-            return _missing(match)
+            return _missing(kind, study, name)
         about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
         return (
             f'<figure markdown="span">\n![{about.title}]({up}published/{study}/figures/{name}.svg)\n'
@@ -52,8 +57,18 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
     return LINE.sub(artifact, markdown)
 
 
-def _missing(match: re.Match) -> str:
-    return f"*Not published yet: {match.group(1)} `{match.group(2)}`.*"
+def _missing(kind: str, study: str, name: str) -> str:
+    """What makes an artifact that is not published: the default run where it has the artifact, else `medium`."""
+    has_quick = not (study == MAIN and (TABLES | FIGURES)[name].needs_horizons)
+    run, overlay = ("quick", "") if has_quick else ("medium", " --configfile config/medium.yaml")
+    file = f"tables/{name}.html" if kind == "table" else f"figures/{name}.svg"
+    if study == MAIN:
+        how = f"`snakemake --cores all{overlay}` makes it as `results/{run}/{file}`"
+    elif study in STUDIES:
+        how = f"`snakemake --cores all {study}{overlay}` makes it as `results/{run}/{study}/{file}`"
+    else:
+        how = f"the run of `config/{study}.yaml` makes it as `results/{study}/{file}`"
+    return f"*The {kind} `{name}` is not in the published run: {how}.*"
 
 
 def _provenance(folder: Path) -> str:
