@@ -15,7 +15,7 @@ from sgtune.study.artifacts.records import load_records
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import main_sections
-from sgtune.study.publish import MAIN, described, publish, published_folder, show_results
+from sgtune.study.publish import MAIN, MARKS, described, publish, published_folder, show_results
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -121,10 +121,14 @@ def test_readme_shows_the_main_tables_without_their_captions(tmp_path):
     held = json.loads(manifest.read_text())
     write_json(manifest, held | {"files": {"tables/headline.md": file_sha256(table)}})
     publish(manifest, published_folder(tmp_path))
-    rule = "results of tuning: written by the rule `publish`, from the artifacts"
-    readme.write_text(f"<!-- {rule} -->\n<!-- end of results of tuning -->\n")
+    readme.write_text(f"Before.\n{MARKS[0]}\nold\n{MARKS[1]}\nAfter.\n")
     show_results(readme, published_folder(tmp_path))
-    assert "**Title**\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\nThe run `mine`" in readme.read_text()
+    text = readme.read_text()
+    assert text.startswith("Before.\n")
+    assert text.endswith("After.\n")
+    assert "old" not in text
+    assert "**Title**\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\nThe run `mine`" in text
+    assert "2026-01-02. [All of it](results/published/tuning/README.md)." in text
     assert "A long caption." in (published_folder(tmp_path) / "README.md").read_text()
 
 
@@ -145,25 +149,16 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     )[1]
 
 
-def test_a_run_published_under_another_name_is_evidence_that_readme_does_not_show(tmp_path):
-    folder, readme = published_folder(tmp_path, "judges"), tmp_path / "README.md"
+def test_a_run_published_under_another_name_has_a_page_of_its_own(tmp_path):
+    folder = published_folder(tmp_path, "judges")
     publish(run_of(tmp_path / "run", "the table"), folder)
     assert (folder / "README.md").read_text().startswith("# judges: the published run")
-    readme.write_text("Before.\n")
-    show_results(readme, folder, "judges")
-    assert readme.read_text() == "Before.\n"
 
 
-def test_readme_shows_a_study_between_its_own_lines(tmp_path):
-    readme, published = tmp_path / "README.md", tmp_path / "results/published/ccadl"
-    publish(run_of(tmp_path / "further", "the table"), published)
-    begin = "<!-- results of ccadl: written by the rule `publish_ccadl`, from the artifacts -->"
-    readme.write_text(f"Before.\n{begin}\nold\n<!-- end of results of ccadl -->\nAfter.\n")
-    show_results(readme, published, "ccadl")
-    text = readme.read_text()
-    assert text.startswith("Before.\n")
-    assert text.endswith("After.\n")
-    assert "2026-01-02. [All of it](results/published/ccadl/README.md)." in text
-    assert "old" not in text
+def test_a_readme_without_the_lines_around_its_results_is_refused(tmp_path):
+    readme, published = tmp_path / "README.md", published_folder(tmp_path)
+    publish(run_of(tmp_path / "run", "the table"), published)
+    readme.write_text(f"Before.\n{MARKS[0]}\nThe end is lost.\n")
     with pytest.raises(DataError, match="needs the lines"):
         show_results(readme, published)
+    assert readme.read_text().endswith("lost.\n")

@@ -12,10 +12,16 @@ from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
 __all__ = ["MAIN", "artifact_files", "described", "publish", "published_folder", "show_results"]
 
 MAIN = "tuning"
-"""The folder and, in README's comments, the name of the main study."""
+"""The folder of the main study."""
 
 SHOWN = ("headline", "regret_dots")
-"""What README shows of the main study; of the others it has a link to the page with all of them."""
+"""What README shows of the main study; of the others it has links to the pages with all of them."""
+
+MARKS = (
+    "<!-- results: written by the rule `publish`, from the artifacts -->",
+    "<!-- end of results -->",
+)
+"""The two lines of README between which they stand."""
 
 INDEX = "README.md"
 
@@ -71,27 +77,21 @@ def publish(manifest: Path, destination: Path) -> None:
     staging.rename(destination)
 
 
-def show_results(readme: Path, published: Path, study: str = MAIN) -> None:
-    """Put the main results of the main study, or the origin of another one, between its two comments in ``readme``.
-
-    Runs that are published under another name (``published_as`` in the configuration) are evidence: README leaves
-    them to the documentation.
+def show_results(readme: Path, published: Path) -> None:
+    """Put the main results of the main study, ``published``, between the two comments in ``readme``.
 
     Raises:
         DataError: the comments are not there.
     """
-    if study != MAIN and study not in STUDIES:
-        return
     manifest = read_json(published / "manifest.json")
     text = readme.read_text(encoding="utf-8")
-    lines = _comments(study)
-    before, begin, rest = text.partition(lines[0])
-    _, end, after = rest.partition(lines[1])
+    before, begin, rest = text.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
     if not (begin and end):
-        raise DataError(f"{readme}: needs the lines {lines[0]!r} and {lines[1]!r} around its results")
+        raise DataError(f"{readme}: needs the lines {MARKS[0]!r} and {MARKS[1]!r} around its results")
     where = published.relative_to(readme.parent).as_posix()
     parts = [
-        *_shown(published, manifest, SHOWN if study == MAIN else (), f"{where}/", has_captions=False),
+        *_shown(published, manifest, SHOWN, f"{where}/", has_captions=False),
         f"{_origin(published, manifest)}{_costs_said(published, manifest)} [All of it]({where}/{INDEX}).",
     ]
     with atomic_write(readme) as temporary:
@@ -189,12 +189,3 @@ def _origin(folder: Path, manifest: Mapping) -> str:
     commit = f", commit {known[:10]}" if known else ""
     machine = f"{origin['cores']} cores of {origin['cpu']}"
     return f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
-
-
-def _comments(study: str) -> tuple[str, str]:
-    """The two lines of README between which the results of a study stand."""
-    rule = "publish" if study == MAIN else f"publish_{study}"
-    return (
-        f"<!-- results of {study}: written by the rule `{rule}`, from the artifacts -->",
-        f"<!-- end of results of {study} -->",
-    )
