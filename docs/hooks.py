@@ -5,7 +5,6 @@ On a line of its own `{{ table STUDY/NAME }}` or `{{ figure STUDY/NAME }}` stand
 command makes it, and where.
 """
 
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
-from sgtune.study.publish import MAIN, ORIGIN, described
+from sgtune.study.publish import MAIN, ORIGIN, described, origin_said
 
 PUBLISHED = Path("results/published")
 LINE = re.compile(r"^\{\{ (table|figure|provenance) ([\w/-]+) \}\}$", re.M)
@@ -41,11 +40,9 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
             return _provenance(folder)
         if kind == "table":
             path = folder / f"tables/{name}.md"
-            return (
-                ORIGIN.sub("", path.read_text("utf-8")).strip()
-                if path.is_file()
-                else _missing(kind, study, name)
-            )
+            if not path.is_file():
+                return _missing(kind, study, name)
+            return ORIGIN.sub("", path.read_text("utf-8")).strip()
         if not (folder / f"figures/{name}.svg").is_file():
             return _missing(kind, study, name)
         about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
@@ -58,26 +55,22 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
 
 
 def _missing(kind: str, study: str, name: str) -> str:
-    """What makes an artifact that is not published: the default run where it has the artifact, else `medium`."""
-    has_quick = not (study == MAIN and (TABLES | FIGURES)[name].needs_horizons)
-    run, overlay = ("quick", "") if has_quick else ("medium", " --configfile config/medium.yaml")
+    """What makes an artifact that is not published: of the tuning study the default run where it has the artifact, else
+    `medium`."""
     file = f"tables/{name}.html" if kind == "table" else f"figures/{name}.svg"
-    if study == MAIN:
-        how = f"`snakemake --cores all{overlay}` makes it as `results/{run}/{file}`"
+    if study == MAIN and (TABLES | FIGURES)[name].needs_horizons:
+        how = "`snakemake --cores all --configfile config/medium.yaml` makes it as "
+        how += f"`results/medium/{file}`"
+    elif study == MAIN:
+        how = f"`snakemake --cores all` makes it as `results/quick/{file}`"
     elif study in STUDIES:
-        how = f"`snakemake --cores all {study}{overlay}` makes it as `results/{run}/{study}/{file}`"
+        how = f"`snakemake --cores all {study}` makes it as `results/quick/{study}/{file}`"
     else:
-        how = f"the run of `config/{study}.yaml` makes it as `results/{study}/{file}`"
-    return f"*The {kind} `{name}` is not in the published run: {how}.*"
+        how = f"the run of `config/{study}.yaml` makes it; that file has the command"
+    return f"*The {kind} `{name}` is not published: {how}.*"
 
 
 def _provenance(folder: Path) -> str:
-    path = folder / "manifest.json"
-    if not path.is_file():
-        return "*No run of this study is published yet.*"
-    manifest = json.loads(path.read_text("utf-8"))
-    origin = manifest["provenance"]
-    return (
-        f"The numbers on this page are from the run `{manifest['run']}`, made on {origin['created'][:10]} on "
-        f"{origin['cores']} cores of {origin['cpu']}."
-    )
+    if not (folder / "manifest.json").is_file():
+        return "*No such run is published yet.*"
+    return origin_said(folder)

@@ -53,8 +53,11 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch,
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
     from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
+    from sgtune.study.publish import MAIN
 
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    configurations = [path.read_text("utf-8") for path in ROOT.glob("config/*.yaml")]
+    published = {MAIN, *re.findall(r"^published_as: (\w+)$", "\n".join(configurations), re.M)}
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8")
         if page.startswith("docs/"):
@@ -62,7 +65,14 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
             if "://" not in target:
                 assert (Path(ROOT / page).parent / target).exists(), f"{page} links to {target}"
-        for kind, study, name in re.findall(r"^\{\{ (table|figure) (\w+)/([\w-]+) \}\}$", text, re.M):
+        shown = re.findall(r"^\{\{ (table|figure|provenance) (\w+)(?:/([\w-]+))? \}\}$", text, re.M)
+        assert len(shown) == text.count("{{ "), f"{page} has a line that is none of an artifact"
+        for kind, study, name in shown:
+            assert study in (*STUDIES, *published), (
+                f"{page} shows {kind} of {study}, which no configuration publishes"
+            )
+            if kind == "provenance":
+                continue
             tables, figures = (
                 (STUDIES[study].tables, STUDIES[study].figures) if study in STUDIES else (TABLES, FIGURES)
             )

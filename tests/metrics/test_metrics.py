@@ -8,6 +8,7 @@ from small_models import small_logistic_model
 
 from sgtune import metrics
 from sgtune.errors import InputError
+from sgtune.metrics.calibration import check_targets
 from sgtune.positions import flatten
 
 
@@ -43,6 +44,15 @@ def test_metrics_refuse_targets_of_another_shape_than_the_predictions(name):
     for wrong in (targets[:, None], targets[:-1]):
         with pytest.raises(InputError, match=r"^targets: shape \(.*\) is not allowed; it must be \(20,\)"):
             measure(predictions, wrong)
+
+
+def test_a_single_column_is_neither_p_of_one_nor_all_classes():
+    probabilities, targets = random_predictions(0, m=20)
+    for check in (check_targets, metrics.accuracy, metrics.log_loss, metrics.brier, metrics.ece):
+        with pytest.raises(
+            InputError, match=r"^predictions: shape \(20, 1\) is not allowed; it must be \(20,\)"
+        ):
+            check(probabilities[:, :1], targets)
 
 
 @pytest.mark.parametrize("classes", [2, 4, 10])

@@ -90,7 +90,8 @@ def test_paper_values_of_the_large_models(model, n_steps, seconds):
 
 def test_paper_reference_of_the_factorisation_and_none_of_the_network():
     reference = model_settings(valid(), "pmf")["reference"]
-    # Together the two chains have the paper's warm-up, and 7,000 of its 10,000 draws: longer fresh runs take the hours.
+    # Together the two chains have the paper's warm-up, and 7,000 of its 10,000 draws: fresh runs take the rest of
+    # the time.
     assert (reference["nuts"], 2 * reference["n_warmup"], 2 * reference["n_draws"]) == (True, 1000, 7000)
     assert model_settings(valid(), "bnn")["reference"]["nuts"] is False
 

@@ -116,7 +116,7 @@ def test_readme_shows_the_main_tables_without_their_captions(tmp_path):
     readme, manifest = tmp_path / "README.md", run_of(tmp_path / "run", "unused")
     table = manifest.parent / "tables/headline.md"
     table.write_text(
-        "**Title**\n\nA long caption.\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\n*3 result files · run mine*\n"
+        "**Title**\n\nA long caption: |u| / s.\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\n*3 result files · run mine*\n"
     )
     held = json.loads(manifest.read_text())
     write_json(manifest, held | {"files": {"tables/headline.md": file_sha256(table)}})
@@ -129,7 +129,7 @@ def test_readme_shows_the_main_tables_without_their_captions(tmp_path):
     assert "old" not in text
     assert "**Title**\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\nThe run `mine`" in text
     assert "2026-01-02. [All of it](results/published/tuning/README.md)." in text
-    assert "A long caption." in (published_folder(tmp_path) / "README.md").read_text()
+    assert "A long caption: |u| / s." in (published_folder(tmp_path) / "README.md").read_text()
 
 
 def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):

@@ -16,12 +16,18 @@ def check_targets(
     """``targets`` if there is one for each prediction.
 
     Raises:
-        InputError: another shape; NumPy would broadcast it, and the metric would be wrong.
+        InputError: another shape, or predictions of shape ``(m, 1)`` in place of ``(m,)``: NumPy would broadcast
+            them, or take the single column for the only class, and the metric would be wrong.
     """
-    wanted, targets = np.shape(predictions)[:1], np.asarray(targets)
+    shape = np.shape(predictions)
+    if len(shape) > 1 and shape[1] < 2:
+        raise InputError(
+            f"predictions: shape {shape} is not allowed; it must be {shape[:1]}, or have a column for each class"
+        )
+    wanted, targets = shape[:1], np.asarray(targets)
     if targets.shape != wanted:
         raise InputError(
-            f"targets: shape {targets.shape} is not allowed; it must be {wanted}, one a prediction"
+            f"targets: shape {targets.shape} is not allowed; it must be {wanted}, one for each prediction"
         )
     return targets
 

@@ -129,10 +129,7 @@ def psd_stretches(
             total, own = _all_pairs(tiles, in_stretch, dimension)
         else:
             tiles = _tiles(draws, COLUMNS)
-            # A block of one coordinate has no common mode; with as many blocks as coordinates their sums would take
-            # more memory than the draws.
-            with_modes = blocks if (blocks > 1).any() else blocks[:0]
-            total, own = _diagonal(tiles, in_stretch, dimension, with_modes)
+            total, own = _diagonal(tiles, in_stretch, dimension, blocks)
         own = in_stretch @ own
         return Stretches(draws.counts, total - np.diag(own), own)
 
@@ -187,8 +184,11 @@ def _diagonal(
     n_stretches, n = in_stretch.shape
     first, own = np.zeros((n_stretches, dimension)), np.zeros(n)
     second = np.repeat(in_stretch.sum(axis=1)[:, None].astype(np.float64), dimension, axis=1)
-    # Sums over each block's coordinates of s_z, z and their products.
-    of_scores, of_positions, of_products = np.zeros((3, n, len(blocks)))
+    # Sums over each block's coordinates of s_z, z and their products. A block of one coordinate has no common mode;
+    # with as many blocks as coordinates these sums would take more memory than the draws.
+    modes = blocks > 1
+    has_modes = bool(modes.any())
+    of_scores, of_positions, of_products = np.zeros((3, n, len(blocks) if has_modes else 0))
     edges = np.concatenate([[0], np.cumsum(blocks)])
     for rows, columns, z, s in tiles:
         products, inside = s * z, in_stretch[:, rows].astype(np.float64)
@@ -196,7 +196,7 @@ def _diagonal(
         second[:, columns] += inside @ products
         own[rows] += np.einsum("nd,nd->n", s, s) + np.einsum("nd,nd->n", products, products)
         own[rows] += 2 * products.sum(axis=1) + products.shape[1]
-        if len(blocks):
+        if has_modes:
             here = slice(
                 np.searchsorted(edges, columns.start, "right") - 1, np.searchsorted(edges, columns.stop)
             )
@@ -204,8 +204,7 @@ def _diagonal(
             for sums, values in ((of_scores, s), (of_positions, z), (of_products, products)):
                 sums[rows, here] += np.add.reduceat(values, starts, axis=1)
     total, own = (first @ first.T + second @ second.T) / dimension, own / dimension
-    modes = blocks > 1
-    if modes.any():
+    if has_modes:
         sizes = blocks[modes]
         of_scores, of_positions, of_products = (
             sums[:, modes] for sums in (of_scores, of_positions, of_products)

@@ -1,5 +1,6 @@
 """A finished run as a tracked copy, a folder for each study, with a page that shows all of it."""
 
+import csv
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,15 @@ from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
 
-__all__ = ["MAIN", "artifact_files", "described", "publish", "published_folder", "show_results"]
+__all__ = [
+    "MAIN",
+    "artifact_files",
+    "described",
+    "origin_said",
+    "publish",
+    "published_folder",
+    "show_results",
+]
 
 MAIN = "tuning"
 """The folder of the main study."""
@@ -27,6 +36,9 @@ INDEX = "README.md"
 
 SETTINGS = "settings.json"
 """A folder with this file is the folder of a run, with all that the run keeps on disk."""
+
+EVERYTHING = "all of these"
+"""The last row of the table of timings."""
 
 ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
 """The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""
@@ -51,16 +63,18 @@ def publish(manifest: Path, destination: Path) -> None:
         DataError: a file is missing or differs from the manifest, or the files were not made from one commit.
     """
     files = read_json(manifest)["files"]
+    commits: set[str] = set()
     for name, checksum in files.items():
         if file_sha256(manifest.parent / name) != checksum:
             raise DataError(
                 f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again"
             )
         if name.startswith("tables/") and name.endswith(".json"):
-            commits = read_json(manifest.parent / name)["sources"]["commit"]
-            if len(commits) != 1 or commits[0].endswith("-dirty"):
+            own = read_json(manifest.parent / name)["sources"]["commit"]
+            commits |= set(own)
+            if not own or len(commits) > 1 or own[0].endswith("-dirty"):
                 raise DataError(
-                    f"{manifest.parent / name}: made by {', '.join(commits) or 'no commit'}; "
+                    f"{manifest.parent / name}: made by {', '.join(sorted(commits)) or 'no commit'}; "
                     "make the run again, all of it from one clean commit"
                 )
     staging = destination.with_name(f".{destination.name}")
@@ -92,7 +106,7 @@ def show_results(readme: Path, published: Path) -> None:
     where = published.relative_to(readme.parent).as_posix()
     parts = [
         *_shown(published, manifest, SHOWN, f"{where}/", has_captions=False),
-        f"{_origin(published, manifest)}{_costs_said(published, manifest)} [All of it]({where}/{INDEX}).",
+        f"{origin_said(published)} [All of it]({where}/{INDEX}).",
     ]
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
@@ -103,7 +117,7 @@ def _page(folder: Path, study: str) -> str:
     manifest = read_json(folder / "manifest.json")
     title = "Tuning" if study == MAIN else STUDIES[study].label if study in STUDIES else study
     tables, figures = _catalogue(study)
-    parts = [f"# {title}: the published run", _origin(folder, manifest) + _costs_said(folder, manifest)]
+    parts = [f"# {title}: the published run", origin_said(folder)]
     parts += ["## Figures", *_shown(folder, manifest, figures)]
     parts += ["## Tables", *_shown(folder, manifest, tables)]
     return "\n\n".join(parts) + "\n"
@@ -138,8 +152,9 @@ def _shown(
 
 def _without_caption(table: str) -> str:
     """A table's title and rows: README says in its own words what the numbers are."""
-    title, _, rest = table.partition("\n")
-    return f"{title}\n\n{rest[rest.index('| ') :]}" if "\n| " in rest else table
+    title, _, _ = table.partition("\n")
+    _, begin, rows = table.partition("\n| ")
+    return f"{title}\n\n| {rows}" if begin else table
 
 
 def _figure(name: str) -> Artifact | None:
@@ -157,17 +172,35 @@ def _bytes_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _costs_said(folder: Path, manifest: Mapping) -> str:
-    """How long the jobs behind the table with the longest ones took, and the size of the run's folder, in a sentence
-    each; empty where neither is known."""
-    found = {name: sources.get("seconds") or 0.0 for name, sources in _sources(folder, manifest).items()}
-    longest = max(found, key=found.get, default=None)
-    said = ""
-    if longest is not None and found[longest]:
-        said += f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
+def origin_said(folder: Path) -> str:
+    """The run that is published in ``folder``: its machine, its day, the commit of its results (tables and figures may
+    be drawn by a later one), how long its jobs took, and what it keeps on disk."""
+    manifest = read_json(folder / "manifest.json")
+    origin, sources = manifest["provenance"], _sources(folder, manifest)
+    commits = [commit for own in sources.values() for commit in own.get("commit", ())]
+    commits += [origin["commit"]] if not commits and origin.get("commit") else []
+    commit = f", commit {commits[0][:10]}" if commits else ""
+    machine = f"{origin['cores']} cores of {origin['cpu']}"
+    said = f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
+    said += _seconds_said(folder, sources)
     if "bytes" in manifest:
         said += f" The run keeps {manifest['bytes'] / 1e9:.2g} GB on disk."
     return said
+
+
+def _seconds_said(folder: Path, sources: Mapping[str, Mapping]) -> str:
+    """How long all jobs took, by the table of timings; without it, the jobs behind the table with the longest ones."""
+    timings = folder / "tables/timings.csv"
+    if timings.is_file():
+        with timings.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if (row["metric"], row["detail"]) == ("total_seconds", EVERYTHING):
+                    return f" Its jobs took {float(row['value']) / 60:,.0f} minutes in all."
+    found = {name: own.get("seconds") or 0.0 for name, own in sources.items()}
+    longest = max(found, key=found.get, default=None)
+    if longest is None or not found[longest]:
+        return ""
+    return f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
 
 
 def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:
@@ -177,15 +210,3 @@ def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:
         for name in manifest["files"]
         if name.startswith("tables/") and name.endswith(".json")
     }
-
-
-def _origin(folder: Path, manifest: Mapping) -> str:
-    """The run, its machine, its day, and the commit of its results: tables and figures may be drawn by a later one."""
-    origin = manifest["provenance"]
-    commits = {
-        commit for sources in _sources(folder, manifest).values() for commit in sources.get("commit", ())
-    }
-    known = min(commits, default=origin.get("commit"))
-    commit = f", commit {known[:10]}" if known else ""
-    machine = f"{origin['cores']} cores of {origin['cpu']}"
-    return f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."

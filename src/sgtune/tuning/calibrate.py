@@ -31,7 +31,7 @@ def calibrate_cost(
     Args:
         shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
             sampler without leapfrogs, and pairs (name, number) of further static axes follow it. Each is measured once.
-        seconds: the time of each measurement; at least three chunks are measured, unless they take a second.
+        seconds: the time of each measurement.
         report: called with one line per shape.
 
     Returns:

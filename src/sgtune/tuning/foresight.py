@@ -48,9 +48,8 @@ def foresee(
     """
     laplace = laplace_of(model)
     errors = expected_errors(sampler, arms, laplace.directions, n_steps)
-    stable_first = np.where(np.isfinite(errors), errors, np.inf)
-    first = min(range(len(arms)), key=lambda i: (stable_first[i], arms[i].step_size))
-    best = first if np.isfinite(errors[first]) else None
+    order = np.lexsort(([arm.step_size for arm in arms], np.where(np.isfinite(errors), errors, np.inf)))
+    best = int(order[0]) if np.isfinite(errors[order[0]]) else None
     rows, warnings = [], []
     for place, (arm, error) in enumerate(zip(arms, errors, strict=True)):
         stable = bool(np.isfinite(error))

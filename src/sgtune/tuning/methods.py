@@ -56,8 +56,8 @@ def _settings(method: object) -> Settings:
 class Halving:
     """Successive halving (MAMBA, paper Algorithm 1): all arms run briefly, the best of them longer, and so on.
 
-    ``mamba-ksd`` is ``Halving()``, ``mamba-psd`` is ``Halving(judge=at_horizon("psd"))``. The budget
-    of `sgtune.tune` is R, the budget of the arm that runs longest.
+    ``mamba`` is ``Halving()``, ``mamba-ksd`` is ``Halving(judge=stein("ksd"))``, ``mamba-psd`` is
+    ``Halving(judge=at_horizon("psd"))``. The budget of `sgtune.tune` is R, the budget of the arm that runs longest.
 
     Attributes:
         judge: made by `at_horizon` (the default tuner's), `stein`, `predictive` or `acceptance`.

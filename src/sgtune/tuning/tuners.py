@@ -88,8 +88,8 @@ class Tuner:
     """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are the
     tasks of models that it can judge, if it judges by predictions on test data or held-out rows, otherwise None;
     ``remarks`` are on the arms that it makes. ``looks_ahead``: it judges by `horizon_metric`. A tuner with ``choose``,
-    ``(model, sampler, arms, n_steps, report) -> Choice``, runs no arm: ``n_steps`` are the steps that the budget buys
-    for each arm. With ``needs_test`` it can judge only samplers with a Metropolis test."""
+    ``(model, sampler, arms, n_steps, report) -> Choice``, runs no arm: ``n_steps`` are the steps of each arm that
+    the horizon pays for. With ``needs_test`` it can judge only samplers with a Metropolis test."""
 
     arms: Callable[[int, str, Settings], list[Arm]]
     schedule: Callable[[int, Settings, float], Schedule]

@@ -4,7 +4,13 @@
 
 from sgtune.study.adam_mcmc.findings import bias_findings
 from sgtune.study.adam_mcmc.names import mean_of
-from sgtune.study.adam_mcmc.verdicts import TOO_SLOW_MEANS, estimate_text, rate_text, squares_cause
+from sgtune.study.adam_mcmc.verdicts import (
+    STUCK_MEANS,
+    TOO_SLOW_MEANS,
+    estimate_text,
+    rate_text,
+    squares_cause,
+)
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
@@ -65,8 +71,8 @@ def adam_bias(records: Records) -> Table:
         f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
         f"rate. {found['chains']} chains of {found['steps']:,} steps from exact draws, after "
         f"{found['warmup']:,} of warm-up; ± one standard error (over groups of chains that share minibatches, where "
-        "there are minibatches). “stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those "
-        f"of the starts. {TOO_SLOW_MEANS} “< x”: less than one acceptance is expected in all tests.",
+        "there are minibatches). "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} “< x”: less than one acceptance is expected in all tests.",
         stub=("D", "Variant", "Number"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
         rows=tuple(rows),

@@ -15,7 +15,13 @@ from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted, roots_said
 from sgtune.study.artifacts.studies import artifact
 
-__all__ = ["adam_evaluation", "adam_predictions", "by_model", "remarks_on_ksd", "remarks_on_predictions"]
+__all__ = [
+    "adam_evaluation",
+    "adam_predictions",
+    "by_model_and_sampler",
+    "remarks_on_ksd",
+    "remarks_on_predictions",
+]
 
 ERRORS = ("relative_sd_error_x100", "xi_white_x100")
 OF_DRAWS = ("n_samples", "acceptance_percent", "ksd", "ksd_floor", "ksd_points", *ERRORS)
@@ -31,6 +37,16 @@ HEADINGS = {
 """Columns of the draws: seven of them fit a page if they share headings."""
 
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
+
+FLOORS = {
+    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ.",
+    "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
+    "is a merit is not known; compare the log-loss.",
+}
+"""What a KSD below its floor says, by model."""
+
+NEAR = 0.01
+"""Of a log-loss: a chain whose predictions are nearer to those of the MAP has hardly left it."""
 
 
 def _map_row(record: dict, metrics: Sequence[str], rows: Sequence[Row]) -> Row:
@@ -86,14 +102,6 @@ def _chosen(record: dict) -> str:
     return ", ".join(f"{arm} (race {' and '.join(map(str, own))})" for arm, own in races.items())
 
 
-FLOORS = {
-    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ.",
-    "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
-    "is a merit is not known; compare the log-loss.",
-}
-"""What a KSD below its floor says, by model."""
-
-
 def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:
     """The KSDs of one model that are below their floor."""
     lines = []
@@ -105,10 +113,6 @@ def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:
                 f"{floor.value:.3g}, the KSD of {FLOORS[record['model']]}"
             )
     return lines
-
-
-NEAR = 0.01
-"""Of a log-loss: a chain whose predictions are nearer to those of the MAP has hardly left it."""
 
 
 def remarks_on_predictions(own: Mapping[str, dict]) -> list[str]:
@@ -139,7 +143,7 @@ def _rows_of(own: Mapping[str, dict], metrics: Sequence[str]) -> list[Row]:
     return [*rows, _map_row(own[samplers[0]], metrics, rows)]
 
 
-def by_model(found: Sequence[dict]) -> dict[str, dict[str, dict]]:
+def by_model_and_sampler(found: Sequence[dict]) -> dict[str, dict[str, dict]]:
     """The evaluations by model and sampler."""
     return {
         model: {record["sampler"]: record for record in found if record["model"] == model}
@@ -160,7 +164,7 @@ def _runs_said(own: Mapping[str, dict]) -> str:
 
 def _table(found: Sequence[dict], name: str, metrics: Sequence[str], lines: Sequence[str]) -> Table:
     """The caption: ``lines``, a paragraph each, and what bold means."""
-    rows = [row for own in by_model(found).values() for row in _rows_of(own, metrics)]
+    rows = [row for own in by_model_and_sampler(found).values() for row in _rows_of(own, metrics)]
     bold = "Bold: best of the samplers, if every other is more than two standard errors away"
     bold += "; never a KSD below the KSD of exact draws." if "ksd" in metrics else "."
     return Table(
@@ -183,7 +187,7 @@ def adam_evaluation(records: Records) -> Table:
         "draws: of as many draws as the chain's, independent, from the Laplace approximation, which for the network is "
         "not the posterior. In the row of the MAP the KSD is of a chain that stays there."
     ]
-    for own in by_model(found).values():
+    for own in by_model_and_sampler(found).values():
         lines += [_runs_said(own), *remarks_on_ksd(own)]
     return _table(found, name, OF_DRAWS, lines)
 
@@ -193,9 +197,10 @@ def adam_predictions(records: Records) -> Table:
     name = "adam_predictions"
     found = need(records, "evaluations", name)
     lines = [
-        "Predictions, on the test set, of the chains at equal seconds of the table before, averaged over draws; ± one "
-        "standard error over runs, or over races if that is larger. MAP: predictions of the mode alone."
+        "Predictions, on the test set, of the chains of the table "
+        f"“{artifact('adam_evaluation').title}”, averaged over draws; ± one standard error over runs, or "
+        "over races if that is larger. MAP: predictions of the mode alone."
     ]
-    for own in by_model(found).values():
+    for own in by_model_and_sampler(found).values():
         lines += remarks_on_predictions(own)
     return _table(found, name, PREDICTIVE, lines)

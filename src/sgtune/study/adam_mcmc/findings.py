@@ -14,6 +14,7 @@ from sgtune.study.artifacts.remarks import counted
 __all__ = [
     "DISTANCES",
     "STRAIGHT",
+    "acceptance_counts",
     "acceptance_findings",
     "bias_findings",
     "distance_findings",
@@ -66,6 +67,18 @@ def _listed(items: Iterable[str]) -> str:
 
 def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
     """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
+    rows = _comparisons(found, scale)
+    return _counts(rows) + _by_length(rows)
+
+
+def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
+    """The findings on acceptance without those on Gaussians of different D."""
+    return _counts(_comparisons(found, scale))
+
+
+def _comparisons(found: Sequence[Mapping], scale: float) -> list[tuple]:
+    """Of each pair of cells at this s: gamma sqrt(D) / s, the gain, its standard error, the record, gamma / s, whether
+    the gain is clear of noise, and the cell with noise along the update."""
     rows = []
     for record in targets_in(found):
         for ratio, _, own, without, with_noise in pairs_of(record):
@@ -76,6 +89,10 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
                 rows.append(
                     (ratio * sqrt(record["dimension"]), gain, se, record, ratio, is_clear, with_noise)
                 )
+    return rows
+
+
+def _counts(rows: Sequence[tuple]) -> list[str]:
     if not rows:
         return []
     raised = [row for row in rows if row[1] > 0 and row[5]]
@@ -103,7 +120,6 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
             f"The 95% t intervals of the other differences contain 0; the largest γ √D / s among them is "
             f"{max(row[0] for row in rest):.2g}."
         )
-    said += _by_length(rows)
     return said
 
 

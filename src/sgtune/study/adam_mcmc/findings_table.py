@@ -2,7 +2,11 @@
 
 from sgtune.study.adam_mcmc.acceptance_table import shown_scale
 from sgtune.study.adam_mcmc.cost_table import cost_findings
-from sgtune.study.adam_mcmc.evaluation_table import by_model, remarks_on_ksd, remarks_on_predictions
+from sgtune.study.adam_mcmc.evaluation_table import (
+    by_model_and_sampler,
+    remarks_on_ksd,
+    remarks_on_predictions,
+)
 from sgtune.study.adam_mcmc.findings import (
     DISTANCES,
     acceptance_findings,
@@ -24,7 +28,7 @@ def adam_findings(records: Records) -> Table:
     found = targets_in(need(records, "acceptance", name))
     equal = [
         line
-        for own in by_model(records.get("evaluations") or []).values()
+        for own in by_model_and_sampler(records.get("evaluations") or []).values()
         for line in (*remarks_on_ksd(own), *remarks_on_predictions(own))
     ]
     answers = {

@@ -13,11 +13,12 @@ from sgtune.study.adam_mcmc.acceptance_table import (
     seconds_per_step,
     shown_scale,
 )
-from sgtune.study.adam_mcmc.findings import acceptance_findings, gain_of, pairs_of
+from sgtune.study.adam_mcmc.findings import acceptance_counts, gain_of, pairs_of
 from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, t_quantile
 from sgtune.study.adam_mcmc.names import target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK,
+    STUCK_MEANS,
     TOO_SLOW_MEANS,
     UNSETTLED,
     ess_cause,
@@ -63,7 +64,7 @@ def _ess(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> 
 
 
 def _longest_update(record: Mapping, ratio: float) -> Cell:
-    """gamma sqrt(D) / s: with all signs of Adam's update as large as they get."""
+    """gamma sqrt(D) / s: the length over s of an update that moves every coordinate by gamma."""
     length = ratio * sqrt(record["dimension"])
     # Not :.2g, which prints 100 as 1e+02.
     text = f"{float(format(length, '.2g')):g}"
@@ -121,14 +122,13 @@ def adam_prolate(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{' '.join(acceptance_findings(found, shown)[:1])}\n"
+        caption=f"{' '.join(acceptance_counts(found, shown))}\n"
         f"All numbers are at s √T = {shown:g}, T the trace of the curvature. |u| / s is the mean length of an update "
         "over s, with noise along the update; it is at most about γ √D / s, and smaller with noisy gradients. E x² is "
         "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
         "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
         "mode, and a high acceptance is not an advantage.\n"
-        "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts. "
-        f"{TOO_SLOW_MEANS} {_verdicts_said(n_chains)} “Not settled”: too slow for "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(n_chains)} “Not settled”: too slow for "
         "a number, but chains that start from exact draws have left the target. "
         f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
         f"of a chain: {lengths_said(found)}.",
@@ -165,11 +165,12 @@ def adam_efficiency(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"The chains of the table before, at s √T = {shown:g}. Squared jump: the mean of (x_{{t+1}} − x_t)², "
+        caption=f"The chains of the table “{artifact('adam_prolate').title}”, "
+        f"at s √T = {shown:g}. Squared jump: the mean of (x_{{t+1}} − x_t)², "
         "with x in posterior sds, per second by measured costs; compare it only where E x² is near 1. ESS: from "
         "integrated autocorrelation times, only of draws that are not biased.\n"
-        "“stuck”: the acceptance rate is below 10⁻³. “too slow”: as in the table before, or at least one chain is too "
-        f"short for its autocorrelation time. {_verdicts_said(n_chains)} {counted(n_chains, 'chain')}, ± one standard "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its "
+        f"autocorrelation time. {_verdicts_said(n_chains)} {counted(n_chains, 'chain')}, ± one standard "
         "error.",
         stub=stub,
         columns=tuple(

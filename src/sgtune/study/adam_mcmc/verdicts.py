@@ -15,6 +15,7 @@ from sgtune.study.artifacts.layout import format_number
 __all__ = [
     "BIASED",
     "STUCK",
+    "STUCK_MEANS",
     "TOO_SLOW",
     "TOO_SLOW_MEANS",
     "UNSETTLED",
@@ -31,6 +32,12 @@ STUCK, BIASED, TOO_SLOW = "– (stuck)", "– (biased)", "– (too slow)"
 UNSETTLED = "– (biased, not settled)"
 """In print, in place of numbers that say nothing about the target."""
 
+LEAST_ACCEPTANCE = 1e-3
+"""Chains with a smaller acceptance rate hardly leave their starts: their squares are those of the starts."""
+
+STUCK_MEANS = (
+    "“stuck”: the acceptance rate is below 10⁻³, and the squares of the draws are those of the starts."
+)
 TOO_SLOW_MEANS = (
     f"“too slow”: steps × mean squared jump of a coordinate is below {LEAST_MOVES} E x², about ten effective "
     "draws of x², or E x² differs between the halves of the run by more than 5% and by three standard "
@@ -42,9 +49,6 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 ROUNDING = 1e-9
 """Of a value: a smaller standard error is one of rounding."""
-
-LEAST_ACCEPTANCE = 1e-3
-"""Chains with a smaller acceptance rate hardly leave their starts: their squares are those of the starts."""
 
 MOST_BIAS = 0.1
 """Of E x^2, from 1; an effective sample size of draws with more bias is not reported."""

@@ -158,8 +158,10 @@ def finite(value: float | None) -> float | None:
 
 
 def provenances(records: Records) -> list[dict]:
-    """The provenance of every file that has one: records of one file have one in common."""
-    found = [
-        record["provenance"] for of_kind in records.values() for record in of_kind if "provenance" in record
-    ]
+    """The provenance of every file that has one: records of one file have one in common, and the combined reference
+    names the jobs of its NUTS chains."""
+    found = []
+    for of_kind in records.values():
+        for record in of_kind:
+            found += [*record.get("chains", ()), record.get("provenance")]
     return list({id(provenance): provenance for provenance in found if provenance}.values())

@@ -6,28 +6,19 @@ from sgtune.axes import BATCH_SIZE, STATIC, numbers_of, symbol_of
 from sgtune.errors import DataError
 from sgtune.sampling.budget import shape_of_row
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
-from sgtune.study.artifacts.records import Records, need
+from sgtune.study.artifacts.records import Records, need, provenances
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["cost", "timings"]
-
-
-def _jobs(records: Records) -> list[dict]:
-    """The provenance of every job that made a file: records of one file share it, and the combined reference names
-    the jobs of its NUTS chains."""
-    found = []
-    for of_kind in records.values():
-        for record in of_kind:
-            found += [*record.get("chains", ()), record.get("provenance")]
-    return list({id(job): job for job in found if job and job.get("rule")}.values())
 
 
 def timings(records: Records) -> Table:
     """Jobs, seconds, share of overhead and memory of each rule that makes results, in the order of the
     pipeline."""
     by_rule: dict[str, list[dict]] = {}
-    for job in _jobs(records):
-        by_rule.setdefault(job["rule"], []).append(job)
+    for job in provenances(records):
+        if job.get("rule"):
+            by_rule.setdefault(job["rule"], []).append(job)
     if not by_rule:
         raise DataError("timings: no record names the rule that made it; at least one must")
     cells = []
