@@ -111,6 +111,19 @@ def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives(
     assert summary["seconds"] == pytest.approx(PROVENANCE["seconds"] * 3 * len(SAMPLERS))
 
 
+def test_a_combined_reference_has_the_provenance_of_its_chains_where_others_have_their_number():
+    own, chains = (
+        PROVENANCE | {"rule": "combine_nuts"},
+        [PROVENANCE | {"rule": "sample_nuts"} for _ in range(2)],
+    )
+    found = [
+        {"chains": chains, "provenance": own},
+        {"chains": 32, "provenance": PROVENANCE | {"rule": "bias"}},
+    ]
+    rules = [one["rule"] for one in provenances({"reference": found})]
+    assert rules == ["sample_nuts", "sample_nuts", "combine_nuts", "bias"]
+
+
 def test_registries_agree():
     assert ENTRIES.keys() == TABLES.keys() | FIGURES.keys()
     assert {name for name in ENTRIES if form_of(name) == "figure"} == FIGURES.keys()

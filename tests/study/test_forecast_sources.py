@@ -63,7 +63,7 @@ def test_costs_are_the_runs_own_else_of_the_table_it_was_given_else_those_that_c
     assert found.step("sgld", 10, None) == 1.0
     write("given.json", {"models": {"logistic": of_model}})
     given = config_of(calibration__table="given.json")
-    assert read_costs_of(given, "logistic").origin.startswith("given.json (unknown machine")
+    assert read_costs_of(given, "logistic").origin == "given.json (unknown machine)"
     write("results/mine/cost/logistic.json", {"provenance": machine, **of_model})
     own = read_costs_of(given, "logistic")
     assert own.measured_here

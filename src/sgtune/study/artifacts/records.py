@@ -163,5 +163,7 @@ def provenances(records: Records) -> list[dict]:
     found = []
     for of_kind in records.values():
         for record in of_kind:
-            found += [*record.get("chains", ()), record.get("provenance")]
+            # Elsewhere "chains" is their number.
+            chains = record.get("chains")
+            found += [*(chains if isinstance(chains, list) else ()), record.get("provenance")]
     return list({id(provenance): provenance for provenance in found if provenance}.values())

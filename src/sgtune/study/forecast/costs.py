@@ -105,7 +105,10 @@ def read_costs_of(config: Mapping, model: str) -> StepCosts:
         if model not in about.get("models", {}):
             raise DataError(f"{path}: has no costs for {model}")
         held = about["models"][model]
-    machine = f"{about.get('cpu', 'unknown machine')}, {about.get('cores', '?')} cores"
-    origin = f"{path} ({machine}, {str(about.get('created', 'at an unknown time'))[:10]})"
+    known = {"cpu", "cores", "created"} <= about.keys()
+    origin = (
+        f"{about['cpu']}, {about['cores']} cores, {about['created'][:10]}" if known else "unknown machine"
+    )
+    origin = f"{path} ({origin})"
     table = CostTable.from_rows(held["rows"])
     return StepCosts(table, held["dimension"], origin, path == own, held["n_data"])
