@@ -1,4 +1,5 @@
-"""The rule `restore` as a user runs it: a small study, its folder deleted half-way, restored, and run to its end."""
+"""The rule `restore` as a user runs it: a small study, its folder deleted half-way, restored, and run on, to the
+numbers of a study that was never lost."""
 
 import json
 import re
@@ -20,6 +21,7 @@ tuning: {replicates: 1}
 TUNED = "results/lost/tuning/logistic/sgld.json"
 JUDGED = "results/lost/evaluation/logistic/sgld.json"
 REFERENCE = "results/lost/reference/logistic"
+COSTS = "results/lost/cost/table.json"
 
 
 def study(folder: Path, *arguments: str, overlay: str = "lost.yaml") -> subprocess.CompletedProcess:
@@ -45,11 +47,33 @@ def lost(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("lost")
     (folder / "config").symlink_to(ROOT / "config")
     (folder / "lost.yaml").write_text(OVERLAY)
-    done = study(folder, TUNED, f"{REFERENCE}/nuts.json")
+    done = study(folder, TUNED, f"{REFERENCE}/nuts.json", COSTS)
     assert done.returncode == 0, done.stderr[-2000:]
     shutil.copytree(folder / "results/lost", folder / "before")
     shutil.rmtree(folder / "results/lost")
     return folder
+
+
+@pytest.fixture(scope="module")
+def twin(lost, tmp_path_factory) -> Path:
+    """A folder in which the same study was made from the lost one's cost table, and never lost."""
+    folder = tmp_path_factory.mktemp("twin")
+    (folder / "config").symlink_to(ROOT / "config")
+    shutil.copy(lost / "before/cost/table.json", folder / "costs.json")
+    (folder / "lost.yaml").write_text(OVERLAY + "calibration: {table: costs.json}\n")
+    done = study(folder, TUNED, JUDGED, f"{REFERENCE}/nuts.json")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+def numbers_in(part: object) -> object:
+    """A part of a record without seconds, origin and checksum of its settings, which name the file of costs."""
+    if isinstance(part, dict):
+        return {name: numbers_in(own) for name, own in part.items() if name not in OF_THE_MACHINE}
+    return [numbers_in(own) for own in part] if isinstance(part, list) else part
+
+
+OF_THE_MACHINE = {"provenance", "chains", "seconds", "rung_seconds", "wall_seconds", "config"}
 
 
 def lose_again(folder: Path, *, with_metadata: bool) -> None:
@@ -138,13 +162,19 @@ def test_a_forgotten_restore_gives_a_warning(lost):
 
 
 @pytest.mark.slow
-def test_a_restored_run_goes_on(lost):
+def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost, twin):
     lose_again(lost, with_metadata=True)
     study(lost, "restore")
     done = study(lost, JUDGED)
     assert done.returncode == 0, done.stderr[-2000:]
     assert jobs_of(done.stderr) == {"evaluate_sampler"}
     assert (lost / TUNED).read_bytes() == (lost / "before/tuning/logistic/sgld.json").read_bytes()
+    # Every draw goes into these numbers: two runs from one cost table agree bit for bit.
+    for name in (TUNED, JUDGED, f"{REFERENCE}/map.json", f"{REFERENCE}/nuts.json"):
+        here, there = (numbers_in(json.loads((folder / name).read_text())) for folder in (lost, twin))
+        assert here == there, name
+    for path in (twin / "results/lost/data").rglob("*.np?"):
+        assert (lost / path.relative_to(twin)).read_bytes() == path.read_bytes(), path.name
     results = [f"results/lost/{name}" for name in ("widths/logistic.json", "estimates/logistic.json")]
     planned = jobs_of(
         study(lost, "--dry-run", *results, JUDGED, TUNED, "results/lost/regret/logistic/sgld.json").stdout

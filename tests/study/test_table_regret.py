@@ -224,7 +224,10 @@ def test_the_caption_says_what_is_behind_the_numbers(table):
 
 
 def test_bold_differs_from_all_others_and_is_never_an_arm_for_comparison():
-    table = TABLES["regret"](records_of(make_files(1, tunings=1)))
+    records = records_of(make_files(1, tunings=2))
+    for chosen in (one for record in records["regret"] for one in record["chosen"]):
+        chosen["arms"] = chosen["arms"][:1] * len(chosen["arms"])  # choices that do not vary
+    table = TABLES["regret"](records)
     cells = cells_by(table, "model", "sampler", "detail", "metric", "tuner")
     marked = [key for key, cell in cells.items() if cell.best]
     assert marked
@@ -235,6 +238,18 @@ def test_bold_differs_from_all_others_and_is_never_an_arm_for_comparison():
             others = other == group and cell.tuner not in READ_BY and cell.value is not None
             if others and cell.finite == cell.replicates and cell.of_runs != own.of_runs:
                 assert cell.value - own.value > 2 * math.hypot(cell.se, own.se)
+
+
+def test_nothing_is_bold_with_one_tuning_run():
+    cells = cells_by(
+        TABLES["regret"](records_of(make_files(1, tunings=1))),
+        "model",
+        "sampler",
+        "detail",
+        "metric",
+        "tuner",
+    )
+    assert not [key for key, cell in cells.items() if cell.best]
 
 
 def test_every_loss_of_the_study_has_a_name_in_the_table():

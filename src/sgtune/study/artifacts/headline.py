@@ -7,7 +7,6 @@ from math import sqrt
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import (
     DIVERGED,
-    FEWEST_REPLICATES,
     NOT_TRUSTED,
     Cell,
     Table,
@@ -17,15 +16,15 @@ from sgtune.study.artifacts.layout import (
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.regret import (
     AT_LEAST,
+    UNMARKED,
     after,
+    can_be_marked,
     cap_said,
     doubts,
-    fresh_replicates,
     losses_of,
     regret_cells,
     runs_said,
     seconds_of,
-    tuning_runs,
 )
 from sgtune.study.artifacts.remarks import by_model, reference_said
 from sgtune.study.artifacts.studies import artifact
@@ -46,7 +45,7 @@ def headline(records: Records) -> Table:
     cells = []
     for model in models:
         of_model = list(_cells(own[model], losses[model]))
-        cells += mark_best(of_model) if _can_be_marked(own[model]) else of_model
+        cells += mark_best(of_model) if can_be_marked(own[model]) else of_model
     return lay_out(
         cells,
         name="headline",
@@ -57,9 +56,8 @@ def headline(records: Records) -> Table:
         "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. "
         f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(losses.values())}, so the mean is "
         "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
-        "model, if every other is more than two standard errors of the difference away; never with one tuning "
-        f"run, because the error then leaves out how much choices vary, or with fewer than {FEWEST_REPLICATES} "
-        f"fresh replicates.{doubts(found)}"
+        "model, if every other is more than two standard errors of the difference away; "
+        f"{UNMARKED}.{doubts(found)}"
         f"{reference_said(records, 'headline', {model: (metric,) for model, metric in losses.items()})}",
         rows=("tuner",),
         columns=("model",),
@@ -69,10 +67,6 @@ def headline(records: Records) -> Table:
 def _runs_said(found: Sequence[dict]) -> str:
     longest = max(seconds for record in found for seconds in seconds_of(record))
     return f"{after(longest)}, {runs_said(found)}"
-
-
-def _can_be_marked(found: Sequence[dict]) -> bool:
-    return tuning_runs(found) > 1 and fresh_replicates(found) >= FEWEST_REPLICATES
 
 
 def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:

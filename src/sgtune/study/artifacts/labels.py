@@ -197,7 +197,7 @@ METRICS = {
     "measured_x100": Metric("Measured × 10²"),
     "measured_over_foreseen": Metric("Measured / foreseen"),
     "over_longest": Metric("Over the longest's"),
-    "over_oracle": Metric("Over the oracle's", best=min),
+    "over_oracle": Metric("Over the oracle's", form="by error", best=min),
     "ladder_error": Metric(
         "Expected error",
         "root of the mean over the eigen-directions of the expected (sd of the draws / the posterior's − 1)², mean "

@@ -9,6 +9,7 @@ from sgtune.axes import named
 from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, in_order, label
 from sgtune.study.artifacts.layout import (
     DIVERGED,
+    FEWEST_REPLICATES,
     NO_ARM,
     NOT_TRUSTED,
     Cell,
@@ -25,7 +26,9 @@ from sgtune.study.catalogue import cap_of
 
 __all__ = [
     "AT_LEAST",
+    "UNMARKED",
     "after",
+    "can_be_marked",
     "cap_said",
     "doubts",
     "fresh_replicates",
@@ -39,6 +42,12 @@ __all__ = [
 
 AT_LEAST = "≥"
 """What stands before a lower bound."""
+
+UNMARKED = (
+    "never with one tuning run, because the error then leaves out how much choices vary, or with fewer than "
+    f"{FEWEST_REPLICATES} fresh replicates"
+)
+"""In captions, after the meaning of bold: see `can_be_marked`."""
 
 
 def losses_of(record: dict) -> list[str]:
@@ -140,7 +149,8 @@ def regret_cells(found: Sequence[dict]) -> list[Cell]:
         if record["trusted"] is False:
             own = [replace(cell, value=None, se=None, missing=NOT_TRUSTED) for cell in own]
         tuners = {chosen["tuner"] for chosen in record["chosen"]}
-        cells += mark_best(cell for cell in own if cell.tuner in tuners)
+        of_tuners = [cell for cell in own if cell.tuner in tuners]
+        cells += mark_best(of_tuners) if can_be_marked([record]) else of_tuners
         cells += [cell for cell in own if cell.tuner not in tuners]
     return cells
 
@@ -158,6 +168,12 @@ def tuning_runs(records: Sequence[dict]) -> int:
 def fresh_replicates(records: Sequence[dict]) -> int:
     """Fresh runs of each arm."""
     return max(len(run["diverged"]) for record in records for run in record["runs"])
+
+
+def can_be_marked(records: Sequence[dict]) -> bool:
+    """Whether a best tuner may be claimed: one tuning run leaves out how much choices vary, and the error of few fresh
+    replicates is itself uncertain."""
+    return tuning_runs(records) > 1 and fresh_replicates(records) >= FEWEST_REPLICATES
 
 
 def cap_said(losses: Iterable[str]) -> str:
@@ -231,7 +247,7 @@ def regret(records: Records) -> Table:
         f"{cap_said(losses)} (the loss itself, not in hundredths): “{AT_LEAST}” marks such cells. A run that "
         "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
         "finite, and the cell is never in bold; “diverged”: none did. Bold: best of a sampler, if every other "
-        "is more than two standard errors of the difference away; the same choices are marked "
+        f"is more than two standard errors of the difference away; {UNMARKED}. The same choices are marked "
         f"together.{doubts(found)}\nThree biases of regret remain: the smallest of the finalists' noisy means is "
         "too small; among arms that are nearly as good, the truly best one has a regret of 1.06 to 1.11 "
         "(simulated); and the reference's own error is in every loss, which moves ratios of small losses towards "
