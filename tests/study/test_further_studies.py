@@ -141,6 +141,11 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     (tmp_path / "run/draws.nc").write_bytes(b"0" * 120_000_000)
     publish(manifest, first)
     assert "The run keeps 0.12 GB on disk." in (first / "README.md").read_text()
+    saved = tmp_path / "saved/run/tuning.json"
+    saved.parent.mkdir(parents=True)
+    saved.write_bytes(b"0" * 4_000_000)
+    publish(manifest, first)
+    assert "0.12 GB on disk; 4 MB are saved, from which `restore`" in (first / "README.md").read_text()
     # What is published is no run's folder, and keeps the size.
     publish(first / "manifest.json", again)
     assert (again / "manifest.json").read_bytes() == (first / "manifest.json").read_bytes()

@@ -9,6 +9,7 @@ from pathlib import Path
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
+from sgtune.study.saved import SAVED
 
 __all__ = [
     "MAIN",
@@ -84,7 +85,10 @@ def publish(manifest: Path, destination: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(manifest.parent / name, target)
     if (manifest.parent / SETTINGS).is_file():
-        write_json(staging / manifest.name, read_json(manifest) | {"bytes": _bytes_of(manifest.parent)})
+        sizes = {"bytes": _bytes_of(manifest.parent)}
+        saved = manifest.parent.parent / SAVED.name / manifest.parent.name
+        sizes |= {"saved_bytes": _bytes_of(saved)} if saved.is_dir() else {}
+        write_json(staging / manifest.name, read_json(manifest) | sizes)
     (staging / INDEX).write_text(_page(staging, destination.name), encoding="utf-8")
     shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +188,13 @@ def origin_said(folder: Path) -> str:
     said = f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
     said += _seconds_said(folder, sources)
     if "bytes" in manifest:
-        said += f" The run keeps {manifest['bytes'] / 1e9:.2g} GB on disk."
+        said += f" The run keeps {manifest['bytes'] / 1e9:.2g} GB on disk"
+        saved = manifest.get("saved_bytes")
+        said += (
+            "."
+            if saved is None
+            else f"; {saved / 1e6:.2g} MB are saved, from which `restore` makes it again."
+        )
     return said
 
 
