@@ -15,13 +15,14 @@ WIDTH, N_STEPS = 512, 2_000
 SIGMAS = 4.5
 
 ADAM = {"batch_size": N_DATA, "noise_sd": 0.5}
+# With more noise in the second moment its factor of the correction would be 1, and not be tested.
 EXACT = {
     "mala": Arm(0.2, N_DATA),
     "mala with a drift": Arm(0.2, N_DATA, drift=0.1),
     "hmc": Arm(0.2, N_DATA, 3),
-    "adam-mcmc-exact": Arm(0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=20.0),
+    "adam-mcmc-exact": Arm(0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=2.0),
     "adam-mcmc-exact, isotropic": Arm(
-        0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=20.0, directional_noise=0.0
+        0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=2.0, directional_noise=0.0
     ),
 }
 
@@ -51,7 +52,7 @@ def test_exact_samplers_keep_the_target(sampler, name):
     assert (np.abs(found) < SIGMAS * errors).all()
     assert (errors < 0.05).all()
     # The test is not trivial: chains moved, and proposals were rejected.
-    assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.98
+    assert 0.05 < chains.statistics["acceptance_rate"].mean() < 0.98
 
 
 SMALL_BIAS = 0.04

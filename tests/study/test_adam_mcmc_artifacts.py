@@ -240,7 +240,7 @@ def test_costs_are_in_steps_of_sgld(records):
     assert len(findings.rows) == 3
 
 
-def test_acceptance_judges_where_the_step_size_alone_is_tuned():
+def test_acceptance_judges_samplers_that_keep_their_target():
     names = ["mamba", "acceptance"]
     assert judges_for("mala", names) == judges_for("hmc", names) == names
     assert judges_for("adam-mcmc", names) == ["mamba"]

@@ -21,7 +21,7 @@ JUDGES = {
     "acceptance": acceptance,
 }
 """By the name of the configuration: the default tuner's judge, the KSD of the MAMBA paper, and |acceptance - optimum|
-(its Sect. 5.1), which is for samplers whose step size alone is tuned."""
+(its Sect. 5.1), which is for samplers without a bias: MALA and HMC."""
 
 
 def judges_for(sampler: str, names: Sequence[str]) -> list[str]:

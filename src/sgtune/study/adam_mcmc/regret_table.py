@@ -189,8 +189,8 @@ def adam_regret(records: Records) -> Table:
         "all arms that ran again (finalists of a screen, chosen and random arms); ± one standard error "
         "(jackknife). The row of the best arm has its error, the denominator, and not a ratio. "
         f"Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
-        "it judges only samplers whose step size alone is tuned. Oracle: the same race judged by the true "
-        "error. Frozen: a chain that stays at "
+        "it judges MALA and HMC; among HMC's arms it also chooses L, on which the rate hardly depends. Oracle: the "
+        "same race judged by the true error. Frozen: a chain that stays at "
         "the MAP. Accepted: the share of proposals, for the arm of each race; “stuck”: none in any "
         f"fresh run.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
         stub=("Sampler", "Chosen by"),
