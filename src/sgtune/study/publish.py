@@ -9,6 +9,7 @@ from pathlib import Path
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
+from sgtune.study.catalogue.tables import EVERYTHING
 from sgtune.study.saved import SAVED
 
 __all__ = [
@@ -37,9 +38,6 @@ INDEX = "README.md"
 
 SETTINGS = "settings.json"
 """A folder with this file is the folder of a run, with all that the run keeps on disk."""
-
-EVERYTHING = "all of these"
-"""The last row of the table of timings."""
 
 ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
 """The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""

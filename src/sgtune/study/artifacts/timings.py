@@ -8,6 +8,7 @@ from sgtune.sampling.budget import shape_of_row
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, need, provenances
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.catalogue.tables import EVERYTHING
 
 __all__ = ["cost", "timings"]
 
@@ -23,7 +24,7 @@ def timings(records: Records) -> Table:
         raise DataError("timings: no record names the rule that made it; at least one must")
     cells = []
     everything = [job for jobs in by_rule.values() for job in jobs]
-    for rule, jobs in [*by_rule.items(), ("all of these", everything)]:
+    for rule, jobs in [*by_rule.items(), (EVERYTHING, everything)]:
         seconds = [job["process_seconds"] for job in jobs]
         values = {
             "jobs": len(jobs),
