@@ -109,7 +109,8 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     about = STUDIES["adam_mcmc"].figures["adam_distances"]
     assert f"![{about.title}](figures/adam_distances.svg)\n\n*{described(about)}*" in page
     assert about.caption in page
-    assert "The jobs behind `normal` took 59 minutes in all." in page
+    table = STUDIES["ccadl"].tables["normal"].title
+    assert f"The jobs behind the table “{table}” took 59 minutes in all." in page
 
 
 def test_readme_shows_the_main_tables_without_their_captions(tmp_path):

@@ -137,7 +137,7 @@ def _shown(
     *,
     has_captions: bool = True,
 ) -> list[str]:
-    """Those of the artifacts that the run has, as Markdown: with their captions, or only with their titles."""
+    """Those of the artifacts that the run has, as Markdown, with or without their captions."""
     parts = []
     for name in names:
         if f"tables/{name}.md" in manifest["files"]:
@@ -147,8 +147,9 @@ def _shown(
         if f"figures/{name}.svg" in manifest["files"]:
             about = _figure(name)
             title = about.title if about else name
-            caption = described(about) if about and has_captions else title
-            parts.append(f"![{title}]({where}figures/{name}.svg)\n\n*{caption}*")
+            picture = f"![{title}]({where}figures/{name}.svg)"
+            caption = described(about) if about else title
+            parts.append(f"{picture}\n\n*{caption}*" if has_captions else picture)
     return parts
 
 
@@ -162,6 +163,11 @@ def _without_caption(table: str) -> str:
 def _figure(name: str) -> Artifact | None:
     catalogues = [FIGURES, *(study.figures for study in STUDIES.values())]
     return next((known[name] for known in catalogues if name in known), None)
+
+
+def _table_title(name: str) -> str:
+    catalogues = [TABLES, *(study.tables for study in STUDIES.values())]
+    return next((known[name].title for known in catalogues if name in known), name)
 
 
 def described(about: Artifact) -> str:
@@ -208,7 +214,7 @@ def _seconds_said(folder: Path, sources: Mapping[str, Mapping]) -> str:
     longest = max(found, key=found.get, default=None)
     if longest is None or not found[longest]:
         return ""
-    return f" The jobs behind `{longest}` took {found[longest] / 60:,.0f} minutes in all."
+    return f" The jobs behind the table “{_table_title(longest)}” took {found[longest] / 60:,.0f} minutes in all."
 
 
 def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:
