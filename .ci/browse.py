@@ -1,7 +1,8 @@
 """Open the built site, or a report, in a browser as a reader would: python .ci/browse.py FOLDER [FOLDER ...]
 
-Every page, at the width of a desk and of a phone: no console error, no picture that does not load, nothing wider than
-the page. Of a report every result is opened. Needs Playwright and a Chromium (`CHROMIUM` names it).
+At the width of a desk and of a phone, and never with a console error. Of a site every page: all pictures load, and
+nothing is wider than the page. Of a report every result: its entry, and its page, which is not empty and whose pictures
+load; wide tables scroll. Needs Playwright and a Chromium (`CHROMIUM` names it).
 """
 
 import functools
@@ -65,6 +66,8 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
             page.goto(f"{address}/{where}", wait_until="networkidle")
             if page.evaluate("document.documentElement.outerHTML.length") < 200:
                 yield f"{name}: its page is empty"
+            for source in page.evaluate(BROKEN_PICTURES):
+                yield f"{name}: the picture {source} does not load"
 
 
 def browse(folder: Path, executable: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""Every command line of README and docs works as typed: on a small study, in a folder laid out like a clone."""
+"""Every Snakemake line of README and docs works as typed: on a small study, in a folder laid out like a clone.
+
+Lines that take hours or write into a tracked folder are dry runs.
+"""
 
 import os
 import re

@@ -35,7 +35,8 @@ __all__ = [
 
 # Measured on 2 cores: logistic regression on 800,000 x 10 takes 0.3 ms a score, with tiles of 4,096 to 32,768
 # rows and 128 or 256 points at a time alike; a network of 79,510 parameters, rows of 785 bytes, is 1.5 times as slow
-# with 16,384, and a factorisation of 52,580, rows of 12, twice as quick: there D additions a tile are most of the work.
+# with 16,384, and a factorisation of 52,580, rows of 12, twice as fast: adding D numbers for each tile is most of its
+# work.
 TILE, TILE_OF_SMALL_ROWS, SMALL_ROW_BYTES = 4_096, 16_384, 256
 CHUNK = 128
 # A tile's intermediate arrays grow with the number of points: a network's would take gigabytes.

@@ -6,6 +6,7 @@ import pytest
 from predictive_models import random_draws, small_pmf
 
 from sgtune import metrics
+from sgtune.errors import InputError
 from sgtune.metrics.reference import Reference, functional_error, reference_errors, xi_rel, xi_white
 
 
@@ -70,3 +71,15 @@ def test_functionals_do_not_see_what_the_data_do_not():
     assert turned["functional_error"] == pytest.approx(found["functional_error"], rel=1e-4)
     longer = reference_errors(model, other(draws, lambda features: 1.5 * features), reference)
     assert longer["functional_error"] > 2 * found["functional_error"]
+
+
+def test_references_that_can_judge_nothing_are_refused():
+    one, zero = np.ones(2), np.array([1.0, 0.0])
+    with pytest.raises(InputError, match="reference_sd: every entry must be finite and > 0"):
+        xi_rel(one, zero)
+    with pytest.raises(InputError, match="reference_covariance: not positive definite"):
+        xi_white(np.eye(2), np.ones((2, 2)))
+    with pytest.raises(InputError, match="reference_sd: every entry must be finite and > 0"):
+        functional_error(one, one, one, zero)
+    with pytest.raises(InputError, match="auroc: 0 negatives and 2 positives"):
+        metrics.auroc(np.array([]), one)

@@ -52,7 +52,8 @@ def test_a_ksd_below_the_ksd_of_exact_draws_is_never_the_best(floor, is_best):
 
 
 @pytest.mark.parametrize(
-    ("model", "words"), [("logistic", "no merit"), ("bnn", "Laplace approximation, which is")]
+    ("model", "words"),
+    [("logistic", "does not mean that draws are good"), ("bnn", "Laplace approximation, which is")],
 )
 def test_a_small_ksd_is_called_no_merit_only_where_its_floor_is_of_exact_draws(model, words):
     record = evaluated("sgnht", [20.0, 21.0, 22.0], floor=79.0) | {"model": model}

@@ -57,7 +57,7 @@ def test_times_stand_beside_the_papers_and_are_counted(records):
     assert cells["ccadl", "time_ratio_gamma", "h = 0.01, A = 10"].value == pytest.approx(80 / 54.43)
     assert "Of 12 times of the paper, 11 are within 20% of the time to a negative pair of γ" in table.caption
     assert "and 1 of the time of μ" in table.caption
-    assert "γ is the slower and on the whole the nearer one" in table.caption
+    assert "γ: mixes more slowly than μ, and most of its times are nearer to the paper's." in table.caption
     assert "sd of √(2/N), 14%" in table.caption
     assert [heading for _, heading in table.columns] == [
         "h = 0.001, A = 1",

@@ -1,8 +1,9 @@
-"""Uncertainty on out-of-distribution inputs (Lakshminarayanan et al. 2017; paper Sect. 3.3.3)."""
+"""Uncertainty on out-of-distribution inputs (Lakshminarayanan et al. 2017; Coullon et al. 2023, Sect. 3.3.3)."""
 
 import numpy as np
 from jaxtyping import Array, Float
 
+from sgtune.errors import InputError
 from sgtune.metrics.calibration import class_probabilities
 
 __all__ = ["auroc", "compare_entropies", "predictive_entropy"]
@@ -21,7 +22,15 @@ def predictive_entropy(probabilities: Float[Array | np.ndarray, "m ..."]) -> Flo
 
 
 def auroc(negatives: Float[np.ndarray, " n"], positives: Float[np.ndarray, " k"]) -> float:
-    """Probability that a random positive has the higher value than a random negative; a tie counts half."""
+    """Probability that a random positive has the higher value than a random negative; a tie counts half.
+
+    Raises:
+        InputError: one of the two has no values.
+    """
+    if not (len(negatives) and len(positives)):
+        raise InputError(
+            f"auroc: {len(negatives)} negatives and {len(positives)} positives; each needs one or more"
+        )
     # Slow to import, and most jobs have no such inputs.
     from scipy.stats import rankdata
 

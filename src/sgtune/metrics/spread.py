@@ -13,7 +13,20 @@ COLUMNS = 4_096
 
 
 def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
-    """xi = |sd - reference_sd|_2 / |reference_sd|_2 (paper Sect. 4.1); infinite if ``sd`` is not finite.
+    """xi = |sd - reference_sd|_2 / |reference_sd|_2 (Coullon et al. 2023, Sect. 4.1); infinite if ``sd`` is not finite.
+
+    Raises:
+        InputError: the shapes differ, or the reference is not finite and positive.
+    """
+    sd, reference_sd = checked_sds(sd, reference_sd)
+    error = np.linalg.norm(sd - reference_sd) / np.linalg.norm(reference_sd)
+    return float(error) if np.isfinite(error) else float("inf")
+
+
+def checked_sds(
+    sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Both in float64.
 
     Raises:
         InputError: the shapes differ, or the reference is not finite and positive.
@@ -25,8 +38,7 @@ def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarra
         )
     if not (np.isfinite(reference_sd).all() and (reference_sd > 0).all()):
         raise InputError("reference_sd: every entry must be finite and > 0")
-    error = np.linalg.norm(sd - reference_sd) / np.linalg.norm(reference_sd)
-    return float(error) if np.isfinite(error) else float("inf")
+    return sd, reference_sd
 
 
 def position_blocks(model: Model) -> dict[str, slice]:

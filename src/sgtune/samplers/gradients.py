@@ -172,6 +172,11 @@ def subset_scores(
     score(centre) + (score of the subset at the position - score of the subset at the centre): exact at the centre; near
     it the error is the error of the subset's curvature. All positions use the same subset, so all arms that are
     compared have the same error. ``fraction`` = 1 gives `scores`.
+
+    Args:
+        positions: flat positions, one per row.
+        fraction: a share of the data in (0, 1]; at least one row is used.
+        centre: a position, not flat, such as the MAP.
     """
     n_rows = max(1, round(fraction * model.n_data))
     if n_rows == model.n_data:

@@ -115,10 +115,14 @@ def sample(
     square root of such an h.
 
     Args:
+        model: the posterior, from `sgtune.define_model` or `sgtune.load_model`.
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
         batch_size: n, from 1 to N. N gives exact gradients; ``mala``, ``hmc`` and ``adam-mcmc-exact`` need n = N.
+        n_leapfrog: leapfrogs in a step, for SGHMC and HMC; None for all other samplers.
         budget: seconds of wall clock, steps, or data terms of gradients.
+        seed: root seed of all random streams. A chain whose number of steps does not depend on the clock is the same
+            for the same arguments.
         replicate: another name gives another chain of the same seed.
         position: the start; None: the MAP.
         centre: the centre of the control variates; for a sampler with a Metropolis test, a position near which the log

@@ -112,8 +112,8 @@ def _variance(sums: Float[np.ndarray, " n"], squares: float, n_draws: int) -> fl
 def ksd_floor(model_trace: float, dimension: int, n: int) -> float:
     """The root of E[KSD^2] of ``n`` independent exact draws: sqrt((trace + D) / n).
 
-    The diagonal of k_pi has mean E|score|^2 + D; off the diagonal the mean is 0. A smaller value is no merit: draws of
-    the posterior reach it only if they repel each other, and draws that are too narrow can be far below.
+    The diagonal of k_pi has mean E|score|^2 + D; off the diagonal the mean is 0. A smaller value does not mean better
+    draws: draws of the posterior reach it only if they repel each other, and draws that are too narrow can be far below.
 
     Args:
         model_trace: E|score|^2, the trace of the posterior mean of the Hessian of -log pi. Laplace's approximation is

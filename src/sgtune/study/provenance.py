@@ -145,7 +145,7 @@ def describe(summary: dict) -> str:
     versions = "; ".join(f"{package} {listed(values)}" for package, values in summary["versions"].items())
     return " · ".join(
         [
-            f"{summary['files']} result files",
+            f"{summary['files']} result file{'' if summary['files'] == 1 else 's'}",
             f"run {listed(summary['run'])}",
             f"seed {listed(summary['seed'])}",
             f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",

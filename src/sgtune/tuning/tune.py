@@ -111,10 +111,10 @@ def tune(
     """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and the further axes of the grid.
 
     Args:
-        sampler, gradient: as for `sgtune.sample`.
+        model, sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name in `TUNERS`, short for
-            one. ``mamba``, the default, races the arms and judges them by the error that their sds are expected to have
-            at the horizon (`at_horizon`).
+            one. ``mamba``, the default, races the arms and judges them by the error that their sds, and above 200
+            dimensions also their means, are expected to have at the horizon (`at_horizon`).
         budget: R, the budget of the arm that runs longest (for grids: of each arm; theory spends nothing). ``cost``
             converts seconds to steps.
         horizon: the budget of the planned run, in the currency of ``budget``: judges that look ahead (`at_horizon`) and

@@ -39,7 +39,8 @@ HEADINGS = {
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
 
 FLOORS = {
-    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD is no merit; compare ξ.",
+    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD does not mean that draws are good; "
+    "compare ξ.",
     "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
     "is a merit is not known; compare the log-loss.",
 }
@@ -72,7 +73,8 @@ def _as_above(value: float, texts: Sequence[str]) -> str | None:
 
 
 def _without_false_best(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of one sampler; a KSD below the KSD of exact draws is not marked as the best: it is no merit."""
+    """The cells of one sampler. A KSD below the KSD of exact draws is not marked as the best: it does not mean that the
+    draws are better."""
     floor = next((cell.value for cell in cells if cell.metric == "ksd_floor"), None)
     return [
         replace(cell, best=False)

@@ -38,7 +38,7 @@ def _rows_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Row]:
     finalist = []
     for key in keys:
         losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
-        # Of all arms that ran again: the best finalist of a short screen need not be the best of them.
+        # The best of all arms that ran again, because the best finalist of a short screen need not be the best of them.
         best = best_of(losses, range(len(own["arms"])))
         smallest = losses[:, [best]]
         metric, factor = metric_of(key), SOURCES[metric_of(key)][1]

@@ -103,8 +103,8 @@ def logistic_convergence(records: Records) -> Table:
         f"{counted(n, 'run')} of {last:g} passes, ± one standard error. At the mean of NUTS the test "
         f"log-likelihood is {format_number(goal)} nats per datum ({reference_said(reference)}).\n"
         "Passes to NUTS: until the test log-likelihood of the mean of the last half of the draws stays within "
-        f"{NEAR:g} of that. {cost_said(found.values())}{CLIPPED}\n{BOLD} {PARTIAL} Of passes these are the runs that "
-        "get to NUTS.",
+        f"{NEAR:g} of that. {cost_said(found.values())}{CLIPPED}\n{BOLD} {PARTIAL} For passes, k counts the runs "
+        "that reach NUTS.",
         stub=("Sampler", "Number"),
         columns=_columns(found),
         rows=rows,

@@ -31,8 +31,8 @@ MEANINGS = {
     "normal": "RMSE: root mean square, over 200 bins of the exact central 99.9%, of the histogram's density less the "
     "exact one. Time to negative pair: twice the sum of the autocorrelations less 1, in steps, up to the first pair of "
     "neighbours whose sum is negative (Geyer's initial positive sequence). Time of all lags: from the means of 100 "
-    "stretches. The oscillations of a chain with momenta make it the shorter one. It gives the effective sample size, "
-    "which is the number of steps over it.",
+    "stretches; it is shorter for chains whose momenta make them oscillate. The number of steps over the time of all "
+    "lags is the effective sample size.",
     "normal_details": "Bias: what is left of the RMSE in a chain without end, from products of the errors of different "
     "chains. Sd / exact: of the draws over the posterior's.",
 }
@@ -152,17 +152,20 @@ def _times_said(records: Records) -> str:
         return ""
     both = [cell for cell in cells if cell["time_mu"].value is not None]
     slower = all(cell["time_gamma"].value > cell["time_mu"].value for cell in both)
-    kind = " and ".join(["the slower"] * slower + ["on the whole the nearer one"] * (of_gamma > of_mu))
+    kind = ", and ".join(
+        ["mixes more slowly than μ"] * slower
+        + ["most of its times are nearer to the paper's"] * (of_gamma > of_mu)
+    )
     n = found[0]["data"]["n"]
     spread = sqrt(2 / n)
-    which = f" γ is {kind}." if kind else ""
+    which = f" γ: {kind}." if kind else ""
     return (
         f"Of {len(ratios['time_ratio_gamma'])} times of the paper, {of_gamma} are within {TOLERANCE:.0%} of the time "
         f"to a negative pair of γ here, and {of_mu} of the time of μ. The paper does not say of which parameter its "
         f"times are.{which} The time of γ depends on the variance v of the data, which the paper does not give: at "
         "A = 1 as 1/v, and at A = 10 as 1/v². From one data set to the next v has a relative sd of √(2/N), "
-        f"{spread:.0%}. So the time of γ has one of {spread:.0%} to {2 * spread:.0%}, which is not in the standard "
-        "errors."
+        f"{spread:.0%}. So the time of γ has a relative sd of {spread:.0%} to {2 * spread:.0%}, which is not in the "
+        "standard errors."
     )
 
 

@@ -30,8 +30,8 @@ BOLD = (
 )
 PARTIAL = "A mean marked (k/n) is over k of n runs, and is not compared."
 CLIPPED = (
-    "Clipped: steps in which A I − h Σ / 2 has a negative eigenvalue, even if only one of many. A needed: the least A "
-    "without any such step in a run, from its first step on, whose Σ is of one minibatch; mean over runs."
+    "Clipped: steps in which A I − h Σ / 2 has a negative eigenvalue, even if only one of many. A needed: the smallest "
+    "A with which no step of a run has one; the Σ of its first step comes from one minibatch; mean over runs."
 )
 
 CLIPPING = ("clipped_percent", "friction_needed")

@@ -54,7 +54,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# Of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.
+# The largest size of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.
 KEPT_BYTES = 512 * 2**20
 # Of the functionals in a saved file, which is to be committed.
 SAVED_BYTES = 4 * 2**20

@@ -1,0 +1,103 @@
+"""What README and the documentation say in words of the published results is what the published tables show."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from workflow_runs import ROOT
+
+OF_LOGISTIC = "xi_white_x100_over_oracle"
+
+
+def published(study: str, table: str) -> pd.DataFrame:
+    return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+
+
+def headline(study: str, model: str) -> pd.DataFrame:
+    """By tuner: the mean over samplers of the error over the oracle's, ``value``, and its standard error, ``se``."""
+    found = published(study, "headline")
+    return found[(found["model"] == model) & (found["metric"] == "over_oracle")].set_index("tuner")
+
+
+def regrets(study: str, metric: str) -> pd.DataFrame:
+    """By tuner and sampler."""
+    found = published(study, "regret")
+    return found[found["metric"] == metric].set_index(["tuner", "sampler"])
+
+
+def is_larger(one: pd.Series, other: pd.Series) -> bool:
+    return one["value"] - other["value"] > 2 * math.hypot(one["se"], other["se"])
+
+
+def mean_over_samplers(found: pd.DataFrame, tuner: str) -> pd.Series:
+    own = found.loc[tuner]
+    return pd.Series({"value": own["value"].mean(), "se": math.hypot(*own["se"]) / len(own)})
+
+
+@pytest.mark.parametrize(
+    ("study", "highest_mean", "highest_bound"), [("judges", 1.10, 1.25), ("small_pmf_2", 1.25, math.inf)]
+)
+def test_claims_that_are_called_met_are_met(study, highest_mean, highest_bound):
+    """The bounds are those of the first comment of config/{study}.yaml."""
+    configuration = Path(ROOT / f"config/{study}.yaml").read_text("utf-8")
+    assert all(
+        f"{bound:.2f}" in configuration for bound in (highest_mean, highest_bound) if math.isfinite(bound)
+    )
+    section = (ROOT / "docs/studies/tuning.md").read_text("utf-8").split(f"(`config/{study}.yaml`)")[1]
+    assert "The claim is met" in section.split("\n**")[0]
+    row = headline(study, {"judges": "logistic", "small_pmf_2": "pmf"}[study]).loc["mamba"]
+    assert row["finite"] == row["replicates"]
+    assert row["value"] <= highest_mean
+    assert row["value"] + 2 * row["se"] <= highest_bound
+
+
+def test_on_the_logistic_regression_ours_are_near_the_oracle_and_the_papers_are_not():
+    ten, two = headline("judges", "logistic"), headline("tuning", "logistic")
+    assert abs(ten.loc["mamba", "value"] - 1) <= 2 * ten.loc["mamba", "se"]
+    assert abs(two.loc["mamba", "value"] - 1) <= 2 * two.loc["mamba", "se"]
+    assert is_larger(ten.loc["mamba"], ten.loc["theory"])
+    for found, tuners in ((ten, ["mamba-ksd", "heuristic"]), (two, ["mamba-ksd", "heuristic", "grid"])):
+        assert all(is_larger(found.loc[tuner], found.loc["mamba"]) for tuner in tuners)
+
+
+def test_the_papers_fssd_leaves_the_posterior_for_sgld_and_sghmc():
+    found = regrets("tuning", OF_LOGISTIC).loc["mamba-fssd"]
+    # Only after 1 s, the headline's time, so that each sampler has one row.
+    shown = found[found["detail"] == "after 1 s"]["shown"]
+    assert {sampler for sampler, cell in shown.items() if cell.startswith("≥")} == {
+        "sgld",
+        "sgld-cv",
+        "sghmc",
+        "sghmc-cv",
+    }
+
+
+def test_on_the_small_factorisation_mamba_chooses_the_oracles_arms_and_the_others_do_not():
+    found = headline("small_pmf_2", "pmf")
+    assert found.loc["mamba", "value"] == 1
+    assert found.loc["mamba", "se"] == 0
+    others = found.drop(["mamba", "random", "frozen"])
+    assert {"theory", "mamba-psd", "mamba-ksd"} <= set(others.index)
+    assert (others["value"] - 2 * others["se"].fillna(0) > 1).all()
+
+
+def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_a_little_better_except_for_sgld():
+    found = regrets("tuning", "log_loss_over_oracle")
+    for sampler in found.loc["mamba-ksd"].index:
+        ksd, frozen = found.loc["mamba-ksd", sampler], found.loc["frozen", sampler]
+        assert not is_larger(ksd, frozen)
+        assert not is_larger(frozen, ksd)
+    means = headline("tuning", "bnn")
+    assert is_larger(means.loc["mamba-ksd"], means.loc["mamba"])
+    assert is_larger(found.loc["mamba", "sgld"], found.loc["frozen", "sgld"])
+
+
+def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_one():
+    found = regrets("judges", "relative_sd_error_x100_regret")
+    mamba, ksd, scaled = (
+        mean_over_samplers(found, tuner) for tuner in ("mamba", "mamba-ksd", "mamba-ksd-scaled")
+    )
+    assert not is_larger(ksd, mamba)
+    assert is_larger(mamba, scaled)
+    assert is_larger(mamba, mean_over_samplers(found, "mamba-psd"))
