@@ -113,7 +113,8 @@ def ksd_floor(model_trace: float, dimension: int, n: int) -> float:
     """The root of E[KSD^2] of ``n`` independent exact draws: sqrt((trace + D) / n).
 
     The diagonal of k_pi has mean E|score|^2 + D; off the diagonal the mean is 0. A smaller value does not mean better
-    draws: draws of the posterior reach it only if they repel each other, and draws that are too narrow can be far below.
+    draws: draws of the posterior reach it only if they repel each other, and draws that are too narrow can be far
+    below.
 
     Args:
         model_trace: E|score|^2, the trace of the posterior mean of the Hessian of -log pi. Laplace's approximation is

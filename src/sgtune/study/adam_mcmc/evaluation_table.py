@@ -39,8 +39,8 @@ HEADINGS = {
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
 
 FLOORS = {
-    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD does not mean that draws are good; "
-    "compare ξ.",
+    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD does not mean that draws are "
+    "good; compare ξ.",
     "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
     "is a merit is not known; compare the log-loss.",
 }
