@@ -65,6 +65,6 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
     """
     from sgtune.study.artifacts.style import save_figure
 
-    maker = _maker(artifact(check_choice("figure", name, figures_by_name())))
-    records = _required(name, inputs)
-    save_figure(maker(records), name=name, svg=svg, pdf=pdf, sources=summarise(provenances(records)))
+    about = artifact(check_choice("figure", name, figures_by_name()))
+    maker, records = _maker(about), _required(name, inputs)
+    save_figure(maker(records), title=about.title, svg=svg, pdf=pdf, sources=summarise(provenances(records)))

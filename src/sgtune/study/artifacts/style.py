@@ -97,16 +97,16 @@ def styled(maker: Callable[..., Figure]) -> Callable[..., Figure]:
     return make
 
 
-def save_figure(figure: Figure, *, name: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
-    """The figure as SVG and PDF, ``sources`` (`provenance.summarise`) as JSON in the Description of the one
+def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
+    """The figure as SVG and PDF, with ``sources`` (`provenance.summarise`) as JSON in the Description of the one
     and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes."""
     account = json.dumps(sources, sort_keys=True)
     creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
     formats = {
-        "svg": (svg, {"Title": name, "Description": account, "Creator": creator, "Date": None}),
+        "svg": (svg, {"Title": title, "Description": account, "Creator": creator, "Date": None}),
         "pdf": (
             pdf,
-            {"Title": name, "Subject": account, "Creator": creator, "CreationDate": None, "ModDate": None},
+            {"Title": title, "Subject": account, "Creator": creator, "CreationDate": None, "ModDate": None},
         ),
     }
     with _theme():
