@@ -93,6 +93,16 @@ def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_a_little
     assert is_larger(found.loc["mamba", "sgld"], found.loc["frozen", "sgld"])
 
 
+def test_in_longer_races_on_the_network_mamba_is_worse_than_the_mode_for_sghmc_and_held_out_data_are_not():
+    found = regrets("evidence", "log_loss_over_oracle")
+    found = found[found["model"] == "bnn"]
+    mamba, frozen, held_out = (found.loc[tuner] for tuner in ("mamba", "frozen", "mamba-log-loss"))
+    assert is_larger(mamba.loc["sghmc"], frozen.loc["sghmc"])
+    assert not is_larger(mamba.loc["sgld-cv"], frozen.loc["sgld-cv"])
+    assert not is_larger(frozen.loc["sgld-cv"], mamba.loc["sgld-cv"])
+    assert (held_out["value"] == 1).all()
+
+
 def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_one():
     found = regrets("judges", "relative_sd_error_x100_regret")
     mamba, ksd, scaled = (
