@@ -70,10 +70,11 @@ def chain(correlation, n, dimension, seed=5):
     return positions
 
 
-# A slow chain with autocorrelation time 30. Independent draws in many dimensions, where the diagonal keeps T above 0.
+# Slow chains with autocorrelation times 30 and 300. Independent draws in many dimensions, where the diagonal keeps T above 0.
 # Draws with half the sd, whose diagonal has most of the KSD. A subset of half of all draws, with a smaller variance.
 CASES = {
     "slow": (chain(29 / 31, 3_000, 3), 200),
+    "very slow": (chain(299 / 301, 3_000, 3), 200),
     "independent": (chain(0.0, 1_000, 50), 100),
     "narrow": (0.5 * chain(0.5, 2_000, 2), 100),
     "half": (chain(29 / 31, 400, 3), 200),

@@ -36,6 +36,25 @@ def test_the_squared_error_is_one_over_the_effective_sample_size():
     assert np.mean(values) == pytest.approx((1 + memory) / (1 - memory) / n, rel=0.05)
 
 
+@pytest.mark.parametrize("n_draws", [None, 900])
+def test_it_is_the_naive_formula_in_float64(n_draws):
+    """Stretch by stretch and coordinate by coordinate; in float32 far from zero, where sums lose digits."""
+    rng, n = np.random.default_rng(5), 400
+    draws = (1e3 + autoregressive(rng, n, 3, 0.7)).astype(np.float32)
+    stretch = stretch_of(np.arange(1, n + 1), n)
+    ratios = []
+    for column in draws.astype(np.float64).T:
+        parts = [column[stretch == one] for one in range(1, N_STRETCHES)]
+        between = np.var([part.mean() for part in parts], ddof=1)
+        within = sum(((part - part.mean()) ** 2).sum() for part in parts) / sum(len(part) for part in parts)
+        # Of draws that are a subset, the noise of drawing it is subtracted.
+        noise = np.mean([1 / len(part) for part in parts]) - N_STRETCHES / (n_draws or n)
+        ratios.append((between - max(noise, 0) * (within + between)) / N_STRETCHES / (within + between))
+    found = mean_error(draws, stretch, n_draws=n_draws)
+    assert found == pytest.approx(max(np.mean(ratios), 1 / (n_draws or n)), rel=1e-9)
+    assert found > 1.5 / n
+
+
 def test_a_random_subset_estimates_the_error_of_all_draws():
     rng, n, kept = np.random.default_rng(1), 2000, 300
     chain = autoregressive(rng, n, 200, 0.95)
