@@ -71,7 +71,8 @@ def chain(correlation, n, dimension, seed=5):
 
 
 # Slow chains with autocorrelation times 30 and 300. Independent draws in many dimensions, where the diagonal keeps T
-# above 0. Draws with half the sd, whose diagonal has most of the KSD. A subset of half of all draws, with a smaller variance.
+# above 0. Draws with half the sd, whose diagonal has most of the KSD. A subset of half of all draws, with a smaller
+# variance.
 CASES = {
     "slow": (chain(29 / 31, 3_000, 3), 200),
     "very slow": (chain(299 / 301, 3_000, 3), 200),
