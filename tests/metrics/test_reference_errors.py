@@ -7,7 +7,8 @@ from predictive_models import random_draws, small_pmf
 
 from sgtune import metrics
 from sgtune.errors import InputError
-from sgtune.metrics.reference import Reference, functional_error, reference_errors, xi_rel, xi_white
+from sgtune.metrics.reference import Reference, reference_errors
+from sgtune.metrics.spread import functional_error, xi_rel, xi_white
 
 
 def test_every_parameter_counts_alike_whatever_its_unit():

@@ -12,16 +12,16 @@ from sgtune.metrics.averages import (
 from sgtune.metrics.calibration import class_probabilities, ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import auroc, compare_entropies, predictive_entropy
 from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, brier, log_loss, rmse
-from sgtune.metrics.reference import (
-    Moments,
-    Reference,
-    frozen_errors,
+from sgtune.metrics.reference import Moments, Reference, frozen_errors, reference_errors
+from sgtune.metrics.spread import (
     functional_error,
-    reference_errors,
+    position_blocks,
+    relative_sd_error,
+    relative_sd_error_by_block,
+    sd_of_draws,
     xi_rel,
     xi_white,
 )
-from sgtune.metrics.spread import position_blocks, relative_sd_error, relative_sd_error_by_block, sd_of_draws
 
 __all__ = [
     "PREDICTIVE",

@@ -1,4 +1,4 @@
-"""Errors of a chain's standard deviations against a reference's."""
+"""Errors of a chain's moments against a reference's: sds in several norms, and means and sds of functionals."""
 
 import jax
 import numpy as np
@@ -7,7 +7,15 @@ from jaxtyping import Float
 from sgtune.errors import InputError
 from sgtune.model import Model
 
-__all__ = ["position_blocks", "relative_sd_error", "relative_sd_error_by_block", "sd_of_draws"]
+__all__ = [
+    "functional_error",
+    "position_blocks",
+    "relative_sd_error",
+    "relative_sd_error_by_block",
+    "sd_of_draws",
+    "xi_rel",
+    "xi_white",
+]
 
 COLUMNS = 4_096
 
@@ -19,8 +27,7 @@ def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarra
         InputError: the shapes differ, or the reference is not finite and positive.
     """
     sd, reference_sd = checked_sds(sd, reference_sd)
-    error = np.linalg.norm(sd - reference_sd) / np.linalg.norm(reference_sd)
-    return float(error) if np.isfinite(error) else float("inf")
+    return _finite(np.linalg.norm(sd - reference_sd) / np.linalg.norm(reference_sd))
 
 
 def checked_sds(
@@ -39,6 +46,80 @@ def checked_sds(
     if not (np.isfinite(reference_sd).all() and (reference_sd > 0).all()):
         raise InputError("reference_sd: every entry must be finite and > 0")
     return sd, reference_sd
+
+
+def xi_rel(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
+    """sqrt(mean over parameters of (sd / reference_sd - 1)^2); infinite if ``sd`` is not finite.
+
+    Every parameter has the same weight, in any unit; in `relative_sd_error` parameters with a large sd dominate.
+
+    Args:
+        sd: sds of the draws, in the units of the parameters.
+        reference_sd: trusted sds, in the same units.
+
+    Raises:
+        InputError: the shapes differ, or a reference sd is not finite and positive.
+    """
+    sd, reference_sd = checked_sds(sd, reference_sd)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _finite(np.sqrt(np.mean((sd / reference_sd - 1) ** 2)))
+
+
+def xi_white(covariance: Float[np.ndarray, "d d"], reference_covariance: Float[np.ndarray, "d d"]) -> float:
+    """`xi_rel` of the sds of v'x along the eigenvectors v of the reference's covariance, over the roots of the
+    eigenvalues. ``covariance`` is the draws' covariance; the result is infinite if it is not finite.
+
+    Correlated parameters have directions in which the posterior is far narrower than along any single parameter; this
+    metric sees errors there. It does not depend on the origin, the common unit or a rotation of the coordinates; but
+    the eigenvectors depend on the units of single parameters. The basis is arbitrary where eigenvalues are equal.
+
+    Raises:
+        InputError: the shapes differ, or the reference's covariance is not positive definite.
+    """
+    covariance, reference_covariance = (
+        np.asarray(matrix, np.float64) for matrix in (covariance, reference_covariance)
+    )
+    if covariance.shape != reference_covariance.shape:
+        raise InputError(
+            f"covariance: shape {covariance.shape} against {reference_covariance.shape} of reference_covariance; "
+            f"they must agree"
+        )
+    eigenvalues, directions = np.linalg.eigh(reference_covariance)
+    if not (eigenvalues > 0).all():
+        raise InputError("reference_covariance: not positive definite; all its eigenvalues must be > 0")
+    with np.errstate(invalid="ignore", over="ignore"):
+        variances = np.sum(directions * (covariance @ directions), axis=0)
+        return xi_rel(np.sqrt(np.maximum(variances, 0.0)), np.sqrt(eigenvalues))
+
+
+def functional_error(
+    mean: Float[np.ndarray, " k"],
+    sd: Float[np.ndarray, " k"],
+    reference_mean: Float[np.ndarray, " k"],
+    reference_sd: Float[np.ndarray, " k"],
+) -> float:
+    """sqrt(mean over functionals of [((mean - mean*) / sd*)^2 + (sd / sd* - 1)^2]), bias and spread together.
+
+    The root mean square of the 2-Wasserstein distances between Gaussians of these moments, in units of the
+    reference's sds; infinite if a moment is not finite. The functionals may have any units.
+
+    Raises:
+        InputError: the shapes differ, or a reference sd is not finite and positive.
+    """
+    sd, reference_sd = checked_sds(sd, reference_sd)
+    mean, reference_mean = np.asarray(mean, np.float64), np.asarray(reference_mean, np.float64)
+    if not mean.shape == reference_mean.shape == sd.shape:
+        raise InputError(
+            f"mean: shape {mean.shape} against {reference_mean.shape} of reference_mean and {sd.shape} of sd; "
+            f"they must agree"
+        )
+    with np.errstate(invalid="ignore", over="ignore"):
+        bias, spread = (mean - reference_mean) / reference_sd, sd / reference_sd - 1
+        return _finite(np.sqrt(np.mean(bias**2 + spread**2)))
+
+
+def _finite(error: np.floating) -> float:
+    return float(error) if np.isfinite(error) else float("inf")
 
 
 def position_blocks(model: Model) -> dict[str, slice]:

@@ -21,7 +21,7 @@ from sgtune.study.config.sections import model_settings
 __all__ = ["horizons", "theory"]
 
 LOSS = "xi_white"
-"""What the theory predicts: `sgtune.metrics.reference.xi_white`."""
+"""What the theory predicts: `sgtune.metrics.xi_white`."""
 
 
 def theory(records: Records) -> Table:

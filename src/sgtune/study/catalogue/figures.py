@@ -76,8 +76,7 @@ FIGURES: dict[str, Artifact] = {
             "because no two of them are near each other. With a kernel of width √D it does not see them "
             "either, because its noise grows with the kernel. Neither sees one coordinate among many, or a "
             "frozen common mode. FSSD sees shifts, and chains that hardly move. PSD sees widths, shifts and the common "
-            "mode, "
-            "but not one coordinate among many. The virial sees widths in any dimension and large shifts, but "
+            "mode, but not one coordinate among many. The virial sees widths in any dimension and large shifts, but "
             "above 200 dimensions no correlation. None sees the weights of modes that are far apart: the "
             "scores are the same."
         ),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.metrics.reference import xi_rel
+from sgtune.metrics.spread import xi_rel
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
@@ -64,7 +64,7 @@ class Expected(NamedTuple):
 
     Attributes:
         error: sqrt(mean over directions of E[(sd_hat / sd - 1)^2]); infinite for an arm that is unstable.
-        marginal: `sgtune.metrics.reference.xi_rel` of the roots of the expected marginal variances; infinite likewise.
+        marginal: `sgtune.metrics.xi_rel` of the roots of the expected marginal variances; infinite likewise.
         spread: mean over directions of the root of E[sd_hat^2] / sd^2: below 1 the chain is too narrow.
     """
 
