@@ -184,7 +184,7 @@ def test_regret_is_over_the_best_arm():
     table = adam_regret({"races": [races()]})
     values = {row.labels[1]: row.cells[0].value for row in table.rows}
     assert values["Best arm, its own error"] == pytest.approx(10.0)
-    assert (values["MAMBA"], values["Acceptance"]) == (pytest.approx(1.0), pytest.approx(2.0))
+    assert (values["MAMBA (default)"], values["Acceptance"]) == (pytest.approx(1.0), pytest.approx(2.0))
     assert values["Frozen chain"] == pytest.approx(10.0)
     assert "not to be trusted" not in table.caption
     # The mean of the ratio is 2, and its standard error from three runs is 0.12.
@@ -196,11 +196,11 @@ def test_regret_is_over_the_best_arm():
 
 def test_arms_that_accepted_nothing_are_called_stuck():
     rows = {row.labels[1]: row.cells[-1].shown for row in adam_regret({"races": [races()]}).rows}
-    assert (rows["MAMBA"], rows["Acceptance"]) == ("stuck", "50")
-    assert "MALA: MAMBA chose an arm that accepted nothing" in adam_regret({"races": [races()]}).caption
+    assert (rows["MAMBA (default)"], rows["Acceptance"]) == ("stuck", "50")
+    assert "MALA: MAMBA (default) chose an arm that accepted nothing" in adam_regret({"races": [races()]}).caption
     found = races()
     found["races"][0]["warnings"] = ["mala: no proposal was accepted for 60 steps in a row, at h=1; try less"]
-    assert "MAMBA, 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
+    assert "MAMBA (default), 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
 
 
 def test_samplers_stand_beside_the_map():

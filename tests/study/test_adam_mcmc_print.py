@@ -112,7 +112,7 @@ def test_ratios_and_the_error_that_they_are_over_are_told_apart():
 
 def test_equal_acceptance_rates_stand_once_with_their_number():
     shown = {row.labels[1]: row.cells[-1].shown for row in adam_regret({"races": [races()]}).rows}
-    assert shown["MAMBA"] == "75.7 (2 races); 18.8"
+    assert shown["MAMBA (default)"] == "75.7 (2 races); 18.8"
     assert shown["MAMBA-KSD"] == "stuck (3 races)"
     assert shown["Random arm"] == "18.8 (2 arms)"
     assert shown["Oracle"] == "75.7"

@@ -197,7 +197,7 @@ def band_at(band, seconds):
     return y[x == seconds].min(), y[x == seconds].max()
 
 
-def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
+def test_curves_are_means_and_bands_two_standard_errors_of_the_replicates():
     """Also on a log axis, where seaborn would otherwise average logarithms."""
     records = make_records(3, ("logistic",))
     axis = FIGURES["figure3"](records).axes[SAMPLERS.index("sghmc-cv")]
@@ -209,8 +209,8 @@ def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
         for seconds, mean in line.get_xydata():
             at = [row["ksd"] for row in rows if row["seconds"] == seconds and row["ksd"] is not None]
             assert mean == pytest.approx(np.mean(at))
-            sd = np.std(at, ddof=1)
-            assert band_at(band, seconds) == pytest.approx((mean - 2 * sd, mean + 2 * sd))
+            se = np.std(at, ddof=1) / np.sqrt(len(at))
+            assert band_at(band, seconds) == pytest.approx((mean - 2 * se, mean + 2 * se))
         low, high = axis.get_ylim()
         assert low < line.get_ydata().min()
         assert band.get_paths()[0].vertices[:, 1].max() < high

@@ -45,7 +45,7 @@ def test_captions_name_the_tuners_of_the_run_that_the_paper_does_not_have(name):
         return TABLES[name](records).caption
 
     ours = "\nCompared too, but not in the paper: "
-    assert f"{ours}MAMBA." in caption(heuristic="mamba")
+    assert f"{ours}MAMBA (default)." in caption(heuristic="mamba")
     assert f"{ours}MAMBA-PSD, Theory." in caption(heuristic="theory", mamba_ksd="mamba-psd")
     assert "not in the paper" not in caption()
 

@@ -12,7 +12,7 @@ OWN = {"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC"}
 """Samplers that the main study does not have, in the order of print."""
 
 JUDGES = {
-    "mamba": "MAMBA",
+    "mamba": "MAMBA (default)",
     "mamba-ksd": "MAMBA-KSD",
     "acceptance": "Acceptance",
     "oracle": "Oracle",

@@ -166,7 +166,7 @@ def adam_efficiency(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption=f"The chains of the table “{artifact('adam_prolate').title}”, "
-        f"at s √T = {shown:g}. Squared jump: the mean of (x_{{t+1}} − x_t)², "
+        f"at s √T = {shown:g}. Squared jump: the mean of (xₜ₊₁ − xₜ)², "
         "with x in posterior sds, per second by measured costs; compare it only where E x² is near 1. ESS: from "
         "integrated autocorrelation times, only of draws that are not biased.\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its "

@@ -172,7 +172,7 @@ def curve(rows: list[dict], key: str) -> pd.DataFrame:
 
 
 def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) -> None:
-    """A line per tuner: the mean over the replicates that are finite, in a band of two standard deviations."""
+    """A line per tuner: the mean over the replicates that are finite, in a band of two standard errors."""
     notes = []
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"])
@@ -194,7 +194,7 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
         every = max(1, table["checkpoint"].nunique() // 6)
         style |= {"markevery": (i % every, every), "zorder": 3}
-        band = {"errorbar": ("sd", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
+        band = {"errorbar": ("se", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
         if has_squares:
             band |= {"estimator": _root, "errorbar": _root_band}
         sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
@@ -217,14 +217,14 @@ def _root(squares: pd.Series) -> float:
 
 
 def _root_band(squares: pd.Series) -> tuple[float, float]:
-    """Two standard deviations of the squares to either side, as roots."""
-    mean, sd = squares.mean(), squares.std()
-    return tuple(math.sqrt(max(mean + sign * 2 * sd, 0.0)) if sd == sd else math.nan for sign in (-1, 1))
+    """Two standard errors of the mean square to either side, as roots."""
+    mean, se = squares.mean(), squares.sem()
+    return tuple(math.sqrt(max(mean + sign * 2 * se, 0.0)) if se == se else math.nan for sign in (-1, 1))
 
 
 @styled
 def run_time(records: Records, *, name: str, metric: str) -> Figure:
-    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5): mean and 2 sd.
+    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5): mean and 2 standard errors.
 
     A line without a finite value is named in its panel, and so is a panel without any.
     """
@@ -254,5 +254,5 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
     tunings = min(runs, max(len(record["arms"]) for record in found))
     arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
-    tuner_legend(figure, found, f"mean ± 2 sd of n = {runs} runs, with {arms}" if runs > 1 else None)
+    tuner_legend(figure, found, f"mean ± 2 standard errors of n = {runs} runs, with {arms}" if runs > 1 else None)
     return figure

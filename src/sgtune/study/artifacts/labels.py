@@ -193,9 +193,9 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
-    "foreseen_x100": Metric("Foreseen × 10²"),
+    "foreseen_x100": Metric("Predicted × 10²"),
     "measured_x100": Metric("Measured × 10²"),
-    "measured_over_foreseen": Metric("Measured / foreseen"),
+    "measured_over_foreseen": Metric("Measured / predicted"),
     "over_longest": Metric("Over the longest's"),
     "over_oracle": Metric("Over the oracle's", form="by error", best=min),
     "ladder_error": Metric(

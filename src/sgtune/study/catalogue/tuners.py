@@ -47,7 +47,7 @@ TUNERS: dict[str, TunerEntry] = {
     "heuristic": TunerEntry("Heuristic", "heuristic", (PURPLE, "X", (0, (1.2, 1.2)))),
     "grid-ksd": TunerEntry("Grid-KSD", "grid_ksd", (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)))),
     # A star is too small to see at the size of the other markers.
-    "mamba": TunerEntry("MAMBA", "mamba", (INDIGO, ">", "-"), in_paper=False),
+    "mamba": TunerEntry("MAMBA (default)", "mamba", (INDIGO, ">", "-"), in_paper=False),
     "mamba-psd": TunerEntry("MAMBA-PSD", "mamba", (TEAL, "d", (0, (3, 1, 1, 1))), in_paper=False),
     "mamba-ksd-scaled": TunerEntry(
         "MAMBA-KSD scaled", "mamba", (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))), in_paper=False
