@@ -224,8 +224,9 @@ def _root_band(squares: pd.Series) -> tuple[float, float]:
 
 @styled
 def run_time(records: Records, *, name: str, metric: str) -> Figure:
-    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5): mean and 2 standard errors.
+    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5).
 
+    A line is the mean of its runs, in a band of two standard errors.
     A line without a finite value is named in its panel, and so is a panel without any.
     """
     found = need(records, "evaluation", name)
