@@ -197,10 +197,15 @@ def test_regret_is_over_the_best_arm():
 def test_arms_that_accepted_nothing_are_called_stuck():
     rows = {row.labels[1]: row.cells[-1].shown for row in adam_regret({"races": [races()]}).rows}
     assert (rows["MAMBA (default)"], rows["Acceptance"]) == ("stuck", "50")
-    assert "MALA: MAMBA (default) chose an arm that accepted nothing" in adam_regret({"races": [races()]}).caption
+    assert (
+        "MALA: MAMBA (default) chose an arm that accepted nothing"
+        in adam_regret({"races": [races()]}).caption
+    )
     found = races()
     found["races"][0]["warnings"] = ["mala: no proposal was accepted for 60 steps in a row, at h=1; try less"]
-    assert "MAMBA (default), 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
+    assert (
+        "MAMBA (default), 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
+    )
 
 
 def test_samplers_stand_beside_the_map():

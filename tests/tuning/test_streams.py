@@ -1,11 +1,15 @@
 """The random streams of races: tuners share them, replicates and final chains have their own."""
 
+from dataclasses import replace
+from threading import Barrier, get_ident
+
 import numpy as np
 import pytest
 from small_models import small_logistic_model
 
 from sgtune import Budget, sample, tune
-from sgtune.tuning import Grid, Halving, Judge
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.tuning import Grid, Halving, Judge, race
 from sgtune.tuning.judges import Judgement
 
 GRID = Grid(log10_step_sizes=(-3.0, -4.0, -5.0), batch_fractions=(0.1,))
@@ -52,6 +56,38 @@ def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
     chain = sample(model, "sgld", **best, budget=Budget(steps=STEPS), seed=2)
     assert len(winner) == len(chain.draws)
     assert (winner != chain.draws).any(axis=1).all()
+
+
+@pytest.mark.parametrize(("cores", "n_threads"), [(1, 1), (2, 2), (None, 1)])
+def test_ensembles_advance_on_all_cores_and_their_draws_do_not_depend_on_it(
+    model, monkeypatch, cores, n_threads
+):
+    """Each arm is an ensemble of its own. Two threads wait for each other, so that both must take part."""
+    alone = replace(model, max_lockstep=1)
+    _, one_by_one = draws_seen(alone, prefer=0, seed=2)
+    together, seen, advance = Barrier(n_threads), set(), Lockstep.advance_to
+
+    def meeting(ensemble, *arguments):
+        if get_ident() not in seen:
+            seen.add(get_ident())
+            together.wait(timeout=60)
+        return advance(ensemble, *arguments)
+
+    monkeypatch.setattr(race, "cores", lambda: cores)
+    monkeypatch.setattr(Lockstep, "advance_to", meeting)
+    _, at_once = draws_seen(alone, prefer=0, seed=2)
+    assert len(seen) == n_threads
+    for mine, theirs in zip(one_by_one, at_once, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_an_error_in_one_ensemble_ends_the_race(model, monkeypatch):
+    def failing(ensemble, *arguments):
+        raise MemoryError("no room for draws")
+
+    monkeypatch.setattr(Lockstep, "advance_to", failing)
+    with pytest.raises(MemoryError, match="no room"):
+        draws_seen(model, prefer=0, seed=2)
 
 
 def test_a_bad_replicate_is_named(model):

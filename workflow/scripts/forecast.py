@@ -3,9 +3,9 @@
 from sgtune.study.job import job
 
 with job(snakemake, saved=False) as this:
+    from sgtune.machine import cores
     from sgtune.study.catalogue import MODELS
     from sgtune.study.forecast import forecast, read_costs_of, read_last_run
-    from sgtune.study.provenance import cores
 
     config = snakemake.config
     costs = {model: read_costs_of(config, model) for model in config["models"]}

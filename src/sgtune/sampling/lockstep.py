@@ -6,7 +6,6 @@ entry for each chain, so one program serves every grid. A single chain is an ens
 other way to run a sampler.
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -19,6 +18,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Bool, Int, PyTree
 
+from sgtune.machine import cores
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.posterior import density_of
@@ -253,7 +253,7 @@ def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
     programs = {ensemble.shape: ensemble for ensemble in ensembles}
     new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
     began = perf_counter()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         list(pool.map(Lockstep.compile, new.values()))
     elapsed, in_sum = perf_counter() - began, sum(_seconds_to_compile[shape] for shape in new)
     for shape in new:

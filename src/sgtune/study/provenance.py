@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["Provenance", "collect", "cores", "describe", "summarise"]
+from sgtune.machine import cores
+
+__all__ = ["Provenance", "collect", "describe", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", "sgtune", "study", "provenance.py")
@@ -57,11 +59,6 @@ def _cpu() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def cores() -> int | None:
-    """The number of cores that this process may use, which may be less than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _load() -> list[float] | None:

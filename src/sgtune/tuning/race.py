@@ -4,12 +4,14 @@ MAMBA is a race over the rungs of successive halving; grid search is a race of o
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from sgtune.errors import InputError
+from sgtune.machine import cores
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.metropolis import remarks_on_acceptance
@@ -29,6 +31,9 @@ __all__ = ["AllDivergedError", "Race"]
 KEPT_BYTES = 2**29
 """All running arms together keep at most this many bytes of draws, or ten draws each: a random subset of their draws.
 To separate and score them needs three times as much memory."""
+
+MOST_THREADS = 8
+"""At most this many ensembles advance at the same time. Each has its own buffers of up to 64 MB of draws."""
 
 WORTH_COMPILING = 3.0
 """If pruned chains would keep running for this many seconds, added up, a narrower program is compiled instead. In
@@ -109,8 +114,7 @@ class Race:
         for number, rung in enumerate(self.schedule.rungs):
             before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
-            for group in self.groups:
-                self._advance(*group, rung.amount)
+            self._advance_groups(rung.amount)
             cap = self.points * self.growth**number
             reservoirs = {
                 racer.index: reservoir for _, members, reservoir in self.groups for racer in members.values()
@@ -200,12 +204,31 @@ class Race:
         self.groups = groups
         self.programs |= compile_together(ensemble for ensemble, _, _ in groups)
 
-    def _advance(
-        self, ensemble: Lockstep, members: dict[int, Racer], reservoir: Reservoir, amount: float
-    ) -> None:
-        first = next(iter(members.values()))
+    def _advance_groups(self, amount: float) -> None:
+        """Advance all ensembles, by the calibrated clock on all cores: their draws do not depend on each other."""
         most = self._most_kept()
+        n_threads = 1 if self.clock == "wall" else min(cores() or 1, MOST_THREADS)
         began = perf_counter()
+        with ThreadPoolExecutor(n_threads) as pool:
+            evaluations = list(pool.map(lambda group: self._advance(*group, amount, most), self.groups))
+        ended = perf_counter()
+        self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
+        self.gradient_evaluations += sum(evaluations)
+
+    def _advance(
+        self,
+        ensemble: Lockstep,
+        members: dict[int, Racer],
+        reservoir: Reservoir,
+        amount: float,
+        most: int,
+    ) -> int:
+        """Advance one ensemble, each of whose arms keeps at most ``most`` draws.
+
+        Returns:
+            the data terms of the gradients of its arms' steps.
+        """
+        first = next(iter(members.values()))
         if self.clock == "wall":
             ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
@@ -223,8 +246,6 @@ class Race:
             draws = ensemble.advance_to(first.steps + n_steps, new)
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
-        ended = perf_counter()
-        self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         made = reservoir.n_steps - first.steps
         statistics = ensemble.statistics
         for place, racer in members.items():
@@ -233,7 +254,7 @@ class Race:
             racer.steps += made
             racer.spent += amount
             racer.ran += ran
-        self.gradient_evaluations += made * sum(self.terms_per_step[racer.arm] for racer in members.values())
+        return made * sum(self.terms_per_step[racer.arm] for racer in members.values())
 
     @property
     def overrun(self) -> float:

@@ -255,5 +255,7 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
     tunings = min(runs, max(len(record["arms"]) for record in found))
     arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
-    tuner_legend(figure, found, f"mean ± 2 standard errors of n = {runs} runs, with {arms}" if runs > 1 else None)
+    tuner_legend(
+        figure, found, f"mean ± 2 standard errors of n = {runs} runs, with {arms}" if runs > 1 else None
+    )
     return figure
