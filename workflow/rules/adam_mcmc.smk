@@ -103,6 +103,22 @@ rule measure_adam_bias:
         "../scripts/measure_adam_bias.py"
 
 
+rule measure_plane_bias:
+    """The bias of the approximation on a correlated Gaussian, a banana and a mixture against gamma / s."""
+    output:
+        plane_bias=f"{ADAM_MCMC}/plane_bias.json",
+    log:
+        f"{LOGS}/adam_mcmc/measure_plane_bias.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=experiment_settings(config, "bias"),
+    script:
+        "../scripts/measure_plane_bias.py"
+
+
 rule measure_distances:
     """Total variation to the target against the number of steps."""
     output:
@@ -178,6 +194,7 @@ STUDY_RESULTS["adam_mcmc"] = {
     )
     + [rules.measure_acceptance_posterior.output.acceptance] * ("logistic" in MODELS),
     "bias": [rules.measure_adam_bias.output.bias],
+    "plane_bias": [rules.measure_plane_bias.output.plane_bias],
     "distances": [rules.measure_distances.output.distances],
     "races": expand(
         rules.race_adam_mcmc.output.races,

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from jaxtyping import Float
 
 from sgtune.randomness import named_seed
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
-from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
@@ -28,6 +27,8 @@ VARIANTS: dict[str, tuple[str, int, float]] = {
     "exact": ("adam-mcmc-exact", N_DATA, 1.0),
 }
 """By name: the sampler, the batch size and s_d."""
+
+MOMENTS = {"square": lambda draws: np.einsum("nwd,nwd->nw", draws, draws, dtype=np.float64) / draws.shape[-1]}
 
 
 def measure_bias(
@@ -81,29 +82,9 @@ def _measured(model, sampler: str, arm: Arm, settings: Mapping, name: str, seed:
     found: dict[str, list[float]] = {"squares": [], "first": [], "second": [], "jump": [], "acceptance": []}
     for place, group in enumerate(groups):
         chains = independent_chains(model, sampler, arm, group, seed=seed, replicate=f"bias {name} {place}")
-        for key, values in _of_chains(chains, settings["warmup"], settings["steps"]).items():
+        means, others = moments_of_chains(chains, settings["warmup"], settings["steps"], MOMENTS)
+        own = dict(zip(("squares", "first", "second"), means["square"], strict=True)) | others
+        for key, values in own.items():
             found[key] += [float(values.mean())] if shares else values.tolist()
     halves = [found.pop("first"), found.pop("second")]
     return {**found, "halves": halves}
-
-
-def _of_chains(chains: Lockstep, warmup: int, steps: int) -> dict[str, Float[np.ndarray, " w"]]:
-    """Of each chain: means over steps and coordinates of squares and squared jumps, and the acceptance, after the
-    warm-up."""
-    last = chains.advance(warmup, warmup)[-1:]
-    before = chains.statistics["mean_acceptance_probability"].astype(np.float64)
-    squares, jumps, done = np.zeros((steps, chains.width)), np.zeros(chains.width), 0
-    while done < steps:
-        draws = chains.advance_chunk(steps - done)
-        squares[done : done + len(draws)] = np.einsum("nwd,nwd->nw", draws, draws, dtype=np.float64)
-        moved = np.diff(np.concatenate([last, draws]), axis=0)
-        jumps += np.einsum("nwd,nwd->w", moved, moved, dtype=np.float64)
-        last = draws[-1:]
-        done += len(draws)
-    after = chains.statistics["mean_acceptance_probability"].astype(np.float64)
-    squares /= chains.model.dimension
-    return {
-        **{"squares": squares.mean(axis=0), "jump": jumps / (steps * chains.model.dimension)},
-        **{"first": squares[: steps // 2].mean(axis=0), "second": squares[steps // 2 :].mean(axis=0)},
-        "acceptance": ((warmup + steps) * after - warmup * before) / steps,
-    }

@@ -7,7 +7,7 @@ from sgtune.study.catalogue.artifact import Artifact
 __all__ = ["FIGURES", "KINDS", "LABEL", "TABLES"]
 
 LABEL = "AdamMCMC"
-KINDS = ("costs", "acceptance", "bias", "distances", "races", "evaluations", "data", "settings")
+KINDS = ("costs", "acceptance", "bias", "plane_bias", "distances", "races", "evaluations", "data", "settings")
 
 TABLES: dict[str, Artifact] = {
     "adam_findings": Artifact(
@@ -61,6 +61,16 @@ TABLES: dict[str, Artifact] = {
             "Second moment of draws from N(0, I) (exact: 1) for AdamMCMC as in the paper, with "
             "minibatch gradients, with a test on minibatches, and with the correction that makes it exact,"
             " by γ / s and D."
+        ),
+    ),
+    "adam_plane_bias": Artifact(
+        "plane_table:adam_plane_bias",
+        ("plane_bias",),
+        title="AdamMCMC: bias on targets in the plane",
+        study="adam_mcmc",
+        caption=(
+            "Moments of a correlated Gaussian, a banana and a mixture of two Gaussians, over their exact values, for "
+            "AdamMCMC as in the paper and with the correction that makes it exact, by γ / s."
         ),
     ),
     "adam_regret": Artifact(

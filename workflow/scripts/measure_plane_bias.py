@@ -1,0 +1,11 @@
+"""The bias of AdamMCMC's approximation on targets in the plane against gamma / s."""
+
+from sgtune.study.job import job
+
+with job(snakemake) as this:
+    from sgtune.sampling.compilation import watch_compilation
+    from sgtune.study.adam_mcmc.plane_bias import measure_plane_bias
+
+    watch_compilation()
+    settings = this.settings["adam_mcmc"]["bias"]
+    this.write(snakemake.output.plane_bias, measure_plane_bias(settings, seed=this.seed, report=this.report))
