@@ -153,6 +153,10 @@ def figure2(records: Records) -> Figure:
     return _estimates(records, "figure2", "batch_size")
 
 
+FEWEST_IN_BAND = 3
+"""Runs whose mean has a band: the standard error of two is too inaccurate."""
+
+
 def curve(rows: list[dict], key: str) -> pd.DataFrame:
     """The values of ``key``, NaN where not finite, a row per replicate and checkpoint.
 
@@ -197,6 +201,8 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
         band = {"errorbar": ("se", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
         if has_squares:
             band |= {"estimator": _root, "errorbar": _root_band}
+        if runs < FEWEST_IN_BAND:
+            band["errorbar"] = None
         sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
     if not axis.lines:
         say_empty(axis, why_empty(records))
@@ -255,7 +261,6 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
     tunings = min(runs, max(len(record["arms"]) for record in found))
     arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
-    tuner_legend(
-        figure, found, f"mean ± 2 standard errors of n = {runs} runs, with {arms}" if runs > 1 else None
-    )
+    spread = "mean ± 2 s.e." if runs >= FEWEST_IN_BAND else "mean"
+    tuner_legend(figure, found, f"{spread} of n = {runs} runs, with {arms}" if runs > 1 else None)
     return figure
