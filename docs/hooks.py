@@ -1,5 +1,4 @@
-"""Tables and figures of published runs in the documentation: read from results/published, never typed. And a page
-with the keys of the configuration, from config/README.md.
+"""Pages of the documentation from other files: published tables and figures, and the keys of the configuration.
 
 A link or a picture on a line of its own, whose title is ``table STUDY/NAME``, ``figure STUDY/NAME`` or ``provenance
 STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place: the table, the
@@ -16,16 +15,16 @@ from sgtune.study.catalogue import FIGURES, STUDIES
 from sgtune.study.publish import ORIGIN, described, origin_said
 
 PUBLISHED = Path("results/published")
-CONFIGURATION = {"file": Path("config/README.md"), "page": "configuration.md"}
+CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"
+"""A link to the first leads to the second on the site."""
+
 LINE = re.compile(r'^!?\[[^\]\n]*\]\([^)\s]+ "(table|figure|provenance) ([\w/-]+)"\)$', re.M)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Published figures are pictures of the site, and the description of the configuration is a page."""
     root = Path(config.config_file_path).parent
-    files.append(
-        File.generated(config, CONFIGURATION["page"], abs_src_path=str(root / CONFIGURATION["file"]))
-    )
+    files.append(File.generated(config, CONFIGURATION_PAGE, abs_src_path=str(root / CONFIGURATION)))
     for path in sorted((root / PUBLISHED).rglob("figures/*.svg")):
         name = f"published/{path.relative_to(root / PUBLISHED).as_posix()}"
         files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -58,5 +57,4 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
             f"<figcaption>{described(about)}</figcaption>\n</figure>"
         )
 
-    to_configuration = f"]({up}{CONFIGURATION['page']})"
-    return LINE.sub(artifact, markdown).replace(f"](../{up}{CONFIGURATION['file']})", to_configuration)
+    return LINE.sub(artifact, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")

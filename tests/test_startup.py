@@ -43,6 +43,7 @@ ALLOWED = {
     "sgtune.study.adam_mcmc.settings": (),
     "sgtune.study.adam_mcmc.acceptance_table": (),
     "sgtune.study.adam_mcmc.bias_table": (),
+    "sgtune.study.adam_mcmc.plane_table": (),
     "sgtune.study.adam_mcmc.cost_table": (),
     "sgtune.study.adam_mcmc.findings_table": (),
     "sgtune.study.adam_mcmc.regret_table": (),

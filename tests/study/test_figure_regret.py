@@ -82,5 +82,6 @@ def test_a_legend_explains_lines_and_bands():
         figure.legends[0].get_title().get_text()
         == "mean of n = 2 runs, with the arms of 2 tuning runs in turn"
     )
-    assert not any(axis.collections for axis in figure.axes)
+    paths = [path for axis in figure.axes for band in axis.collections for path in band.get_paths()]
+    assert not any(path.vertices.size for path in paths)
     assert not FIGURES["figure4"](make_records(1, ("pmf",))).legends[0].get_title().get_text()

@@ -26,7 +26,8 @@ from sgtune.tuning.halving import halving_schedule, single_rung
 
 def last_run(**facts) -> LastRun:
     """An earlier run without overhead and without gain from lockstep."""
-    plain = {"lockstep": {"race": 1.0, "single": 1.0}, "overhead": dict.fromkeys(OVERHEAD, 0.0)}
+    share = {"race": 1.0, "single": 1.0}
+    plain = {"lockstep": share, "races": share, "overhead": dict.fromkeys(OVERHEAD, 0.0)}
     return LastRun(**(plain | facts))
 
 
@@ -68,10 +69,10 @@ def test_tuning_is_the_races_of_all_replicates():
     five = config_of(tuning={"replicates": 5, "validation_fraction": 0})
     assert seconds_of("tune_sampler", five) == pytest.approx([30.0], rel=1e-3)
     # All in one rung.
-    lockstep = {"race": 3.0, "single": 0.5}
-    assert seconds_of("tune_sampler", five, lockstep=lockstep) == pytest.approx([15.0], rel=1e-3)
+    races = {"race": 3.0, "single": 0.5}
+    assert seconds_of("tune_sampler", five, races=races) == pytest.approx([15.0], rel=1e-3)
     by_the_clock = changed(five, mamba__clock="wall")
-    assert seconds_of("tune_sampler", by_the_clock, lockstep=lockstep) == pytest.approx([30.0], rel=1e-3)
+    assert seconds_of("tune_sampler", by_the_clock, races=races) == pytest.approx([30.0], rel=1e-3)
 
 
 def test_tuning_scores_its_points_by_all_data():

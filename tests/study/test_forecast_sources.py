@@ -139,8 +139,8 @@ def test_the_last_run_is_the_newest_on_as_much_data(earlier):
     assert last.overhead["sample_nuts"] == 3.0
     # A step costs twice as much here as in the table.
     assert last.slowness == pytest.approx(2.0)
-    assert last.lockstep["race"] == pytest.approx(0.6 / (300 * 2 * STEP))
-    assert last.lockstep["single"] == pytest.approx(0.1 / (500 * 2 * STEP))
+    assert last.races["race"] == pytest.approx(0.6 / (300 * 2 * STEP))
+    assert last.races["single"] == pytest.approx(0.1 / (500 * 2 * STEP))
     share, n_terms = last.scores
     assert n_terms == pytest.approx(1000)
     assert share == pytest.approx(0.9 / 30 / (2 * 10 * STEP))
@@ -165,3 +165,4 @@ def test_without_an_earlier_run_there_are_defaults(tmp_path, monkeypatch):
     last = read_last_run("logistic", 1000, costs_of())
     assert (last.origin, last.slowness, last.overhead) == ("", 1.0, {})
     assert set(last.lockstep) == {"race", "single"}
+    assert last.races == last.lockstep

@@ -58,13 +58,17 @@ def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
     assert (winner != chain.draws).any(axis=1).all()
 
 
-@pytest.mark.parametrize(("cores", "n_threads"), [(1, 1), (2, 2), (None, 1)])
-def test_ensembles_advance_on_all_cores_and_their_draws_do_not_depend_on_it(
-    model, monkeypatch, cores, n_threads
+@pytest.mark.parametrize(
+    ("cores", "most", "n_threads"), [(1, 8, 1), (None, 8, 1), (2, 8, 2), (3, 2, 2), (64, 8, 3)]
+)
+def test_ensembles_advance_on_several_cores_and_their_draws_do_not_depend_on_it(
+    model, monkeypatch, cores, most, n_threads
 ):
-    """Each arm is an ensemble of its own. Two threads wait for each other, so that both must take part."""
+    """Each of three arms is an ensemble of its own. The threads wait for each other, so that all must take part."""
     alone = replace(model, max_lockstep=1)
+    monkeypatch.setattr(race, "MOST_THREADS", 1)
     _, one_by_one = draws_seen(alone, prefer=0, seed=2)
+    monkeypatch.setattr(race, "MOST_THREADS", most)
     together, seen, advance = Barrier(n_threads), set(), Lockstep.advance_to
 
     def meeting(ensemble, *arguments):
@@ -81,13 +85,36 @@ def test_ensembles_advance_on_all_cores_and_their_draws_do_not_depend_on_it(
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_an_error_in_one_ensemble_ends_the_race(model, monkeypatch):
-    def failing(ensemble, *arguments):
-        raise MemoryError("no room for draws")
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error):
+    """The first arm fails when all have started. The others wait for this, and then do not advance."""
+    advance, started, advanced = Lockstep.advance_to, Barrier(3), []
 
+    def failing(ensemble, n_steps, kept, stop):
+        started.wait(timeout=60)
+        if np.isclose(ensemble.arms[0].step_size, 10.0 ** GRID.log10_step_sizes[0]):
+            raise error("no room for draws")
+        assert stop.wait(timeout=60)
+        advanced.append(advance(ensemble, n_steps, kept, stop))
+
+    monkeypatch.setattr(race, "cores", lambda: 3)
     monkeypatch.setattr(Lockstep, "advance_to", failing)
-    with pytest.raises(MemoryError, match="no room"):
-        draws_seen(model, prefer=0, seed=2)
+    with pytest.raises(error, match="no room"):
+        draws_seen(replace(model, max_lockstep=1), prefer=0, seed=2)
+    assert not advanced
+
+
+def test_by_the_wall_clock_one_arm_runs_at_a_time(model, monkeypatch):
+    seen, advance = set(), Lockstep.advance_chunk
+
+    def noting(ensemble, *arguments):
+        seen.add(get_ident())
+        return advance(ensemble, *arguments)
+
+    monkeypatch.setattr(race, "cores", lambda: 4)
+    monkeypatch.setattr(Lockstep, "advance_chunk", noting)
+    tune(model, "sgld", tuner=Halving(grid=GRID, clock="wall"), budget=Budget(seconds=0.01))
+    assert seen == {get_ident()}
 
 
 def test_a_bad_replicate_is_named(model):

@@ -7,8 +7,9 @@ other way to run a sampler.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from copy import copy
+from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -232,12 +233,19 @@ class Lockstep:
             self.advance_chunk(1, rest)
         return np.concatenate(chunks)
 
-    def advance_to(self, n_steps: int, kept: Int[np.ndarray, " k"]) -> np.ndarray:
+    def advance_to(self, n_steps: int, kept: Int[np.ndarray, " k"], stop: Event | None = None) -> np.ndarray:
         """Advance to step number ``n_steps`` of the chains' whole run, and return the draws of the steps ``kept``
-        (ascending numbers): ``(k, W, D)``."""
+        (ascending numbers): ``(k, W, D)``.
+
+        Raises:
+            CancelledError: another thread set ``stop``.
+        """
         gaps, length = np.diff(kept, prepend=self.steps_done), self.program.length
         chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
-        chunks += [self._call(gaps[start : start + length]) for start in range(0, len(gaps), length)]
+        for start in range(0, len(gaps), length):
+            if stop is not None and stop.is_set():
+                raise CancelledError
+            chunks.append(self._call(gaps[start : start + length]))
         if n_steps > self.steps_done:
             self._call([n_steps - self.steps_done])
         return np.concatenate(chunks)

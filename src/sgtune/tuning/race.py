@@ -6,6 +6,7 @@ MAMBA is a race over the rungs of successive halving; grid search is a race of o
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from time import perf_counter
 
 import numpy as np
@@ -205,12 +206,24 @@ class Race:
         self.programs |= compile_together(ensemble for ensemble, _, _ in groups)
 
     def _advance_groups(self, amount: float) -> None:
-        """Advance all ensembles, by the calibrated clock on all cores: their draws do not depend on each other."""
-        most = self._most_kept()
-        n_threads = 1 if self.clock == "wall" else min(cores() or 1, MOST_THREADS)
+        """Advance all ensembles, by the calibrated clock up to `MOST_THREADS` at a time: their draws do not depend on
+        each other. After an error or Ctrl-C the others stop after their current call of the program."""
+        most, stop = self._most_kept(), Event()
+
+        def advance(group):
+            return self._advance(*group, amount, most, stop)
+
+        n_threads = 1 if self.clock == "wall" else min(cores() or 1, MOST_THREADS, len(self.groups))
         began = perf_counter()
-        with ThreadPoolExecutor(n_threads) as pool:
-            evaluations = list(pool.map(lambda group: self._advance(*group, amount, most), self.groups))
+        if n_threads == 1:
+            evaluations = [advance(group) for group in self.groups]
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                try:
+                    evaluations = list(pool.map(advance, self.groups))
+                except BaseException:
+                    stop.set()
+                    raise
         ended = perf_counter()
         self.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         self.gradient_evaluations += sum(evaluations)
@@ -222,8 +235,9 @@ class Race:
         reservoir: Reservoir,
         amount: float,
         most: int,
+        stop: Event,
     ) -> int:
-        """Advance one ensemble, each of whose arms keeps at most ``most`` draws.
+        """Advance one ensemble, each of whose arms keeps at most ``most`` draws, until ``stop`` is set.
 
         Returns:
             the data terms of the gradients of its arms' steps.
@@ -243,7 +257,7 @@ class Race:
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
             stay, new = reservoir.extend(n_steps, most)
-            draws = ensemble.advance_to(first.steps + n_steps, new)
+            draws = ensemble.advance_to(first.steps + n_steps, new, stop)
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
         made = reservoir.n_steps - first.steps

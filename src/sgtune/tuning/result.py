@@ -24,8 +24,9 @@ class TuningResult:
         rows: one record per arm and rung, with the columns of ``rungs``.
         rung_seconds: one record per rung: seconds of ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
         seconds: ``total``: wall-clock time, the sum of ``compilation`` (tracing and compiling) and ``warm``, the time
-            that tuning takes once all programs are compiled. ``warm`` is mostly ``sampling``, ``gradients`` (scores)
-            and ``discrepancy``. ``shared_compilation``: compilation of sampling programs before tuning began.
+            that tuning takes once all programs are compiled. ``warm`` is mostly ``sampling`` (on several cores at
+            once), ``gradients`` (scores) and ``discrepancy``. ``shared_compilation``: compilation of sampling programs
+            before tuning began.
             ``nominal``: the budget T over all arms; ``overrun``: the time that arms spent beyond it (both None if the
             budget is not in seconds).
         steps: samples of all arms together.

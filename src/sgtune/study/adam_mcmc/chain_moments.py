@@ -1,4 +1,4 @@
-"""Moments of many chains after a warm-up, in memory that does not grow with their dimension."""
+"""Moments of many chains after a warm-up, without keeping their draws."""
 
 from collections.abc import Callable, Mapping
 

@@ -8,6 +8,7 @@ from sgtune.randomness import named_seed
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
+from sgtune.study.adam_mcmc.distances import QUICK
 from sgtune.study.adam_mcmc.planes import N_DATA, PLANES, plane_model
 
 __all__ = ["VARIANTS", "measure_plane_bias"]
@@ -17,7 +18,8 @@ NOISE = 0.5
 
 VARIANTS: dict[str, tuple[str, dict[str, float]]] = {
     "prolate": ("adam-mcmc", {}),
-    "exact": ("adam-mcmc-exact", {"b1": 0.5, "b2": 0.9, "momentum_noise": 4.0, "second_moment_noise": 2.0}),
+    "prolate-quick": ("adam-mcmc", QUICK),
+    "exact": ("adam-mcmc-exact", {**QUICK, "momentum_noise": 4.0, "second_moment_noise": 2.0}),
 }
 """By name: the sampler, and the hyperparameters that are not the sampler's own defaults; s_d is 1. Gradients and the
 test are on all data. With the default decay rates the exact variant stays for thousands of steps where it is: means
@@ -32,7 +34,7 @@ def measure_plane_bias(
     Independent chains start at exact draws.
 
     Args:
-        settings: the configuration's section ``adam_mcmc.bias``; its dimensions and scale are not used.
+        settings: ``ratios``, ``steps``, ``warmup`` and ``chains`` of the configuration's section ``adam_mcmc.bias``.
 
     Returns:
         ``noise``, ``steps``, ``warmup``, ``chains``, and ``cells``: of each ``target``, ``variant``, ``ratio`` and

@@ -135,7 +135,7 @@ def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str)
         text = estimate_text(quotient.value, quotient.se) or f"{quotient.value:.3g}, the same arms"
         lines.append(
             f"{sampler_label(record['sampler'])}: the error of the arms chosen by |acceptance − optimum| over the "
-            f"error of those of {JUDGES['mamba']} is {text}: "
+            f"error of the arms chosen by {JUDGES['mamba']} is {text}: "
             + (f"{verdict} by more than two standard errors." if differs else "no difference is shown.")
         )
     return lines

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -154,7 +155,7 @@ def figure2(records: Records) -> Figure:
 
 
 FEWEST_IN_BAND = 3
-"""Runs whose mean has a band: the standard error of two is too inaccurate."""
+"""Finite runs whose mean has a band: the standard error of two is too inaccurate."""
 
 
 def curve(rows: list[dict], key: str) -> pd.DataFrame:
@@ -198,12 +199,10 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
         every = max(1, table["checkpoint"].nunique() // 6)
         style |= {"markevery": (i % every, every), "zorder": 3}
-        band = {"errorbar": ("se", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
+        look = {"errorbar": partial(_band, is_square=has_squares), "err_kws": {"alpha": 0.15, "linewidth": 0}}
         if has_squares:
-            band |= {"estimator": _root, "errorbar": _root_band}
-        if runs < FEWEST_IN_BAND:
-            band["errorbar"] = None
-        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
+            look["estimator"] = _root
+        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **look, **style)
     if not axis.lines:
         say_empty(axis, why_empty(records))
         return
@@ -222,10 +221,12 @@ def _root(squares: pd.Series) -> float:
     return root_mean(squares.dropna()) or math.nan
 
 
-def _root_band(squares: pd.Series) -> tuple[float, float]:
-    """Two standard errors of the mean square to either side, as roots."""
-    mean, se = squares.mean(), squares.sem()
-    return tuple(math.sqrt(max(mean + sign * 2 * se, 0.0)) if se == se else math.nan for sign in (-1, 1))
+def _band(values: pd.Series, is_square: bool) -> tuple[float, float]:
+    """Two standard errors of the mean to either side, as roots of mean squares; NaN for few finite values."""
+    if values.count() < FEWEST_IN_BAND:
+        return math.nan, math.nan
+    ends = [values.mean() + sign * 2 * values.sem() for sign in (-1, 1)]
+    return tuple(math.sqrt(max(end, 0.0)) for end in ends) if is_square else tuple(ends)
 
 
 @styled

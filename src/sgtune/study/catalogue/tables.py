@@ -123,7 +123,7 @@ TABLES: dict[str, Artifact] = {
         needs_reference=True,
         needs_horizons=True,
         caption=(
-            "The arms that MAMBA and theory choose for runs of several lengths from the same tuning budget "
+            "The arms that MAMBA (default) and theory choose for runs of several lengths from the same tuning budget "
             "(not in the paper), the errors that they predict, and the error of each choice in fresh runs "
             "of the longest length: the benefit of knowing how long the run will be."
         ),

@@ -18,8 +18,7 @@ __all__ = ["LastRun", "read_last_run"]
 RESULTS = Path("results")
 
 LOCKSTEP = {"logistic": (0.6, 0.2), "pmf": (1.0, 1.0), "bnn": (1.0, 0.9)}
-"""`LastRun.lockstep` of races and of grids, measured on two cores (for the network with a batch of 10%); (1, 1) for any
-other model."""
+"""`LastRun.lockstep`, measured on two cores (for the network with a batch of 10%); (1, 1) for any other model."""
 
 
 @dataclass
@@ -31,8 +30,9 @@ class LastRun:
         config: its configuration, if it recorded one.
         slowness: seconds of a step on this machine over the seconds in the cost table: the median over the steps that
             the run measured.
-        lockstep: for ``race`` (several rungs) and ``single`` (one), the seconds of sampling over the seconds of the
-            same arms run one after the other.
+        lockstep: of jobs that run one ensemble after the other, for ``race`` (arms of several batch sizes) and
+            ``single`` (one), the seconds of sampling over the seconds of the same arms run one after the other.
+        races: the same of races of several rungs and of one, which run ensembles on several cores: those of this run.
         scores: the cost of a score that judges an arm, in SGLD's gradients of as many data terms; and the number of
             terms.
         overhead: by rule, the median seconds of start-up and compilation of a job.
@@ -47,6 +47,7 @@ class LastRun:
     config: dict | None = None
     slowness: float = 1.0
     lockstep: dict[str, float] = field(default_factory=dict)
+    races: dict[str, float] = field(default_factory=dict)
     scores: tuple[float, float] | None = None
     overhead: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -63,13 +64,13 @@ def read_last_run(model: str, n_data: int, costs: StepCosts) -> LastRun:
     defaults = {"race": race, "single": single}
     found = max(_runs_of(model, n_data), default=None, key=lambda run: run[0])
     if found is None:
-        return LastRun(lockstep=defaults)
+        return LastRun(lockstep=defaults, races=defaults)
     created, folder, tunings = found
     about = tunings[0]["provenance"]
     last = LastRun(f"{folder} ({about['cpu']}, {about['cores']} cores, {created[:10]})")
     last.config = _read(folder / "settings.json").get("configuration")
     last.slowness = _slowness(_read(folder / "cost" / f"{model}.json"), costs)
-    last.lockstep = defaults
+    last.lockstep, last.races = defaults, dict(defaults)
     _add_shares(last, tunings, costs)
     _add_seconds(last, folder, model)
     _add_reference(last, folder, model, n_data)
@@ -107,7 +108,7 @@ def _slowness(measured: Mapping, costs: StepCosts) -> float:
 
 
 def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
-    """Set ``last.lockstep`` and ``last.scores`` from the recorded races."""
+    """Set ``last.races`` and ``last.scores`` from the recorded races."""
     took, serial = dict.fromkeys(("race", "single"), 0.0), dict.fromkeys(("race", "single"), 0.0)
     scoring = n_scores = n_terms = 0.0
     races = [(record["sampler"], tuner) for record in tunings for tuner in record["tuners"]]
@@ -130,7 +131,7 @@ def _add_shares(last: LastRun, tunings: list[dict], costs: StepCosts) -> None:
             n_terms += tuner["gradient_evaluations"] - sampled * (2 if sampler.endswith("-cv") else 1)
             n_scores += sum(row["points"] for row in rungs)
             scoring += seconds["gradients"]
-    last.lockstep |= {kind: took[kind] / serial[kind] for kind in took if min(took[kind], serial[kind]) > 0}
+    last.races |= {kind: took[kind] / serial[kind] for kind in took if min(took[kind], serial[kind]) > 0}
     if n_scores > 0 and n_terms > 0:
         each = n_terms / n_scores
         last.scores = (scoring / n_scores / (last.slowness * costs.gradient(each)), each)

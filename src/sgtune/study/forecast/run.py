@@ -73,9 +73,9 @@ def _sources(study: StudyOfModel) -> list[str]:
         lines.append(
             f"{model}: {len(costs.guessed)} shapes of a step are not in that table, and estimated from others"
         )
-    shares = " and ".join(f"{share:.2f} ({kind})" for kind, share in last.lockstep.items())
+    shares = " and ".join(f"{share:.2f} ({kind})" for kind, share in last.races.items())
     seen = f"seen in {last.origin}" if last.origin else "as seen elsewhere: no run has tuned it here"
-    lines.append(f"{model}: arms in lockstep take {shares} of one after the other, {seen}")
+    lines.append(f"{model}: arms of a race take {shares} of one after the other, {seen}")
     if last.config is not None:
         again = StudyOfModel(last.config, model, costs, last).rows()
         expected = sum(row.seconds for row in again if row.rule in last.total)

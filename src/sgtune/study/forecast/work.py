@@ -79,7 +79,7 @@ class WorkOfModel:
             points.append((rung.n_arms * each, each))
             before = ran
         kind = "race" if len(schedule.rungs) > 1 else "single"
-        return serial * self.stretch * (1.0 if by_the_clock else self.last.lockstep[kind]), points
+        return serial * self.stretch * (1.0 if by_the_clock else self.last.races[kind]), points
 
 
 def _mean(values: Sequence[float]) -> float:
