@@ -32,7 +32,7 @@ class Still(Lockstep):
     def narrow(self, kept):
         return Still([self.arms[i] for i in kept])
 
-    def advance_to(self, n_steps, kept):
+    def advance_to(self, n_steps, kept, stop=None):
         return np.zeros((len(kept), self.width, DIMENSION), np.float32)
 
 

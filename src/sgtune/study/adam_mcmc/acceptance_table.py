@@ -66,13 +66,15 @@ def mean_cell(
     values: Sequence[float],
     detail: str,
     *,
+    variant: str = "adam-mcmc",
     missing: str = DASH,
     text: str | None = None,
 ) -> Cell:
+    """The mean of chains on the target of ``record``, with its standard error."""
     value, se = mean_of(values)
     return Cell(
         record["target"],
-        "adam-mcmc",
+        variant,
         "",
         metric,
         value=value,

@@ -2,16 +2,15 @@
 
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
+from sgtune.study.adam_mcmc.acceptance_table import mean_cell
 from sgtune.study.adam_mcmc.findings import bias_findings
-from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK_MEANS,
     TOO_SLOW_MEANS,
-    estimate_text,
     rate_text,
     squares_cause,
 )
-from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
+from sgtune.study.artifacts.layout import DASH, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.studies import artifact
 
@@ -45,22 +44,16 @@ def adam_bias(records: Records) -> Table:
                 # Squares of chains that hardly move are those of their starts.
                 cause = squares_cause(cell, found["steps"]) if key == "squares" else ""
                 values = [] if cause else cell[key]
-                value, se = mean_of(values)
                 n_tests = found["chains"] * found["steps"]
-                is_rate = key == "acceptance"
                 own.append(
-                    Cell(
-                        f"gaussian-{dimension}",
-                        variant,
-                        "",
+                    mean_cell(
+                        {"target": f"gaussian-{dimension}"},
                         metric,
-                        value=value,
-                        se=se,
-                        finite=len(values),
-                        replicates=len(values),
-                        detail=f"{ratio:g}",
+                        values,
+                        f"{ratio:g}",
+                        variant=variant,
                         missing=cause or DASH,
-                        text=rate_text(values, n_tests) if is_rate else estimate_text(value, se),
+                        text=rate_text(values, n_tests) if key == "acceptance" else None,
                     )
                 )
             rows.append(Row((f"{dimension:,}", VARIANTS[variant], label), tuple(own)))

@@ -4,10 +4,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from sgtune.study.adam_mcmc.acceptance_table import mean_cell
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.verdicts import estimate_text, squares_cause
-from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
+from sgtune.study.artifacts.layout import DASH, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
@@ -36,21 +37,10 @@ def adam_plane_bias(records: Records) -> Table:
             cell = cells[target, moment, variant, ratio]
             cause = squares_cause(cell, found["steps"])
             values = [] if cause else cell["squares"]
-            value, se = mean_of(values)
+            text = _text(values) if values else None
+            missing = cause or DASH
             own.append(
-                Cell(
-                    target,
-                    variant,
-                    "",
-                    moment,
-                    value=value,
-                    se=se,
-                    finite=len(values),
-                    replicates=len(values),
-                    detail=f"{ratio:g}",
-                    missing=cause or DASH,
-                    text=estimate_text(value, se) or (None if value is None else f"{value:.3g}"),
-                )
+                mean_cell(cell, moment, values, f"{ratio:g}", variant=variant, missing=missing, text=text)
             )
         rows.append(Row((TARGETS[target], moment, VARIANTS[variant]), tuple(own)))
     return Table(
@@ -88,13 +78,18 @@ def _findings(found: Mapping) -> list[str]:
         smallest = min(cell["ratio"] for cell in known)
         near = [cell for cell in known if cell["ratio"] == smallest]
         worst = max(near, key=lambda cell: abs(mean_of(cell["squares"])[0] - 1))
-        value, se = mean_of(worst["squares"])
         lines.append(
             f"{label[0].upper()}{label[1:]}: by 95% t intervals a moment differs from its exact value in {n_off} of "
             f"{counted(len(known), 'case')}{slow}; at γ / s = {smallest:g} the moment furthest from 1 is "
-            f"{estimate_text(value, se) or f'{value:.3g}'} ({TARGETS[worst['target']]}, {worst['moment']})."
+            f"{_text(worst['squares'])} ({TARGETS[worst['target']]}, {worst['moment']})."
         )
     return lines
+
+
+def _text(values: Sequence[float]) -> str:
+    """The mean and its standard error; the mean alone if all are equal."""
+    value, se = mean_of(values)
+    return estimate_text(value, se) or f"{value:.3g}"
 
 
 def _is_off(values: Sequence[float]) -> bool:
