@@ -11,7 +11,7 @@ from sgtune.errors import InputError
 from sgtune.files import write_json
 from sgtune.posterior import density_of, log_posterior
 from sgtune.study.adam_mcmc.plane_bias import measure_plane_bias
-from sgtune.study.adam_mcmc.plane_table import TARGETS, adam_plane_bias
+from sgtune.study.adam_mcmc.plane_table import TARGETS, VARIANTS, adam_plane_bias
 from sgtune.study.adam_mcmc.planes import PLANES, plane_model
 from sgtune.study.adam_mcmc.verdicts import STUCK
 from sgtune.study.artifacts import make_table
@@ -76,6 +76,8 @@ def test_the_table_has_a_row_per_moment_and_variant(measured, tmp_path):
     labels = [row.labels for row in table.rows]
     assert {target for target, _, _ in labels} == set(TARGETS.values())
     assert len(labels) == len(set(labels)) == 3 * sum(len(plane.moments) for plane in PLANES.values())
+    assert [variant for _, _, variant in labels[:3]] == list(VARIANTS.values())
+    assert len({label[:2] for label in labels[:3]}) == 1
     for row in table.rows:
         assert f"| {' | '.join(row.labels)} |" in files["md"].read_text("utf-8")
 

@@ -31,7 +31,10 @@ def adam_plane_bias(records: Records) -> Table:
     cells = {(c["target"], c["moment"], c["variant"], c["ratio"]): c for c in found["cells"]}
     ratios = list(dict.fromkeys(ratio for *_, ratio in cells))
     rows = []
-    for target, moment, variant in dict.fromkeys(key[:3] for key in cells):
+    # Variants stand below each other, moment by moment.
+    keys = [key[:3] for key in cells]
+    places = {moment: place for place, moment in enumerate(dict.fromkeys(key[:2] for key in keys))}
+    for target, moment, variant in dict.fromkeys(sorted(keys, key=lambda key: places[key[:2]])):
         own = []
         for ratio in ratios:
             cell = cells[target, moment, variant, ratio]
