@@ -74,7 +74,14 @@ def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
 
 def test_a_legend_explains_lines_and_bands():
     title = FIGURES["figure4"](make_records(4, ("pmf",))).legends[0].get_title().get_text()
-    assert title == "mean ± 2 sd of n = 4 runs, with the arms of 2 tuning runs in turn"
+    assert title == "mean ± 2 s.e. of n = 4 runs, with the arms of 2 tuning runs in turn"
     title = FIGURES["figure4"](make_records(4, ("pmf",), tunings=1)).legends[0].get_title().get_text()
-    assert title == "mean ± 2 sd of n = 4 runs, with the arm of one tuning run"
+    assert title == "mean ± 2 s.e. of n = 4 runs, with the arm of one tuning run"
+    figure = FIGURES["figure4"](make_records(2, ("pmf",)))
+    assert (
+        figure.legends[0].get_title().get_text()
+        == "mean of n = 2 runs, with the arms of 2 tuning runs in turn"
+    )
+    paths = [path for axis in figure.axes for band in axis.collections for path in band.get_paths()]
+    assert not any(path.vertices.size for path in paths)
     assert not FIGURES["figure4"](make_records(1, ("pmf",))).legends[0].get_title().get_text()

@@ -197,9 +197,9 @@ def band_at(band, seconds):
     return y[x == seconds].min(), y[x == seconds].max()
 
 
-def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
+def test_curves_are_means_and_bands_two_standard_errors_of_the_replicates():
     """Also on a log axis, where seaborn would otherwise average logarithms."""
-    records = make_records(3, ("logistic",))
+    records = make_records(4, ("logistic",))
     axis = FIGURES["figure3"](records).axes[SAMPLERS.index("sghmc-cv")]
     assert axis.get_yscale() == "log"
     assert len(axis.lines) == len(axis.collections) == len(SHOWN)
@@ -209,8 +209,8 @@ def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
         for seconds, mean in line.get_xydata():
             at = [row["ksd"] for row in rows if row["seconds"] == seconds and row["ksd"] is not None]
             assert mean == pytest.approx(np.mean(at))
-            sd = np.std(at, ddof=1)
-            assert band_at(band, seconds) == pytest.approx((mean - 2 * sd, mean + 2 * sd))
+            se = np.std(at, ddof=1) / np.sqrt(len(at))
+            assert band_at(band, seconds) == pytest.approx((mean - 2 * se, mean + 2 * se))
         low, high = axis.get_ylim()
         assert low < line.get_ydata().min()
         assert band.get_paths()[0].vertices[:, 1].max() < high
@@ -219,21 +219,21 @@ def test_curves_are_means_and_bands_two_standard_deviations_of_the_replicates():
 def test_replicates_meet_at_their_mean_seconds_and_those_that_are_not_finite_are_left_out():
     rows = [
         {"replicate": i, "seconds": k + 0.1 * i, "ksd": value}
-        for i, values in enumerate([(4.0, 2.0), (8.0, None)])
+        for i, values in enumerate([(4.0, 2.0), (8.0, 4.0), (6.0, None)])
         for k, value in enumerate(values)
     ]
     table = curve(rows[::-1], "ksd").sort_values(["checkpoint", "replicate"])
-    assert np.allclose(table["seconds"], [0.05, 0.05, 1.05, 1.05])
-    assert np.allclose(table["value"], [4, 8, 2, math.nan], equal_nan=True)
+    assert np.allclose(table["seconds"], [0.1] * 3 + [1.1] * 3)
+    assert np.allclose(table["value"], [4, 8, 6, 2, 4, math.nan], equal_nan=True)
     assert len(curve([], "ksd")) == 0
-    records = make_records(2, ("logistic",))
+    records = make_records(3, ("logistic",))
     record_of(records, "logistic", "sgld", "mamba-ksd")["curves"] = rows
     axis = FIGURES["figure3"](records).axes[0]
-    assert np.allclose(line_of(axis, "MAMBA-KSD").get_xydata(), [(0.05, 6), (1.05, 2)])
+    assert np.allclose(line_of(axis, "MAMBA-KSD").get_xydata(), [(0.1, 6), (1.1, 3)])
     at = labels_of(axis).index("MAMBA-KSD")
     band = axis.collections[at].get_paths()
-    assert {x for path in band for x in path.vertices[:, 0]} == {0.05}  # one value has no spread
-    assert "MAMBA-KSD: 1 of 2 runs finite" in texts(axis.figure)
+    assert {round(x, 9) for path in band for x in path.vertices[:, 0]} == {0.1}  # two values have no band
+    assert "MAMBA-KSD: 2 of 3 runs finite" in texts(axis.figure)
 
 
 def test_all_panels_show_the_longest_run_and_the_lowest_of_each_column_its_seconds():

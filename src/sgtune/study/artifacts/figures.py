@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -153,6 +154,10 @@ def figure2(records: Records) -> Figure:
     return _estimates(records, "figure2", "batch_size")
 
 
+FEWEST_IN_BAND = 3
+"""Finite runs whose mean has a band: the standard error of two is too inaccurate."""
+
+
 def curve(rows: list[dict], key: str) -> pd.DataFrame:
     """The values of ``key``, NaN where not finite, a row per replicate and checkpoint.
 
@@ -172,7 +177,7 @@ def curve(rows: list[dict], key: str) -> pd.DataFrame:
 
 
 def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) -> None:
-    """A line per tuner: the mean over the replicates that are finite, in a band of two standard deviations."""
+    """A line per tuner: the mean over the replicates that are finite, in a band of two standard errors."""
     notes = []
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"])
@@ -194,10 +199,10 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
         every = max(1, table["checkpoint"].nunique() // 6)
         style |= {"markevery": (i % every, every), "zorder": 3}
-        band = {"errorbar": ("sd", 2), "err_kws": {"alpha": 0.15, "linewidth": 0}}
+        look = {"errorbar": partial(_band, is_square=has_squares), "err_kws": {"alpha": 0.15, "linewidth": 0}}
         if has_squares:
-            band |= {"estimator": _root, "errorbar": _root_band}
-        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **band, **style)
+            look["estimator"] = _root
+        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **look, **style)
     if not axis.lines:
         say_empty(axis, why_empty(records))
         return
@@ -216,16 +221,19 @@ def _root(squares: pd.Series) -> float:
     return root_mean(squares.dropna()) or math.nan
 
 
-def _root_band(squares: pd.Series) -> tuple[float, float]:
-    """Two standard deviations of the squares to either side, as roots."""
-    mean, sd = squares.mean(), squares.std()
-    return tuple(math.sqrt(max(mean + sign * 2 * sd, 0.0)) if sd == sd else math.nan for sign in (-1, 1))
+def _band(values: pd.Series, is_square: bool) -> tuple[float, float]:
+    """Two standard errors of the mean to either side, as roots of mean squares; NaN for few finite values."""
+    if values.count() < FEWEST_IN_BAND:
+        return math.nan, math.nan
+    ends = [values.mean() + sign * 2 * values.sem() for sign in (-1, 1)]
+    return tuple(math.sqrt(max(end, 0.0)) for end in ends) if is_square else tuple(ends)
 
 
 @styled
 def run_time(records: Records, *, name: str, metric: str) -> Figure:
-    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5): mean and 2 sd.
+    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5).
 
+    A line is the mean of its runs, in a band of two standard errors.
     A line without a finite value is named in its panel, and so is a panel without any.
     """
     found = need(records, "evaluation", name)
@@ -254,5 +262,6 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
     tunings = min(runs, max(len(record["arms"]) for record in found))
     arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
-    tuner_legend(figure, found, f"mean ± 2 sd of n = {runs} runs, with {arms}" if runs > 1 else None)
+    spread = "mean ± 2 s.e." if runs >= FEWEST_IN_BAND else "mean"
+    tuner_legend(figure, found, f"{spread} of n = {runs} runs, with {arms}" if runs > 1 else None)
     return figure

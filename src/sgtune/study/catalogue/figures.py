@@ -9,8 +9,9 @@ __all__ = ["FIGURES"]
 AT_TEST_SET = "†: a tuner that judges arms by the test set."
 BAND = (
     "mean over replicates (for a KSD the root of the mean of its unbiased square, left out where this mean "
-    "is not positive), with a band of two standard deviations to either side, tuning included; where it "
-    "reaches zero, the band runs off the lower edge of the panel. Where some replicates are not finite, "
+    "is not positive), with a band of two standard errors of this mean to either side if there are three runs or more; "
+    "runs that share the arm of one tuning run count as independent, so with few tuning runs the band is too narrow. "
+    "Where the band reaches zero, it runs off the lower edge of the panel. Where some replicates are not finite, "
     "the mean is over the others and the panel says so; it also names tuners that found no arm, because "
     "all their arms diverged."
 )
