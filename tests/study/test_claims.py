@@ -82,15 +82,20 @@ def test_on_the_small_factorisation_mamba_chooses_the_oracles_arms_and_the_other
     assert (others["value"] - 2 * others["se"].fillna(0) > 1).all()
 
 
-def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_a_little_better_except_for_sgld():
+def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_on_average_no_better():
     found = regrets("tuning", "log_loss_over_oracle")
     for sampler in found.loc["mamba-ksd"].index:
         ksd, frozen = found.loc["mamba-ksd", sampler], found.loc["frozen", sampler]
         assert not is_larger(ksd, frozen)
         assert not is_larger(frozen, ksd)
     means = headline("tuning", "bnn")
-    assert is_larger(means.loc["mamba-ksd"], means.loc["mamba"])
-    assert is_larger(found.loc["mamba", "sgld"], found.loc["frozen", "sgld"])
+    assert not is_larger(means.loc["mamba-ksd"], means.loc["mamba"])
+    assert not is_larger(means.loc["mamba"], means.loc["mamba-ksd"])
+    samplers = found.loc["mamba"].index
+    better = {one for one in samplers if is_larger(found.loc["frozen", one], found.loc["mamba", one])}
+    worse = {one for one in samplers if is_larger(found.loc["mamba", one], found.loc["frozen", one])}
+    assert better == {"sghmc", "sghmc-cv", "sgnht"}
+    assert worse == {"sgld", "sgnht-cv"}
 
 
 def test_in_longer_races_on_the_network_mamba_is_worse_than_the_mode_for_sghmc_and_held_out_data_are_not():

@@ -72,7 +72,7 @@ FIGURES: dict[str, Artifact] = {
             f"Which errors of a chain's density each discrepancy sees (not in the paper): {DISTURBED} The "
             "value of a judge is the mean of its terms over pairs of two different draws, an unbiased "
             "estimate of its square, by which the bias of a long chain is estimated; for the virial it is "
-            "the jackknife estimate. In many dimensions KSD with a kernel of "
+            "the jackknife estimate. Where draws are few for the dimension, KSD with a kernel of "
             "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, "
             "because no two of them are near each other. With a kernel of width √D it does not see them "
             "either, because its noise grows with the kernel. Neither sees one coordinate among many, or a "
