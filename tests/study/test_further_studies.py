@@ -100,7 +100,8 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     figure, sources = tmp_path / "further/figures/adam_distances.svg", tmp_path / "further/tables/normal.json"
     figure.parent.mkdir()
     figure.write_text("<svg/>")
-    write_json(sources, {"sources": {"commit": ["a" * 40], "seconds": 3_540.0}})
+    made = ["2025-12-29T01:00:00", "2025-12-31T23:00:00"]
+    write_json(sources, {"sources": {"commit": ["a" * 40], "created": made, "seconds": 3_540.0}})
     held = json.loads(manifest.read_text())
     held["files"] |= {f"{path.parent.name}/{path.name}": file_sha256(path) for path in (figure, sources)}
     write_json(manifest, held)
@@ -110,7 +111,8 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     assert f"![{about.title}](figures/adam_distances.svg)\n\n*{described(about)}*" in page
     assert about.caption in page
     table = STUDIES["ccadl"].tables["normal"].title
-    assert f"The jobs behind the table “{table}” took 59 minutes in all." in page
+    # The day of the results, not of a later drawing.
+    assert f"2025-12-31, commit {'a' * 10}. The jobs behind the table “{table}” took 59 minutes in all." in page
 
 
 def test_readme_shows_the_main_tables_without_their_captions(tmp_path):

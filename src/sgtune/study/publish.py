@@ -181,15 +181,16 @@ def _bytes_of(folder: Path) -> int:
 
 
 def origin_said(folder: Path) -> str:
-    """The run that is published in ``folder``: its machine, its day, the commit of its results (tables and figures may
-    be drawn by a later one), how long its jobs took, and what it keeps on disk."""
+    """The run that is published in ``folder``: its machine, the last day and the commit of its results (tables and
+    figures may be drawn later), how long its jobs took, and what it keeps on disk."""
     manifest = read_json(folder / "manifest.json")
     origin, sources = manifest["provenance"], _sources(folder, manifest)
     commits = [commit for own in sources.values() for commit in own.get("commit", ())]
     commits += [origin["commit"]] if not commits and origin.get("commit") else []
     commit = f", commit {commits[0][:10]}" if commits else ""
     machine = f"{origin['cores']} cores of {origin['cpu']}"
-    said = f"The run `{manifest['run']}`, on {machine}, {origin['created'][:10]}{commit}."
+    last = max((moment for own in sources.values() for moment in own.get("created", ())), default=origin["created"])
+    said = f"The run `{manifest['run']}`, on {machine}, {last[:10]}{commit}."
     said += _seconds_said(folder, sources)
     if "bytes" in manifest:
         said += f" The run keeps {manifest['bytes'] / 1e9:.2g} GB on disk"
