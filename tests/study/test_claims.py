@@ -73,6 +73,26 @@ def test_the_papers_fssd_leaves_the_posterior_for_sgld_and_sghmc():
     }
 
 
+def test_on_movielens_the_papers_ksd_chooses_chains_that_hardly_move_for_three_samplers():
+    found = published("tuning", "table7")
+    steps = found[(found["tuner"] == "mamba-ksd") & (found["metric"] == "log10_step_size")]
+    smallest = set(steps[steps["value"] == -7.5]["sampler"])
+    assert smallest == {"sgld", "sgld-cv", "sghmc"}
+    # Their sds are nearly zero, so that the relative error of the sds is nearly 1.
+    errors = published("tuning", "table2")
+    errors = errors[(errors["tuner"] == "mamba-ksd") & (errors["metric"] == "relative_sd_error_x100")]
+    assert set(errors[errors["value"] > 99]["sampler"]) == smallest
+
+
+@pytest.mark.parametrize("study", ["tuning", "evidence"])
+def test_on_gaussians_mamba_is_near_the_oracle_and_no_arm_escapes_or_hardly_moves(study):
+    found = published(study, "gaussian_ladder")
+    mamba = {metric: cells["value"] for metric, cells in found[found["tuner"] == "mamba"].groupby("metric")}
+    assert (mamba["ladder_over_oracle"] <= 1.25).all()
+    assert (mamba["ladder_escaped"] == 0).all()
+    assert (mamba["ladder_frozen"] == 0).all()
+
+
 def test_on_the_small_factorisation_mamba_chooses_the_oracles_arms_and_the_others_do_not():
     found = headline("small_pmf_2", "pmf")
     assert found.loc["mamba", "value"] == 1

@@ -112,7 +112,9 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     assert about.caption in page
     table = STUDIES["ccadl"].tables["normal"].title
     # The day of the results, not of a later drawing.
-    assert f"2025-12-31, commit {'a' * 10}. The jobs behind the table “{table}” took 59 minutes in all." in page
+    assert (
+        f"2025-12-31, commit {'a' * 10}. The jobs behind the table “{table}” took 59 minutes in all." in page
+    )
 
 
 def test_readme_shows_the_main_tables_without_their_captions(tmp_path):

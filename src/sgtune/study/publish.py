@@ -189,7 +189,9 @@ def origin_said(folder: Path) -> str:
     commits += [origin["commit"]] if not commits and origin.get("commit") else []
     commit = f", commit {commits[0][:10]}" if commits else ""
     machine = f"{origin['cores']} cores of {origin['cpu']}"
-    last = max((moment for own in sources.values() for moment in own.get("created", ())), default=origin["created"])
+    last = max(
+        (moment for own in sources.values() for moment in own.get("created", ())), default=origin["created"]
+    )
     said = f"The run `{manifest['run']}`, on {machine}, {last[:10]}{commit}."
     said += _seconds_said(folder, sources)
     if "bytes" in manifest:
