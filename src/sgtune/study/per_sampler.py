@@ -13,6 +13,7 @@ from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.catalogue import TUNERS, method_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.evaluation import EvaluationSettings, evaluate_run, in_short
+from sgtune.study.grid_pieces import pieces_of, tune_in_pieces
 from sgtune.study.parts import Parts, code_digest
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
@@ -89,16 +90,17 @@ def tune_sampler(
             record = parts.get(name, depends_on)
             if record is None:
                 report(f"{tuner}, replicate {replicate + 1}/{n_replicates}:")
-                record = _tune_once(
-                    model,
-                    sampler,
-                    tuner,
-                    replicate,
-                    tuning_arguments(own, tuner) | {"seed": seed, "cost": cost},
-                    report=report,
-                    warn=warn,
+                arguments = tuning_arguments(own, tuner) | {"seed": seed, "cost": cost}
+                record = tune_in_pieces(
+                    pieces_of(model, sampler, arguments, cost),
+                    lambda piece, replicate=replicate: _tune_once(model, sampler, replicate, piece, report),
+                    parts,
+                    name,
+                    depends_on,
                 )
-                record["validation_fraction"] = fraction
+                if record["reason"]:
+                    warn(f"{tuner} found no arm of {sampler} for {model.name}: {record['reason']}")
+                record |= {"tuner": tuner, "replicate": replicate, "validation_fraction": fraction}
                 seconds = record["seconds"]
                 seconds["startup"] = startup
                 seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
@@ -111,23 +113,15 @@ def tune_sampler(
 
 
 def _tune_once(
-    model: Model,
-    sampler: str,
-    tuner: str,
-    replicate: int,
-    arguments: Mapping,
-    *,
-    report: Callable[[str], None],
-    warn: Callable[[str], None],
+    model: Model, sampler: str, replicate: int, arguments: Mapping, report: Callable[[str], None]
 ) -> dict:
-    """The record of one race, also of one in which no arm stays finite."""
+    """The record of one race, also of one in which no arm stays finite: then with a ``reason``."""
     reason = ""
     try:
         result = tune(model, sampler, replicate=replicate, report=report, **arguments)
     except AllDivergedError as failure:
         result, reason = failure.result, str(failure)
-        warn(f"{tuner} found no arm of {sampler} for {model.name}: {reason}")
-    return result.to_dict() | {"tuner": tuner, "replicate": replicate, "reason": reason}
+    return result.to_dict() | {"reason": reason}
 
 
 def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:

@@ -25,7 +25,7 @@ from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
 from sgtune.sampling.reservoir import Reservoir
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.judges import Metric
-from sgtune.tuning.racer import Racer, describe, rank_arms, record_rung
+from sgtune.tuning.racer import Racer, all_diverged, describe, rank_arms, record_rung
 
 __all__ = ["AllDivergedError", "Race"]
 
@@ -168,11 +168,7 @@ class Race:
                 f"pruned in rung {-number} is chosen instead: {describe(winner.arm)}, {value:.4g}"
             )
         elif not np.isfinite(values[winner.index]):
-            smallest = min(arm.step_size for arm in self.arms)
-            raise AllDivergedError(
-                f"step_size: all {len(self.arms)} arms of {self.sampler} diverged; the smallest step size "
-                f"tried is {smallest:.3g}: try smaller ones"
-            )
+            raise AllDivergedError(all_diverged(self.sampler, [arm.step_size for arm in self.arms]))
         when_stuck = resolve_sampler(self.sampler)[0].when_stuck
         self.warnings += remarks_on_acceptance(self.sampler, when_stuck, winner.statistics, winner.arm)
         return winner

@@ -9,7 +9,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.reservoir import Reservoir
 from sgtune.tuning.judges import ArmDraws
 
-__all__ = ["Racer", "describe", "rank_arms", "record_rung"]
+__all__ = ["Racer", "all_diverged", "describe", "rank_arms", "record_rung"]
 
 
 @dataclass
@@ -109,6 +109,14 @@ def record_rung(
             }
         )
     return rows, warnings
+
+
+def all_diverged(sampler: str, step_sizes: Sequence[float]) -> str:
+    """Why a race has no winner, and what to try. ``step_sizes`` are those of its arms."""
+    return (
+        f"step_size: all {len(step_sizes)} arms of {sampler} diverged; the smallest step size tried is "
+        f"{min(step_sizes):.3g}: try smaller ones"
+    )
 
 
 def describe(arm: Arm) -> str:
