@@ -29,8 +29,8 @@ LONGEST = 900.0
 def pieces_of(model: Model, sampler: str, arguments: Mapping, cost: CostTable) -> list[dict]:
     """``arguments`` of `sgtune.tune`, or those of a search for each piece of the grid.
 
-    A piece takes `LONGEST` seconds at most by ``cost``, one arm after the other, but has at least one step size. Only
-    tuners with one rung can be divided.
+    A piece takes about `LONGEST` seconds at most by ``cost``, one arm after the other, but has at least one step size.
+    Only tuners with one rung can be divided.
     """
     settings, method = arguments["settings"], METHODS[arguments["tuner"]]
     if method.schedule is not one_rung or method.metric is None:
