@@ -126,3 +126,22 @@ def test_functionals_that_are_no_vector_are_refused(functionals):
             init=model.init,
             functionals=functionals,
         )
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        # The sum is forgotten.
+        (
+            {"log_prior": lambda position: -0.5 * position["slopes"] ** 2},
+            "log_prior: model 'm' gives .* one number",
+        ),
+        ({"max_lockstep": 0}, "max_lockstep: 0 is not allowed"),
+        ({"task": "ranking"}, "task: 'ranking' is not known"),
+    ],
+)
+def test_a_function_or_a_number_that_cannot_be_is_refused(settings, line):
+    model = regression()
+    own = {"log_prior": standard_normal, "log_likelihood": gaussian_log_likelihood}
+    with pytest.raises(InputError, match=rf"^{line}"):
+        define_model("m", data=model.data, init=model.init, **own | settings)

@@ -138,6 +138,25 @@ def test_the_laplace_scale_is_kept_beside_the_data(tmp_path):
     assert path.stat().st_mtime_ns == written
 
 
+def test_a_saved_laplace_scale_of_another_curvature_is_computed_again(tmp_path):
+    def scale_of(prior_precision: float) -> np.ndarray:
+        # Targets are zero, so that the mode is zero under every prior.
+        model = define_model(
+            "centred",
+            log_prior=lambda position: -0.5 * prior_precision * jnp.sum(position**2),
+            log_likelihood=lambda position, batch: -0.5 * (batch @ position) ** 2,
+            data=np.random.default_rng(1).standard_normal((20, 2), np.float32),
+            init=lambda key: jnp.zeros(2),
+            data_dir=tmp_path,
+        )
+        return curvature.laplace_scale(model)
+
+    scale_of(1)
+    rows = np.random.default_rng(1).standard_normal((20, 2), np.float32)
+    covariance = np.linalg.inv(rows.T @ rows + 100 * np.eye(2))
+    np.testing.assert_allclose(scale_of(100) @ scale_of(100).T, covariance, rtol=1e-4)
+
+
 def wide_model(log_likelihood, log_prior=standard_normal, dimension=300):
     rng = np.random.default_rng(0)
     return define_model(

@@ -13,7 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.errors import InputError, check_choice, check_integer, check_number
 
 __all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid", "temper"]
 
@@ -154,6 +154,9 @@ def define_model(
     if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
         raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
     n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
+    check_choice("task", task, ("classification", "regression"))
+    if max_lockstep is not None:
+        check_integer("max_lockstep", max_lockstep, at_least=1)
     if checksum is None:
         checksum = _checksum([np.asarray(leaf) for leaf in jax.tree.leaves(data)])
     if shuffle_seed is not None:
@@ -175,6 +178,9 @@ def define_model(
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
+    prior = jax.eval_shape(log_prior, model.position_shape)
+    if getattr(prior, "shape", None) != ():
+        raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")
     # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
     rows = jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
@@ -206,8 +212,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
         InputError: the fraction is not in (0, 1) or leaves no row out, or the model lacks ``predict`` or
             ``as_test``.
     """
-    if check_number(name, fraction, above=0) >= 1:
-        raise InputError(f"{name}: {fraction!r} is not allowed; it must be a number > 0 and < 1")
+    check_number(name, fraction, above=0, below=1)
     if model.predict is None or model.as_test is None:
         raise InputError(
             f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} lacks at least one of them"

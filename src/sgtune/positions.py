@@ -1,18 +1,25 @@
 """Positions as trees, as the model's functions take them, and as flat float32 rows, as draws are kept."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 
-__all__ = ["flatten", "from_matrix", "to_matrix"]
+__all__ = ["flatten", "from_matrix", "to_matrix", "unflatten"]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
     """A position as a flat float32 vector in the order of `ravel_pytree`."""
     return np.asarray(ravel_pytree(position)[0], np.float32)
+
+
+def unflatten(model: Model, row: Float[np.ndarray, " D"]) -> PyTree:
+    """A flat vector as a position: the inverse of `flatten`."""
+    # Split by NumPy, because JAX would compile a program for each leaf.
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), from_matrix(model, row[None]))
 
 
 def to_matrix(positions: PyTree) -> Float[np.ndarray, "n D"]:

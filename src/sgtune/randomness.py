@@ -8,7 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, UInt32
 
-__all__ = ["named_key", "named_keys", "named_seed"]
+__all__ = ["LARGEST_SEED", "named_key", "named_keys", "named_seed"]
+
+LARGEST_SEED = 2**32 - 1
+"""JAX keeps the lowest 32 bits of a seed: a larger one would give the same chains as a smaller one."""
 
 BLOCK = 64
 """Keys that one call of the compiled program derives: with blocks of one size it is compiled once."""

@@ -129,6 +129,16 @@ def test_the_probability_of_class_1_is_enough_for_two_classes(name):
     np.testing.assert_allclose(measure(probabilities[:, 1], *arguments), measure(probabilities, *arguments))
 
 
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "ece", "mce"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_predictions_that_are_not_finite_have_no_value(name, classes):
+    probabilities, targets = random_predictions(3, classes=classes)
+    probabilities[7] = np.nan
+    assert np.isnan(getattr(metrics, name)(probabilities, targets))
+    if classes == 2:
+        assert np.isnan(getattr(metrics, name)(probabilities[:, 1], targets))
+
+
 def test_squared_errors_by_hand():
     assert metrics.rmse(np.array([1.0, 2.0, 5.0]), np.array([1, 4, 4])) == pytest.approx(np.sqrt(5 / 3))
 

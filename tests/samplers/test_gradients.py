@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, logistic_arrays, small_logistic_model
 
+from sgtune.errors import InputError
 from sgtune.model import define_model
 from sgtune.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
@@ -248,6 +249,12 @@ def test_scores_of_a_subset_estimate_scores_of_all_data():
     for fraction in (0.001, 0.1, 1.0):
         found = subset_scores(gaussian, positions, fraction, jnp.array([0.4, -0.7]))
         np.testing.assert_allclose(found, scores(gaussian, positions), rtol=1e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("fraction", [0, -0.1, 1.5, float("nan")])
+def test_a_subset_is_a_share_of_the_data(model, fraction):
+    with pytest.raises(InputError, match=r"^fraction: .* it must be a number > 0 and <= 1$"):
+        subset_scores(model, NEAR[None], fraction, CENTRE)
 
 
 def test_a_subsets_scores_by_hand(model):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgtune.sampling import reservoir as reservoirs
 from sgtune.sampling.reservoir import FEWEST_POINTS, Reservoir
 
 
@@ -52,6 +53,23 @@ def test_every_draw_is_as_likely_as_any_other(parts):
     # Without replacement each count has the variance n p (1 - p), and counts add up to a constant.
     statistic = ((counts - expected) ** 2).sum() / (expected * (1 - 10 / 40)) * 39 / 40
     assert abs(statistic - 39) < 4 * np.sqrt(2 * 39)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.integers(0, 60), min_size=1, max_size=4),
+    at_most=st.integers(1, 30),
+    thin=st.sampled_from([1, 3, 10]),
+    piece=st.integers(1, 20),
+)
+def test_ranks_in_pieces_are_those_of_one_call(parts, at_most, thin, piece):
+    whole = grow(3, parts, at_most, thin)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reservoirs, "PIECE", piece)
+        divided = grow(3, parts, at_most, thin)
+    np.testing.assert_array_equal(divided.steps, whole.steps)
+    np.testing.assert_array_equal(divided.ranks, whole.ranks)
+    assert divided.limit == whole.limit
 
 
 def test_the_subset_does_not_depend_on_the_parts_of_the_chain():

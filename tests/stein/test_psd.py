@@ -273,7 +273,14 @@ def test_bad_arguments_get_one_line(options, line):
         psd(*some_draws(0, 5, 3), **options)
 
 
-@pytest.mark.parametrize("stretch", [np.zeros(4, int), np.full(5, 5), np.full(5, -1)])
-def test_stretches_that_are_none_are_refused(stretch):
-    with pytest.raises(InputError, match=r"^stretch: shape .* it must be \(5,\) of integers 0 to 4$"):
+@pytest.mark.parametrize(
+    ("stretch", "line"),
+    [
+        (np.zeros(4, int), r"shape \(4,\) is not allowed; it must be \(5,\)"),
+        (np.full(5, 5), "5 is not allowed; all values must be integers from 0 to 4"),
+        (np.full(5, -1), "-1 is not allowed; all values must be integers from 0 to 4"),
+    ],
+)
+def test_stretches_that_are_none_are_refused(stretch, line):
+    with pytest.raises(InputError, match=rf"^stretch: {line}$"):
         psd_stretches(*some_draws(0, 5, 3), stretch, centre=None)

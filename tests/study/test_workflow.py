@@ -28,6 +28,9 @@ mamba: {seconds: 0.3}
 evaluation: {seconds: 0.5}
 """
 
+WHOLE = "[!.]*"
+"""Pattern of a file that was written to its end; the name of one still being written begins with a dot."""
+
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory) -> Path:
@@ -100,7 +103,7 @@ def killed_run(workplace) -> dict:
     unfinished = results / "unfinished"
 
     def has_blocks() -> bool:
-        return len(list(checkpoints.rglob("*.npz"))) >= 3
+        return len(list(checkpoints.rglob(WHOLE + ".npz"))) >= 3
 
     orphans = kill_snakemake(workplace, "find_map", results / "reference/logistic/map.json")
     _, left = psutil.wait_procs(orphans, timeout=20)
@@ -109,7 +112,7 @@ def killed_run(workplace) -> dict:
     unlocked = subprocess.run(unlock, capture_output=True, text=True, timeout=120)
 
     left_nothing = [kill_job(workplace, "sample_nuts", has_blocks, results / "reference/logistic/nuts-0.nc")]
-    blocks = {path: path.stat().st_mtime_ns for path in checkpoints.rglob("*.npz")}
+    blocks = {path: path.stat().st_mtime_ns for path in checkpoints.rglob(WHOLE + ".npz")}
     pieces = []
     for rule, kept, target in (
         (
@@ -117,12 +120,18 @@ def killed_run(workplace) -> dict:
             "tuning/logistic/sgld/mamba-ksd_0.json",
             results / "tuning/logistic/sgld.json",
         ),
-        ("evaluate_sampler", "evaluation/logistic/sgld/*.json", results / "evaluation/logistic/sgld.json"),
+        (
+            "evaluate_sampler",
+            f"evaluation/logistic/sgld/{WHOLE}.json",
+            results / "evaluation/logistic/sgld.json",
+        ),
     ):
         left_nothing.append(kill_job(workplace, rule, lambda kept=kept: any(unfinished.glob(kept)), target))
-        pieces += [path.relative_to(unfinished) for path in unfinished.rglob("*.json")]
+        pieces += [path.relative_to(unfinished) for path in unfinished.rglob(WHOLE + ".json")]
     before = {
-        path: path.stat().st_mtime_ns for path in results.rglob("*.json") if unfinished not in path.parents
+        path: path.stat().st_mtime_ns
+        for path in results.rglob(WHOLE + ".json")
+        if unfinished not in path.parents
     }
     finished = subprocess.run(study(workplace), capture_output=True, text=True, timeout=600)
     assert finished.returncode == 0, finished.stderr[-3000:]
@@ -176,7 +185,9 @@ def test_jobs_end_with_a_snakemake_that_is_killed_and_the_next_start_says_what_t
 @pytest.mark.slow
 def test_timed_jobs_run_alone(killed_run):
     results, intervals = killed_run["results"], []
-    origins = {path: json.loads(path.read_text()).get("provenance") for path in results.rglob("*.json")}
+    origins = {
+        path: json.loads(path.read_text()).get("provenance") for path in results.rglob(WHOLE + ".json")
+    }
     nuts = results / "reference/logistic/nuts-0.nc"
     origins[nuts] = json.loads(read_draws(nuts).posterior.attrs["provenance"])
     for path, origin in origins.items():

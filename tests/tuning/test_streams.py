@@ -86,13 +86,14 @@ def test_ensembles_advance_on_several_cores_and_their_draws_do_not_depend_on_it(
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
-def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error):
-    """The first arm fails when all have started. The others wait for this, and then do not advance."""
+@pytest.mark.parametrize("place", [0, -1])
+def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, place):
+    """One arm fails when all have started. The others wait for this, and then do not advance."""
     advance, started, advanced = Lockstep.advance_to, Barrier(3), []
 
     def failing(ensemble, n_steps, kept, stop):
         started.wait(timeout=60)
-        if np.isclose(ensemble.arms[0].step_size, 10.0 ** GRID.log10_step_sizes[0]):
+        if np.isclose(ensemble.arms[0].step_size, 10.0 ** GRID.log10_step_sizes[place]):
             raise error("no room for draws")
         assert stop.wait(timeout=60)
         advanced.append(advance(ensemble, n_steps, kept, stop))

@@ -211,6 +211,18 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
         assert (rung["samples"] >= rung["points"]).all()
 
 
+def test_pruned_arms_keep_no_draws_in_memory(narrow, monkeypatch):
+    """A view of no draws would keep all draws alive."""
+    races, run = [], race.Race.run
+    monkeypatch.setattr(race.Race, "run", lambda self: races.append(self) or run(self))
+    settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
+    result = tune(narrow, "sgld", budget=Budget(steps=400), settings=settings)
+    [of_race] = races
+    pruned = [racer for racer in of_race.racers if racer.arm != result.best]
+    assert len(pruned) == 8
+    assert all(racer.draws.size == 0 and racer.draws.base is None for racer in pruned)
+
+
 @pytest.mark.parametrize("thin", [1, 10])
 @pytest.mark.parametrize("kept", [10**9, 100])
 def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, thin):

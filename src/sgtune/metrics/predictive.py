@@ -1,5 +1,6 @@
 """Metrics of predictions, given the true targets."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,12 +20,14 @@ def accuracy(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndar
         targets: the true classes, ``(m,)``, integers from 0.
 
     Returns:
-        A share in [0, 1].
+        A share in [0, 1]; NaN if a probability is NaN, as in all other metrics.
 
     Raises:
         InputError: there is not one target for each prediction.
     """
     probabilities, targets = np.asarray(probabilities), check_targets(probabilities, targets)
+    if np.isnan(probabilities).any():
+        return math.nan
     predicted = probabilities > 0.5 if probabilities.ndim == 1 else probabilities.argmax(axis=1)
     return float(np.mean(predicted == targets))
 

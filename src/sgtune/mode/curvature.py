@@ -1,14 +1,16 @@
 """The Laplace approximation: the scale of the posterior from its curvature at the MAP."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from jaxtyping import Float, PyTree
 
 from sgtune.errors import InputError
 from sgtune.mode.cache import keep, read_kept
-from sgtune.mode.find import map_position
+from sgtune.mode.find import is_value_of_first_rows, map_position, value_of_first_rows
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
-from sgtune.positions import flatten
+from sgtune.positions import flatten, unflatten
 from sgtune.posterior import LARGE_DIMENSION, negative_hessian
 
 __all__ = ["hessian_trace", "laplace_scale", "laplace_sd"]
@@ -22,7 +24,8 @@ def laplace_scale(
     D <= 200: the ``(D, D)`` lower-triangular L with L L' = H^-1, H exact. D > 200: ``(D,)`` sds, one over the
     root of the diagonal of H, by `hutchinson_diagonal`: conditional sds given all other coordinates, which are at most
     the marginal sds. The scale at the MAP is computed once, and saved in
-    ``{model.data_dir}/{model.name}.laplace.npz`` and in memory.
+    ``{model.data_dir}/{model.name}.laplace.npz`` and in memory. It is computed again if the mode has changed, or
+    the log posterior of the first 256 rows one sd away from it: posteriors of one mode may differ in their curvature.
 
     Raises:
         InputError: D <= 200 and -log pi is not convex at the position, so that it is not a mode.
@@ -30,18 +33,29 @@ def laplace_scale(
     if position is not None:
         return _scale(model, position)
     if model.found.laplace is None:
-        shape = (model.dimension,) * (1 if model.dimension > LARGE_DIMENSION else 2)
-        kept = read_kept(model, "laplace")
-        mode = flatten(map_position(model))
-        if (
-            kept is None
-            or kept.get("scale", np.empty(0)).shape != shape
-            or not np.array_equal(kept.get("position"), mode)
-        ):
-            kept = {"scale": _scale(model, map_position(model)), "position": mode}
+        kept, mode = read_kept(model, "laplace"), flatten(map_position(model))
+        if kept is None or not _is_of(model, mode, kept):
+            scale = _scale(model, map_position(model))
+            value = value_of_first_rows(model, _one_sd_away(model, mode, scale))
+            kept = {"scale": scale, "position": mode, "one_sd_away": value}
             keep(model, "laplace", **kept)
         model.found.laplace = kept["scale"]
     return model.found.laplace
+
+
+def _is_of(model: Model, mode: Float[np.ndarray, " D"], kept: Mapping[str, np.ndarray]) -> bool:
+    """Whether the saved scale is of this model's log posterior at this mode."""
+    shape = (model.dimension,) * (1 if model.dimension > LARGE_DIMENSION else 2)
+    if not kept.keys() >= {"scale", "position", "one_sd_away"} or kept["scale"].shape != shape:
+        return False
+    away = _one_sd_away(model, mode, kept["scale"])
+    return np.array_equal(kept["position"], mode) and is_value_of_first_rows(
+        model, away, kept["one_sd_away"].item()
+    )
+
+
+def _one_sd_away(model: Model, mode: Float[np.ndarray, " D"], scale: np.ndarray) -> PyTree:
+    return unflatten(model, mode + _marginal_sds(scale))
 
 
 def _scale(model: Model, position: PyTree) -> np.ndarray:
@@ -58,7 +72,10 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:
     """Marginal sds of the Laplace approximation at the MAP; for D > 200 the conditional sds of `laplace_scale`."""
-    scale = laplace_scale(model)
+    return _marginal_sds(laplace_scale(model))
+
+
+def _marginal_sds(scale: np.ndarray) -> Float[np.ndarray, " D"]:
     return scale if scale.ndim == 1 else np.linalg.norm(scale, axis=1)
 
 

@@ -15,7 +15,7 @@ from sgtune.mode.adam import descend
 from sgtune.mode.cache import keep, read_kept
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
-from sgtune.positions import flatten, from_matrix
+from sgtune.positions import flatten, unflatten
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, log_posterior, negative_hessian, scores
 from sgtune.randomness import named_key
 
@@ -225,24 +225,28 @@ def _kept_or_found(model: Model, budget: dict) -> MapResult:
         logger.warning("MAP of %s: the saved one is of another version of sgtune; found again", model.name)
     elif kept is not None and kept["position"].shape == (model.dimension,):
         numbers = {name: kept[name].item() for name in MapResult._fields if name != "position"}
-        # Split by NumPy, because JAX would compile a program for each leaf.
-        position = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), from_matrix(model, kept["position"][None]))
-        value, expected = _value_of_first_rows(model, position), kept["first_rows"].item()
-        if math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-2):
+        position = unflatten(model, kept["position"])
+        if is_value_of_first_rows(model, position, kept["first_rows"].item()):
             return MapResult(position=position, **numbers)
         logger.warning("MAP of %s: the saved one is of another log posterior; found again", model.name)
     result = find_map(model, **budget)
     if model.data_dir is not None:
         arrays = {**result._asdict(), "position": flatten(result.position)}
-        keep(model, "map", **arrays, first_rows=_value_of_first_rows(model, result.position))
+        keep(model, "map", **arrays, first_rows=value_of_first_rows(model, result.position))
     return result
 
 
-def _value_of_first_rows(model: Model, position: PyTree) -> float:
+def value_of_first_rows(model: Model, position: PyTree) -> float:
+    """The log prior plus the first 256 rows' log-likelihoods: a saved result has it, to be known as this model's."""
     # Every job computes it, so it does not use all data: a changed function changes the value of these rows, too.
     # Products are in full float32, so that an accelerator gives the same value as a CPU.
     with jax.default_matmul_precision("highest"):
         return float(_log_posterior_of_first_rows(density_of(model), position, model.data))
+
+
+def is_value_of_first_rows(model: Model, position: PyTree, expected: float) -> bool:
+    """Whether `value_of_first_rows` is ``expected`` up to float32's rounding."""
+    return math.isclose(value_of_first_rows(model, position), expected, rel_tol=1e-4, abs_tol=1e-2)
 
 
 @partial(jax.jit, static_argnums=0)

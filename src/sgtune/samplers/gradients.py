@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from sgtune.errors import check_number
 from sgtune.model import Model
 from sgtune.positions import from_matrix, to_matrix
 from sgtune.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
@@ -177,8 +178,11 @@ def subset_scores(
         positions: flat positions, one per row.
         fraction: a share of the data in (0, 1]; at least one row is used.
         centre: a position, not flat, such as the MAP.
+
+    Raises:
+        InputError: the fraction is not in (0, 1].
     """
-    n_rows = max(1, round(fraction * model.n_data))
+    n_rows = max(1, round(check_number("fraction", fraction, above=0, at_most=1) * model.n_data))
     if n_rows == model.n_data:
         return scores(model, positions)
     rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)

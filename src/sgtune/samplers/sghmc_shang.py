@@ -86,9 +86,10 @@ def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
         return jnp.sqrt(jnp.maximum(matrix, 0.0)), jnp.minimum(jnp.min(matrix), 0.0)
 
     # A loop of zero or one rounds, not a condition: under `jax.vmap` a condition computes both branches. The matrix
-    # must change in the loop: XLA hoists invariant code out of loops, and would decompose every matrix.
+    # must change in the loop: XLA hoists invariant code out of loops, and would decompose every matrix. A chain that
+    # has diverged has no root: with it all chains of an ensemble would pay for eigenvectors in every step.
     def has_failed(carry):
-        return ~carry[-1] & jnp.isnan(carry[0]).any()
+        return ~carry[-1] & jnp.isnan(carry[0]).any() & jnp.isfinite(carry[2]).all()
 
     def by_eigenvectors(carry):
         values, vectors = jnp.linalg.eigh(carry[2])
@@ -99,6 +100,24 @@ def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
     return jax.lax.while_loop(has_failed, by_eigenvectors, start)[:2]
 
 
+def kicked(
+    key: PRNGKeyArray,
+    momentum: PyTree,
+    gradient: PyTree,
+    root: Covariance,
+    h: Float[Array, ""],
+    friction: Float[Array, ""],
+) -> PyTree:
+    """p + h grad - h A p + sqrt(2 h) B N(0, I), where B is ``root``."""
+    flat, unravel = ravel_pytree(noise_like(key, momentum))
+    return jax.tree.map(
+        lambda p, g, z: p + h * (g - friction * p) + jnp.sqrt(2 * h) * z,
+        momentum,
+        gradient,
+        unravel(times(root, flat)),
+    )
+
+
 def step(
     form: str, key: PRNGKeyArray, state: SGHMCShangState, target: Target, hyperparameters: dict
 ) -> SGHMCShangState:
@@ -107,15 +126,9 @@ def step(
     position = jax.tree.map(lambda x, p: x + h * p, state.position, state.momentum)
     gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, form)
     noise = updated(state.noise, covariance, hyperparameters["kappa"])
-    flat, unravel = ravel_pytree(noise_like(key, state.momentum))
-    whole = friction if form == "diagonal" else friction * jnp.eye(flat.size)
+    whole = friction if form == "diagonal" else friction * jnp.eye(noise.covariance.shape[0])
     root, least = clipped_root(whole - h / 2 * noise.covariance)
-    momentum = jax.tree.map(
-        lambda p, g, z: p + h * (g - friction * p) + jnp.sqrt(2 * h) * z,
-        state.momentum,
-        gradient,
-        unravel(times(root, flat)),
-    )
+    momentum = kicked(key, state.momentum, gradient, root, h, friction)
     return SGHMCShangState(
         position,
         momentum,

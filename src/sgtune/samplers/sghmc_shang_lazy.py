@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from sgtune.axes import FRICTION_RATE, KAPPA
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
-from sgtune.samplers.sghmc_shang import SGHMCShangState, clipped_root, clipped_statistics
+from sgtune.samplers.running_covariance import RunningCovariance, no_steps, updated
+from sgtune.samplers.sghmc_shang import SGHMCShangState, clipped_root, clipped_statistics, kicked
 from sgtune.samplers.target import Target
 
 __all__ = ["SGHMCShangLazyState", "sghmc_shang_lazy"]
@@ -83,13 +82,7 @@ def step(
     matrix = friction * jnp.eye(len(state.root)) - h / 2 * noise.covariance
     start = (matrix, state.root, state.least, state.made_at, is_due)
     _, root, least, made_at, _ = jax.lax.while_loop(lambda carry: carry[-1], make, start)
-    flat, unravel = ravel_pytree(noise_like(key, state.momentum))
-    momentum = jax.tree.map(
-        lambda p, g, z: p + h * (g - friction * p) + jnp.sqrt(2 * h) * z,
-        state.momentum,
-        gradient,
-        unravel(times(root, flat)),
-    )
+    momentum = kicked(key, state.momentum, gradient, root, h, friction)
     return SGHMCShangLazyState(
         position,
         momentum,

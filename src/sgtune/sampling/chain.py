@@ -12,6 +12,7 @@ from sgtune.errors import check_integer
 from sgtune.model import Model, temper
 from sgtune.positions import from_matrix
 from sgtune.posterior import scores
+from sgtune.randomness import LARGEST_SEED
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
@@ -143,7 +144,7 @@ def sample(
             density is not finite.
     """
     sampler = published_name(sampler, gradient)
-    check_integer("seed", seed, at_least=0)
+    check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_budget(budget)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)

@@ -11,6 +11,9 @@ __all__ = ["FEWEST_POINTS", "Reservoir"]
 FEWEST_POINTS = 10
 """Thinning leaves at least this many draws."""
 
+PIECE = 2**20
+"""Ranks of this many steps are in memory at a time: some 50 MB."""
+
 
 class Reservoir:
     """Uniformly random subsets of a growing chain's draws, in bounded memory (bottom-k sampling).
@@ -47,8 +50,15 @@ class Reservoir:
         Returns:
             which of the draws kept so far stay; the numbers of the new steps whose draws must be kept.
         """
-        first = self.n_steps + 1
-        steps = np.concatenate([self.steps, np.arange(first, first + n_steps)])
+        before, first, last = self.steps, self.n_steps + 1, self.n_steps + n_steps
+        while True:
+            self._extend(min(PIECE, last - self.n_steps), at_most)
+            if self.n_steps == last:
+                break
+        return np.isin(before, self.steps), self.steps[self.steps >= first]
+
+    def _extend(self, n_steps: int, at_most: int) -> None:
+        steps = np.concatenate([self.steps, np.arange(self.n_steps + 1, self.n_steps + n_steps + 1)])
         ranks = np.concatenate([self.ranks, self.generator.random(n_steps)])
         self.n_steps += n_steps
         counts = (steps % self.thin == 0) & (ranks < self.limit)
@@ -57,9 +67,7 @@ class Reservoir:
             counts &= ranks < self.limit
         if self._is_short:
             counts[np.argsort(ranks, kind="stable")[:FEWEST_POINTS]] = True
-        n_before = len(self.steps)
         self.steps, self.ranks = steps[counts], ranks[counts]
-        return counts[:n_before], self.steps[self.steps >= first]
 
     @property
     def _is_short(self) -> bool:

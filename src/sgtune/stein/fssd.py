@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.errors import InputError, check_integer
-from sgtune.randomness import named_key
+from sgtune.randomness import LARGEST_SEED, named_key
 from sgtune.stein.kernel import Draws, Scale, draw_matrices, imq, squared_distances
 
 __all__ = ["fssd", "fssd_at", "optimise_locations"]
@@ -135,7 +135,7 @@ def optimise_locations(
     Raises:
         InputError: as `fssd`.
     """
-    check_integer("seed", seed, at_least=0)
+    check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("n_locations", n_locations, at_least=1)
     check_integer("n_steps", n_steps, at_least=0)
     positions, scores = draw_matrices(positions, scores)

@@ -133,9 +133,11 @@ def foreseen(square: float, bias: float, error: float, *, least: float, share: f
 def check_stretches(stretch: Int[np.ndarray, " n"], n: int) -> Int[np.ndarray, " n"]:
     """``stretch`` if it gives one of the five stretches for each of n draws, or an `InputError`."""
     stretch = np.asarray(stretch)
-    allowed = stretch.shape == (n,) and np.isin(stretch, np.arange(N_STRETCHES)).all()
-    if not allowed:
+    if stretch.shape != (n,):
+        raise InputError(f"stretch: shape {stretch.shape} is not allowed; it must be ({n},)")
+    others = stretch[~np.isin(stretch, np.arange(N_STRETCHES))]
+    if others.size:
         raise InputError(
-            f"stretch: shape {stretch.shape} is not allowed; it must be ({n},) of integers 0 to {N_STRETCHES - 1}"
+            f"stretch: {others[0]} is not allowed; all values must be integers from 0 to {N_STRETCHES - 1}"
         )
     return stretch

@@ -107,7 +107,7 @@ def stein_metric(
             [float(value) for value in values],
             running_seconds(began, between),
             running_seconds(between, perf_counter()),
-            len(stacked) * round(score_fraction * model.n_data),
+            len(stacked) * max(1, round(score_fraction * model.n_data)),
         )
 
     return judge

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
+from sgtune.errors import InputError
 from sgtune.sampling.budget import Budget
 from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES
 from sgtune.tuning.horizon import at_horizon
@@ -52,6 +53,15 @@ def _settings(method: object) -> Settings:
     return Settings(**numbers)
 
 
+def _check(method: object) -> None:
+    """Raise an `InputError` if the judge or the grid of ``method`` is of another type."""
+    judge, grid = getattr(method, "judge", None), getattr(method, "grid", None)
+    if judge is not None and not isinstance(judge, Judge):
+        raise InputError(f"judge: {judge!r} is not allowed; it must be a Judge, such as stein('ksd')")
+    if grid is not None and not isinstance(grid, Grid):
+        raise InputError(f"grid: {grid!r} is not allowed; it must be a Grid")
+
+
 @dataclass(frozen=True)
 class Halving:
     """Successive halving (MAMBA, paper Algorithm 1): all arms run briefly, the best of them longer, and so on.
@@ -80,6 +90,9 @@ class Halving:
     clock: str = "calibrated"
 
     name = "halving"
+
+    def __post_init__(self):
+        _check(self)
 
     def as_tuner(self) -> tuple[Tuner, Settings]:
         """How `sgtune.tune` runs it."""
@@ -124,6 +137,9 @@ class GridSearch:
     clock: str = "calibrated"
 
     name = "grid search"
+
+    def __post_init__(self):
+        _check(self)
 
     def as_tuner(self) -> tuple[Tuner, Settings]:
         """How `sgtune.tune` runs it."""
@@ -178,6 +194,9 @@ class Theory:
     grid: Grid = Grid()
 
     name = "theory"
+
+    def __post_init__(self):
+        _check(self)
 
     def as_tuner(self) -> tuple[Tuner, Settings]:
         """How `sgtune.tune` runs it."""

@@ -4,7 +4,7 @@ MAMBA is a race over the rungs of successive halving; grid search is a race of o
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
 from time import perf_counter
@@ -144,7 +144,8 @@ class Race:
             alive = {racer.index for racer in survivors}
             for racer in running:
                 if racer.index not in alive:
-                    racer.draws = racer.draws[:0]
+                    # Not a view, which would keep all draws alive.
+                    racer.draws = np.empty((0, racer.draws.shape[1]), np.float32)
                     if np.isfinite(values[racer.index]):
                         self.pruned_finite.append((-number - 1, values[racer.index], racer.index))
             self.report(
@@ -215,10 +216,18 @@ class Race:
             evaluations = [advance(group) for group in self.groups]
         else:
             with ThreadPoolExecutor(n_threads) as pool:
+                advancing = [pool.submit(advance, group) for group in self.groups]
                 try:
-                    evaluations = list(pool.map(advance, self.groups))
+                    ended = wait(advancing, return_when=FIRST_EXCEPTION).done
+                    # Nothing was told to stop so far, so that this is an error of its own.
+                    failures = [one.exception() for one in advancing if one in ended and one.exception()]
+                    if failures:
+                        raise failures[0]
+                    evaluations = [one.result() for one in advancing]
                 except BaseException:
                     stop.set()
+                    for one in advancing:
+                        one.cancel()
                     raise
         ended = perf_counter()
         self.seconds["sampling"] += ended - began - compile_seconds(began, ended)

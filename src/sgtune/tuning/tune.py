@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.model import Model
-from sgtune.randomness import named_seed
+from sgtune.randomness import LARGEST_SEED, named_seed
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, check_arm, shape_of
@@ -141,8 +141,10 @@ def tune(
     began, there_before = perf_counter(), compiled_programs()
     sampler = published_name(sampler, gradient)
     tuner, method, settings = _method(tuner, settings)
-    check_integer("seed", seed, at_least=0)
+    check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("replicate", replicate, at_least=0)
+    if cost is not None and not isinstance(cost, CostTable):
+        raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
     budget = check_budget(method.default if budget is None else budget)
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, tuner, method, budget, settings)

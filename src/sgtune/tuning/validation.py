@@ -1,6 +1,6 @@
 """Rows held out of the training data, for tuners that judge by predictions and must not see the test set."""
 
-from sgtune.errors import InputError, check_number
+from sgtune.errors import check_number
 from sgtune.model import Model, hold_out
 from sgtune.sampling.arm import Arm
 
@@ -16,10 +16,7 @@ def racing_model(model: Model, tasks: tuple[str, ...] | None, fraction: float) -
     Raises:
         InputError: the fraction is not in [0, 1), or `hold_out` does not allow it.
     """
-    if check_number("validation_fraction", fraction, at_least=0) >= 1:
-        raise InputError(
-            f"validation_fraction: {fraction!r} is not allowed; it must be a number >= 0 and < 1"
-        )
+    check_number("validation_fraction", fraction, at_least=0, below=1)
     if tasks is None or fraction == 0:
         return model
     return hold_out(model, fraction, name="validation_fraction")

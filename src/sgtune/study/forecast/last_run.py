@@ -80,7 +80,7 @@ def read_last_run(model: str, n_data: int, costs: StepCosts) -> LastRun:
 def _runs_of(model: str, n_data: int) -> Iterator[tuple[str, Path, list[dict]]]:
     """(time, folder, tuning records) of each run; a run precedes its saved copy, which has fewer files."""
     for folder in (*sorted(RESULTS.glob("*")), *sorted(RESULTS.glob("saved/*"))):
-        tunings = [_read(path) for path in sorted(folder.glob(f"tuning/{model}/*.json"))]
+        tunings = [_read(path) for path in sorted(folder.glob(f"tuning/{model}/[!.]*.json"))]
         tunings = [
             record for record in tunings if record.get("n_data") == n_data and record.get("provenance")
         ]
@@ -143,7 +143,7 @@ def _bare(sampler: str, row: Mapping) -> dict:
 
 def _add_seconds(last: LastRun, folder: Path, model: str) -> None:
     jobs: dict[str, list[dict]] = {}
-    for path in folder.rglob("*.json"):
+    for path in folder.rglob("[!.]*.json"):
         record = _read(path) if "tables" not in path.parts and "jobs" not in path.parts else {}
         if record.get("model") == model:
             for about in (*record.get("chains", ()), record.get("provenance") or {}):
