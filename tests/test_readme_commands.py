@@ -1,6 +1,7 @@
-"""Every Snakemake line of README and docs works as typed: on a small study, in a folder laid out like a clone.
+"""Every Snakemake line of README and docs works as typed: on the tiny study, in a folder laid out like a clone.
 
-Lines that take hours or write into a tracked folder are dry runs.
+This is also the run from end to end, through every rule, whose report `.ci/run` opens in a browser. Lines that take
+hours or write into a tracked folder are dry runs.
 """
 
 import os
@@ -15,28 +16,10 @@ from pathlib import Path
 import pytest
 import yaml
 from config_files import raw_config
-from snakemake.utils import update_config
 from workflow_runs import ROOT
 
-SMALLEST = {
-    "run": "quick",
-    "models": ["logistic"],
-    "samplers": ["sgld"],
-    "tuners": ["mamba-ksd", "heuristic"],
-    "reference": {"chains": 1, "n_warmup": 10, "n_draws": 20, "block": 30},
-    # One job of each rule is enough for a command to work.
-    "ccadl": {
-        "normal": {"samplers": ["ccadl"]},
-        "logistic": {"samplers": ["ccadl"], "reference": {"chains": 1}},
-        "drbm": {"samplers": ["ccadl"]},
-    },
-    "adam_mcmc": {
-        "race": {"samplers": ["adam-mcmc"]},
-        "evaluation": {"logistic": {"samplers": ["adam-mcmc"]}},
-    },
-}
 RUNS = ("medium", "paper", "small_pmf", "small_pmf_2")
-"""Runs whose configurations the commands name; here they differ from the small study only in their names."""
+"""Runs whose configurations the commands name; here they differ from the tiny study only in their names."""
 
 LONG = (*(f"{run}.yaml" for run in RUNS), "publish")
 """Command lines with one of these words are dry runs, since they take hours or write into a tracked folder."""
@@ -61,14 +44,12 @@ def commands(pages: Sequence[Path] = PAGES) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Path:
-    """A folder with the layout of a clone and a small default run."""
+    """A folder with the layout of a clone, whose default run is the tiny study."""
     folder = tmp_path_factory.mktemp("clone")
     for name in ("Snakefile", "workflow", "profiles", "envs", "src"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "config").mkdir()
-    small = raw_config("tiny")
-    update_config(small, SMALLEST)
-    (folder / "config/config.yaml").write_text(yaml.safe_dump(small))
+    (folder / "config/config.yaml").write_text(yaml.safe_dump(raw_config("tiny") | {"run": "quick"}))
     for name in RUNS:
         (folder / f"config/{name}.yaml").write_text(f"run: {name}\n")
     shutil.copy(ROOT / "README.md", folder)
@@ -88,16 +69,16 @@ def test_pages_have_the_commands_that_a_user_needs(page, needed):
         assert any(words in line for line in typed), words
 
 
-@pytest.mark.slow
+@pytest.mark.end_to_end
 def test_every_command_works_as_typed(clone):
-    """Commands run in the order of the page; a model's name is replaced by the small study's."""
+    """Commands run in the order of the pages."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in commands():
         if CLUSTER in words:
             continue
-        words = ["logistic" if word in ("pmf", "bnn") else word for word in words]
         dry = ["--dry-run"] if any(name in " ".join(words) for name in LONG) else []
         done = subprocess.run([*words, *dry], cwd=clone, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{shlex.join(words)}:\n{(done.stdout + done.stderr)[-3000:]}"
-    assert (clone / "report.zip").stat().st_size > 10_000
+    for name in ("report.zip", "studies.zip"):
+        assert (clone / name).stat().st_size > 10_000
     assert (clone / "results/quick/tables/table1.html").is_file()

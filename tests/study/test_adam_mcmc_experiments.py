@@ -20,7 +20,7 @@ from sgtune.study.parts import Parts
 
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
-    **{"steps": 2_000, "warmup": 200, "replicates": 4},
+    **{"steps": 2_000, "steps_per_dimension": 0, "long_up_to": 1_000, "warmup": 200, "replicates": 4},
 }
 
 
@@ -123,6 +123,18 @@ def test_updates_are_recorded_in_units_of_the_noise(tmp_path):
     for cell in found["cells"]:
         ratios = np.array(cell["update"]) / (0.1 * np.sqrt(100))
         assert np.all((ratios > 0.95) & (ratios < 1.002))
+
+
+def test_chains_at_the_scale_of_the_tables_are_longer_in_more_dimensions(tmp_path):
+    settings = {**ACCEPTANCE, "scales": [0.35, 0.7, 1.4], "drifts": [0.1], "replicates": 2}
+    settings |= {"steps": 20, "warmup": 0, "steps_per_dimension": 3, "long_up_to": 10}
+
+    def steps_on(dimension):
+        found = acceptance_on_gaussian(dimension, settings, parts=Parts(tmp_path / str(dimension)))
+        return {cell["scale"]: cell["steps"] for cell in found["cells"]}
+
+    assert steps_on(10) == {0.35: 20, 0.7: 30, 1.4: 20}
+    assert steps_on(5) == steps_on(11) == {0.35: 20, 0.7: 20, 1.4: 20}
 
 
 def test_first_update_has_the_length_of_all_signs():

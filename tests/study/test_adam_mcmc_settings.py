@@ -81,6 +81,8 @@ def prints(config):
     [
         ("acceptance__steps", 500, {"gaussians"}),
         ("acceptance__dimensions", [10], set()),
+        ("acceptance__steps_per_dimension", 7, {"gaussians"}),
+        ("acceptance__long_up_to", 7, {"gaussians"}),
         ("acceptance__posterior_steps", 500, {"posterior"}),
         ("acceptance__posterior_drifts", [3], {"posterior"}),
         ("acceptance__drifts", [3], {"gaussians"}),

@@ -148,10 +148,10 @@ def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
 def acceptance_record(dimension, **of_noisy):
     plain = {
         **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21, 0.2, 0.21]},
-        **{"time": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4, "arm": {"batch_size": 1}},
+        **{"time": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4, "arm": {"batch_size": 1}, "steps": STEPS},
     }
     noisy = {**plain, "directional_noise": 1, "acceptance": [0.5, 0.51, 0.5, 0.51], **of_noisy}
-    common = {"target": f"gaussian-{dimension}", "dimension": dimension, "steps": STEPS, "warmup": 1_000}
+    common = {"target": f"gaussian-{dimension}", "dimension": dimension, "warmup": 1_000}
     return {**common, "cells": [plain, noisy]}
 
 
@@ -185,11 +185,12 @@ def test_chains_from_exact_draws_show_a_bias_before_they_settle():
         "jump": [1e-5] * 4,
         "acceptance": [0.5] * 4,
         "arm": {"batch_size": 1},
+        "steps": STEPS,
     }
     assert is_too_slow(cell, STEPS)
-    assert has_left_target({"n_data": 1, "steps": STEPS}, cell)
+    assert has_left_target({"n_data": 1}, cell)
     # Chains on a posterior of data start from its Laplace approximation.
     of_data = cell | {"arm": {"batch_size": 100}}
-    assert not has_left_target({"n_data": 100, "steps": STEPS}, of_data)
-    assert has_left_target({"n_data": 100, "steps": STEPS}, of_data | {"jump": [0.1] * 4})
-    assert not has_left_target({"n_data": 1, "steps": STEPS}, cell | {"acceptance": [1e-4] * 4})
+    assert not has_left_target({"n_data": 100}, of_data)
+    assert has_left_target({"n_data": 100}, of_data | {"jump": [0.1] * 4})
+    assert not has_left_target({"n_data": 1}, cell | {"acceptance": [1e-4] * 4})

@@ -20,6 +20,7 @@ from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.gaussians import standard_normal
+from sgtune.study.adam_mcmc.names import middle
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 
@@ -32,16 +33,18 @@ SNAPSHOTS = 50
 """The mean length of an update is over this many steps."""
 
 
-def arms_of(settings: Mapping, root_trace: float, batch_size: int) -> list[dict]:
-    """Every (gamma / s, s_d, s) of the section ``acceptance``: the numbers as printed, and the arm.
+def arms_of(settings: Mapping, root_trace: float, batch_size: int, long: int = 0) -> list[dict]:
+    """Every (gamma / s, s_d, s) of the section ``acceptance``: the numbers as printed, a chain's steps, and the arm.
 
     ``scale`` is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
-    about 1, of a random walk, for any D.
+    about 1, of a random walk, for any D. At the scale of the tables a chain has at least ``long`` steps.
     """
+    shown, steps = middle(settings["scales"]), settings["steps"]
     cells = product(settings["drifts"], settings["directional_noises"], settings["scales"])
     return [
         {
             **{"drift_ratio": ratio, "directional_noise": along, "scale": scale},
+            "steps": max(steps, long) if scale == shown else steps,
             "arm": Arm(
                 step_size=ratio * scale / root_trace,
                 batch_size=batch_size,
@@ -61,11 +64,18 @@ def acceptance_on_gaussian(
     parts: Parts,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
-    """On N(0, I), from exact draws, by exact gradients: `_measured` with the steps of the section ``acceptance``."""
+    """On N(0, I), from exact draws, by exact gradients: `_measured` with the steps of the section ``acceptance``.
+
+    Autocorrelation times grow with D. Chains at the scale of the tables therefore have ``steps_per_dimension`` D steps
+    or more, up to the dimension ``long_up_to``.
+    """
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
     starts = rng.standard_normal((settings["replicates"], dimension))
     common = {"seed": seed, "parts": parts, "report": report}
-    cells = arms_of(settings, np.sqrt(dimension), 1)
+    is_long = dimension <= settings["long_up_to"]
+    cells = arms_of(
+        settings, np.sqrt(dimension), 1, settings["steps_per_dimension"] * dimension if is_long else 0
+    )
     scale = np.ones(dimension)
     found = _measured(
         standard_normal(dimension), cells, settings, starts, scale, np.zeros(dimension), **common
@@ -118,7 +128,7 @@ def _measured(
     ``time``, the integrated autocorrelation time in steps (None: too slow for the run, or it never moved);
     ``jump``, the mean of ((theta_{t+1} - theta_t) / sd)^2, which needs no long run; ``square``, the mean of
     ((theta - centre) / sd)^2, 1 of the posterior; and ``update``, the mean of |u| / s at about `SNAPSHOTS` steps.
-    ``halves`` has the ``square`` of the first and of the second half of the run.
+    ``halves`` has the ``square`` of the first and of the second half of the run. And the cell's ``steps``.
 
     Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 20 parameters.
     """
@@ -129,11 +139,13 @@ def _measured(
     places = np.unique(np.linspace(0, model.dimension - 1, min(model.dimension, MOST_PARAMETERS)).astype(int))
     found = []
     for cell in cells:
-        name = " ".join(f"{key}={value:g}" for key, value in cell.items() if key != "arm")
+        name = " ".join(f"{key}={value:g}" for key, value in cell.items() if key not in ("arm", "steps"))
         own = fingerprint({**depends_on, "cell": name})
         record = parts.get(name, own)
         if record is None:
-            chains = _chains(model, cell["arm"], settings, starts, places, seed, name)
+            chains = _chains(
+                model, cell["arm"], settings["warmup"], cell["steps"], starts, places, seed, name
+            )
             record = {
                 **{key: value for key, value in cell.items() if key != "arm"},
                 **{"arm": cell["arm"].to_record(), **_said(*chains, sds[places], centre[places])},
@@ -141,13 +153,14 @@ def _measured(
             parts.keep(name, own, record)
             report(f"{name}: acceptance {np.mean(record['acceptance']):.3f}")
         found.append(record)
-    return {"steps": settings["steps"], "warmup": settings["warmup"], "cells": found}
+    return {"warmup": settings["warmup"], "cells": found}
 
 
 def _chains(
     model: Model,
     arm: Arm,
-    settings: Mapping,
+    warmup: int,
+    steps: int,
     starts: Float[np.ndarray, "w d"],
     places: np.ndarray,
     seed: int,
@@ -155,7 +168,6 @@ def _chains(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """After the warm-up: each chain's acceptance, its mean of |u| / s, and the draws of the parameters ``places``."""
     chains = independent_chains(model, SAMPLER, arm, starts, seed=seed, replicate=f"adam_mcmc {name}")
-    warmup, steps = settings["warmup"], settings["steps"]
     if warmup:
         chains.advance(warmup, warmup)
     before = np.asarray(chains.states.acceptance.mean_probability, np.float64)

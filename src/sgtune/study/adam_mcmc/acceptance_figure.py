@@ -34,7 +34,7 @@ def _values(row: str, record: Mapping, cell: Mapping, seconds: float | None) -> 
         return ess_per_second(record, cell, seconds)
     if row == "jump":
         return [] if seconds is None or is_stuck(cell) else [jump / seconds for jump in cell.get("jump", ())]
-    if row == "square" and squares_cause(cell, record["steps"]):
+    if row == "square" and squares_cause(cell, cell["steps"]):
         return []
     return list(cell[row])
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
+from sgtune.study.adam_mcmc.names import mean_of, middle, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import ess_cause, estimate_text, rate_text
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
@@ -56,8 +56,7 @@ def _distinct(found: Mapping, key: str) -> list[float]:
 def shown_scale(found: Sequence[Mapping]) -> float:
     """The s at which targets are compared: the middle one, or the smaller of two, of those that all targets have."""
     common = set.intersection(*({cell["scale"] for cell in record["cells"]} for record in found))
-    scales = sorted(common) or sorted({cell["scale"] for cell in found[0]["cells"]})
-    return scales[(len(scales) - 1) // 2]
+    return middle(common or {cell["scale"] for cell in found[0]["cells"]})
 
 
 def mean_cell(
@@ -93,12 +92,21 @@ def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
         return mean_cell(record, "acceptance_rate", [], detail)
     rates = cell["acceptance"]
     return mean_cell(
-        record, "acceptance_rate", rates, detail, text=rate_text(rates, len(rates) * record["steps"])
+        record, "acceptance_rate", rates, detail, text=rate_text(rates, len(rates) * cell["steps"])
     )
 
 
-def lengths_said(found: Sequence[Mapping]) -> str:
-    lengths = sorted({(record["steps"], record["warmup"]) for record in found}, reverse=True)
+def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
+    """The lengths of the chains, or of those at one scale."""
+    lengths = sorted(
+        {
+            (cell["steps"], record["warmup"])
+            for record in found
+            for cell in record["cells"]
+            if scale in (None, cell["scale"])
+        },
+        reverse=True,
+    )
     return " or ".join(f"{steps:,} after {warmup:,} of warm-up" for steps, warmup in lengths)
 
 

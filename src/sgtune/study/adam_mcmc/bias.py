@@ -9,6 +9,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.gaussians import standard_normal
+from sgtune.study.adam_mcmc.settings import n_chains_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 
@@ -67,16 +68,17 @@ def measure_bias(
                     s = settings["scale"] / np.sqrt(dimension)
                     arm = Arm(ratio * s, batch_size, noise_sd=s, directional_noise=along)
                     record = {"variant": variant, "dimension": dimension, "ratio": ratio}
-                    record |= _measured(model, sampler, arm, settings, name, seed)
+                    n_chains = n_chains_of(variant, settings)
+                    record |= _measured(model, sampler, arm, settings, n_chains, name, seed)
                     parts.keep(name, own, record)
                     report(f"{name}: E x^2 = {np.mean(record['squares']):.3f}")
                 found.append(record)
     return {**{key: settings[key] for key in ("scale", "steps", "warmup", "chains")}, "cells": found}
 
 
-def _measured(model, sampler: str, arm: Arm, settings: Mapping, name: str, seed: int) -> dict:
+def _measured(model, sampler: str, arm: Arm, settings: Mapping, n_chains: int, name: str, seed: int) -> dict:
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "bias", name))
-    starts = rng.standard_normal((settings["chains"], model.dimension))
+    starts = rng.standard_normal((n_chains, model.dimension))
     shares = arm.batch_size < model.n_data
     groups = np.array_split(starts, SHARED) if shares else [starts]
     found: dict[str, list[float]] = {"squares": [], "first": [], "second": [], "jump": [], "acceptance": []}

@@ -109,7 +109,7 @@ def _counts(rows: Sequence[tuple]) -> list[str]:
             else f"The gain was {_where(most)}."
         )
         biased = [row for row in raised if has_left_target(row[3], row[6])]
-        slow = [row for row in raised if row not in biased and squares_cause(row[6], row[3]["steps"])]
+        slow = [row for row in raised if row not in biased and squares_cause(row[6], row[6]["steps"])]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {_too_slow(len(slow))}".rstrip()
@@ -193,7 +193,8 @@ def bias_findings(found: Mapping) -> list[str]:
         off = max(exact, key=lambda key: abs(deviation(cells[key])[0]) / deviation(cells[key])[1])
         lines.append(
             f"With the exact variant the 95% t interval of E x² contains 1 in {n_near} of "
-            f"{counted(len(exact) + len(slow), 'case')}; the largest difference in standard errors is at {said(off)}. "
+            f"{counted(len(exact) + len(slow), 'case')} (of an unbiased sampler one interval in 20 does not); the "
+            f"largest difference in standard errors is at {said(off)}. "
             f"{_too_slow(len(slow), after=' ')}Its acceptance rate falls from {_fall(cells, exact)}."
         )
     return lines

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 from sgtune.study.artifacts.labels import MODELS, SAMPLERS, in_order
 
-__all__ = ["JUDGES", "OWN", "mean_of", "sampler_label", "samplers_in", "target_label", "targets_in"]
+__all__ = ["JUDGES", "OWN", "mean_of", "middle", "sampler_label", "samplers_in", "target_label", "targets_in"]
 
 OWN = {"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC"}
 """Samplers that the main study does not have, in the order of print."""
@@ -43,6 +43,12 @@ def targets_in(records: Iterable[dict]) -> list[dict]:
     return sorted(
         records, key=lambda record: (not record["target"].startswith("gaussian"), record["dimension"])
     )
+
+
+def middle(values: Iterable[float]) -> float:
+    """The middle one of the values, or the smaller of two."""
+    ascending = sorted(values)
+    return ascending[(len(ascending) - 1) // 2]
 
 
 def mean_of(values: Sequence[float]) -> tuple[float | None, float | None]:

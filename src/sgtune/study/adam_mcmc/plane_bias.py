@@ -10,6 +10,7 @@ from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.distances import QUICK
 from sgtune.study.adam_mcmc.planes import N_DATA, PLANES, plane_model
+from sgtune.study.adam_mcmc.settings import n_chains_of
 
 __all__ = ["VARIANTS", "measure_plane_bias"]
 
@@ -52,7 +53,7 @@ def measure_plane_bias(
                     model,
                     sampler,
                     Arm(ratio * NOISE, N_DATA, noise_sd=NOISE, directional_noise=1.0, **numbers),
-                    plane.draw(rng, settings["chains"]),
+                    plane.draw(rng, n_chains_of(variant, settings)),
                     seed=seed,
                     replicate=f"plane bias {name}",
                     centre=np.zeros(2, np.float32),

@@ -44,7 +44,7 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
 
 
 def _second_moment(record: Mapping, cell: Mapping, detail: str) -> Cell:
-    slow = squares_cause(cell, record["steps"])
+    slow = squares_cause(cell, cell["steps"])
     squares = [] if slow else cell["square"]
     if slow and has_left_target(record, cell):
         slow = UNSETTLED
@@ -131,7 +131,7 @@ def adam_prolate(records: Records) -> Table:
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(n_chains)} “Not settled”: too slow for "
         "a number, but chains that start from exact draws have left the target. "
         f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
-        f"of a chain: {lengths_said(found)}.",
+        f"of a chain: {lengths_said(found, shown)}.",
         stub=stub,
         columns=(
             ("Acceptance", "s_d = 0"),

@@ -20,12 +20,16 @@ __all__ = [
     "grid_of",
     "model_job_settings",
     "models_of",
+    "n_chains_of",
     "posterior_settings",
     "race_settings",
 ]
 
 MOST_ARMS = 81
 """Of a grid of the study."""
+
+MORE_OF_EXACT = 8
+"""The exact variant is claimed to have no bias. It has this many times the chains, so that a small one would show."""
 
 OF_POSTERIOR = (
     "posterior_steps",
@@ -89,7 +93,7 @@ def experiment_settings(config: Mapping, name: str) -> dict:
 
 def posterior_settings(config: Mapping) -> dict:
     """The settings that acceptance on the posterior of the logistic regression depends on."""
-    of_gaussians = ("dimensions", "steps", "warmup", "drifts", "scales")
+    of_gaussians = ("dimensions", "steps", "steps_per_dimension", "long_up_to", "warmup", "drifts", "scales")
     own = {k: value for k, value in config["adam_mcmc"]["acceptance"].items() if k not in of_gaussians}
     return {
         "seed": config["seed"],
@@ -132,3 +136,8 @@ def race_settings(config: Mapping, sampler: str) -> dict:
         **main_settings_of(config, "reference", "logistic"),
         "adam_mcmc": {"race": own, "grid": grid_of(config, "logistic", sampler)},
     }
+
+
+def n_chains_of(variant: str, settings: Mapping) -> int:
+    """How many chains a variant has, from ``chains`` of the section ``adam_mcmc.bias``."""
+    return settings["chains"] * (MORE_OF_EXACT if variant == "exact" else 1)

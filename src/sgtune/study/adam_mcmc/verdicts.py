@@ -80,7 +80,7 @@ def has_left_target(record: Mapping, cell: Mapping) -> bool:
     if is_stuck(cell) or not is_biased(record, cell):
         return False
     starts_are_exact = record.get("n_data", 1) == 1
-    return starts_are_exact or not is_too_slow(cell, record["steps"])
+    return starts_are_exact or not is_too_slow(cell, cell["steps"])
 
 
 def squares_cause(cell: Mapping, steps: int) -> str:
@@ -94,7 +94,7 @@ def ess_cause(record: Mapping, cell: Mapping) -> str:
     """Why a cell of an acceptance record has no effective sample size; empty if it has one, and all chains a time."""
     if has_left_target(record, cell):
         return BIASED
-    if cause := squares_cause(cell, record["steps"]):
+    if cause := squares_cause(cell, cell["steps"]):
         return cause
     return TOO_SLOW if None in cell["time"] else ""
 
