@@ -24,6 +24,7 @@ EXACT = {
     "adam-mcmc-exact, isotropic": Arm(
         0.3, **ADAM, b1=0.5, b2=0.9, momentum_noise=4.0, second_moment_noise=2.0, directional_noise=0.0
     ),
+    "adam-mcmc-exact, all defaults": Arm(0.3, **ADAM),
 }
 
 

@@ -65,6 +65,12 @@ def test_best_is_the_lowest_or_highest_if_the_runner_up_is_two_standard_errors_a
     assert not any(bold(cells_of("ksd", None, None)))
 
 
+def test_a_best_below_its_floor_is_not_marked_and_neither_is_the_second():
+    first, *others = cells_of("ksd", 3.0, 4.0, 5.0)
+    assert bold([replace(first, floor=2.9), *others]) == [True, False, False]
+    assert not any(bold([replace(first, floor=3.1), *others]))
+
+
 def test_cells_of_the_same_runs_are_best_together_unless_they_are_all_there_is():
     cells = cells_of("ksd", 3.0, 3.0, 4.0)
     assert bold(cells) == [True, True, False]

@@ -72,18 +72,6 @@ def _as_above(value: float, texts: Sequence[str]) -> str | None:
     return f"{value:,.{max(len(number.partition('.')[2]) for number in numbers)}f}"
 
 
-def _without_false_best(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of one sampler. A KSD below the KSD of exact draws is not marked as the best: it does not mean that the
-    draws are better."""
-    floor = next((cell.value for cell in cells if cell.metric == "ksd_floor"), None)
-    return [
-        replace(cell, best=False)
-        if cell.metric == "ksd" and None not in (cell.value, floor) and cell.value < floor
-        else cell
-        for cell in cells
-    ]
-
-
 def _in_print(cell: Cell) -> Cell:
     """With its standard error in place of the sd; “stuck” for chains that accepted nothing."""
     if cell.metric == "acceptance_percent" and cell.value == 0:
@@ -140,7 +128,7 @@ def _rows_of(own: Mapping[str, dict], metrics: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     for place, sampler in enumerate(samplers):
         cells = marked[place * len(metrics) : (place + 1) * len(metrics)]
-        cells = [_in_print(cell) for cell in _without_false_best(cells)]
+        cells = [_in_print(cell) for cell in cells]
         rows.append(Row((MODELS[own[sampler]["model"]], sampler_label(sampler)), tuple(cells)))
     return [*rows, _map_row(own[samplers[0]], metrics, rows)]
 

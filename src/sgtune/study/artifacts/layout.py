@@ -106,6 +106,7 @@ class Cell:
         upper: where the value is not distinguished from 0, and is None: its upper end, printed "< upper".
         square: of a root of an unbiased estimate: the mean of the estimates, which may be negative, and its standard
             error; by these it is marked.
+        floor: the value that as many exact draws have: a smaller one does not mean better draws, and is not marked.
         span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
         best: printed in bold.
         text: replaces the number in print; a line of it is a paragraph.
@@ -122,6 +123,7 @@ class Cell:
     se: float | None = None
     upper: float | None = None
     square: tuple[float, float] | None = None
+    floor: float | None = None
     span: tuple[float, float] | None = None
     finite: int = 1
     replicates: int = 1

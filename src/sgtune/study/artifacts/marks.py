@@ -27,7 +27,8 @@ def mark_best(cells: Iterable[Cell], among: str = "tuner") -> list[Cell]:
     standard errors of the difference away, and must print another number; otherwise none is marked. A cell of fewer
     than `FEWEST_REPLICATES` runs is never marked, nor is one with a replicate that is not finite: its mean is over the
     lucky runs only. Roots (`Cell.square`) are compared by their squares, a negative one as 0; a cell that prints
-    "< upper" is marked only if its upper end is below the lower ends of all others, two standard errors each.
+    "< upper" is marked only if its upper end is below the lower ends of all others, two standard errors each. None is
+    marked if the best is below its own floor.
     """
     cells = list(cells)
     common = [name for name in ("metric", "model", "sampler", "tuner", "detail") if name != among]
@@ -50,6 +51,8 @@ def _best_of(group: Sequence[Cell]) -> list[Cell]:
     if not order or len(by_squares) != 1:
         return []
     first = order(eligible, key=lambda cell: _judged(cell)[0])
+    if first.floor is not None and (first.upper if first.value is None else first.value) < first.floor:
+        return []
     alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
     others = [cell for cell in eligible if cell not in alike]
     apart = all(_apart(first, cell) and _number(first) != _number(cell) for cell in others)

@@ -130,7 +130,9 @@ def _root_mean_cell(record: dict, metric: str) -> Cell:
     the cell has no value but an upper end, √(max(m, 0) + 2e). A negative m is noise, which must not bring the end
     down."""
     key = SOURCES[metric][0]
-    cell = mean_cell(record, metric, [entry_of(row, key) for row in record["table"]])
+    cell = replace(
+        mean_cell(record, metric, [entry_of(row, key) for row in record["table"]]), floor=_floor(record, key)
+    )
     of_runs = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"]]
     squares = mean_cell(record, metric, of_runs)
     if cell.value is None or squares.finite < cell.finite:
@@ -146,6 +148,13 @@ def _root_mean_cell(record: dict, metric: str) -> Cell:
     if error is None:
         return replace(cell, value=root)
     return replace(cell, value=root, sd=squares.sd / (2 * root), se=error / (2 * root), square=(mean, error))
+
+
+def _floor(record: dict, key: str) -> float | None:
+    """The KSD of as many exact draws, a mean over the replicates that have one; None of other metrics."""
+    floors = [finite(row.get(f"{key}_floor")) for row in record["table"]]
+    kept = [floor for floor in floors if floor is not None]
+    return fmean(kept) if kept else None
 
 
 def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:
