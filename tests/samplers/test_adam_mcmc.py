@@ -256,6 +256,25 @@ def test_what_is_not_finite_is_rejected(name, value):
     np.testing.assert_array_equal(float64(after.position), float64(START))
 
 
+@pytest.mark.parametrize("correction", ["none", "exact"])
+def test_without_directional_noise_the_steps_are_those_of_s_d_zero(correction):
+    isotropic = make_adam_mcmc(directional=False, momentum_correction=correction)
+    prolate = make_adam_mcmc(momentum_correction=correction)
+    names = [{axis.name for axis in sampler.axes} for sampler in (isotropic, prolate)]
+    assert names[1] - names[0] == {"directional_noise"}
+    zero = {**TRACED, "directional_noise": jnp.float32(0)}
+    without = {name: number for name, number in TRACED.items() if name != "directional_noise"}
+    ends = []
+    for sampler, numbers in ((isotropic, without), (prolate, zero)):
+        target = Recorder().target
+        state = sampler.init(jax.random.key(0), START, (), target, numbers)
+        for i in range(20):
+            state = sampler.step(jax.random.key(i), state, target, numbers)
+        ends.append(float64(state.position))
+    np.testing.assert_array_equal(*ends)
+    assert not np.array_equal(ends[0], float64(START))
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -20,6 +20,8 @@ tuning: {replicates: 1}
 """
 TUNED = "results/lost/tuning/logistic/sgld.json"
 JUDGED = "results/lost/evaluation/logistic/sgld.json"
+SCREENED = "results/lost/screen/logistic/sgld.json"
+REGRET = "results/lost/regret/logistic/sgld.json"
 REFERENCE = "results/lost/reference/logistic"
 COSTS = "results/lost/cost/table.json"
 
@@ -61,7 +63,7 @@ def twin(lost, tmp_path_factory) -> Path:
     (folder / "config").symlink_to(ROOT / "config")
     shutil.copy(lost / "before/cost/table.json", folder / "costs.json")
     (folder / "lost.yaml").write_text(OVERLAY + "calibration: {table: costs.json}\n")
-    done = study(folder, TUNED, JUDGED, f"{REFERENCE}/nuts.json")
+    done = study(folder, TUNED, JUDGED, REGRET, f"{REFERENCE}/nuts.json")
     assert done.returncode == 0, done.stderr[-2000:]
     return folder
 
@@ -165,18 +167,16 @@ def test_a_forgotten_restore_gives_a_warning(lost):
 def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost, twin):
     lose_again(lost, with_metadata=True)
     study(lost, "restore")
-    done = study(lost, JUDGED)
+    done = study(lost, JUDGED, REGRET)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert jobs_of(done.stderr) == {"evaluate_sampler"}
+    assert jobs_of(done.stderr) == {"evaluate_sampler", "screen_grid", "rerun_finalists"}
     assert (lost / TUNED).read_bytes() == (lost / "before/tuning/logistic/sgld.json").read_bytes()
     # Every draw goes into these numbers: two runs from one cost table agree bit for bit.
-    for name in (TUNED, JUDGED, f"{REFERENCE}/map.json", f"{REFERENCE}/nuts.json"):
+    for name in (TUNED, JUDGED, SCREENED, REGRET, f"{REFERENCE}/map.json", f"{REFERENCE}/nuts.json"):
         here, there = (numbers_in(json.loads((folder / name).read_text())) for folder in (lost, twin))
         assert here == there, name
     for path in (twin / "results/lost/data").rglob("*.np?"):
         assert (lost / path.relative_to(twin)).read_bytes() == path.read_bytes(), path.name
     results = [f"results/lost/{name}" for name in ("widths/logistic.json", "estimates/logistic.json")]
-    planned = jobs_of(
-        study(lost, "--dry-run", *results, JUDGED, TUNED, "results/lost/regret/logistic/sgld.json").stdout
-    )
-    assert planned == {"measure_widths", "estimate_discrepancies", "screen_grid", "rerun_finalists"}
+    planned = jobs_of(study(lost, "--dry-run", *results, JUDGED, TUNED, REGRET).stdout)
+    assert planned == {"measure_widths", "estimate_discrepancies"}

@@ -23,18 +23,9 @@ Invariant density of ``adam-mcmc``: pi up to an error that vanishes with gamma /
 and the test ignores this. The paper's Theorem 1 has a factor for it, which its algorithm sets to one. The error is
 not monotone in gamma / s and has both signs, and the acceptance rate does not show it: u points to the mode, and
 along a ray to the mode the density of the test lacks the ray's r^(D-1), so that draws are too close to the mode
-where this effect is the largest. For the target N(0, I), at s = 0.7 / sqrt(D), we measured E x^2 =
-
-    gamma / s                        0.014    0.043    0.14     0.43      acceptance rate
-    D = 2,  s_d = 1                  0.990    0.971    0.896    0.864     0.77 to 0.73
-    D = 10, s_d = 0                  0.958    0.902    1.071    2.156     0.75 to 0.19
-    D = 10, s_d = 1                  0.960    0.891    0.868    0.650     0.75 to 0.52
-    D = 50, s_d = 1                  0.914    0.829    0.761    0.224     0.77 to 0.42
-    D = 50, s_d = 3                  0.853    0.520    0.163    0.073     0.77 to 0.71
-
-with standard errors below 0.006 (0.02 for the largest value). The test takes a pass over all data; gradients are
-minibatch gradients, or have control variates (``adam-mcmc-cv``). At the mode itself a noise-free gradient is rounding
-error, which u scales to the size of a full step.
+where this effect is the largest. The study ``adam_mcmc`` measures it against gamma / s for several D. The test takes
+a pass over all data; gradients are minibatch gradients, or have control variates (``adam-mcmc-cv``). At the mode
+itself a noise-free gradient is rounding error, which u scales to the size of a full step.
 
 ``adam-mcmc-minibatch`` computes the test, too, from the minibatch of its gradient. This makes it BIASED: the noise of
 the estimated log density, of variance O(N^2/n |theta' - theta|^2), heats the chain.
@@ -123,7 +114,7 @@ def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: di
     """theta' ~ N(theta - u, s^2 I + s_d^2 u u')."""
     isotropic_key, along_key = jax.random.split(key)
     s = hyperparameters["noise_sd"]
-    along = hyperparameters["directional_noise"] * jax.random.normal(along_key) - 1
+    along = hyperparameters.get("directional_noise", 0.0) * jax.random.normal(along_key) - 1
     noise = noise_like(isotropic_key, position)
     return jax.tree.map(lambda x, u, w: x + s * w + along * u, position, u, noise)
 
@@ -132,7 +123,8 @@ def _log_proposal_ratio(
     position: PyTree, proposal: PyTree, u: PyTree, hyperparameters: dict
 ) -> Float[Array, ""]:
     """log N(theta; theta' - u, S) - log N(theta'; theta - u, S)."""
-    variance = hyperparameters["noise_sd"] ** 2 + hyperparameters["directional_noise"] ** 2 * _dot(u, u)
+    along = hyperparameters.get("directional_noise", 0.0)
+    variance = hyperparameters["noise_sd"] ** 2 + along**2 * _dot(u, u)
     return 2 * _dot(u, jax.tree.map(jnp.subtract, proposal, position)) / variance
 
 
@@ -241,10 +233,13 @@ D = 50 (gamma / s from 0.03 to 1, s_d of 0, 1 and 3)."""
 HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
 
 
-def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") -> Sampler:
+def make_adam_mcmc(
+    *, directional: bool = True, acceptance: str = "full", momentum_correction: str = "none"
+) -> Sampler:
     """A variant of AdamMCMC, such as those in `sgtune.samplers.SAMPLERS`.
 
     Args:
+        directional: whether the proposal has noise along u; if not, arms have no ``directional_noise``, and s_d is 0.
         acceptance: ``full``: the test uses all data; ``minibatch``: the gradient's minibatch, which is biased.
         momentum_correction: ``none``: the paper's algorithm; ``exact``: the moments have noise, the test includes their
             density, and every step uses all data.
@@ -254,6 +249,7 @@ def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") 
     """
     check_choice("acceptance", acceptance, ("full", "minibatch"))
     check_choice("momentum_correction", momentum_correction, ("none", "exact"))
+    hyperparameters = tuple(one for one in HYPERPARAMETERS if directional or one is not DIRECTIONAL_NOISE)
     common = {
         "uses_log_density": True,
         "statistics": acceptance_statistics,
@@ -268,7 +264,7 @@ def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") 
         return Sampler(
             _init_exact,
             _step_exact,
-            (*HYPERPARAMETERS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
+            (*hyperparameters, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
             needs_all_data=True,
             when_stuck=f"{when_stuck}, or more momentum_noise and second_moment_noise",
             **common,
@@ -277,7 +273,7 @@ def make_adam_mcmc(acceptance: str = "full", momentum_correction: str = "none") 
     return Sampler(
         partial(_init, of_minibatch=of_minibatch),
         partial(_step, of_minibatch=of_minibatch),
-        HYPERPARAMETERS,
+        hyperparameters,
         log_density_terms=_terms_of_minibatch if of_minibatch else _terms_of_all_data,
         when_stuck=when_stuck,
         **common,

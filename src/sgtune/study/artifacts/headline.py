@@ -53,6 +53,8 @@ def headline(records: Records) -> Table:
         caption="Mean loss, in fresh runs, of the arms that a tuner chose over the mean loss of an oracle's arms; mean "
         "over the samplers; ± one standard error. The oracle runs the race of MAMBA but sees the true loss "
         f"of its own draws. 1: as good as the oracle. The loss: {said}. Judged {by_model(found, _runs_said)}. "
+        "Seconds are steps at their measured cost, on which everything is compared; the table "
+        f"“{artifact('clocks').title}” has runs by the wall clock. "
         "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. "
         f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(losses.values())}, so the mean is "
         "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
