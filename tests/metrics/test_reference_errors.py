@@ -11,7 +11,7 @@ from sgtune.metrics.reference import Reference, reference_errors
 from sgtune.metrics.spread import functional_error, xi_rel, xi_white
 
 
-def test_every_parameter_counts_alike_whatever_its_unit():
+def test_every_parameter_counts_alike_in_any_unit():
     sd, reference = np.array([1.0, 200.0]), np.array([2.0, 100.0])
     assert xi_rel(sd, reference) == pytest.approx(np.sqrt((0.5**2 + 1) / 2))
     units = np.array([1e-4, 1e3])

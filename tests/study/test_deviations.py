@@ -54,7 +54,11 @@ def test_a_run_with_the_paper_s_values_differs_by_caps_clocks_and_chains():
         *("MAMBA: clock", "MAMBA: number of draws that judge"),
         *("Grid search: draws that predict", "Tuning runs of a tuner"),
         *("Grid-KSD: clock", "Grid-KSD: number of draws that judge"),
-        *("Predictions that judge arms are of", "Evaluation: clock", "Evaluation: runs behind a table"),
+        *(
+            "Data on which arms are judged by predictions",
+            "Evaluation: clock",
+            "Evaluation: runs behind a table",
+        ),
         "Evaluation: runs behind a curve",
         *("Evaluation: burn-in", "Evaluation: draws kept", "Evaluation: points of a KSD"),
         *("Evaluation: draws that predict", "Figs. 1, 2: “all samples”"),

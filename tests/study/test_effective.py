@@ -101,7 +101,7 @@ def test_of_each_parameter_they_are_arvizs(kind, n_chains):
     scale=st.sampled_from([1e-30, 1.0, 1e30]),
     offset=st.sampled_from([0.0, -1e3]),
 )
-def test_they_are_arvizs_whatever_the_draws(kind, n_chains, n_draws, seed, scale, offset):
+def test_they_are_arvizs_for_any_draws(kind, n_chains, n_draws, seed, scale, offset):
     assert_arvizs(scale * (some_draws(kind, n_chains, n_draws, 8, seed) + offset))
 
 

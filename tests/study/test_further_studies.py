@@ -1,5 +1,7 @@
 """Further studies: the effect of a registry entry, and that the main study does not change."""
 
+# ruff: noqa: RUF001 - tables print signs of mathematics
+
 import json
 from importlib import import_module
 from types import SimpleNamespace
@@ -117,24 +119,41 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     )
 
 
-def test_readme_shows_the_main_tables_without_their_captions(tmp_path):
-    readme, manifest = tmp_path / "README.md", run_of(tmp_path / "run", "unused")
-    table = manifest.parent / "tables/headline.md"
-    table.write_text(
-        "**Title**\n\nA long caption: |u| / s.\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\n*3 result files · run mine*\n"
-    )
-    held = json.loads(manifest.read_text())
-    write_json(manifest, held | {"files": {"tables/headline.md": file_sha256(table)}})
-    publish(manifest, published_folder(tmp_path))
+MAIN_ROWS = """model,tuner,value,shown,at_test_set
+logistic,mamba,0.9,0.90 ± 0.01,False
+pmf,mamba,,– (reference),False
+logistic,grid,5.0,5.0 ± 0.1,True
+pmf,grid,,– (reference),True
+logistic,grid-smaller,1.0,1.0,True
+"""
+SMALL_ROWS = """model,tuner,value,shown,at_test_set
+pmf,mamba,1,1.00,False
+"""
+
+
+def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(tmp_path):
+    readme = tmp_path / "README.md"
+    for study, rows in (
+        ("tuning", MAIN_ROWS),
+        ("small_pmf_2", SMALL_ROWS),
+    ):
+        manifest = run_of(tmp_path / f"run of {study}", "unused")
+        table = manifest.parent / "tables/headline.csv"
+        table.write_text(rows)
+        held = json.loads(manifest.read_text())
+        write_json(manifest, held | {"files": {"tables/headline.csv": file_sha256(table)}})
+        publish(manifest, published_folder(tmp_path, study))
     readme.write_text(f"Before.\n{MARKS[0]}\nold\n{MARKS[1]}\nAfter.\n")
     show_results(readme, published_folder(tmp_path))
     text = readme.read_text()
     assert text.startswith("Before.\n")
     assert text.endswith("After.\n")
     assert "old" not in text
-    assert "**Title**\n\n| a | b |\n| :-- | --: |\n| c | 1 |\n\nThe run `mine`" in text
+    assert (
+        "| Tuner | Logistic regression | Small PMF |\n| :-- | --: | --: |\n"
+        "| Grid † | 5.0 ± 0.1 | – |\n| MAMBA (default) | 0.90 ± 0.01 | 1.00 |\n\n" in text
+    )
     assert "2026-01-02. [All of it](results/published/tuning/README.md)." in text
-    assert "A long caption: |u| / s." in (published_folder(tmp_path) / "README.md").read_text()
 
 
 def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
@@ -150,7 +169,10 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     saved.parent.mkdir(parents=True)
     saved.write_bytes(b"0" * 4_000_000)
     publish(manifest, first)
-    assert "0.12 GB on disk; 4 MB are saved, from which `restore`" in (first / "README.md").read_text()
+    assert (
+        "0.12 GB on disk; on its machine 4 MB are saved, from which `restore`"
+        in (first / "README.md").read_text()
+    )
     # What is published is no run's folder, and keeps the size.
     publish(first / "manifest.json", again)
     assert (again / "manifest.json").read_bytes() == (first / "manifest.json").read_bytes()
@@ -162,7 +184,11 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
 def test_a_run_published_under_another_name_has_a_page_of_its_own(tmp_path):
     folder = published_folder(tmp_path, "judges")
     publish(run_of(tmp_path / "run", "the table"), folder)
-    assert (folder / "README.md").read_text().startswith("# judges: the published run")
+    assert (
+        (folder / "README.md")
+        .read_text()
+        .startswith("# Ten tuning runs on the logistic regression: the published run")
+    )
 
 
 def test_a_readme_without_the_lines_around_its_results_is_refused(tmp_path):

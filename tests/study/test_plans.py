@@ -155,7 +155,7 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     assert not {"table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
 
 
-def test_the_limit_holds_whatever_resources_the_caller_gives():
+def test_the_limit_holds_for_any_resources_that_the_caller_gives():
     done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
     assert done.returncode == 0
     assert "machine=1000" in done.stdout

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from sgtune.errors import DataError
 from sgtune.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.study.artifacts.labels import MODELS, TUNERS, in_order, label
+from sgtune.study.artifacts.layout import DAGGER, DASH
 from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
 from sgtune.study.catalogue.tables import EVERYTHING
 from sgtune.study.saved import SAVED
@@ -25,8 +27,21 @@ __all__ = [
 MAIN = "tuning"
 """The folder of the main study."""
 
-SHOWN = ("headline", "regret_dots")
-"""What README shows of the main study; of the others it has links to the pages with all of them."""
+SMALL_FACTORISATION = "small_pmf_2"
+"""The study of a factorisation whose NUTS converges: README's table has its regret beside the main study's."""
+
+SMALL = {"pmf": "Small PMF"}
+
+NAMES = {
+    MAIN: "Tuning",
+    "judges": "Ten tuning runs on the logistic regression",
+    "evidence": "Races of ten seconds, and Gaussians of 10,000 dimensions",
+    SMALL_FACTORISATION: "A small matrix factorisation",
+}
+"""Of studies that are not in the catalogue, in the titles of their pages."""
+
+RESULT = ("headline", "regret_dots")
+"""What the page of a main study begins with."""
 
 MARKS = (
     "<!-- results: written by the rule `publish`, from the artifacts -->",
@@ -107,7 +122,8 @@ def show_results(readme: Path, published: Path) -> None:
         raise DataError(f"{readme}: needs the lines {MARKS[0]!r} and {MARKS[1]!r} around its results")
     where = published.relative_to(readme.parent).as_posix()
     parts = [
-        *_shown(published, manifest, SHOWN, f"{where}/", has_captions=False),
+        _headline(published),
+        *_shown(published, manifest, ("regret_dots",), f"{where}/", has_captions=False),
         f"{origin_said(published)} [All of it]({where}/{INDEX}).",
     ]
     with atomic_write(readme) as temporary:
@@ -117,11 +133,13 @@ def show_results(readme: Path, published: Path) -> None:
 def _page(folder: Path, study: str) -> str:
     """All tables and figures of a published study, in the catalogue's order."""
     manifest = read_json(folder / "manifest.json")
-    title = "Tuning" if study == MAIN else STUDIES[study].label if study in STUDIES else study
+    title = STUDIES[study].label if study in STUDIES else NAMES.get(study, study)
     tables, figures = _catalogue(study)
     parts = [f"# {title}: the published run", origin_said(folder)]
-    parts += ["## Figures", *_shown(folder, manifest, figures)]
-    parts += ["## Tables", *_shown(folder, manifest, tables)]
+    result = _shown(folder, manifest, RESULT)
+    parts += ["## Result", *result] if result else []
+    parts += ["## Figures", *_shown(folder, manifest, [name for name in figures if name not in RESULT])]
+    parts += ["## Tables", *_shown(folder, manifest, [name for name in tables if name not in RESULT])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -137,13 +155,12 @@ def _shown(
     *,
     has_captions: bool = True,
 ) -> list[str]:
-    """Those of the artifacts that the run has, as Markdown, with or without their captions."""
+    """Those of the artifacts that the run has, as Markdown; pictures with or without their captions."""
     parts = []
     for name in names:
         if f"tables/{name}.md" in manifest["files"]:
             table = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-            table = ORIGIN.sub("", table).strip()
-            parts.append(table if has_captions else _without_caption(table))
+            parts.append(ORIGIN.sub("", table).strip())
         if f"figures/{name}.svg" in manifest["files"]:
             about = _figure(name)
             title = about.title if about else name
@@ -153,11 +170,29 @@ def _shown(
     return parts
 
 
-def _without_caption(table: str) -> str:
-    """A table's title and rows: README says in its own words what the numbers are."""
-    title, _, _ = table.partition("\n")
-    _, begin, rows = table.partition("\n| ")
-    return f"{title}\n\n| {rows}" if begin else table
+def _headline(published: Path) -> str:
+    """README's table: regret over the oracle's, of the main study and, where it is published, the small factorisation.
+
+    README says in its own words what the numbers are. Models without a number and tuners of one sampler are left out.
+    """
+    columns: dict[str, dict[str, Mapping[str, str]]] = {}
+    for folder, names in ((published, MODELS), (published.with_name(SMALL_FACTORISATION), SMALL)):
+        path = folder / "tables/headline.csv"
+        if path.is_file():
+            with path.open(encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    columns.setdefault(names[row["model"]], {})[row["tuner"]] = row
+    columns = {name: rows for name, rows in columns.items() if any(row["value"] for row in rows.values())}
+    tuners = in_order({tuner for rows in columns.values() for tuner in rows}, TUNERS)
+    lines = [f"| Tuner | {' | '.join(columns)} |", f"| :-- |{' --: |' * len(columns)}"]
+    for tuner in tuners:
+        cells = [rows.get(tuner) for rows in columns.values()]
+        if tuner.endswith("-smaller") or not any(cell and cell["value"] for cell in cells):
+            continue
+        mark = f" {DAGGER}" if any(cell and cell["at_test_set"] == "True" for cell in cells) else ""
+        shown = " | ".join(cell["shown"] if cell else DASH for cell in cells)
+        lines.append(f"| {label(tuner, TUNERS)}{mark} | {shown} |")
+    return "**Regret over the oracle's**\n\n" + "\n".join(lines)
 
 
 def _figure(name: str) -> Artifact | None:
@@ -200,7 +235,7 @@ def origin_said(folder: Path) -> str:
         said += (
             "."
             if saved is None
-            else f"; {saved / 1e6:.2g} MB are saved, from which `restore` makes it again."
+            else f"; on its machine {saved / 1e6:.2g} MB are saved, from which `restore` makes it again."
         )
     return said
 

@@ -219,7 +219,7 @@ class Race:
                 advancing = [pool.submit(advance, group) for group in self.groups]
                 try:
                     ended = wait(advancing, return_when=FIRST_EXCEPTION).done
-                    # Nothing was told to stop so far, so that this is an error of its own.
+                    # No stop was requested so far, so this is an error of its own.
                     failures = [one.exception() for one in advancing if one in ended and one.exception()]
                     if failures:
                         raise failures[0]

@@ -106,6 +106,7 @@ class Tuner:
 
 
 def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
+    """Every combination of the grid's axes that the sampler has: the ``arms`` of most tuners."""
     return make_arms(
         n_data,
         sampler,
@@ -152,6 +153,7 @@ def halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
 
 
 def one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
+    """A single rung, in which every arm spends ``amount``: the ``schedule`` of tuners without a race."""
     return single_rung(n_arms, amount)
 
 

@@ -189,7 +189,7 @@ SETTINGS = (
         "Grid-KSD: clock",
         lambda s, m: s["grid_ksd"]["clock"],
         {"logistic": "wall"},
-        "as of MAMBA",
+        "as for MAMBA",
         ("grid-ksd",),
     ),
     Setting(
@@ -203,7 +203,7 @@ SETTINGS = (
         "Grid-KSD: data in a score",
         lambda s, m: percent(s["grid_ksd"]["score_fraction"]),
         {"logistic": "100%"},
-        "as of MAMBA",
+        "as for MAMBA",
         ("grid-ksd",),
     ),
     Setting(
@@ -228,7 +228,7 @@ SETTINGS = (
         "choices are random, and their spread belongs to a tuner",
     ),
     Setting(
-        "Predictions that judge arms are of",
+        "Data on which arms are judged by predictions",
         validation_said,
         "the test data",
         "a tuner that judges by the test data has seen them before the evaluation",

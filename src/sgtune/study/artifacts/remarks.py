@@ -197,5 +197,5 @@ def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
             f"{format_number(median(errors))} (the long table has both for every cell)"
         )
     words = "; ".join(said)
-    unmarked = " None is marked where the smallest is below that of exact draws." if floors else ""
+    unmarked = " None is marked where the smallest is below the KSD of exact draws." if floors else ""
     return f"\n{words[0].upper()}{words[1:]}.{unmarked}" if words else ""
