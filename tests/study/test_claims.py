@@ -138,14 +138,22 @@ def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_on_avera
     assert {one for one in samplers if after_five["mamba", one] > mode} == {"sgnht-cv"}
 
 
-def test_in_longer_races_on_the_network_mamba_is_worse_than_the_mode_for_sghmc_and_held_out_data_are_not():
+def test_in_longer_races_on_the_network_mamba_is_best_for_sghmc_and_worse_than_the_mode_for_sgld_cv():
     found = regrets("evidence", "log_loss_over_oracle")
     found = found[found["model"] == "bnn"]
     mamba, frozen, held_out = (found.loc[tuner] for tuner in ("mamba", "frozen", "mamba-log-loss"))
-    assert is_larger(mamba.loc["sghmc"], frozen.loc["sghmc"])
-    assert not is_larger(mamba.loc["sgld-cv"], frozen.loc["sgld-cv"])
-    assert not is_larger(frozen.loc["sgld-cv"], mamba.loc["sgld-cv"])
-    assert (held_out["value"] == 1).all()
+    assert mamba.loc["sghmc", "value"] == 1
+    assert is_larger(frozen.loc["sghmc"], mamba.loc["sghmc"])
+    assert is_larger(mamba.loc["sgld-cv"], frozen.loc["sgld-cv"])
+    assert (held_out["value"] <= 1).all()
+
+
+def test_races_of_ten_seconds_take_no_longer_than_claimed():
+    times = published("evidence", "tuning_time")
+    ours = times[(times["tuner"] == "mamba") & (times["metric"] == "warm_per_budget")].set_index("model")
+    for model, limit in (("logistic", 1.0), ("pmf", 0.8), ("bnn", 1.5)):
+        assert len(ours.loc[model]) == 2
+        assert (ours.loc[model, "value"] < limit).all()
 
 
 def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_one():
