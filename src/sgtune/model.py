@@ -148,7 +148,7 @@ def define_model(
         The model. Its MAP is found when it is first needed.
 
     Raises:
-        InputError: the leaves of ``data`` differ in length, or a function of the model returns a wrong shape.
+        InputError: leaves of ``data`` differ in length, a function returns a wrong shape, or a value is not allowed.
     """
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
     if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):

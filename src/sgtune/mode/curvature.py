@@ -1,5 +1,6 @@
 """The Laplace approximation: the scale of the posterior from its curvature at the MAP."""
 
+import logging
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,11 +8,13 @@ from jaxtyping import Float, PyTree
 
 from sgtune.errors import InputError
 from sgtune.mode.cache import keep, read_kept
-from sgtune.mode.find import is_value_of_first_rows, map_position, value_of_first_rows
+from sgtune.mode.find import FIRST_ROWS, is_value_of_first_rows, map_position, value_of_first_rows
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
 from sgtune.positions import flatten, unflatten
 from sgtune.posterior import LARGE_DIMENSION, negative_hessian
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["hessian_trace", "laplace_scale", "laplace_sd"]
 
@@ -25,7 +28,8 @@ def laplace_scale(
     root of the diagonal of H, by `hutchinson_diagonal`: conditional sds given all other coordinates, which are at most
     the marginal sds. The scale at the MAP is computed once, and saved in
     ``{model.data_dir}/{model.name}.laplace.npz`` and in memory. It is computed again if the mode has changed, or
-    the log posterior of the first 256 rows one sd away from it: posteriors of one mode may differ in their curvature.
+    the log posterior of the first 256 rows one of their sds away from it: posteriors of one mode may differ in their
+    curvature.
 
     Raises:
         InputError: D <= 200 and -log pi is not convex at the position, so that it is not a mode.
@@ -46,16 +50,27 @@ def laplace_scale(
 def _is_of(model: Model, mode: Float[np.ndarray, " D"], kept: Mapping[str, np.ndarray]) -> bool:
     """Whether the saved scale is of this model's log posterior at this mode."""
     shape = (model.dimension,) * (1 if model.dimension > LARGE_DIMENSION else 2)
-    if not kept.keys() >= {"scale", "position", "one_sd_away"} or kept["scale"].shape != shape:
+    if not kept.keys() >= {"scale", "position"} or kept["scale"].shape != shape:
         return False
+    if not np.array_equal(kept["position"], mode):
+        return False
+    if (
+        "one_sd_away" not in kept
+    ):  # a file of an older version: it may be an input of other jobs, and stays as it is
+        return True
     away = _one_sd_away(model, mode, kept["scale"])
-    return np.array_equal(kept["position"], mode) and is_value_of_first_rows(
-        model, away, kept["one_sd_away"].item()
+    if is_value_of_first_rows(model, away, kept["one_sd_away"].item()):
+        return True
+    logger.warning(
+        "Laplace scale of %s: the saved one is of another log posterior; computed again", model.name
     )
+    return False
 
 
 def _one_sd_away(model: Model, mode: Float[np.ndarray, " D"], scale: np.ndarray) -> PyTree:
-    return unflatten(model, mode + _marginal_sds(scale))
+    # The first rows know the position by this factor worse than all rows do.
+    factor = np.sqrt(model.n_data / min(model.n_data, FIRST_ROWS))
+    return unflatten(model, mode + factor * _marginal_sds(scale))
 
 
 def _scale(model: Model, position: PyTree) -> np.ndarray:

@@ -114,7 +114,7 @@ def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: di
     """theta' ~ N(theta - u, s^2 I + s_d^2 u u')."""
     isotropic_key, along_key = jax.random.split(key)
     s = hyperparameters["noise_sd"]
-    along = hyperparameters.get("directional_noise", 0.0) * jax.random.normal(along_key) - 1
+    along = hyperparameters["directional_noise"] * jax.random.normal(along_key) - 1
     noise = noise_like(isotropic_key, position)
     return jax.tree.map(lambda x, u, w: x + s * w + along * u, position, u, noise)
 
@@ -123,8 +123,7 @@ def _log_proposal_ratio(
     position: PyTree, proposal: PyTree, u: PyTree, hyperparameters: dict
 ) -> Float[Array, ""]:
     """log N(theta; theta' - u, S) - log N(theta'; theta - u, S)."""
-    along = hyperparameters.get("directional_noise", 0.0)
-    variance = hyperparameters["noise_sd"] ** 2 + along**2 * _dot(u, u)
+    variance = hyperparameters["noise_sd"] ** 2 + hyperparameters["directional_noise"] ** 2 * _dot(u, u)
     return 2 * _dot(u, jax.tree.map(jnp.subtract, proposal, position)) / variance
 
 
@@ -233,6 +232,10 @@ D = 50 (gamma / s from 0.03 to 1, s_d of 0, 1 and 3)."""
 HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
 
 
+def _isotropic(step, key: PRNGKeyArray, state: AdamMCMCState, target: Target, hyperparameters: dict):
+    return step(key, state, target, {**hyperparameters, "directional_noise": 0.0})
+
+
 def make_adam_mcmc(
     *, directional: bool = True, acceptance: str = "full", momentum_correction: str = "none"
 ) -> Sampler:
@@ -263,16 +266,17 @@ def make_adam_mcmc(
             )
         return Sampler(
             _init_exact,
-            _step_exact,
+            _step_exact if directional else partial(_isotropic, _step_exact),
             (*hyperparameters, MOMENTUM_NOISE, SECOND_MOMENT_NOISE),
             needs_all_data=True,
             when_stuck=f"{when_stuck}, or more momentum_noise and second_moment_noise",
             **common,
         )
     of_minibatch = acceptance == "minibatch"
+    step = partial(_step, of_minibatch=of_minibatch)
     return Sampler(
         partial(_init, of_minibatch=of_minibatch),
-        partial(_step, of_minibatch=of_minibatch),
+        step if directional else partial(_isotropic, step),
         hyperparameters,
         log_density_terms=_terms_of_minibatch if of_minibatch else _terms_of_all_data,
         when_stuck=when_stuck,

@@ -12,7 +12,7 @@ FEWEST_POINTS = 10
 """Thinning leaves at least this many draws."""
 
 PIECE = 2**20
-"""Ranks of this many steps are in memory at a time: some 50 MB."""
+"""New steps are ranked in pieces of this many, or of as many as are kept: some 50 bytes each."""
 
 
 class Reservoir:
@@ -52,7 +52,7 @@ class Reservoir:
         """
         before, first, last = self.steps, self.n_steps + 1, self.n_steps + n_steps
         while True:
-            self._extend(min(PIECE, last - self.n_steps), at_most)
+            self._extend(min(max(PIECE, len(self.steps)), last - self.n_steps), at_most)
             if self.n_steps == last:
                 break
         return np.isin(before, self.steps), self.steps[self.steps >= first]

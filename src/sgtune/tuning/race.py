@@ -220,9 +220,11 @@ class Race:
                 try:
                     ended = wait(advancing, return_when=FIRST_EXCEPTION).done
                     # No stop was requested so far, so this is an error of its own.
-                    failures = [one.exception() for one in advancing if one in ended and one.exception()]
-                    if failures:
-                        raise failures[0]
+                    failed = next(
+                        (one for one in advancing if one in ended and one.exception() is not None), None
+                    )
+                    if failed is not None:
+                        failed.result()
                     evaluations = [one.result() for one in advancing]
                 except BaseException:
                     stop.set()

@@ -49,8 +49,8 @@ def measure_bias(
         settings: the configuration's section ``adam_mcmc.bias``.
 
     Returns:
-        ``cells``: ``variant``, ``dimension``, ``ratio``, ``squares`` and ``acceptance``; ``halves``, the squares of
-        the first and of the second half of the run; ``jump``, in units of the target's variance.
+        ``cells``: ``variant``, ``dimension``, ``ratio``, ``chains``, ``squares`` and ``acceptance``; ``halves``, the
+        squares of the first and of the second half of the run; ``jump``, in units of the target's variance.
     """
     found = []
     for dimension in settings["dimensions"]:
@@ -68,8 +68,8 @@ def measure_bias(
                     s = settings["scale"] / np.sqrt(dimension)
                     arm = Arm(ratio * s, batch_size, noise_sd=s, directional_noise=along)
                     record = {"variant": variant, "dimension": dimension, "ratio": ratio}
-                    n_chains = n_chains_of(variant, settings)
-                    record |= _measured(model, sampler, arm, settings, n_chains, name, seed)
+                    record["chains"] = n_chains_of(variant, settings)
+                    record |= _measured(model, sampler, arm, settings, record["chains"], name, seed)
                     parts.keep(name, own, record)
                     report(f"{name}: E x^2 = {np.mean(record['squares']):.3f}")
                 found.append(record)

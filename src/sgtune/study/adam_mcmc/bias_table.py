@@ -4,7 +4,7 @@
 
 from sgtune.study.adam_mcmc.acceptance_table import mean_cell
 from sgtune.study.adam_mcmc.findings import bias_findings
-from sgtune.study.adam_mcmc.settings import n_chains_of
+from sgtune.study.adam_mcmc.settings import chains_in
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK_MEANS,
     TOO_SLOW_MEANS,
@@ -45,7 +45,7 @@ def adam_bias(records: Records) -> Table:
                 # Squares of chains that hardly move are those of their starts.
                 cause = squares_cause(cell, found["steps"]) if key == "squares" else ""
                 values = [] if cause else cell[key]
-                n_tests = n_chains_of(variant, found) * found["steps"]
+                n_tests = chains_in(found, variant) * found["steps"]
                 own.append(
                     mean_cell(
                         {"target": f"gaussian-{dimension}"},
@@ -63,7 +63,7 @@ def adam_bias(records: Records) -> Table:
         title=artifact(name).title,
         caption=f"{' '.join(bias_findings(found))}\n"
         f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
-        f"rate. {found['chains']} chains ({n_chains_of('exact', found)} of the exact variant) of {found['steps']:,} "
+        f"rate. {found['chains']} chains ({chains_in(found, 'exact')} of the exact variant) of {found['steps']:,} "
         f"steps from exact draws, after {found['warmup']:,} of warm-up; ± one standard error (over groups of chains "
         "that share minibatches, where "
         "there are minibatches). "

@@ -39,9 +39,13 @@ def target_label(record: dict) -> str:
 
 
 def targets_in(records: Iterable[dict]) -> list[dict]:
-    """Gaussians by their dimension, then models."""
+    """Gaussians by their dimension, then models; every cell has its ``steps``, which older records have only once."""
+    found = [
+        {**record, "cells": [{"steps": record.get("steps"), **cell} for cell in record["cells"]]}
+        for record in records
+    ]
     return sorted(
-        records, key=lambda record: (not record["target"].startswith("gaussian"), record["dimension"])
+        found, key=lambda record: (not record["target"].startswith("gaussian"), record["dimension"])
     )
 
 

@@ -64,6 +64,7 @@ def measure_plane_bias(
                 others = {key: values.tolist() for key, values in others.items()}
                 for moment, (whole, *halves) in means.items():
                     own = {"target": target, "variant": variant, "ratio": ratio, "moment": moment}
+                    own["chains"] = chains.width
                     values = {"squares": whole.tolist(), "halves": [half.tolist() for half in halves]}
                     cells.append({**own, **values, **others})
                 report(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sgtune.study.adam_mcmc.acceptance_table import mean_cell
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
-from sgtune.study.adam_mcmc.settings import n_chains_of
+from sgtune.study.adam_mcmc.settings import chains_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text, squares_cause
 from sgtune.study.artifacts.layout import DASH, Row, Table
 from sgtune.study.artifacts.records import Records, need
@@ -57,7 +57,7 @@ def adam_plane_bias(records: Records) -> Table:
         "Gaussian: correlation 0.69, sds 1 and 1.15; squares along the eigen-directions of its covariance. Banana: "
         "x ~ N(0, 1) and y given x ~ N((x² − 1) / 2, 1/4). Mixture: 0.3 N(−a, I/4) + 0.7 N(a, I/4) with "
         "a = (0.8, 0.4); heavier side: the share of draws nearer to a. "
-        f"{found['chains']} chains ({n_chains_of('exact', found)} of the exact variant) of {found['steps']:,} steps "
+        f"{found['chains']} chains ({chains_in(found, 'exact')} of the exact variant) of {found['steps']:,} steps "
         f"from exact draws, after {found['warmup']:,} of "
         "warm-up; ± one standard error. “stuck”: the acceptance rate is below 10⁻³. “too slow”: the chains moved too "
         "little for about ten effective draws, or a moment differs between the halves of the run by more than 5% and "

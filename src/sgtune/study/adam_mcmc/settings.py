@@ -14,6 +14,7 @@ from sgtune.study.config.sections import settings_of as main_settings_of
 __all__ = [
     "MOST_ARMS",
     "OF_POSTERIOR",
+    "chains_in",
     "check",
     "costs_settings",
     "experiment_settings",
@@ -136,6 +137,12 @@ def race_settings(config: Mapping, sampler: str) -> dict:
         **main_settings_of(config, "reference", "logistic"),
         "adam_mcmc": {"race": own, "grid": grid_of(config, "logistic", sampler)},
     }
+
+
+def chains_in(found: Mapping, variant: str) -> int:
+    """How many chains a variant has in a record of biases; older records have as many of each."""
+    cells = (cell for cell in found["cells"] if cell["variant"] == variant)
+    return next((cell.get("chains", found["chains"]) for cell in cells), found["chains"])
 
 
 def n_chains_of(variant: str, settings: Mapping) -> int:

@@ -197,5 +197,7 @@ def floor_said(found: Sequence[dict], key: str = "ksd") -> str:
             f"{format_number(median(errors))} (the long table has both for every cell)"
         )
     words = "; ".join(said)
-    unmarked = " None is marked where the smallest is below the KSD of exact draws." if floors else ""
+    unmarked = (
+        " No KSD of a sampler is marked where the smallest is below the KSD of exact draws." if floors else ""
+    )
     return f"\n{words[0].upper()}{words[1:]}.{unmarked}" if words else ""
