@@ -26,7 +26,8 @@ def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold
     evaluation = files["evaluation"]["logistic/sgld"]
     shared = next(tuned["runs"] for tuned in evaluation["tuners"] if tuned["tuner"] == "grid")
     for i, run in enumerate(evaluation["runs"]):
-        run["table"]["ksd"] = run["replicate"] + (1 if i in shared else 100)
+        # No KSD is below its floor: such a KSD is not marked.
+        run["table"]["ksd"] = run["replicate"] + (10 if i in shared else 100)
     records = records_of(files)
     for name in ("table1", "table6"):
         cells = cells_by(TABLES[name](records), "tuner", "metric", "sampler")
@@ -34,6 +35,20 @@ def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold
         assert {tuner for tuner, cell in ksd.items() if cell.best} == {"grid", "mamba-ksd"}
         assert (ksd["grid"].value, ksd["grid"].sd) == (ksd["mamba-ksd"].value, ksd["mamba-ksd"].sd)
         assert ksd["grid"].shown == ksd["mamba-ksd"].shown != ksd["heuristic"].shown
+
+
+@pytest.mark.parametrize(("metric", "floor"), [("ksd", 2.8), ("ksd_scaled", 0.14)])
+@pytest.mark.parametrize("below", [False, True])
+def test_the_smallest_ksd_is_not_marked_below_that_of_exact_draws(metric, floor, below):
+    files = make_files(3, ("logistic",))
+    evaluation = files["evaluation"]["logistic/sgld"]
+    best = next(tuned["runs"] for tuned in evaluation["tuners"] if tuned["tuner"] == "grid")
+    for i, run in enumerate(evaluation["runs"]):
+        lowest = floor * (0.9 if below else 1.1)
+        run["table"][metric] = lowest * (1 if i in best else 2) + 1e-6 * run["replicate"]
+    cells = cells_by(TABLES["table6"](records_of(files)), "tuner", "metric", "sampler")
+    marked = {tuner for (tuner, *rest), cell in cells.items() if rest == [metric, "sgld"] and cell.best}
+    assert marked == (set() if below else {"grid"})
 
 
 # Tables of choices and of their errors. All other tables show the tried arms and their times.
