@@ -53,7 +53,7 @@ def test_gain_is_the_difference_with_its_standard_error(records):
     gains = [row.cells[2] for row in rows]
     assert gains[0].text == "+0.000 ± 0.029"
     assert "raised the acceptance rate in 1 of 2 comparisons and lowered it in 0" in table.caption
-    assert "10,000 after 10 of warm-up" in table.caption
+    assert "10,000 after 10 of warm-up (N(0, I), D = 10; N(0, I), D = 1,000)." in table.caption
     assert gains[1].value == pytest.approx(0.45)
     assert gains[1].se == pytest.approx(((0.05**2 + 0.1**2) / 3) ** 0.5)
 
@@ -113,6 +113,10 @@ def test_acceptance_has_a_column_per_scale(records):
     table = adam_acceptance(records)
     assert [heading for _, heading in table.columns] == ["0.7", "1.4"]
     assert len(table.rows) == 4
+    assert (
+        "10,000 after 10 of warm-up (N(0, I), D = 10 and s √T = 0.7; N(0, I), D = 1,000 and s √T = 0.7), "
+        "500 after 10 of warm-up (N(0, I), D = 10 and s √T = 1.4;" in table.caption
+    )
     assert adam_acceptance_curves(records).axes
 
 

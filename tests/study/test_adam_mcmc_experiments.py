@@ -20,6 +20,7 @@ from sgtune.study.parts import Parts
 
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
+    "posterior_scales": [0.7],
     **{"steps": 2_000, "steps_per_dimension": 0, "long_up_to": 1_000, "warmup": 200, "replicates": 4},
 }
 
@@ -69,8 +70,9 @@ def test_a_run_too_short_for_its_time_has_none():
 
 
 def test_every_combination_is_an_arm():
-    cells = arms_of({**ACCEPTANCE, "scales": [0.5, 2.0]}, 10.0, 1)
+    cells = arms_of({**ACCEPTANCE, "scales": [0.5, 2.0]}, 10.0, 1, long=3_000, shown=2.0)
     assert len(cells) == 8
+    assert {(cell["scale"], cell["steps"]) for cell in cells} == {(0.5, 2_000), (2.0, 3_000)}
     for cell in cells:
         arm = cell["arm"]
         assert arm["noise_sd"] == pytest.approx(cell["scale"] / 10)
@@ -127,6 +129,8 @@ def test_updates_are_recorded_in_units_of_the_noise(tmp_path):
 
 def test_chains_at_the_scale_of_the_tables_are_longer_in_more_dimensions(tmp_path):
     settings = {**ACCEPTANCE, "scales": [0.35, 0.7, 1.4], "drifts": [0.1], "replicates": 2}
+    # The tables have one s, the middle one of those that the posterior has too.
+    settings |= {"posterior_scales": [0.7, 2.8]}
     settings |= {"steps": 20, "warmup": 0, "steps_per_dimension": 3, "long_up_to": 10}
 
     def steps_on(dimension):
@@ -161,6 +165,9 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
         return (squares.mean() - 1) / (squares.std(ddof=1) / np.sqrt(len(squares)))
 
     assert len(found["minibatch-test"]["squares"]) == 4
+    # The exact variant's bias is 0, which only many chains show.
+    assert (found["prolate"]["chains"], found["exact"]["chains"]) == (32, 256)
+    assert (len(found["prolate"]["squares"]), len(found["exact"]["squares"])) == (32, 256)
     for cell in found.values():
         assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["squares"])
         assert len(cell["jump"]) == len(cell["acceptance"]) == len(cell["squares"])

@@ -20,7 +20,7 @@ from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.gaussians import standard_normal
-from sgtune.study.adam_mcmc.names import middle
+from sgtune.study.adam_mcmc.names import common_middle
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 
@@ -33,13 +33,15 @@ SNAPSHOTS = 50
 """The mean length of an update is over this many steps."""
 
 
-def arms_of(settings: Mapping, root_trace: float, batch_size: int, long: int = 0) -> list[dict]:
+def arms_of(
+    settings: Mapping, root_trace: float, batch_size: int, *, long: int = 0, shown: float | None = None
+) -> list[dict]:
     """Every (gamma / s, s_d, s) of the section ``acceptance``: the numbers as printed, a chain's steps, and the arm.
 
     ``scale`` is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
-    about 1, of a random walk, for any D. At the scale of the tables a chain has at least ``long`` steps.
+    about 1, of a random walk, for any D. At the scale ``shown`` a chain has at least ``long`` steps.
     """
-    shown, steps = middle(settings["scales"]), settings["steps"]
+    steps = settings["steps"]
     cells = product(settings["drifts"], settings["directional_noises"], settings["scales"])
     return [
         {
@@ -74,7 +76,11 @@ def acceptance_on_gaussian(
     common = {"seed": seed, "parts": parts, "report": report}
     is_long = dimension <= settings["long_up_to"]
     cells = arms_of(
-        settings, np.sqrt(dimension), 1, settings["steps_per_dimension"] * dimension if is_long else 0
+        settings,
+        np.sqrt(dimension),
+        1,
+        long=settings["steps_per_dimension"] * dimension if is_long else 0,
+        shown=common_middle([settings["scales"], settings["posterior_scales"]]),
     )
     scale = np.ones(dimension)
     found = _measured(

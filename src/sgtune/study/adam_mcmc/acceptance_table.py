@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sgtune.study.adam_mcmc.names import mean_of, middle, target_label, targets_in
+from sgtune.study.adam_mcmc.names import common_middle, mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import ess_cause, estimate_text, rate_text
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
@@ -54,9 +54,8 @@ def _distinct(found: Mapping, key: str) -> list[float]:
 
 
 def shown_scale(found: Sequence[Mapping]) -> float:
-    """The s at which targets are compared: the middle one, or the smaller of two, of those that all targets have."""
-    common = set.intersection(*({cell["scale"] for cell in record["cells"]} for record in found))
-    return middle(common or {cell["scale"] for cell in found[0]["cells"]})
+    """The s of the tables that have only one: `names.common_middle`."""
+    return common_middle([{cell["scale"] for cell in record["cells"]} for record in found])
 
 
 def mean_cell(
@@ -97,17 +96,21 @@ def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
 
 
 def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
-    """The lengths of the chains, or of those at one scale."""
-    lengths = sorted(
-        {
-            (cell["steps"], record["warmup"])
-            for record in found
-            for cell in record["cells"]
-            if scale in (None, cell["scale"])
-        },
-        reverse=True,
+    """The lengths of the chains with their targets; of the chains at one ``scale``, or of all."""
+    groups: dict[tuple, list[str]] = {}
+    for record in found:
+        steps_at: dict[int, list[float]] = {}
+        for cell in record["cells"]:
+            if scale in (None, cell["scale"]):
+                steps_at.setdefault(cell["steps"], []).append(cell["scale"])
+        for steps, scales in steps_at.items():
+            # A target with chains of two lengths: the longer ones are those of one s.
+            own = f" and s √T = {scales[0]:g}" if len(steps_at) > 1 and len(set(scales)) == 1 else ""
+            groups.setdefault((steps, record["warmup"]), []).append(f"{target_label(record)}{own}")
+    return ", ".join(
+        f"{steps:,} after {warmup:,} of warm-up ({'; '.join(targets)})"
+        for (steps, warmup), targets in sorted(groups.items(), reverse=True)
     )
-    return " or ".join(f"{steps:,} after {warmup:,} of warm-up" for steps, warmup in lengths)
 
 
 def adam_acceptance(records: Records) -> Table:

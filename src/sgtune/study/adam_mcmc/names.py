@@ -6,7 +6,16 @@ from statistics import fmean, stdev
 
 from sgtune.study.artifacts.labels import MODELS, SAMPLERS, in_order
 
-__all__ = ["JUDGES", "OWN", "mean_of", "middle", "sampler_label", "samplers_in", "target_label", "targets_in"]
+__all__ = [
+    "JUDGES",
+    "OWN",
+    "common_middle",
+    "mean_of",
+    "sampler_label",
+    "samplers_in",
+    "target_label",
+    "targets_in",
+]
 
 OWN = {"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC"}
 """Samplers that the main study does not have, in the order of print."""
@@ -49,10 +58,13 @@ def targets_in(records: Iterable[dict]) -> list[dict]:
     )
 
 
-def middle(values: Iterable[float]) -> float:
-    """The middle one of the values, or the smaller of two."""
-    ascending = sorted(values)
-    return ascending[(len(ascending) - 1) // 2]
+def common_middle(scales: Sequence[Iterable[float]]) -> float:
+    """The s at which targets are compared: the middle one, or the smaller of two, of those that all targets have.
+
+    Targets without a common s: of the first one's.
+    """
+    common = set.intersection(*map(set, scales)) or set(scales[0])
+    return sorted(common)[(len(common) - 1) // 2]
 
 
 def mean_of(values: Sequence[float]) -> tuple[float | None, float | None]:
