@@ -162,7 +162,7 @@ class Log(list):
         self.parts = Parts(folder, self.append)
 
 
-def screened(model, losses, folder):
+def screened(model, losses, folder, **more):
     log = Log(folder)
     arguments = {"section": SCREEN, "oracle": {"seconds": 0.03, "pruning_rate": 2}, "n_oracles": 2}
     found = screen_grid(
@@ -177,6 +177,7 @@ def screened(model, losses, folder):
         depends_on={},
         report=log.append,
         **arguments,
+        **more,
     )
     return found, log
 
@@ -239,6 +240,17 @@ def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
         if run["seconds"] == 0.05:
             ours = of_screen[found["arms"][run["arm"]]["step_size"]]
             assert not set(ours) & set(run["losses"]["xi_white"])
+
+
+def test_every_loss_may_have_an_oracle_of_its_own(model, losses, tmp_path):
+    one, _ = screened(model, losses, tmp_path / "one")
+    two, _ = screened(model, losses, tmp_path / "two", oracle_losses=2)
+    assert list(two["oracles"]) == list(losses.names[:2])
+    assert two["oracles"]["xi_white"] == one["oracles"]["xi_white"]
+    found, _ = reran(model, losses, two, tmp_path / "regret", {})
+    arms = [Arm(**arm) for arm in found["arms"]]
+    for name, chosen in two["oracles"].items():
+        assert [arms[place] for place in found["oracles"][name]] == [Arm(**arm) for arm in chosen]
 
 
 def test_pieces_of_a_job_that_was_killed_are_kept(model, losses, tmp_path, monkeypatch):

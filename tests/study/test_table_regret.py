@@ -139,6 +139,29 @@ def test_a_table_of_regret_by_hand():
     assert ("oracle", "over_oracle") not in cells
 
 
+def test_each_loss_is_compared_with_its_own_oracle():
+    """Of the second loss the oracle chose arms of means 1 and 1, and the tuner arms of means 3 and 6."""
+    runs = [
+        {**run, "losses": {**run["losses"], "xi_rel": run["losses"]["xi_white"]}} for run in record()["runs"]
+    ]
+    both = {"losses": ["xi_white", "xi_rel"], "runs": runs, "frozen": {"xi_white": 4.0, "xi_rel": 4.0}}
+    both["finalists"] = {"xi_white": [0, 1], "xi_rel": [0, 1]}
+    own = shown(**both, oracles={"xi_white": [1, 0], "xi_rel": [1, 1]})
+    assert own["mamba-ksd", "over_oracle"].startswith("2.25 ± ")
+    assert own["mamba-ksd", "xi_rel_x100_over_oracle"].startswith("4.50 ± ")
+    assert ("mamba-ksd", "xi_rel_x100_over_oracle") not in shown(**both)
+    files = make_files(1, ("logistic",))
+    assert "its own oracle" not in TABLES["regret"](records_of(files)).caption
+    for held in files["regret"].values():
+        held["oracles"] = dict.fromkeys(held["losses"], next(iter(held["oracles"].values())))
+    table = TABLES["regret"](records_of(files))
+    assert "each loss has its own oracle" in table.caption
+    headline, other = map(metric_of, STUDIED["logistic"].losses)
+    metrics = [row.cells[0].metric for row in table.rows if row.cells[0].tuner == "mamba-ksd"]
+    of_each = [f"{headline}_over_oracle", f"{headline}_regret", f"{other}_over_oracle", f"{other}_regret"]
+    assert metrics == 2 * of_each  # after 1 s and after 10 s
+
+
 def test_what_diverged_counts_as_its_cap_and_is_named():
     runs = record()["runs"]
     runs[0] |= {"diverged": [True, False], "losses": {"xi_white": [10.0, 4.0]}}

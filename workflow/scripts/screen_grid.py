@@ -19,6 +19,7 @@ with job(snakemake) as this:
         section=regret["screen"],
         oracle={name: mamba[name] for name in ("seconds", "pruning_rate")},
         n_oracles=this.settings["tuning"]["replicates"],
+        oracle_losses=regret["screen"]["oracle_losses"],
         cost=this.cost_table(model),
         seed=this.seed,
         parts=this.parts,

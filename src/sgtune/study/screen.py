@@ -47,6 +47,7 @@ def screen_grid(
     section: Mapping,
     oracle: Mapping,
     n_oracles: int,
+    oracle_losses: int = 1,
     cost: CostTable,
     seed: int,
     parts: Parts,
@@ -58,12 +59,13 @@ def screen_grid(
     Args:
         section: ``screen`` of the configuration's section ``regret``: seconds and replicates.
         oracle: ``seconds`` and ``pruning_rate`` of the race that oracles see.
-        n_oracles: the number of races, one for each tuning replicate.
+        n_oracles: the number of races of each oracle, one for each tuning replicate.
+        oracle_losses: each of this many losses, the main one first, has an oracle.
         depends_on: everything that the results depend on besides the replicate.
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
-        ``diverged`` and of each of the ``losses``), ``oracles`` (the main loss -> arm or None of each race), and
+        ``diverged`` and of each of the ``losses``), ``oracles`` (loss -> arm or None of each race), and
         ``frozen`` (loss -> value).
     """
     regular = make_arms(model.n_data, sampler, **grid)
@@ -95,7 +97,7 @@ def screen_grid(
         }
         for place, arm in enumerate(arms)
     ]
-    oracles: dict[str, list] = {name: [] for name in losses.names[:1]}
+    oracles: dict[str, list] = {name: [] for name in losses.names[:oracle_losses]}
     for name in oracles:
         tuner = Halving(
             judge=losses.judge(name),

@@ -102,7 +102,7 @@ def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -
 
 
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
-    """The cells of one loss after some seconds; for the headline loss also over the oracle's."""
+    """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
     fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
     losses, oracles = fresh.losses(key), record["oracles"].get(key)
     best = best_of(losses, record["finalists"][key])
@@ -136,8 +136,8 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
 
 def regret_cells(found: Sequence[dict]) -> list[Cell]:
     """For each record's tuners, seconds and losses: the mean loss of the chosen arms over the smallest mean loss of the
-    finalists, for the headline loss also over the oracle's mean loss; and the arms for comparison. No numbers if the
-    reference is not trusted."""
+    finalists, for losses with an oracle also over the oracle's mean loss; and the arms for comparison. No numbers if
+    the reference is not trusted."""
     cells = []
     for record in found:
         own = [
@@ -193,6 +193,11 @@ def _design(records: Sequence[dict]) -> str:
     )
 
 
+def _oracles_said(found: Sequence[dict]) -> str:
+    several = any(len(record["oracles"]) > 1 for record in found)
+    return "; each loss has its own oracle" if several else ""
+
+
 def _diverged(found: Sequence[dict]) -> str:
     """The arms, of those chosen and of the finalists, that diverged in a fresh run, by name."""
     said = []
@@ -239,10 +244,11 @@ def regret(records: Records) -> Table:
         f"vary. {by_model(found, _design)}; MAMBA and the "
         f"oracle have {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the "
         "arms that a tuner chose over the mean loss of the oracle's arms. The oracle runs the race of "
-        "MAMBA but sees the true loss of its own draws. Regret: the same over the smallest mean loss of "
-        "the finalists, the best arms of the screen; the row “Best finalist” has this loss itself. Random "
-        "arm: the mean over some arms drawn at random from those that stayed finite in the screen. Frozen "
-        "chain: stays at the MAP, exact. A ratio below 1: the arm is better than every finalist, or than "
+        f"MAMBA but sees the true loss of its own draws{_oracles_said(found)}. Regret: the same "
+        "over the smallest mean loss of the finalists, the best arms of the screen; the row “Best finalist” has "
+        "this loss itself. Random arm: the mean over some arms drawn at random from those that stayed finite in "
+        "the screen. Frozen chain: stays at the MAP, exact. A ratio below 1: the arm is better than every "
+        "finalist, or than "
         "the oracle's arm.\nA loss above the cap counts as the cap, "
         f"{cap_said(losses)} (the loss itself, not in hundredths): “{AT_LEAST}” marks such cells. A run that "
         "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
@@ -272,5 +278,6 @@ def _headline_first(cells: Sequence[Cell], losses: Iterable[Sequence[str]]) -> l
     """By the rank of their loss, then by the seconds: metrics and seconds stand in the order in which they come."""
     ranks: dict[str, int] = {}
     for rank, metric in (pair for of_model in losses for pair in enumerate(of_model)):
-        ranks |= {f"{metric}_over_oracle": -1, f"{metric}_regret": rank, metric: rank}
+        # Over the oracle's before the rest of its loss; that of the main loss before all.
+        ranks |= {f"{metric}_over_oracle": rank - 0.5, f"{metric}_regret": rank, metric: rank}
     return sorted(cells, key=lambda cell: (ranks[cell.metric], float(cell.detail.split()[1])))

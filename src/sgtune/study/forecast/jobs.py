@@ -197,15 +197,21 @@ class StudyOfModel(WorkOfModel):
             screen["replicates"] * len(costs) * PREDICTION * self.gradients(section["prediction_draws"])
         )
         schedule = halving_schedule(len(costs), mamba["pruning_rate"], mamba["seconds"])
-        # These races are run for the main loss only.
-        n_races = self.settings["tuning"]["replicates"]
+        n_races = self.n_oracles()
         return seconds + (n_races * self.race(schedule, costs)[0] if own else 0.0)
+
+    def n_oracles(self) -> int:
+        """Races of oracles, of all losses that have one."""
+        n_losses = len(losses_of(self.model, self.referenced))
+        losses = min(self.settings["regret"]["screen"]["oracle_losses"], n_losses)
+        return self.settings["tuning"]["replicates"] * losses
 
     def finalists(self, sampler: str) -> float:
         section = self.settings["regret"]
         n_losses = len(losses_of(self.model, self.referenced))
-        n_oracles = self.settings["tuning"]["replicates"]
-        n_arms = n_losses * section["finalists"] + n_oracles + RANDOM_ARMS + sum(self.n_chosen(sampler))
+        n_arms = (
+            n_losses * section["finalists"] + self.n_oracles() + RANDOM_ARMS + sum(self.n_chosen(sampler))
+        )
         n_arms *= DISTINCT["regret"]
         seconds = n_arms * section["seconds"][-1] * self.stretch * self.last.lockstep["race"]
         predicted = (
