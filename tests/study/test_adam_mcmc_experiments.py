@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from config_files import valid
 from scipy.signal import lfilter
 
 from sgtune.posterior import density_of, log_posterior, score
@@ -15,6 +16,7 @@ from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.bias import measure_bias
 from sgtune.study.adam_mcmc.distances import measure_distances
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
+from sgtune.study.adam_mcmc.settings import experiment_settings
 from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.parts import Parts
 
@@ -67,6 +69,10 @@ def test_a_run_too_short_for_its_time_has_none():
     assert pooled_time(walk) is None
     assert pooled_time(np.ones((100, 2))) is None
     assert pooled_time(np.full((100, 2), np.nan)) is None
+
+
+def test_the_workflow_gives_these_settings():
+    assert experiment_settings(valid(), "gaussians")["adam_mcmc"]["acceptance"].keys() == ACCEPTANCE.keys()
 
 
 def test_every_combination_is_an_arm():

@@ -86,6 +86,8 @@ def prints(config):
         ("acceptance__posterior_steps", 500, {"posterior"}),
         ("acceptance__posterior_drifts", [3], {"posterior"}),
         ("acceptance__drifts", [3], {"gaussians"}),
+        # The tables have one s, which all targets have.
+        ("acceptance__posterior_scales", [0.7], {"gaussians", "posterior"}),
         ("acceptance__replicates", 9, {"gaussians", "posterior"}),
         ("bias__steps", 500, {"bias"}),
         ("race__judges", ["mamba"], {"race of adam-mcmc", "race of mala", "race of hmc"}),
