@@ -55,6 +55,11 @@ def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch,
         np.testing.assert_allclose(numbers(printed.out), numbers(shown), rtol=0.05, atol=2e-4)
 
 
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
     from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
 
@@ -63,9 +68,11 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
         text = (ROOT / page).read_text("utf-8")
         if page.startswith("docs/"):
             assert f": {page.removeprefix('docs/')}" in navigation, f"{page} is not in mkdocs.yml"
-        for target in re.findall(r"\]\(([^)#\s]+)", text):
+        for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([\w-]+))?", text):
             if "://" not in target:
-                assert (Path(ROOT / page).parent / target).exists(), f"{page} links to {target}"
+                linked = Path(ROOT / page).parent / target if target else ROOT / page
+                assert linked.exists(), f"{page} links to {target}"
+                assert not heading or heading in anchors_of(linked), f"{page} links to {target}#{heading}"
         shown = re.findall(ARTIFACT, text, re.M)
         assert len(shown) == len(re.findall(r' "(?:table|figure|provenance) [^"\n]*"\)', text)), (
             f"{page} has an artifact that has no line of its own"

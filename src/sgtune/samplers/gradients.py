@@ -20,7 +20,7 @@ from sgtune.posterior import Density, chunked, density_of, score, scores, sum_of
 from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
 
-__all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_scores"]
+__all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_rows", "subset_scores"]
 
 
 class GradientEstimator(NamedTuple):
@@ -165,6 +165,15 @@ def _subset_scores(density: Density, positions: PyTree, rows: PyTree, weight: Ar
     return jax.vmap(one)(positions)
 
 
+def subset_rows(fraction: float, n_data: int) -> int:
+    """The rows behind a score of a ``fraction`` of the data: at least one.
+
+    Raises:
+        InputError: the fraction is not in (0, 1].
+    """
+    return max(1, round(check_number("fraction", fraction, above=0, at_most=1) * n_data))
+
+
 def subset_scores(
     model: Model, positions: Float[np.ndarray, "n D"], fraction: float, centre: PyTree
 ) -> Float[np.ndarray, "n D"]:
@@ -182,7 +191,7 @@ def subset_scores(
     Raises:
         InputError: the fraction is not in (0, 1].
     """
-    n_rows = max(1, round(check_number("fraction", fraction, above=0, at_most=1) * model.n_data))
+    n_rows = subset_rows(fraction, model.n_data)
     if n_rows == model.n_data:
         return scores(model, positions)
     rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)

@@ -15,6 +15,7 @@ from sgtune.study.catalogue.tables import EVERYTHING
 from sgtune.study.saved import SAVED
 
 __all__ = [
+    "IN_README",
     "MAIN",
     "artifact_files",
     "described",
@@ -31,6 +32,9 @@ SMALL_FACTORISATION = "small_pmf_2"
 """The study of a factorisation whose NUTS converges: README's table has its regret beside the main study's."""
 
 SMALL = {"pmf": "Small PMF"}
+
+IN_README = (MAIN, SMALL_FACTORISATION)
+"""The studies whose numbers README's table has."""
 
 NAMES = {
     MAIN: "Tuning",

@@ -15,7 +15,7 @@ from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.samplers.gradients import subset_scores
+from sgtune.samplers.gradients import subset_rows, subset_scores
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
 
@@ -107,7 +107,7 @@ def stein_metric(
             [float(value) for value in values],
             running_seconds(began, between),
             running_seconds(between, perf_counter()),
-            len(stacked) * max(1, round(score_fraction * model.n_data)),
+            len(stacked) * subset_rows(score_fraction, model.n_data),
         )
 
     return judge
