@@ -169,6 +169,34 @@ def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_
     assert min(small["mamba-ksd-scaled"], small["mamba-psd"]) > small["mamba"]
 
 
+def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_draws_are_biased():
+    found = published("adam_mcmc", "adam_prolate")
+    rows = [row.set_index(["metric", "detail"]) for _, row in found.groupby(found.index // 7)]
+    raised, biased, n_long = 0, 0, 0
+    for row in rows:
+        gain = row.loc["acceptance_gain"].iloc[0]
+        is_raised = gain["value"] > 3.18 * gain["se"]
+        # docs/studies/adam_mcmc.md: noise helps where updates are about as long as s, or longer.
+        if row.loc[("update_length", "1"), "value"] > 0.75:
+            n_long += 1
+            assert is_raised
+        raised += is_raised
+        square = row.loc[("second_moment", "1")]
+        is_biased = "biased" in square["shown"] or abs(square["value"] - 1) > 0.1 + 3.18 * square["se"]
+        biased += is_raised and is_biased
+    assert (len(rows), n_long) == (18, 9)
+    assert biased > 0.5 * raised
+
+
+def test_effective_sample_sizes_of_adam_mcmc_are_known_only_in_few_dimensions():
+    found = published("adam_mcmc", "adam_efficiency")
+    ess = found[found["metric"] == "ess_per_second"].groupby("model")["value"].count()
+    assert (ess[["gaussian-1000", "gaussian-10000", "logistic"]] == 0).all()
+    assert (ess[["gaussian-10", "gaussian-100"]] > 0).all()
+    jumps = found[found["metric"] == "jump_per_second"].groupby("model")["value"].count()
+    assert (jumps > 0).all()
+
+
 def test_sizes_of_differences_from_the_papers_are_those_of_the_published_run():
     clocks = published("tuning", "clocks")
     ratios = clocks[clocks["detail"] == "wall_over_calibrated"].dropna(subset=["value"])
