@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ RUNS = ("medium", "paper", "small_pmf", "small_pmf_2")
 LONG = (*(f"{run}.yaml" for run in RUNS), "publish")
 """Command lines with one of these words are dry runs, since they take hours or write into a tracked folder."""
 
+LONGEST = 3600
+"""Seconds after which a command counts as one that hangs."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CLUSTER = "profiles/slurm"
@@ -70,14 +73,19 @@ def test_pages_have_the_commands_that_a_user_needs(page, needed):
 
 
 @pytest.mark.end_to_end
-def test_every_command_works_as_typed(clone):
+def test_every_command_works_as_typed(clone, capfd):
     """Commands run in the order of the pages."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in commands():
         if CLUSTER in words:
             continue
         dry = ["--dry-run"] if any(name in " ".join(words) for name in LONG) else []
-        done = subprocess.run([*words, *dry], cwd=clone, env=environment, capture_output=True, text=True)
+        began = time.monotonic()
+        done = subprocess.run(
+            [*words, *dry], cwd=clone, env=environment, capture_output=True, text=True, timeout=LONGEST
+        )
+        with capfd.disabled():  # the test takes minutes
+            print(f"{time.monotonic() - began:6.0f} s  {shlex.join([*words, *dry])}", flush=True)
         assert done.returncode == 0, f"{shlex.join(words)}:\n{(done.stdout + done.stderr)[-3000:]}"
     for name in ("report.zip", "studies.zip"):
         assert (clone / name).stat().st_size > 10_000
