@@ -223,6 +223,15 @@ def test_every_configuration_of_the_study_has_a_forecast(run, monkeypatch):
     assert 0 < found.hours(2) < 200
 
 
+def test_every_loss_with_an_oracle_has_its_races():
+    one, two, three = (
+        seconds_of("screen_grid", changed(config_of(), regret__screen__oracle_losses=n))[0] for n in (1, 2, 3)
+    )
+    # Six arms, pruned by 3 once, for each replicate of tuning; the model has two losses.
+    assert two - one == pytest.approx(6.0, rel=1e-3)
+    assert three == two
+
+
 # --- the table ---
 
 

@@ -203,7 +203,8 @@ class StudyOfModel(WorkOfModel):
     def n_oracles(self) -> int:
         """Races of oracles, of all losses that have one."""
         n_losses = len(losses_of(self.model, self.referenced))
-        losses = min(self.settings["regret"]["screen"]["oracle_losses"], n_losses)
+        # Older records of a configuration have no such key: one loss had an oracle.
+        losses = min(self.settings["regret"]["screen"].get("oracle_losses", 1), n_losses)
         return self.settings["tuning"]["replicates"] * losses
 
     def finalists(self, sampler: str) -> float:
