@@ -64,8 +64,10 @@ def test_on_the_logistic_regression_ours_are_near_the_oracle_and_the_papers_are_
         assert all(is_larger(found.loc[tuner], found.loc["mamba"]) for tuner in tuners)
 
 
-def test_the_papers_fssd_leaves_the_posterior_for_sgld_and_sghmc():
-    found = regrets("tuning", OF_LOGISTIC).loc["mamba-fssd"]
+@pytest.mark.parametrize("study", ["judges", "tuning"])
+def test_the_papers_fssd_leaves_the_posterior_for_sgld_and_sghmc(study):
+    assert headline(study, "logistic").loc["mamba-fssd", "shown"].startswith("≥")
+    found = regrets(study, OF_LOGISTIC).loc["mamba-fssd"]
     # Only after 1 s, so that each sampler has one row.
     shown = found[found["detail"] == "after 1 s"]["shown"]
     assert {sampler for sampler, cell in shown.items() if cell.startswith("≥")} == {
@@ -163,6 +165,13 @@ def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_
     )
     assert not is_larger(ksd, mamba)
     assert is_larger(mamba, scaled)
+    # Over the oracle that sees xi.
+    over = regrets("judges", "relative_sd_error_x100_over_oracle")
+    of_oracle = {name: mean_over_samplers(over, name) for name in ("mamba", "mamba-ksd", "mamba-ksd-scaled")}
+    one = pd.Series({"value": 1.0, "se": 0.0})
+    assert is_larger(of_oracle["mamba"], one)
+    assert not is_larger(of_oracle["mamba-ksd"], of_oracle["mamba"])
+    assert abs(of_oracle["mamba-ksd-scaled"]["value"] - 1) <= 2 * of_oracle["mamba-ksd-scaled"]["se"]
     assert is_larger(mamba, mean_over_samplers(found, "mamba-psd"))
     # ... which are worse where the posterior is far from Gaussian.
     small = headline("small_pmf_2", "pmf")["value"]
