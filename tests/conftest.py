@@ -12,9 +12,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import jax
 import pytest
 from jaxtyping import install_import_hook
+
+# No test judges a time, and the examples are the same in every run.
+hypothesis.settings.register_profile("sgtune", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("sgtune")
 
 PACKAGE = Path(__file__).parents[1] / "src/sgtune"
 
