@@ -193,7 +193,7 @@ SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-
 
 def band_at(band, seconds):
     """The lower and upper end of a band at a given time."""
-    x, y = band.get_paths()[0].vertices.T
+    x, y = np.concatenate([path.vertices for path in band.get_paths()]).T
     return y[x == seconds].min(), y[x == seconds].max()
 
 
@@ -202,18 +202,49 @@ def test_curves_are_means_and_bands_two_standard_errors_of_the_replicates():
     records = make_records(4, ("logistic",))
     axis = FIGURES["figure3"](records).axes[SAMPLERS.index("sghmc-cv")]
     assert axis.get_yscale() == "log"
-    assert len(axis.lines) == len(axis.collections) == len(SHOWN)
-    for tuner, line, band in zip(SHOWN, axis.lines, axis.collections, strict=True):
+    lines = [line for line in axis.lines if line.get_label() != "_small"]
+    assert len(lines) == len(axis.collections) == len(SHOWN)
+    seen = 0
+    for tuner, line, band in zip(SHOWN, lines, axis.collections, strict=True):
         assert line.get_label() == TUNERS[tuner]
         rows = record_of(records, "logistic", "sghmc-cv", tuner)["curves"]
         for seconds, mean in line.get_xydata():
             at = [row["ksd"] for row in rows if row["seconds"] == seconds and row["ksd"] is not None]
             assert mean == pytest.approx(np.mean(at))
             se = np.std(at, ddof=1) / np.sqrt(len(at))
-            assert band_at(band, seconds) == pytest.approx((mean - 2 * se, mean + 2 * se))
+            if mean > 2 * se:
+                seen += 1
+                assert band_at(band, seconds) == pytest.approx((mean - 2 * se, mean + 2 * se))
         low, high = axis.get_ylim()
         assert low < line.get_ydata().min()
-        assert band.get_paths()[0].vertices[:, 1].max() < high
+        assert all(path.vertices[:, 1].max() < high for path in band.get_paths())
+    assert seen >= 2 * len(SHOWN)
+
+
+def test_a_mean_that_is_within_its_noise_of_zero_has_a_small_marker_and_no_band():
+    """On a log axis its band would have no end, and cover all below it."""
+    records = make_records(3, ("logistic",))
+    values = {0.5: (4.0, 4.4, 4.2), 1.0: (0.1, 0.1, 9.0), 1.5: (2.0, 2.1, 2.2)}
+    assert [np.mean(at) > 2 * np.std(at, ddof=1) / np.sqrt(3) for at in values.values()] == [
+        True,
+        False,
+        True,
+    ]
+    record_of(records, "logistic", "sgld", "mamba-ksd")["curves"] = [
+        {"replicate": i, "seconds": seconds, "ksd": at[i]} for seconds, at in values.items() for i in range(3)
+    ]
+    axis = FIGURES["figure3"](records).axes[0]
+    line = line_of(axis, "MAMBA-KSD")
+    assert np.allclose(line.get_xdata(), list(values))
+    assert line.get_markevery() == [0, 2]
+    (small,) = (other for other in axis.lines if other.get_label() == "_small")
+    assert small.get_markevery() == [1]
+    assert small.get_markersize() < line.get_markersize()
+    assert small.get_linestyle() == "None"
+    assert np.allclose(small.get_xydata(), line.get_xydata())
+    at = [label for label in labels_of(axis) if label != "_small"].index("MAMBA-KSD")
+    band = axis.collections[at].get_paths()
+    assert {float(x) for path in band for x in path.vertices[:, 0]} == {0.5, 1.5}
 
 
 def test_replicates_meet_at_their_mean_seconds_and_those_that_are_not_finite_are_left_out():

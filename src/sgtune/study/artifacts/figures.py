@@ -197,16 +197,16 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
             notes.append(f"{style['label']}: no arm in {tunings.count(None)} of {len(tunings)} tuning runs")
         if finite_runs < runs:
             notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
-        every = max(1, table["checkpoint"].nunique() // 6)
-        style |= {"markevery": (i % every, every), "zorder": 3}
+        style |= {"zorder": 3}
         look = {"errorbar": partial(_band, is_square=has_squares), "err_kws": {"alpha": 0.15, "linewidth": 0}}
         if has_squares:
             look["estimator"] = _root
         sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **look, **style)
+        _mark(axis.lines[-1], table, i)
     if not axis.lines:
         say_empty(axis, why_empty(records))
         return
-    # Only now: on a log axis seaborn would average logarithms. A band that reaches zero goes on below the panel.
+    # Only now: on a log axis seaborn would average logarithms.
     axis.set(yscale="log", xlabel="", ylabel="")
     lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
     axis.set_ylim(0.6 * lowest, 1.6 * axis.dataLim.y1)
@@ -222,11 +222,33 @@ def _root(squares: pd.Series) -> float:
 
 
 def _band(values: pd.Series, is_square: bool) -> tuple[float, float]:
-    """Two standard errors of the mean to either side, as roots of mean squares; NaN for few finite values."""
-    if values.count() < FEWEST_IN_BAND:
+    """Two standard errors of the mean to either side, as roots of mean squares; NaN for few finite values.
+
+    NaN also for a mean that is not above its two standard errors: on a log axis the band would cover all below it.
+    """
+    if values.count() < FEWEST_IN_BAND or _is_near_zero(values):
         return math.nan, math.nan
     ends = [values.mean() + sign * 2 * values.sem() for sign in (-1, 1)]
-    return tuple(math.sqrt(max(end, 0.0)) for end in ends) if is_square else tuple(ends)
+    return tuple(math.sqrt(end) for end in ends) if is_square else tuple(ends)
+
+
+def _is_near_zero(values: pd.Series) -> bool:
+    return values.count() >= FEWEST_IN_BAND and bool(values.mean() <= 2 * values.sem())
+
+
+def _mark(line: Line2D, table: pd.DataFrame, i: int) -> None:
+    """Markers of the i-th line, on about six points, not where other lines have theirs; small ones for means that are
+    not two standard errors above zero."""
+    near_zero = table.groupby("seconds")["value"].apply(_is_near_zero)
+    every = max(1, len(line.get_xdata()) // 6)
+    points = range(i % every, len(line.get_xdata()), every)
+    small = [point for point in points if near_zero.get(line.get_xdata()[point], False)]
+    line.set_markevery([point for point in points if point not in small])
+    if small:
+        twin = Line2D(*line.get_data())
+        twin.update_from(line)
+        twin.set(label="_small", linestyle="", markevery=small, markersize=0.55 * line.get_markersize())
+        line.axes.add_line(twin)
 
 
 @styled

@@ -11,7 +11,8 @@ BAND = (
     "mean over replicates (for a KSD the root of the mean of its unbiased square, left out where this mean "
     "is not positive), with a band of two standard errors of this mean to either side if there are three runs or more; "
     "runs that share the arm of one tuning run count as independent, so with few tuning runs the band is too narrow. "
-    "Where the band reaches zero, it runs off the lower edge of the panel. Where some replicates are not finite, "
+    "Small markers, without a band: means that are less than two standard errors above zero. Where some replicates are "
+    "not finite, "
     "the mean is over the others and the panel says so; it also names tuners that found no arm, because "
     "all their arms diverged."
 )
