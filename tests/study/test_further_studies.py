@@ -136,6 +136,7 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
     for study, rows in (
         ("tuning", MAIN_ROWS),
         ("small_pmf_2", SMALL_ROWS),
+        ("quick", MAIN_ROWS.replace("0.90", "0.70")),
     ):
         manifest = run_of(tmp_path / f"run of {study}", "unused")
         table = manifest.parent / "tables/headline.csv"
@@ -154,6 +155,9 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
         "| Grid † | 5.0 ± 0.1 | – |\n| MAMBA (default) | 0.90 ± 0.01 | 1.00 |\n\n" in text
     )
     assert "2026-01-02. [All of it](results/published/tuning/README.md)." in text
+    # Of the default run, where its numbers are, and not the numbers.
+    assert "2026-01-02. [All of it, to compare yours with](results/published/quick/README.md)." in text
+    assert "0.70" not in text
 
 
 def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):

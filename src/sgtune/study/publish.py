@@ -33,14 +33,18 @@ SMALL_FACTORISATION = "small_pmf_2"
 
 SMALL = {"pmf": "Small PMF"}
 
-IN_README = (MAIN, SMALL_FACTORISATION)
-"""The studies whose numbers README's table has."""
+QUICK = "quick"
+"""The default run: a user compares an own run with it."""
+
+IN_README = (MAIN, SMALL_FACTORISATION, QUICK)
+"""The studies of which README has numbers."""
 
 NAMES = {
     MAIN: "Tuning",
     "judges": "Ten tuning runs on the logistic regression",
     "evidence": "Races of ten seconds, and Gaussians of 10,000 dimensions",
     SMALL_FACTORISATION: "A small matrix factorisation",
+    QUICK: "Small budgets",
 }
 """Of studies that are not in the catalogue, in the titles of their pages."""
 
@@ -130,6 +134,10 @@ def show_results(readme: Path, published: Path) -> None:
         *_shown(published, manifest, ("regret_dots",), f"{where}/", has_captions=False),
         f"{origin_said(published)} [All of it]({where}/{INDEX}).",
     ]
+    quick = published.with_name(QUICK)
+    if quick.is_dir():
+        where = quick.relative_to(readme.parent).as_posix()
+        parts.append(f"{origin_said(quick)} [All of it, to compare yours with]({where}/{INDEX}).")
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
 
