@@ -16,6 +16,7 @@ from sgtune.samplers import (
 )
 from sgtune.samplers.running_covariance import no_steps, updated
 from sgtune.samplers.sghmc import _kick
+from sgtune.samplers.sghmc_shang import clipped_root
 from sgtune.samplers.target import Target
 
 STEP_SIZE, FRICTION, THERMOSTAT = 0.03, 1.7, 0.6
@@ -154,6 +155,19 @@ def test_a_step_of_sghmc_is_eq_14(form, friction, monkeypatch):
     assert_normal(momenta, mean, left)
     assert (after.n_clipped == int(is_clipped)).all()
     np.testing.assert_allclose(after.friction_needed, max(friction, friction - values.min()), rtol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("shape", [(3, 3), (3,)])
+def test_a_matrix_that_is_not_finite_has_no_finite_root(shape, bad):
+    """Its chain has diverged and must count as such. Among chains of an ensemble it changes no other's root."""
+    good = np.eye(3, dtype=np.float32) if shape == (3, 3) else np.ones(3, np.float32)
+    broken = good.copy()
+    broken[(0,) * len(shape)] = bad
+    roots, least = jax.jit(jax.vmap(clipped_root))(np.stack([broken, good]))
+    assert not np.isfinite(roots[0]).all()
+    np.testing.assert_allclose(roots[1], good)
+    assert least[1] == 0
 
 
 def test_without_noise_ccadl_is_sgnht_under_the_map():

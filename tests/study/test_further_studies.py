@@ -160,6 +160,25 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
     assert "0.70" not in text
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ("2026-01-02T03:32:00", "took 59 minutes in all; 32 passed from the first result to the last."),
+        ("2026-01-02T09:00:00", "took 59 minutes in all."),  # the run was interrupted
+    ],
+)
+def test_a_published_run_says_how_long_it_lasted(tmp_path, last, said):
+    manifest = run_of(tmp_path / "run", "the table")
+    table = tmp_path / "run/tables/normal.json"
+    made = ["2026-01-02T03:00:00", last]
+    write_json(table, {"sources": {"commit": ["a" * 40], "created": made, "seconds": 3_540.0}})
+    held = json.loads(manifest.read_text())
+    held["files"]["tables/normal.json"] = file_sha256(table)
+    write_json(manifest, held)
+    publish(manifest, published_folder(tmp_path, "ccadl"))
+    assert said in (published_folder(tmp_path, "ccadl") / "README.md").read_text()
+
+
 def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     manifest = run_of(tmp_path / "run", "the table")
     first, again = (published_folder(tmp_path, study) for study in ("first", "again"))

@@ -80,7 +80,8 @@ def init(
 def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
     """B with B B' = the matrix less its negative eigenvalues; and the least eigenvalue, or 0 if that is positive.
 
-    A diagonal matrix is given, and its root returned, as ``(D,)``.
+    A diagonal matrix is given, and its root returned, as ``(D,)``. The root of a matrix that is not finite is not
+    finite either, so that its chain counts as diverged; the eigenvalue then has no meaning.
     """
     if matrix.ndim == 1:
         return jnp.sqrt(jnp.maximum(matrix, 0.0)), jnp.minimum(jnp.min(matrix), 0.0)

@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from sgtune.errors import DataError
@@ -253,18 +254,29 @@ def origin_said(folder: Path) -> str:
 
 
 def _seconds_said(folder: Path, sources: Mapping[str, Mapping]) -> str:
-    """How long all jobs took, by the table of timings; without it, the jobs behind the table with the longest ones."""
+    """How long all jobs took, by the table of timings; without it, the jobs behind the table with the longest ones.
+
+    The time from the first result to the last stands beside it, unless it is longer, because of interruptions.
+    """
     timings = folder / "tables/timings.csv"
     if timings.is_file():
         with timings.open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if (row["metric"], row["detail"]) == ("total_seconds", EVERYTHING):
-                    return f" Its jobs took {float(row['value']) / 60:,.0f} minutes in all."
+                    return f" Its jobs took {_minutes(float(row['value']), sources)}."
     found = {name: own.get("seconds") or 0.0 for name, own in sources.items()}
     longest = max(found, key=found.get, default=None)
     if longest is None or not found[longest]:
         return ""
-    return f" The jobs behind the table “{_table_title(longest)}” took {found[longest] / 60:,.0f} minutes in all."
+    own = {longest: sources[longest]}
+    return f" The jobs behind the table “{_table_title(longest)}” took {_minutes(found[longest], own)}."
+
+
+def _minutes(seconds: float, sources: Mapping[str, Mapping]) -> str:
+    moments = [datetime.fromisoformat(at) for own in sources.values() for at in own.get("created", ())]
+    passed = (max(moments) - min(moments)).total_seconds() if moments else 0.0
+    beside = f"; {passed / 60:,.0f} passed from the first result to the last" if 60 < passed < seconds else ""
+    return f"{seconds / 60:,.0f} minutes in all{beside}"
 
 
 def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:
