@@ -278,6 +278,6 @@ def _headline_first(cells: Sequence[Cell], losses: Iterable[Sequence[str]]) -> l
     """By the rank of their loss, then by the seconds: metrics and seconds stand in the order in which they come."""
     ranks: dict[str, int] = {}
     for rank, metric in (pair for of_model in losses for pair in enumerate(of_model)):
-        # Over the oracle's before the rest of its loss; that of the main loss before all.
+        # Regret over the oracle comes before the other columns of its loss, and the main loss comes first.
         ranks |= {f"{metric}_over_oracle": rank - 0.5, f"{metric}_regret": rank, metric: rank}
     return sorted(cells, key=lambda cell: (ranks[cell.metric], float(cell.detail.split()[1])))
