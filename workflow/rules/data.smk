@@ -11,6 +11,9 @@ OOD = config["data"]["ood"]
 SIMULATED = {model: config["data"][model]["simulated"] is not None for model in ("pmf", "bnn")}
 """Simulated data need no downloads."""
 
+FIRST = 200
+"""Priority of the short jobs before `find_map`: all other jobs of a model wait for its mode."""
+
 
 # Nodes of a cluster often have no internet access.
 localrules:
@@ -26,6 +29,7 @@ rule simulate_logistic:
         facts=f"{RUN}/data/logistic.json",
     log:
         f"{LOGS}/simulate_logistic.log",
+    priority: FIRST
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -46,6 +50,7 @@ rule download_movielens:
         source=f"{DOWNLOADS}/movielens-100k/source.json",
     log:
         f"{LOGS}/download_movielens.log",
+    priority: FIRST
     retries: 2
     conda:
         "../../envs/sgtune.yaml"
@@ -64,6 +69,7 @@ rule download_mnist:
         source=f"{DOWNLOADS}/mnist/source.json",
     log:
         f"{LOGS}/download_mnist.log",
+    priority: FIRST
     retries: 2
     conda:
         "../../envs/sgtune.yaml"
@@ -102,6 +108,7 @@ rule prepare_movielens:
         facts=f"{RUN}/data/pmf.json",
     log:
         f"{LOGS}/prepare_movielens.log",
+    priority: FIRST
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -121,6 +128,7 @@ rule prepare_mnist:
         facts=f"{RUN}/data/bnn.json",
     log:
         f"{LOGS}/prepare_mnist.log",
+    priority: FIRST
     conda:
         "../../envs/sgtune.yaml"
     resources:
