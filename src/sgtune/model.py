@@ -206,11 +206,11 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
     name that contains the fraction. As long as ``model`` lives, further calls return the same object.
 
     Args:
+        fraction: the share of the rows that is held out, in (0, 1).
         name: the name of the fraction in error messages.
 
     Raises:
-        InputError: the fraction is not in (0, 1) or leaves no row out, or the model lacks ``predict`` or
-            ``as_test``.
+        InputError: the fraction leaves no row out, or is not in (0, 1); ``predict`` or ``as_test`` is missing.
     """
     check_number(name, fraction, above=0, below=1)
     if model.predict is None or model.as_test is None:

@@ -8,6 +8,7 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import metrics
+from sgtune.errors import InputError
 from sgtune.metrics import averages
 from sgtune.positions import flatten
 
@@ -47,6 +48,13 @@ def test_averages_are_those_of_the_single_predictions(model, n):
         # 1 - p has the rounding error of float32, 6e-8.
         sure = classes.min(axis=0) > 1e-3
         np.testing.assert_allclose(found["mean_log"][sure], logs.mean(axis=0)[sure], atol=1e-3)
+
+
+@pytest.mark.parametrize("average", [metrics.mean_prediction, metrics.average_predictions])
+def test_a_model_that_does_not_predict_is_refused_by_name(average):
+    model = gaussian_model(np.eye(2), np.zeros(2))
+    with pytest.raises(InputError, match=f"^model: {model.name!r} makes no predictions; it needs predict"):
+        average(model, np.zeros((3, model.dimension), np.float32))
 
 
 def test_one_program_serves_any_number_of_draws(model):

@@ -193,7 +193,7 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     saved.write_bytes(b"0" * 4_000_000)
     publish(manifest, first)
     assert (
-        "0.12 GB on disk; on its machine 4 MB are saved, from which `restore`"
+        "0.12 GB on disk; on its machine `restore` rebuilds it from 4 MB of saved files."
         in (first / "README.md").read_text()
     )
     # What is published is no run's folder, and keeps the size.

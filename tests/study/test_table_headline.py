@@ -42,6 +42,32 @@ def test_a_cell_is_the_mean_over_samplers_after_the_longest_runs(files):
     assert {model for model, _ in cells} == set(MODELS)
 
 
+def test_each_loss_with_an_oracle_has_its_own_column(files):
+    """Also a loss in which the arms are in another order than in the main one."""
+    before = headline(records_of(files))
+    assert before.columns[0] == ("", "Logistic regression")
+    records = records_of(files)
+    for record in records["regret"]:
+        if record["model"] == "logistic":
+            record["oracles"]["relative_sd_error"] = record["oracles"]["xi_white"][::-1]
+    table = headline(records)
+    assert table.columns[:2] == (("Logistic regression", "ξ whitened"), ("Logistic regression", "ξ(σ̂)"))
+    assert "each loss has its own oracle" in table.caption
+    cells = cells_by(table, "model", "tuner", "detail")
+    own = [record for record in records["regret"] if record["model"] == "logistic"]
+    longest = after(max(seconds for record in own for seconds in seconds_of(record)))
+    each = [
+        cell.value
+        for cell in regret_cells(own)
+        if (cell.tuner, cell.metric, cell.detail)
+        == ("mamba-ksd", "relative_sd_error_x100_over_oracle", longest)
+    ]
+    assert len(each) == len(SAMPLERS)
+    assert cells["logistic", "mamba-ksd", "ξ(σ̂)"].value == pytest.approx(sum(each) / len(each))
+    main = cells_by(before, "model", "tuner")["logistic", "mamba-ksd"]
+    assert cells["logistic", "mamba-ksd", "ξ whitened"].value == main.value
+
+
 def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out(files):
     records = records_of(files)
     for run in runs_of_mamba_ksd(records):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import check_choice
+from sgtune.errors import InputError, check_choice
 from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import ENTROPY_FACTS, compare_entropies
 from sgtune.metrics.predictive import accuracy, brier, log_loss, rmse
@@ -116,19 +116,33 @@ def can_predict(model: Model) -> bool:
     return model.predict is not None and model.test_data is not None
 
 
+def _check_can_predict(model: Model) -> None:
+    if not can_predict(model):
+        raise InputError(f"model: {model.name!r} makes no predictions; it needs predict and test_data")
+
+
 def average_predictions(model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, np.ndarray]:
     """Averages over ``draws`` at the test inputs, in float64.
 
     ``mean``: the posterior predictive mean, or probability, in the shape of ``model.predict``. Classification:
     ``mean_log``, the mean of the log-probabilities, ``(m, classes)``. Regression: ``mean_squared_error``, the mean over
     draws of each draw's mean squared error.
+
+    Raises:
+        InputError: the model has no test data, or does not predict.
     """
+    _check_can_predict(model)
     inputs, targets = model.test_data["inputs"], jnp.asarray(model.test_data["targets"])
     return _average(model, draws, inputs, targets, _task(model).summarise)
 
 
 def mean_prediction(model: Model, draws: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "m ..."]:
-    """The posterior predictive mean at the test inputs."""
+    """The posterior predictive mean at the test inputs, ``(m, ...)`` as ``model.predict`` has it.
+
+    Raises:
+        InputError: the model has no test data, or does not predict.
+    """
+    _check_can_predict(model)
     return _average(model, draws, model.test_data["inputs"], (), _mean)["mean"]
 
 

@@ -23,6 +23,8 @@ COLUMNS = 4_096
 def relative_sd_error(sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]) -> float:
     """xi = |sd - reference_sd|_2 / |reference_sd|_2 (Coullon et al. 2023, Sect. 4.1); infinite if ``sd`` is not finite.
 
+    A fraction, in no unit: the same for sds in other units if all parameters have the same one.
+
     Raises:
         InputError: the shapes differ, or the reference is not finite and positive.
     """

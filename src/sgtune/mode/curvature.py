@@ -86,7 +86,11 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
 
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:
-    """Marginal sds of the Laplace approximation at the MAP; for D > 200 the conditional sds of `laplace_scale`."""
+    """Marginal sds of the Laplace approximation at the MAP; for D > 200 the conditional sds of `laplace_scale`.
+
+    Raises:
+        InputError: as `laplace_scale`.
+    """
     return _marginal_sds(laplace_scale(model))
 
 
@@ -98,6 +102,9 @@ def hessian_trace(model: Model) -> float:
     """Trace of the Hessian of -log pi at the MAP: Laplace's approximation of E|score|^2 (`sgtune.stein.ksd_floor`).
 
     From `laplace_scale`: exact for D <= 200, otherwise by `hutchinson_diagonal`, with its bounds on entries.
+
+    Raises:
+        InputError: as `laplace_scale`.
     """
     scale = laplace_scale(model)
     return float(np.sum(1 / scale**2) if scale.ndim == 1 else np.sum(np.linalg.inv(scale) ** 2))

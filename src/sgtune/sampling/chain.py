@@ -119,6 +119,7 @@ def sample(
         model: the posterior, from `sgtune.define_model` or `sgtune.load_model`.
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
+        step_size: see above.
         batch_size: n, from 1 to N. N gives exact gradients; ``mala``, ``hmc`` and ``adam-mcmc-exact`` need n = N.
         n_leapfrog: leapfrogs in a step, for SGHMC and HMC; None for all other samplers.
         budget: seconds of wall clock, steps, or data terms of gradients.

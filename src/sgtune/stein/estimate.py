@@ -120,6 +120,7 @@ def ksd_floor(model_trace: float, dimension: int, n: int) -> float:
         model_trace: E|score|^2, the trace of the posterior mean of the Hessian of -log pi. Laplace's approximation is
             the trace at the mode (`sgtune.mode.curvature.hessian_trace`), and D in coordinates of the Laplace scale.
         dimension: D.
+        n: draws in the KSD.
 
     Raises:
         InputError: the trace is negative or not finite, or a number is < 1.

@@ -194,7 +194,8 @@ def _headline(published: Path) -> str:
         if path.is_file():
             with path.open(encoding="utf-8") as file:
                 for row in csv.DictReader(file):
-                    columns.setdefault(names[row["model"]], {})[row["tuner"]] = row
+                    # The first loss of a model is the main one.
+                    columns.setdefault(names[row["model"]], {}).setdefault(row["tuner"], row)
     columns = {name: rows for name, rows in columns.items() if any(row["value"] for row in rows.values())}
     tuners = in_order({tuner for rows in columns.values() for tuner in rows}, TUNERS)
     lines = [f"| Tuner | {' | '.join(columns)} |", f"| :-- |{' --: |' * len(columns)}"]
@@ -248,7 +249,7 @@ def origin_said(folder: Path) -> str:
         said += (
             "."
             if saved is None
-            else f"; on its machine {saved / 1e6:.2g} MB are saved, from which `restore` makes it again."
+            else f"; on its machine `restore` rebuilds it from {saved / 1e6:.2g} MB of saved files."
         )
     return said
 

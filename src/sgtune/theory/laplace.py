@@ -57,7 +57,11 @@ class Laplace(NamedTuple):
 
 
 def directions_of(model: Model, seed: int = 0) -> Directions:
-    """`laplace_of`'s directions."""
+    """The directions of `laplace_of`, which says which they are.
+
+    Raises:
+        InputError: D <= 200 and -log pi is not convex at the MAP.
+    """
     return laplace_of(model, seed).directions
 
 

@@ -123,7 +123,7 @@ class GridSearch:
         judge: as in `Halving`.
         grid: the arms.
         batch_fraction: the share of the data in the batches of all arms; None: the fractions of the grid.
-        start_noise: chains start at the MAP plus Gaussian noise of this sd.
+        start_noise: chains start at the MAP plus Gaussian noise of this sd, in units of the position.
         thin, points, validation_fraction, clock: as in `Halving`.
     """
 

@@ -106,7 +106,7 @@ class Tuner:
 
 
 def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    """Every combination of the grid's axes that the sampler has: the ``arms`` of most tuners."""
+    """Every combination of the grid's axes that the sampler has: the ``arms`` of most tuners, for ``n_data`` data."""
     return make_arms(
         n_data,
         sampler,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import sqrt
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
@@ -13,6 +14,7 @@ from sgtune.study.artifacts.layout import (
     lay_out,
     mark_best,
 )
+from sgtune.study.artifacts.means import SOURCES
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.regret import (
     AT_LEAST,
@@ -22,6 +24,7 @@ from sgtune.study.artifacts.regret import (
     cap_said,
     doubts,
     losses_of,
+    oracles_said,
     regret_cells,
     runs_said,
     seconds_of,
@@ -33,37 +36,51 @@ __all__ = ["headline"]
 
 
 def headline(records: Records) -> Table:
-    """The mean loss of each tuner's arms over the mean loss of the oracle's arms, mean over samplers."""
+    """The mean loss of each tuner's arms over the mean loss of the oracle's arms, mean over samplers.
+
+    A column for each model, or for each of its losses that has an oracle if a model has several.
+    """
     found = need(records, "regret", "headline")
     models = in_order((record["model"] for record in found), MODELS)
     own = {model: [record for record in found if record["model"] == model] for model in models}
-    losses = {model: losses_of(own[model][0])[0] for model in models}
+    losses = {model: _losses_with_oracle(own[model][0]) for model in models}
     said = ", ".join(
-        f"{METRICS[f'{metric}_regret'].label.removesuffix(', regret')} ({label(model, MODELS)})"
-        for model, metric in losses.items()
+        f"{' and '.join(map(_loss, metrics))} ({label(model, MODELS)})" for model, metrics in losses.items()
     )
+    several = any(len(metrics) > 1 for metrics in losses.values())
     cells = []
     for model in models:
-        of_model = list(_cells(own[model], losses[model]))
-        cells += mark_best(of_model) if can_be_marked(own[model]) else of_model
+        for metric in losses[model]:
+            of_loss = list(_cells(own[model], metric, _loss(metric) if several else ""))
+            cells += mark_best(of_loss) if can_be_marked(own[model]) else of_loss
     return lay_out(
         cells,
         name="headline",
         title=artifact("headline").title,
         caption="Mean loss, in fresh runs, of the arms that a tuner chose over the mean loss of an oracle's arms; mean "
         "over the samplers; ± one standard error. The oracle runs the race of MAMBA but sees the true loss "
-        f"of its own draws. 1: as good as the oracle. The loss: {said}. Judged {by_model(found, _runs_said)}. "
+        f"of its own draws{oracles_said(found)}. 1: as good as the oracle. The loss: {said}. "
+        f"Judged {by_model(found, _runs_said)}. "
         "Seconds are steps at their measured cost, on which everything is compared; the table "
         f"“{artifact('clocks').title}” has runs by the wall clock. "
         "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. "
-        f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(losses.values())}, so the mean is "
+        f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(chain(*losses.values()))}, so the mean is "
         "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
         "model, if every other is more than two standard errors of the difference away; "
         f"{UNMARKED}.{doubts(found)}"
-        f"{reference_said(records, 'headline', {model: (metric,) for model, metric in losses.items()})}",
+        f"{reference_said(records, 'headline', losses)}",
         rows=("tuner",),
-        columns=("model",),
+        columns=("model", "detail") if several else ("model",),
     )
+
+
+def _losses_with_oracle(record: dict) -> list[str]:
+    """Their metrics, the headline first."""
+    return [metric for metric in losses_of(record) if SOURCES[metric][0] in record["oracles"]]
+
+
+def _loss(metric: str) -> str:
+    return METRICS[f"{metric}_regret"].label.removesuffix(", regret")
 
 
 def _runs_said(found: Sequence[dict]) -> str:
@@ -71,7 +88,7 @@ def _runs_said(found: Sequence[dict]) -> str:
     return f"{after(longest)}, {runs_said(found)}"
 
 
-def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
+def _cells(found: Sequence[dict], metric: str, detail: str) -> Iterator[Cell]:
     longest = after(max(seconds for record in found for seconds in seconds_of(record)))
     of_loss = [
         cell
@@ -81,7 +98,13 @@ def _cells(found: Sequence[dict], metric: str) -> Iterator[Cell]:
     for tuner in in_order((cell.tuner for cell in of_loss), TUNERS):
         cells = [cell for cell in of_loss if cell.tuner == tuner]
         known = [cell for cell in cells if cell.value is not None]
-        about = {"model": found[0]["model"], "sampler": "", "tuner": tuner, "metric": "over_oracle"}
+        about = {
+            "model": found[0]["model"],
+            "sampler": "",
+            "tuner": tuner,
+            "metric": "over_oracle",
+            "detail": detail,
+        }
         about |= {"at_test_set": any(cell.at_test_set for cell in cells)}
         if not known:
             untrusted = any(cell.missing == NOT_TRUSTED for cell in cells)

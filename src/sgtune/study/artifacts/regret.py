@@ -33,6 +33,7 @@ __all__ = [
     "doubts",
     "fresh_replicates",
     "losses_of",
+    "oracles_said",
     "regret",
     "regret_cells",
     "runs_said",
@@ -193,7 +194,8 @@ def _design(records: Sequence[dict]) -> str:
     )
 
 
-def _oracles_said(found: Sequence[dict]) -> str:
+def oracles_said(found: Sequence[dict]) -> str:
+    """In captions, after the meaning of the oracle."""
     several = any(len(record["oracles"]) > 1 for record in found)
     return "; each loss has its own oracle" if several else ""
 
@@ -244,7 +246,7 @@ def regret(records: Records) -> Table:
         f"vary. {by_model(found, _design)}; MAMBA and the "
         f"oracle have {budgets_said(settings, models)}.\nOver the oracle's, the headline: mean loss of the "
         "arms that a tuner chose over the mean loss of the oracle's arms. The oracle runs the race of "
-        f"MAMBA but sees the true loss of its own draws{_oracles_said(found)}. Regret: the same "
+        f"MAMBA but sees the true loss of its own draws{oracles_said(found)}. Regret: the same "
         "over the smallest mean loss of the finalists, the best arms of the screen; the row “Best finalist” has "
         "this loss itself. Random arm: the mean over some arms drawn at random from those that stayed finite in "
         "the screen. Frozen chain: stays at the MAP, exact. A ratio below 1: the arm is better than every "
