@@ -218,7 +218,8 @@ def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_
 def test_effective_sample_sizes_of_adam_mcmc_are_known_only_in_few_dimensions():
     found = published("adam_mcmc", "adam_efficiency")
     ess = found[found["metric"] == "ess_per_second"].groupby("model")["value"].count()
-    assert (ess[["gaussian-1000", "gaussian-10000", "logistic"]] == 0).all()
+    assert (ess[["gaussian-10000", "logistic"]] == 0).all()
+    assert ess["gaussian-1000"] <= 1
     assert (ess[["gaussian-10", "gaussian-100"]] > 0).all()
     jumps = found[found["metric"] == "jump_per_second"].groupby("model")["value"].count()
     assert (jumps > 0).all()

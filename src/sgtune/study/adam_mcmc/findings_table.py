@@ -47,7 +47,7 @@ def adam_findings(records: Records) -> Table:
         name=name,
         title=artifact(name).title,
         caption="Every number is from this run. A difference between sets of chains is claimed if its 95% t interval "
-        "excludes 0 (with 4 chains 3.2 standard errors, with 32 two), another one if it is more than two standard "
+        "excludes 0 (with 4 chains 3.2 standard errors, with many two), another one if it is more than two standard "
         "errors; ± is one standard error. Cases whose chains are stuck or too slow for an estimate of E x² are "
         "counted as too slow to tell.",
         stub=("Question",),
