@@ -247,7 +247,7 @@ def _mark(line: Line2D, table: pd.DataFrame, i: int) -> None:
     if small:
         twin = Line2D(*line.get_data())
         twin.update_from(line)
-        twin.set(label="_small", linestyle="", markevery=small, markersize=0.55 * line.get_markersize())
+        twin.set(label="_small", linestyle="", markevery=small, markersize=0.7 * line.get_markersize())
         line.axes.add_line(twin)
 
 
