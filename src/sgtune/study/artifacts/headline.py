@@ -75,8 +75,9 @@ def headline(records: Records) -> Table:
 
 
 def _losses_with_oracle(record: dict) -> list[str]:
-    """Their metrics, the headline first."""
-    return [metric for metric in losses_of(record) if SOURCES[metric][0] in record["oracles"]]
+    """Their metrics, the headline first; the headline if it has none, either."""
+    losses = losses_of(record)
+    return [metric for metric in losses if SOURCES[metric][0] in record["oracles"]] or losses[:1]
 
 
 def _loss(metric: str) -> str:
