@@ -261,12 +261,13 @@ def test_a_models_width_of_lockstep_changes_no_decision(model):
     )
 
 
-def test_arms_without_a_value_rank_by_step_size_and_cost():
-    """The smallest step size ranks first, and among equal step sizes the cheapest arm."""
-    values = [np.inf, 2.0, np.inf, np.nan, 1.0]
-    hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1)]
-    assert racer.rank_arms(values, hope) == [4, 1, 3, 0, 2]
-    assert racer.rank_arms(values) == [4, 1, 0, 2, 3]
+def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
+    """The smallest step size ranks first, and among equal step sizes the cheapest arm: not the order of the grid, which
+    begins with the largest step size."""
+    values = [np.inf, 2.0, np.inf, np.nan, 1.0, 2.0, 0.0, 0.0]
+    hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1), (1e-6, 9), (1e-1, 1), (1e-2, 1)]
+    assert racer.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
+    assert racer.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
 
 
 def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypatch):

@@ -283,7 +283,7 @@ class Race:
         return sum(max(0.0, racer.ran - racer.spent) for racer in self.racers)
 
     def _tie_break(self, racer: Racer) -> tuple:
-        """The order of arms without a value: by step size, then by cost per step."""
+        """The order of arms of one value, or without any: by step size, then by cost per step."""
         return (racer.arm.step_size, self.terms_per_step[racer.arm])
 
     def _price(self, arm: Arm) -> float:

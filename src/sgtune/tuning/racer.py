@@ -56,12 +56,12 @@ class Racer:
 
 
 def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
-    """Places from the lowest value to the highest; infinite and NaN ones last, by ``tie_break``; ties keep their
-    order."""
+    """Places from the lowest value to the highest; infinite and NaN ones last. Equal values, and those that are not
+    finite, are in the order of ``tie_break``."""
     tie_break = [()] * len(values) if tie_break is None else tie_break
     return sorted(
         range(len(values)),
-        key=lambda i: (False, values[i], (), i) if np.isfinite(values[i]) else (True, 0.0, tie_break[i], i),
+        key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0.0, tie_break[i], i),
     )
 
 
