@@ -61,7 +61,12 @@ def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list
     tie_break = [()] * len(values) if tie_break is None else tie_break
     return sorted(
         range(len(values)),
-        key=lambda i: (not np.isfinite(values[i]), values[i] if np.isfinite(values[i]) else 0.0, tie_break[i], i),
+        key=lambda i: (
+            not np.isfinite(values[i]),
+            values[i] if np.isfinite(values[i]) else 0.0,
+            tie_break[i],
+            i,
+        ),
     )
 
 
