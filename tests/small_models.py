@@ -51,7 +51,8 @@ def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
 
 
 def check_rungs(result):
-    """Arms with lower values survive, infinite values rank last, and the table and its JSON record all rungs."""
+    """Arms with lower values survive, of equal ones the smaller step size wins, infinite values rank last, and the
+    table and its JSON record all rungs."""
     table = result.rungs
     axes = list(table)[1 : list(table).index("steps")]
     named = {line.split(": ")[1] for line in result.warnings if line.startswith("rung")}
@@ -66,7 +67,8 @@ def check_rungs(result):
         following = _names(table[table["rung"] == number + 1][axes])
         assert following in (left, set())
     last = table[table["rung"] == table["rung"].max()]
-    best = last.loc[last["discrepancy"].astype(float).idxmin()]
+    values = last["discrepancy"].astype(float)
+    best = last.loc[last.loc[values == values.min(), "step_size"].astype(float).idxmin()]
     assert dict(result.best) == best[axes].dropna().to_dict()
     assert result.steps == table.groupby(axes, dropna=False)["steps"].max().sum()
     json.dumps(result.to_dict(), allow_nan=False)
