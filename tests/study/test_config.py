@@ -239,13 +239,17 @@ def test_overlay_merges_key_by_key(tmp_path):
             "samplers[0]: 'sgdl' is not allowed (did you mean 'sgld'?); it must be one of: sgld,",
         ),
         ("published_as: ccadl", "published_as: 'ccadl' is not allowed; it must be another name"),
+        (
+            "artifacts: [table1, horizon]",
+            "artifacts[1]: 'horizon' is not allowed; it must be one that this run has: table4,",
+        ),
         ("tuner: [grid]", "tuner: no such key (did you mean 'tuners'?); allowed: adam_mcmc,"),
         (
             "grid: {batch_fraction: 1.0e-9}",
             "grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06",
         ),
     ],
-    ids=["number", "sampler", "folder", "key", "across keys"],
+    ids=["number", "sampler", "folder", "artifact", "key", "across keys"],
 )
 def test_workflow_stops_with_one_line_before_any_work(tmp_path, overlay, line):
     (tmp_path / "mine.yaml").write_text(overlay + "\n")

@@ -129,6 +129,7 @@ def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
         *(
             "run",
             "published_as",
+            "artifacts",
             "seed",
             "models",
             "samplers",

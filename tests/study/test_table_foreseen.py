@@ -16,6 +16,7 @@ from sgtune.study.artifacts.layout import DASH, NO_ARM, NOT_TRUSTED
 from sgtune.study.artifacts.records import foreseen_of
 from sgtune.study.horizons import AHEAD, compare_horizons
 from sgtune.study.parts import Parts
+from sgtune.study.regret import run_arms
 
 
 @pytest.fixture(scope="module")
@@ -116,4 +117,30 @@ def test_every_choice_is_run_for_the_longest_horizon(small, monkeypatch):
     assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
     # Existing results are not made again.
     monkeypatch.setattr(horizons, "tune", None)
+    monkeypatch.setattr(horizons, "run_arms", None)
     assert compare_horizons(model, settings, parts=Parts(folder), **common) == record
+
+
+def test_a_killed_comparison_of_horizons_loses_one_replicate(small, monkeypatch):
+    model, settings, common, folder = small
+    whole = compare_horizons(model, settings, parts=Parts(folder / "whole"), **common)
+    ran = []
+
+    def killed_in_the_second(*arguments, replicate, **options):
+        if ran:
+            raise KeyboardInterrupt
+        ran.append(replicate)
+        return run_arms(*arguments, replicate=replicate, **options)
+
+    monkeypatch.setattr(horizons, "run_arms", killed_in_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        compare_horizons(model, settings, parts=Parts(folder / "killed"), **common)
+    monkeypatch.setattr(horizons, "tune", None)
+
+    def rest(*arguments, replicate, **options):
+        ran.append(replicate)
+        return run_arms(*arguments, replicate=replicate, **options)
+
+    monkeypatch.setattr(horizons, "run_arms", rest)
+    assert compare_horizons(model, settings, parts=Parts(folder / "killed"), **common) == whole
+    assert ran == ["horizons 0", "horizons 1"]

@@ -1,6 +1,6 @@
 """Tables and figures."""
 
-from sgtune.study.artifacts import caption_of, category_of, form_of, labels_of, requested
+from sgtune.study.artifacts import artifacts_of_run, caption_of, category_of, form_of, labels_of
 
 
 rule record_settings:
@@ -69,11 +69,7 @@ RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]
 
 ARTIFACTS = [
     f"{RUN}/tables/{name}.html" if form_of(name) == "table" else f"{RUN}/figures/{name}.svg"
-    for name in requested(
-        STUDIED,
-        list(filter(has_reference, MODELS)),
-        [model for model in MODELS if has_horizons(config, model)],
-    )
+    for name in artifacts_of_run(config)
 ]
 
 

@@ -33,7 +33,8 @@ def compare_horizons(
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
     """For each sampler and horizon the arm of each of `AHEAD`, all from the same race budget R (``mamba.seconds``), in
-    one race each, by measured costs; then fresh runs of all these arms for the longest horizon.
+    one race each, by measured costs; then fresh runs of all these arms for the longest horizon. A killed job loses at
+    most the races of one sampler, or one replicate of its arms.
 
     Args:
         settings: sections of the configuration (`settings_of`, kind ``horizons``).
@@ -49,55 +50,58 @@ def compare_horizons(
     losses = losses_of(model.name, reference, {"prediction_draws": 0})
     depends_on = {"settings": settings, "inputs": dict(inputs), "seed": seed, "code": code_digest()}
 
+    def kept(name: str, make: Callable[[], object]) -> object:
+        own = fingerprint({**depends_on, "part": name})
+        record = parts.get(name, own)
+        if record is None:
+            record = {"made": make()}
+            parts.keep(name, own, record)
+        return record["made"]
+
+    def choices(sampler: str) -> list[dict]:
+        rows = []
+        for tuner in AHEAD:
+            for seconds in section["seconds"]:
+                choice = _choice(model, sampler, tuner, seconds, settings, cost, seed)
+                report(f"{sampler}, {tuner} for {seconds:g} s: {choice['best']}")
+                rows.append({"tuner": tuner, "horizon": seconds, **choice})
+        return rows
+
     def of_sampler(sampler: str) -> dict:
-        choices = [
-            {
-                "tuner": tuner,
-                "horizon": seconds,
-                **_choice(model, sampler, tuner, seconds, settings, cost, seed),
-            }
-            for tuner in AHEAD
-            for seconds in section["seconds"]
-        ]
-        for one in choices:
-            report(f"{sampler}, {one['tuner']} for {one['horizon']:g} s: {one['best']}")
-        arms = list(dict.fromkeys(one["best"] for one in choices if one["best"] is not None))
+        chosen = kept(sampler, lambda: choices(sampler))
+        records = [one["best"] for one in chosen if one["best"] is not None]
+        arms = [record for place, record in enumerate(records) if record not in records[:place]]
         replicates = [
-            run_arms(
-                model,
-                sampler,
-                arms,
-                losses=losses,
-                seconds=section["seconds"],
-                cost=cost,
-                replicate=f"horizons {i}",
-                seed=seed,
-                report=report,
+            kept(
+                f"{sampler}-{i}",
+                lambda i=i: run_arms(
+                    model,
+                    sampler,
+                    [Arm(**arm) for arm in arms],
+                    losses=losses,
+                    seconds=section["seconds"],
+                    cost=cost,
+                    replicate=f"horizons {i}",
+                    seed=seed,
+                    report=report,
+                ),
             )
             for i in range(section["replicates"])
         ]
-        chosen = [
-            {
-                **{name: one[name] for name in ("tuner", "horizon", "foreseen")},
-                "arm": None if one["best"] is None else arms.index(one["best"]),
-            }
-            for one in choices
-        ]
         return {
             "sampler": sampler,
-            "arms": [arm.to_record() for arm in arms],
-            "chosen": chosen,
+            "arms": arms,
+            "chosen": [
+                {
+                    **{name: one[name] for name in ("tuner", "horizon", "foreseen")},
+                    "arm": None if one["best"] is None else arms.index(one["best"]),
+                }
+                for one in chosen
+            ],
             "runs": runs_of(replicates, section["seconds"]),
         }
 
-    found = []
-    for sampler in section["samplers"]:
-        own = fingerprint({**depends_on, "sampler": sampler})
-        record = parts.get(sampler, own)
-        if record is None:
-            record = of_sampler(sampler)
-            parts.keep(sampler, own, record)
-        found.append(record)
+    found = [of_sampler(sampler) for sampler in section["samplers"]]
     return {
         "seconds": section["seconds"],
         "race_seconds": settings["mamba"]["seconds"],
@@ -114,8 +118,8 @@ def _choice(
     settings: Mapping,
     cost: CostTable,
     seed: int,
-) -> dict[str, Arm | float | None]:
-    """The ``best`` arm for a run of this many seconds, and its ``foreseen`` error; None if all arms diverged."""
+) -> dict[str, dict | float | None]:
+    """The record of the ``best`` arm for a run of this many seconds and its ``foreseen`` error; None if all diverged."""
     arguments = tuning_arguments(settings, tuner)
     arguments |= {
         "horizon": Budget(seconds=seconds),
@@ -125,4 +129,5 @@ def _choice(
         result = tune(model, sampler, cost=cost, seed=seed, **arguments)
     except AllDivergedError:
         return {"best": None, "foreseen": None}
-    return {"best": result.best, "foreseen": foreseen_of(result.best.to_record(), result.rows)}
+    best = result.best.to_record()
+    return {"best": best, "foreseen": foreseen_of(best, result.rows)}

@@ -43,6 +43,7 @@ IN_README = (MAIN, SMALL_FACTORISATION, QUICK)
 NAMES = {
     MAIN: "Tuning",
     "judges": "Ten tuning runs on the logistic regression",
+    "horizons": "Tuning for runs of 1, 10 and 100 s",
     "evidence": "Races of ten seconds, and Gaussians of 10,000 dimensions",
     SMALL_FACTORISATION: "A small matrix factorisation",
     QUICK: "Small budgets",
@@ -151,8 +152,9 @@ def _page(folder: Path, study: str) -> str:
     parts = [f"# {title}: the published run", origin_said(folder)]
     result = _shown(folder, manifest, RESULT)
     parts += ["## Result", *result] if result else []
-    parts += ["## Figures", *_shown(folder, manifest, [name for name in figures if name not in RESULT])]
-    parts += ["## Tables", *_shown(folder, manifest, [name for name in tables if name not in RESULT])]
+    for heading, names in (("Figures", figures), ("Tables", tables)):
+        shown = _shown(folder, manifest, [name for name in names if name not in RESULT])
+        parts += [f"## {heading}", *shown] if shown else []
     return "\n\n".join(parts) + "\n"
 
 

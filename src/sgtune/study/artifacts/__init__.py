@@ -1,16 +1,17 @@
 """Tables and figures of a run, from its result files.
 
-What there is stands in `sgtune.study.catalogue`; `artifact` is the entry of one, `requested` says which a run has,
-`category_of` where a report puts them, `labels_of` and `caption_of` what it calls them and says of them. They import
-nothing heavy: the workflow reads them to decide its targets and inputs. `TABLES` and `FIGURES` map a name to its maker,
-``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``, and import what they need on first use; ``records`` is
-the dict of `records.load_records`, kind -> list of records. `make_table` and `make_figure` make those of further
-studies (`artifacts_of`), too.
+What there is stands in `sgtune.study.catalogue`; `artifact` is the entry of one, `artifacts_of_run` says which a run
+makes, `category_of` where a report puts them, `labels_of` and `caption_of` what it calls them and says of them. They
+import nothing heavy: the workflow reads them to decide its targets and inputs. `TABLES` and `FIGURES` map a name to its
+maker, ``maker(records) -> Table`` or ``-> matplotlib.figure.Figure``, and import what they need on first use;
+``records`` is the dict of `records.load_records`, kind -> list of records. `make_table` and `make_figure` make those of
+further studies (`artifacts_of`), too.
 """
 
 from sgtune.study.artifacts.studies import (
     artifact,
     artifacts_of,
+    artifacts_of_run,
     caption_of,
     category_of,
     form_of,
@@ -23,6 +24,7 @@ __all__ = [
     "TABLES",
     "artifact",
     "artifacts_of",
+    "artifacts_of_run",
     "caption_of",
     "category_of",
     "form_of",

@@ -1,12 +1,15 @@
 """The artifacts of a run, and their places, titles and captions in a report. Imports nothing heavy."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
+from sgtune.errors import InputError
 from sgtune.study.catalogue import FIGURES, MODELS, STUDIES, TABLES, Artifact
+from sgtune.study.config.sections import has_horizons, model_settings, studied
 
 __all__ = [
     "artifact",
     "artifacts_of",
+    "artifacts_of_run",
     "caption_of",
     "category_of",
     "figures_by_name",
@@ -55,6 +58,26 @@ def requested(
             for model, _, tuner in studied
         )
     ]
+
+
+def artifacts_of_run(config: Mapping) -> list[str]:
+    """The main study's artifacts that a run makes: all that have something to show, or those that ``artifacts`` names.
+
+    Raises:
+        InputError: ``artifacts`` names another one.
+    """
+    models = config["models"]
+    names = requested(
+        studied(config),
+        [model for model in models if model_settings(config, model)["reference"]["nuts"]],
+        [model for model in models if has_horizons(config, model)],
+    )
+    for i, name in enumerate(config["artifacts"] or ()):
+        if name not in names:
+            raise InputError(
+                f"artifacts[{i}]: {name!r} is not allowed; it must be one that this run has: {', '.join(names)}"
+            )
+    return names if config["artifacts"] is None else config["artifacts"]
 
 
 def artifacts_of(study: str) -> list[str]:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from jsonschema import ValidationError
 
 from sgtune.errors import InputError
+from sgtune.study.artifacts.studies import artifacts_of_run
 from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS
 from sgtune.study.config.messages import leaves, validation_message
 from sgtune.study.config.model_checks import check_model
@@ -129,5 +130,6 @@ def check_config(config: Mapping) -> None:
 
     for model in config["models"]:
         check_model(config, model)
+    artifacts_of_run(config)
     for study in STUDIES:
         import_module(f"sgtune.study.{study}.settings").check(config[study])

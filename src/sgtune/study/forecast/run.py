@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from sgtune.study.artifacts import form_of, requested
-from sgtune.study.config.sections import has_horizons, model_settings, studied
+from sgtune.study.artifacts import artifacts_of_run, form_of
 from sgtune.study.forecast.costs import StepCosts
 from sgtune.study.forecast.jobs import StudyOfModel
 from sgtune.study.forecast.ladder import ladder_seconds
@@ -41,11 +40,8 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         unknown += study.unknown
     rows.append(Row("gaussian_ladder", "", ladder_seconds(config["ladder"])))
     rows.append(Row("measure_sensitivity", "", [_sensitivity(config["sensitivity"])]))
-    own = {model: model_settings(config, model) for model in config["models"]}
-    referenced = [model for model in own if own[model]["reference"]["nuts"]]
-    ahead = [model for model in own if has_horizons(config, model)]
     for form, rule in (("table", "make_table"), ("figure", "make_figure")):
-        names = [name for name in requested(studied(config), referenced, ahead) if form_of(name) == form]
+        names = [name for name in artifacts_of_run(config) if form_of(name) == form]
         rows.append(Row(rule, "", [PLAIN[form]] * len(names)))
     unknown += [
         "how long downloads take",
