@@ -95,6 +95,23 @@ def test_the_default_judge_adds_the_error_of_means_above_200_dimensions(dimensio
             assert of_means > 0.01 * of_sds
 
 
+@pytest.mark.parametrize("discrepancy", list(FORESIGHT))
+def test_fewer_than_ten_draws_are_not_judged_ahead(discrepancy):
+    """Their bias cannot be separated from their variance, so that the length of the planned run must not count."""
+    model = gaussian_model(np.diag(np.linspace(1, 4, 201)), np.zeros(201), n_data=100)
+    draws = np.random.default_rng(0).standard_normal((10, 201)).astype(np.float32)
+    gradients = scores(model, draws)
+
+    def value(n, share):
+        steps = np.arange(1, n + 1)
+        arm = ArmDraws(draws[:n], steps, n, n, share)
+        return FORESIGHT[discrepancy](model, "all directions")(arm, gradients[:n], stretch_of(steps, n))
+
+    assert value(9, 0.1) == value(9, 1.0) > 0
+    # Ten draws are enough for a forecast.
+    assert value(10, 0.1) != value(10, 1.0)
+
+
 @pytest.mark.parametrize("discrepancy", JUDGES)
 def test_an_escaped_arm_is_called_so_and_never_chosen(model, discrepancy):
     """The draws of the arm are finite, but their distance grows by half in every step."""

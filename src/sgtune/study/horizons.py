@@ -119,7 +119,7 @@ def _choice(
     cost: CostTable,
     seed: int,
 ) -> dict[str, dict | float | None]:
-    """The record of the ``best`` arm for a run of this many seconds and its ``foreseen`` error; None if all diverged."""
+    """The record of the ``best`` arm for runs of this many seconds and its ``foreseen`` error; None if all diverged."""
     arguments = tuning_arguments(settings, tuner)
     arguments |= {
         "horizon": Budget(seconds=seconds),

@@ -19,7 +19,7 @@ from sgtune.sampling.preparation import shared_constants
 from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.psd import psd_stretches
-from sgtune.stein.quadratic import LEAST_SHARE, horizon_score, stretch_of
+from sgtune.stein.quadratic import FEWEST_DRAWS, LEAST_SHARE, horizon_score, stretch_of
 from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial_score, virial_sums
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
@@ -69,8 +69,9 @@ def _moments(model: Model, target: str) -> Foresight:
 
     def foresee(arm, scores, stretch):
         of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
-        # The error of means is only variance, which falls with time.
-        return of_sds(arm, scores, stretch) + of_means * max(arm.share, LEAST_SHARE)
+        # The error of means is only variance, which falls with time; fewer than ten draws are not judged ahead.
+        share = max(arm.share, LEAST_SHARE) if len(arm.points) >= FEWEST_DRAWS else 1.0
+        return of_sds(arm, scores, stretch) + of_means * share
 
     return foresee
 
