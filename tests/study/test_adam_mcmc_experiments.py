@@ -58,10 +58,20 @@ def test_density_on_the_line_has_bounded_gradients():
     assert np.allclose(density / density[1], exact / exact[1], rtol=1e-5)
 
 
-def test_time_of_autoregressions_is_theirs():
-    """(1 + a) / (1 - a) = 9; 50 chains of 20,000 steps. The standard error over 20 repetitions is below 0.15."""
-    noise = np.random.default_rng(0).standard_normal((20_000, 50))
-    assert pooled_time(lfilter([1], [1, -0.8], noise, axis=0)) == pytest.approx(9, abs=0.6)
+@pytest.mark.parametrize(
+    ("a", "n", "k"), [(0.8, 20_000, 50), (0.99, 2_000, 50), (-0.5, 2_000, 50), (0.0, 200, 10)]
+)
+def test_time_of_autoregressions_is_theirs(a, n, k):
+    """(1 + a) / (1 - a), also of chains that are only ten times as long: n = 2,000 against a time of 199."""
+    noise = np.random.default_rng(0).standard_normal((20, n, k))
+    # The first draw has the stationary variance.
+    noise[:, 0] /= np.sqrt(1 - a**2)
+    times = [pooled_time(lfilter([1], [1, -a], one, axis=0)) for one in noise]
+    exact = (1 + a) / (1 - a)
+    se = np.std(times, ddof=1) / np.sqrt(len(times))
+    # The window leaves out exp(-6) of the sum.
+    assert abs(np.mean(times) - exact) < 4 * se + 0.003 * exact
+    assert se < 0.05 * exact
 
 
 def test_a_run_too_short_for_its_time_has_none():

@@ -27,7 +27,7 @@ from sgtune.study.parts import Parts, code_digest
 __all__ = ["SAMPLER", "acceptance_on_gaussian", "acceptance_on_posterior", "arms_of"]
 
 SAMPLER = "adam-mcmc"
-MOST_PARAMETERS = 20
+MOST_PARAMETERS = 50
 """Autocorrelation times are computed from this many parameters, evenly spaced."""
 SNAPSHOTS = 50
 """The mean length of an update is over this many steps."""
@@ -136,7 +136,7 @@ def _measured(
     ((theta - centre) / sd)^2, 1 of the posterior; and ``update``, the mean of |u| / s at about `SNAPSHOTS` steps.
     ``halves`` has the ``square`` of the first and of the second half of the run. And the cell's ``steps``.
 
-    Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 20 parameters.
+    Chains of a cell share their minibatches. Memory: 4 W bytes for each step and each of at most 50 parameters.
     """
     depends_on = {
         **{"target": model.name, "data": model.checksum, "seed": seed},
