@@ -9,7 +9,7 @@ __all__ = ["DataError", "InputError", "check_choice", "check_integer", "check_nu
 
 
 class InputError(ValueError):
-    """A bad argument or config value."""
+    """A bad argument or config value. The message is one line that names it, its value, and what is allowed."""
 
 
 class DataError(InputError):

@@ -27,7 +27,7 @@ class Found:
         mode: the result of `sgtune.mode.find.map_result`.
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
         hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.hutchinson`).
-        at_mode: arrays of the gradient estimators and targets that are centred at the mode, by name.
+        at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
         held_out: the results of `hold_out`, by the fraction.
         tempered: the results of `temper`, by the inverse temperature.
     """

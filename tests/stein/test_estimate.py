@@ -13,6 +13,9 @@ from sgtune.errors import InputError
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.sampling.thinning import random_subset
 from sgtune.stein import ksd, ksd_estimate, ksd_floor
+from sgtune.stein.psd import psd_stretches
+from sgtune.stein.quadratic import mean_square
+from sgtune.stein.stretches import ksd_stretches
 
 
 def naive_estimate(positions, scores, n_draws):
@@ -104,6 +107,27 @@ def test_evenly_spaced_subsets_underestimate_the_ksd_of_a_slow_chain():
     parts = [positions[start::60] for start in range(60)]
     estimated = np.mean([ksd(part, -part, n_draws=len(positions)) ** 2 for part in parts])
     assert estimated < 0.7 * ksd(positions, -positions) ** 2
+
+
+def test_the_floors_of_judges_make_squares_too_large_by_what_the_docs_say():
+    """docs/differences.md. The average of the square of 1,000 independent draws is the mean of their own terms / 1,000;
+    the standard errors of the three ratios are below 0.01, 0.02 and 0.06."""
+    n, n_draws, dimension = 100, 1_000, 50
+    rng, stretch = np.random.default_rng(0), np.zeros(n, np.int64)
+    published, psds, scaled, own_psds, own_scaled = [], [], [], [], []
+    for _ in range(300):
+        x = rng.standard_normal((n, dimension))
+        published.append(ksd(x, -x, n_draws=n_draws) ** 2)
+        for values, diagonals, sums in (
+            (psds, own_psds, psd_stretches(x, -x, stretch, centre=None, blocks=[1] * dimension)),
+            (scaled, own_scaled, ksd_stretches(x, -x, stretch, np.full(dimension, dimension**0.5))),
+        ):
+            values.append(mean_square(sums, n_draws))
+            diagonals.append(sums.own.sum() / n / n_draws)
+    # E k(x, x) = E |s|^2 + D of the kernel of the paper.
+    assert np.mean(published) / (2 * dimension / n_draws) == pytest.approx(1.04, abs=0.02)
+    assert np.mean(psds) / np.mean(own_psds) == pytest.approx(1.15, abs=0.06)
+    assert np.mean(scaled) / np.mean(own_scaled) == pytest.approx(1.5, abs=0.2)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

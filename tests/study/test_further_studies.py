@@ -114,9 +114,7 @@ def test_figures_of_a_page_have_their_captions_and_it_says_how_long_the_jobs_too
     assert about.caption in page
     table = STUDIES["ccadl"].tables["normal"].title
     # The day of the results, not of a later drawing.
-    assert (
-        f"2025-12-31, commit {'a' * 10}. The jobs behind the table “{table}” took 59 minutes in all." in page
-    )
+    assert f"2025-12-31, commit {'a' * 10}. The jobs behind the table “{table}” add up to 59 minutes." in page
 
 
 MAIN_ROWS = """model,tuner,value,shown,at_test_set
@@ -163,8 +161,11 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
 @pytest.mark.parametrize(
     ("last", "said"),
     [
-        ("2026-01-02T03:32:00", "took 59 minutes in all; 32 passed from the first result to the last."),
-        ("2026-01-02T09:00:00", "took 59 minutes in all."),  # the run was interrupted
+        (
+            "2026-01-02T03:32:00",
+            "add up to 59 minutes, and ran beside each other: 32 minutes from the first result to the last.",
+        ),
+        ("2026-01-02T09:00:00", "add up to 59 minutes."),  # the run was interrupted
     ],
 )
 def test_a_published_run_says_how_long_it_lasted(tmp_path, last, said):
@@ -193,7 +194,7 @@ def test_a_published_run_says_how_much_it_keeps_on_disk(tmp_path):
     saved.write_bytes(b"0" * 4_000_000)
     publish(manifest, first)
     assert (
-        "0.12 GB on disk; on its machine `restore` rebuilds it from 4 MB of saved files."
+        "0.12 GB on disk; `snakemake restore` rebuilds it on the same machine from 4 MB of saved files."
         in (first / "README.md").read_text()
     )
     # What is published is no run's folder, and keeps the size.

@@ -7,6 +7,7 @@ from small_models import check_rungs, gaussian_model
 
 from sgtune import Arm, Budget, tune
 from sgtune.errors import InputError
+from sgtune.mode import curvature
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.positions import flatten
@@ -112,6 +113,26 @@ def test_fewer_than_ten_draws_are_not_judged_ahead(discrepancy):
     assert value(10, 0.1) != value(10, 1.0)
 
 
+@pytest.mark.parametrize("discrepancy", ["virial", "moments", "psd"])
+def test_marginals_have_the_covariance_also_above_200_dimensions(discrepancy, monkeypatch):
+    """Independent draws with the right marginal sds, of a posterior with correlations of 0.9: each parameter given all
+    others is about ten times narrower."""
+    covariance = np.full((210, 210), 0.9) + 0.1 * np.eye(210)
+    draws = np.random.default_rng(0).standard_normal((1_000, 210)).astype(np.float32)
+    stretch = stretch_of(np.arange(1, 1_001), 1_000)
+
+    def value(target):
+        model = gaussian_model(np.linalg.inv(covariance), np.zeros(210), n_data=100)
+        arm = ArmDraws(draws, np.arange(1, 1_001), 1_000, 1_000, 1.0)
+        return np.sqrt(FORESIGHT[discrepancy](model, target)(arm, scores(model, draws), stretch))
+
+    assert value("marginals") < 0.2
+    assert value("all directions") > 1
+    # Where the factor would be too large, the two are the same again.
+    monkeypatch.setattr(curvature, "LARGEST_FACTOR", 205)
+    assert value("marginals") == pytest.approx(value("all directions"), rel=0.02)
+
+
 @pytest.mark.parametrize("discrepancy", JUDGES)
 def test_an_escaped_arm_is_called_so_and_never_chosen(model, discrepancy):
     """The draws of the arm are finite, but their distance grows by half in every step."""
@@ -171,14 +192,20 @@ def test_a_longer_horizon_prefers_arms_with_smaller_errors_at_its_end(model):
     assert gains.mean() > 2 * gains.std(ddof=1) / 4
 
 
-def test_a_second_race_compiles_nothing(model):
+def test_a_second_race_compiles_nothing():
+    """The dimension is of no other test, so that all programs are from here."""
+    model = gaussian_model(np.diag(np.geomspace(20, 250, 17)), np.zeros(17), n_data=100)
     result = race(model, steps=300)
     there = compiled_programs()
-    again = race(model, steps=300, seed=4, horizon=Budget(steps=3_000))
+    again = race(model, steps=300)
     assert compiled_programs() == there
     assert again.seconds["compilation"] < 0.1 * again.seconds["total"]
     assert again.seconds["shared_compilation"] > 0
     assert len(again.rungs) == len(result.rungs)
+    # Other survivors may need narrower ensembles, of 1, 2, 4 or 8 arms of each batch size.
+    for seed in range(1, 5):
+        race(model, steps=300, seed=seed, horizon=Budget(steps=3_000))
+    assert len(compiled_programs() - there) <= 2 * 3
 
 
 def test_unusable_draws_have_no_value(model):

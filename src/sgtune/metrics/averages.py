@@ -112,7 +112,7 @@ def _task(model: Model) -> _Task:
 
 
 def can_predict(model: Model) -> bool:
-    """Whether the model has test data and predicts them."""
+    """Whether the model has ``test_data`` and a function ``predict``, which `predictive_metrics` needs."""
     return model.predict is not None and model.test_data is not None
 
 
@@ -194,7 +194,14 @@ def ood_metrics(model: Model, draws: Float[np.ndarray, "n d"], averages: dict | 
 
 
 def at_position(model: Model, position: PyTree) -> dict[str, float]:
-    """`predictive_metrics` of one position."""
+    """`predictive_metrics` of the predictions at one position, for example at the MAP.
+
+    Args:
+        position: a pytree as ``model.init`` gives.
+
+    Returns:
+        The same metrics; {} if the model does not predict.
+    """
     return predictive_metrics(model, to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], position)))
 
 

@@ -33,7 +33,14 @@ def check_targets(
 
 
 def class_probabilities(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, "m c"]:
-    """Probabilities of all classes, in float64; ``(m,)`` means P(y = 1)."""
+    """Probabilities of all classes, in float64.
+
+    Args:
+        probabilities: of all classes, ``(m, classes)``, which is returned as it is, or P(y = 1), ``(m,)``.
+
+    Returns:
+        (m, classes); for P(y = 1) the columns are P(y = 0) and P(y = 1).
+    """
     probabilities = np.asarray(probabilities, np.float64)
     return np.stack([1 - probabilities, probabilities], axis=1) if probabilities.ndim == 1 else probabilities
 
@@ -59,7 +66,7 @@ def ece(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) 
 
 
 def mce(probabilities: Float[Array | np.ndarray, "m ..."], targets: np.ndarray) -> float:
-    """Maximum calibration error: the largest |accuracy - confidence| of a bin that has data.
+    """Maximum calibration error: the largest |accuracy - confidence| of a bin that has data (Guo et al. 2017).
 
     Bins, arguments and errors as for `ece`.
     """
@@ -82,7 +89,10 @@ def ece_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: 
 
 
 def mce_published(log_probabilities: Float[Array | np.ndarray, "m c"], targets: np.ndarray) -> float:
-    """The MCE of the paper's code; bins, arguments and errors as for `ece_published`."""
+    """The MCE of the paper's code: the largest |accuracy - confidence| of a bin that has data; NaN if none has.
+
+    Bins, arguments and errors as for `ece_published`.
+    """
     gaps, _ = _gaps_published(log_probabilities, targets)
     return float(gaps.max()) if len(gaps) else float("nan")
 

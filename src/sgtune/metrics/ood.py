@@ -15,7 +15,14 @@ ENTROPY_FACTS = ("auroc", "entropy_test", "entropy_ood", "edges", "histogram_tes
 
 
 def predictive_entropy(probabilities: Float[Array | np.ndarray, "m ..."]) -> Float[np.ndarray, " m"]:
-    """Entropy of each predicted distribution over the classes, in nats; ``(m,)`` means P(y = 1)."""
+    """Entropy of each predicted distribution over the classes, in nats: -sum over classes of p log p, with 0 log 0 = 0.
+
+    Args:
+        probabilities: of all classes, ``(m, classes)``, or P(y = 1), ``(m,)``.
+
+    Returns:
+        (m,), between 0 and log(classes).
+    """
     from scipy.special import entr
 
     return entr(class_probabilities(probabilities)).sum(axis=1)

@@ -212,7 +212,16 @@ def _n_functionals(model: Model) -> int:
 def reference_errors(
     model: Model, draws: Float[np.ndarray, "n d"], reference: Reference
 ) -> dict[str, float | None]:
-    """`Moments.errors` of one chain's draws; infinite if there are none, or not all are finite."""
+    """The errors of one chain's draws against a reference: relative_sd_error, xi_rel, xi_white, functional_error.
+
+    Args:
+        draws: flat positions, (n, D).
+        reference: moments of the posterior.
+
+    Returns:
+        By name; fractions, in no unit. None where the reference lacks the moments; infinite if there are no draws, or
+        not all are finite.
+    """
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
     origin = draws.mean(axis=0, dtype=np.float64) if is_finite else np.zeros(model.dimension)
     moments = Moments(model, reference, origin, 1)
@@ -224,6 +233,7 @@ def reference_errors(
 def frozen_errors(model: Model, position: PyTree, reference: Reference) -> dict[str, float | None]:
     """Errors of a chain that stays at ``position``, such as the mode: the means are there, and the sds are 0.
 
-    A chain has learnt something about the posterior only if its errors are smaller than these.
+    A chain has learnt something about the posterior only if its errors are smaller than these. The names are those
+    of `reference_errors`.
     """
     return reference_errors(model, flatten(position)[None], reference)

@@ -100,10 +100,11 @@ def functional_error(
     reference_mean: Float[np.ndarray, " k"],
     reference_sd: Float[np.ndarray, " k"],
 ) -> float:
-    """sqrt(mean over functionals of [((mean - mean*) / sd*)^2 + (sd / sd* - 1)^2]), bias and spread together.
+    """Errors of means and sds together: the root of the mean over functionals of their squares.
 
-    The root mean square of the 2-Wasserstein distances between Gaussians of these moments, in units of the
-    reference's sds; infinite if a moment is not finite. The functionals may have any units.
+    The squares are ``((mean - reference_mean) / reference_sd)**2 + (sd / reference_sd - 1)**2``. This is
+    the root mean square of the 2-Wasserstein distances between Gaussians of these moments, in units of the reference's
+    sds; infinite if a moment is not finite. The functionals may have any units.
 
     Raises:
         InputError: the shapes differ, or a reference sd is not finite and positive.
@@ -125,7 +126,11 @@ def _finite(error: np.floating) -> float:
 
 
 def position_blocks(model: Model) -> dict[str, slice]:
-    """The entries of a flat position for each top-level key of the position; empty if it has no keys."""
+    """The entries of a flat position that belong to each top-level key of the position.
+
+    Returns:
+        A slice of the (D,) position for each key, in the order of the flat position; {} if the position is no dict.
+    """
     shape = model.position_shape
     if not isinstance(shape, dict):
         return {}
@@ -140,7 +145,17 @@ def position_blocks(model: Model) -> dict[str, slice]:
 def relative_sd_error_by_block(
     model: Model, sd: Float[np.ndarray, " d"], reference_sd: Float[np.ndarray, " d"]
 ) -> dict[str, float]:
-    """`relative_sd_error` of each block of `position_blocks`."""
+    """`relative_sd_error` of each block of `position_blocks`: the paper's xi of, for example, U and V alone.
+
+    Args:
+        sd, reference_sd: of all D parameters, in the order of a flat position and in the same unit.
+
+    Returns:
+        An error for each top-level key; {} if the position is no dict.
+
+    Raises:
+        InputError: as `relative_sd_error`.
+    """
     return {
         name: relative_sd_error(sd[block], reference_sd[block])
         for name, block in position_blocks(model).items()
@@ -148,7 +163,10 @@ def relative_sd_error_by_block(
 
 
 def sd_of_draws(draws: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-    """Standard deviation of each column, in float64, a few thousand columns at a time to save memory."""
+    """Standard deviation over n draws (not n - 1) of each of D parameters, in the parameter's unit.
+
+    In float64, a few thousand columns at a time to save memory. NaN for a column with a number that is not finite.
+    """
     starts = range(0, draws.shape[1], COLUMNS)
     with np.errstate(invalid="ignore", over="ignore"):
         return np.concatenate([np.std(draws[:, i : i + COLUMNS], axis=0, dtype=np.float64) for i in starts])

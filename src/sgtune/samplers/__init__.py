@@ -80,7 +80,8 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 def sampler_names() -> list[str]:
-    """Every name that `resolve_sampler` knows."""
+    """Every name that `resolve_sampler` knows: all samplers, and those that take minibatches also with the ending of a
+    gradient estimator, such as ``-cv``."""
     return [
         name + (f"-{ending}" if ending else "")
         for name, sampler in SAMPLERS.items()

@@ -25,8 +25,9 @@ def mean_error(
     se_i^2 is the variance of the means of the stretches over their number (batch means, Geyer 1992); the first stretch,
     the transient from the mode, is left out. (se_i / sd_i)^2 is 1 / ESS_i of the direction. In expectation it is the
     mean's contribution to `sgtune.metrics.functional_error`, squared, with coordinates in place of functionals, if the
-    chain's stationary density has the right mean and sd; if not, `sgtune.stein.virial` sees it. A chain that is longer
-    than its autocorrelation time has 1 / ESS; a slower one at most about 1 / 5. A direction that never moves has 1.
+    chain's stationary density has the right mean and sd; if not, `sgtune.stein.virial` sees it. A chain of 50
+    autocorrelation times or more has 1 / ESS within a tenth; of ten it has two thirds of it, and the slowest have at
+    most about 1 / 5: slow chains are judged too kindly. A direction that never moves has 1.
 
     Args:
         positions: (n, D) array, or a pytree whose leaves share a leading axis n.

@@ -251,7 +251,7 @@ def origin_said(folder: Path) -> str:
         said += (
             "."
             if saved is None
-            else f"; on its machine `restore` rebuilds it from {saved / 1e6:.2g} MB of saved files."
+            else f"; `snakemake restore` rebuilds it on the same machine from {saved / 1e6:.2g} MB of saved files."
         )
     return said
 
@@ -266,20 +266,24 @@ def _seconds_said(folder: Path, sources: Mapping[str, Mapping]) -> str:
         with timings.open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if (row["metric"], row["detail"]) == ("total_seconds", EVERYTHING):
-                    return f" Its jobs took {_minutes(float(row['value']), sources)}."
+                    return f" {_minutes(float(row['value']), sources, 'Its jobs')}."
     found = {name: own.get("seconds") or 0.0 for name, own in sources.items()}
     longest = max(found, key=found.get, default=None)
     if longest is None or not found[longest]:
         return ""
     own = {longest: sources[longest]}
-    return f" The jobs behind the table “{_table_title(longest)}” took {_minutes(found[longest], own)}."
+    return f" {_minutes(found[longest], own, f'The jobs behind the table “{_table_title(longest)}”')}."
 
 
-def _minutes(seconds: float, sources: Mapping[str, Mapping]) -> str:
+def _minutes(seconds: float, sources: Mapping[str, Mapping], jobs: str) -> str:
     moments = [datetime.fromisoformat(at) for own in sources.values() for at in own.get("created", ())]
     passed = (max(moments) - min(moments)).total_seconds() if moments else 0.0
-    beside = f"; {passed / 60:,.0f} passed from the first result to the last" if 60 < passed < seconds else ""
-    return f"{seconds / 60:,.0f} minutes in all{beside}"
+    beside = (
+        f", and ran beside each other: {passed / 60:,.0f} minutes from the first result to the last"
+        if 60 < passed < seconds
+        else ""
+    )
+    return f"{jobs} add up to {seconds / 60:,.0f} minutes{beside}"
 
 
 def _sources(folder: Path, manifest: Mapping) -> dict[str, Mapping]:

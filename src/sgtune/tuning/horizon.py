@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sgtune.errors import check_choice, check_integer
-from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.curvature import laplace_factor, laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.positions import flatten
@@ -54,8 +54,13 @@ Foresight = Callable[[ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]
 """``(arm, scores, stretch) -> the squared discrepancy that the arm is expected to have at the horizon``."""
 
 
+def _scale(model: Model, target: str) -> np.ndarray:
+    """Marginal sds are not known from the curvature of each parameter alone."""
+    return laplace_factor(model) if target == "marginals" else laplace_scale(model)
+
+
 def _virial(model: Model, target: str) -> Foresight:
-    scale, centre = laplace_scale(model), flatten(map_position(model))
+    scale, centre = _scale(model, target), flatten(map_position(model))
 
     def foresee(arm, scores, stretch):
         sums = virial_sums(arm.points, scores, stretch, scale, centre=centre, target=target)
@@ -65,7 +70,7 @@ def _virial(model: Model, target: str) -> Foresight:
 
 
 def _moments(model: Model, target: str) -> Foresight:
-    scale, of_sds = laplace_scale(model), _virial(model, target)
+    scale, of_sds = _scale(model, target), _virial(model, target)
 
     def foresee(arm, scores, stretch):
         of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
@@ -77,7 +82,7 @@ def _moments(model: Model, target: str) -> Foresight:
 
 
 def _psd(model: Model, target: str) -> Foresight:
-    scale, centre = laplace_scale(model), flatten(map_position(model))
+    scale, centre = _scale(model, target), flatten(map_position(model))
     # Without common modes: the noise of a single mode's moment would dominate the mean over many coordinates.
     blocks = [1] * model.dimension
 
@@ -194,7 +199,10 @@ def at_horizon(
             Stein discrepancy (`sgtune.stein.psd`, without common modes); ``ksd``: a kernel of width sqrt(D) posterior
             sds.
         target: for virial, moments and psd: ``all directions``: every direction has the same weight, including those
-            in which the posterior is narrow; ``marginals``: the sds of the parameters themselves.
+            in which the posterior is narrow; ``marginals``: the sds of the parameters themselves, by the covariance of
+            the Laplace approximation up to D = 2,000 (`sgtune.mode.curvature.laplace_factor`); above it, and for all
+            directions above D = 200, each parameter has only its own curvature. virial and moments are then the same
+            for both targets.
         score_rows: rows of the data in a score, fresh for every draw; scores are exact if the data have no more rows.
 
     Raises:

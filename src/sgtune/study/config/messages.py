@@ -40,7 +40,7 @@ def allowed(schema: Mapping) -> str:
     if schema["type"] == "object":
         return "a mapping with keys among " + ", ".join(schema["properties"])
     if "pattern" in schema:
-        return f"a string that matches {schema['pattern']}"
+        return f"a string that matches `{schema['pattern']}`"
     if schema["type"] == "string":
         return "text that is not empty"
     signs = {"exclusiveMinimum": ">", "minimum": ">=", "maximum": "<=", "exclusiveMaximum": "<"}
