@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from sgtune.study.artifacts import artifact
+from sgtune.study.artifacts.answer import answer_of
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.catalogue import STUDIES
