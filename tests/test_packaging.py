@@ -62,6 +62,10 @@ def test_ci_runs_the_test_command_and_every_check():
     assert TESTS in script.splitlines()
     for check in ("ruff check", "ruff format --check", "snakefmt --check", "snakemake --lint"):
         assert f".venv/bin/{check}" in script
+    # With --quiet, mkdocs does not count the warnings that --strict makes errors.
+    (site,) = [line for line in script.splitlines() if "mkdocs build" in line]
+    assert "--strict" in site
+    assert "--quiet" not in site
 
 
 def test_lock_and_conda_environment_agree():

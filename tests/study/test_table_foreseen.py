@@ -73,6 +73,9 @@ def test_choices_for_short_runs_are_held_against_that_for_the_longest(records):
     assert cells["mamba", "1 s", "over_longest"].se == pytest.approx(0, abs=1e-12)
     for tuner, seconds in (("mamba", "10 s"), ("theory", "1 s"), ("theory", "10 s")):
         assert cells[tuner, seconds, "over_longest"].value == 1
+        assert cells[tuner, seconds, "over_longest"].shown == "1.00"
+    # Also in the paper's error.
+    assert cells["mamba", "1 s", "over_longest_xi"].value == pytest.approx(2)
     assert cells["mamba", "10 s", "log10_step_size"].value == pytest.approx(-6)
 
 

@@ -130,7 +130,7 @@ def horizons(records: Records) -> Table:
         f"({by_model(found, _budget)}; theory needs no race), one race each; the error that the "
         "tuner predicts for its arm at its horizon, in units of ξ whitened × 10²; and errors after "
         f"{longest:g} s in fresh runs, mean ± one standard error ({by_model(found, _fresh)}). Over the "
-        "longest's: the first of these errors over the error of the arm that the same tuner chose for the "
+        "longest's: the first of these errors, and ξ(σ̂), over the error of the arm that the same tuner chose for the "
         "longest run; a ratio above 1 is the loss from planning a shorter run.\n"
         f"{meanings(dict.fromkeys(name for own in losses.values() for name in own))}."
         f"{reference_said(records, 'horizons', losses)}",
@@ -181,9 +181,12 @@ def _chosen_cells(record: dict, own: dict) -> Iterator[Cell]:
             for one in own["chosen"]
             if (one["tuner"], one["horizon"]) == (chosen["tuner"], seconds[-1])
         )
-        if best is not None:
-            above, below = (
-                np.array(after[place]["losses"][names[0]])[:, None] for place in (chosen["arm"], best)
-            )
-            gained = ratio(above, below)
-            yield Cell(**common, metric="over_longest", value=gained.value, se=gained.se, **counts)
+        for metric, name in (("over_longest", names[0]), ("over_longest_xi", "relative_sd_error")):
+            if best is not None and name in names:
+                above, below = (
+                    np.array(after[place]["losses"][name])[:, None] for place in (chosen["arm"], best)
+                )
+                gained = ratio(above, below)
+                # An arm against itself has no error.
+                error = None if chosen["arm"] == best else gained.se
+                yield Cell(**common, metric=metric, value=gained.value, se=error, **counts)

@@ -197,6 +197,7 @@ METRICS = {
     "measured_x100": Metric("Measured × 10²"),
     "measured_over_foreseen": Metric("Measured / predicted"),
     "over_longest": Metric("Over the longest's"),
+    "over_longest_xi": Metric("Over the longest's, ξ(σ̂)"),
     "over_oracle": Metric("Over the oracle's", form="by error", best=min),
     "ladder_error": Metric(
         "Expected error",
