@@ -163,7 +163,7 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
     [
         (
             "2026-01-02T03:32:00",
-            "add up to 59 minutes, and ran beside each other: 32 minutes from the first result to the last.",
+            "add up to 59 minutes, and ran beside each other: 32 minutes from the first job to the last.",
         ),
         ("2026-01-02T09:00:00", "add up to 59 minutes."),  # the run was interrupted
     ],

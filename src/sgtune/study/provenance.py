@@ -6,7 +6,7 @@ import resource
 import subprocess
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -74,7 +74,7 @@ class Provenance:
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
         self._load_before = _load()
-        self._created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._created = _said(datetime.now(UTC))
         self._start = time.perf_counter()
 
     def finish(self) -> dict:
@@ -108,17 +108,26 @@ def _distinct(values: Iterable) -> list:
     return sorted({value for value in values if value is not None})
 
 
+def _said(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
+
+
 def summarise(provenances: Iterable[dict]) -> dict:
     """A summary of the provenance of many files.
 
-    It has the distinct values of each entry, the first and last date, the highest one-minute load before a job, and the
-    sum of the seconds. It depends only on the files, so a figure that shows it is reproducible byte for byte.
+    It has the distinct values of each entry, the start of the first job and the end of the last (``created``), the
+    highest one-minute load before a job, and the sum of the seconds. It depends only on the files, so a figure that
+    shows it is reproducible byte for byte.
     """
     found = list(provenances)
     versions = {
         package: _distinct((one.get("versions") or {}).get(package) for one in found) for package in PACKAGES
     }
-    created = _distinct(one.get("created") for one in found)
+    dated = [one for one in found if one.get("created")]
+    starts = [datetime.fromisoformat(one["created"]) for one in dated]
+    ends = [
+        start + timedelta(seconds=one.get("seconds") or 0.0) for start, one in zip(starts, dated, strict=True)
+    ]
     loads = [one["load_before"][0] for one in found if one.get("load_before")]
     return {
         "files": len(found),
@@ -126,7 +135,7 @@ def summarise(provenances: Iterable[dict]) -> dict:
             key: _distinct(one.get(key) for one in found) for key in ("run", "seed", "commit", "cpu", "cores")
         },
         "versions": {package: values for package, values in versions.items() if values},
-        "created": created[:1] + created[-1:] if len(created) > 1 else created,
+        "created": _distinct([_said(min(starts)), _said(max(ends))]) if starts else [],
         "highest_load_before": max(loads, default=None),
         "seconds": round(sum(one.get("seconds") or 0.0 for one in found), 3),
     }

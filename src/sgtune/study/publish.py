@@ -279,7 +279,7 @@ def _minutes(seconds: float, sources: Mapping[str, Mapping], jobs: str) -> str:
     moments = [datetime.fromisoformat(at) for own in sources.values() for at in own.get("created", ())]
     passed = (max(moments) - min(moments)).total_seconds() if moments else 0.0
     beside = (
-        f", and ran beside each other: {passed / 60:,.0f} minutes from the first result to the last"
+        f", and ran beside each other: {passed / 60:,.0f} minutes from the first job to the last"
         if 60 < passed < seconds
         else ""
     )
