@@ -196,6 +196,19 @@ def test_in_xi_mamba_is_no_better_than_the_papers_ksd_and_worse_than_the_scaled_
     assert min(small["mamba-ksd-scaled"], small["mamba-psd"]) > small["mamba"]
 
 
+def test_arms_for_100_s_are_better_than_arms_for_1_s_in_all_directions_and_no_worse_in_xi():
+    found = published("horizons", "horizons")
+    short = found[found["detail"] == "1 s"]
+    gains = short[short["metric"] == "over_longest"]
+    assert len(gains) == 2
+    assert (gains["value"] > 2).all()
+    assert (gains["value"] < 3).all()
+    assert (gains["value"] - 2 * gains["se"] > 1.5).all()
+    # docs/horizons.md: less than a standard error apart.
+    gains = short[short["metric"] == "over_longest_xi"]
+    assert ((gains["value"] - 1).abs() < gains["se"]).all()
+
+
 def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_draws_are_biased():
     found = published("adam_mcmc", "adam_prolate")
     rows = [row.set_index(["metric", "detail"]) for _, row in found.groupby(found.index // 7)]
@@ -215,12 +228,11 @@ def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_
     assert biased > 0.5 * raised
 
 
-def test_effective_sample_sizes_of_adam_mcmc_are_known_only_in_few_dimensions():
+def test_effective_sample_sizes_of_adam_mcmc_are_known_up_to_1000_dimensions():
     found = published("adam_mcmc", "adam_efficiency")
     ess = found[found["metric"] == "ess_per_second"].groupby("model")["value"].count()
     assert (ess[["gaussian-10000", "logistic"]] == 0).all()
-    assert ess["gaussian-1000"] <= 1
-    assert (ess[["gaussian-10", "gaussian-100"]] > 0).all()
+    assert (ess[["gaussian-10", "gaussian-100", "gaussian-1000"]] > 0).all()
     jumps = found[found["metric"] == "jump_per_second"].groupby("model")["value"].count()
     assert (jumps > 0).all()
 

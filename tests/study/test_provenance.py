@@ -70,15 +70,10 @@ def test_summary_holds_every_distinct_value():
     assert summary["seconds"] == 4.0
     assert summary["highest_load_before"] == 2.0
     # From the start of the first job to the end of the last: a long job that started first may end last.
-    days = (
-        {"created": "2026-01-02T03:04:05.000+00:00", "seconds": 3_600.0},
-        {"created": "2026-01-02T03:30:00.000+00:00"},
-    )
-    assert provenance.summarise(days)["created"] == [
-        "2026-01-02T03:04:05.000+00:00",
-        "2026-01-02T04:04:05.000+00:00",
-    ]
-    assert provenance.summarise(days[1:])["created"] == ["2026-01-02T03:30:00.000+00:00"]
+    first, last, end = (f"2026-01-02T{time}.000+00:00" for time in ("03:04:05", "03:30:00", "04:04:05"))
+    jobs = {"created": first, "seconds": 3_600.0}, {"created": last}
+    assert provenance.summarise(jobs)["created"] == [first, end]
+    assert provenance.summarise(jobs[1:])["created"] == [last]
     assert provenance.summarise([{"seed": 1}])["created"] == []
     assert summary["versions"] == {"jax": ["1.2.3"]}
 
