@@ -1,8 +1,9 @@
 """Open the built site, or a report, in a browser as a reader would: python .ci/browse.py FOLDER [FOLDER ...]
 
 At the width of a desk and of a phone, and never with a console error. Of a site every page: all pictures load, and
-nothing is wider than the page. Of a report every result: its entry, and its page, which is not empty and whose pictures
-load; wide tables scroll. Needs Playwright and a Chromium (`CHROMIUM` names it).
+nothing is wider than the page. Of a report the links of its first page, and every result: its entry, and its page,
+which is not empty, whose pictures load, and whose wide tables scroll. Links of the site are checked when it is built.
+Needs Playwright and a Chromium (`CHROMIUM` names it).
 """
 
 import functools
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -20,6 +22,7 @@ WIDTHS = {"desk": 1280, "phone": 390}
 BROKEN_PICTURES = (
     "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
 )
+LINKS = "[...document.querySelectorAll('a[href*=showResultInfo]')].map(link => [link.textContent, link.href])"
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
 
@@ -58,6 +61,13 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
     results = page.evaluate("Object.entries(results).map(([name, result]) => [name, result.data_uri])")
     if not results:
         yield "report.html: it has no results"
+    links = page.evaluate(LINKS)
+    if not links:
+        yield "report.html: its first page has no links to results"
+    known = {name for name, _ in results}
+    for text, address_of in links:
+        if unquote(address_of).split("'")[1] not in known:
+            yield f"report.html: the link “{text}” leads to no result"
     for name, _ in results:
         page.evaluate("name => app.showResultInfo(name)", name)
         page.wait_for_timeout(20)
@@ -66,8 +76,9 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
             page.goto(f"{address}/{where}", wait_until="networkidle")
             if page.evaluate("document.documentElement.outerHTML.length") < 200:
                 yield f"{name}: its page is empty"
-            for source in page.evaluate(BROKEN_PICTURES):
-                yield f"{name}: the picture {source} does not load"
+            # A picture has a size of its own.
+            if where.endswith(".html"):
+                yield from complaints_of(page, name)
 
 
 def browse(folder: Path, executable: str) -> list[str]:
