@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
         return (
             f'<figure markdown="span">\n![{about.title}]({up}published/{study}/figures/{name}.svg)\n'
-            f"<figcaption>{described(about)}</figcaption>\n</figure>"
+            f"<figcaption markdown='span'>{described(about)}</figcaption>\n</figure>"
         )
 
     return LINE.sub(artifact, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")

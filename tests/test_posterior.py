@@ -10,7 +10,7 @@ from sgtune import posterior
 from sgtune.errors import InputError
 from sgtune.mode import curvature
 from sgtune.mode.hutchinson import hutchinson_diagonal
-from sgtune.model import define_model
+from sgtune.model import define_model, temper
 from sgtune.positions import to_matrix
 from sgtune.study.data import logistic as logistic_data
 from sgtune.study.models import logistic
@@ -178,6 +178,25 @@ def test_hutchinson_is_exact_on_a_diagonal_hessian():
     np.testing.assert_allclose(hutchinson_diagonal(model, position), expected, rtol=1e-5)
     np.testing.assert_allclose(curvature.laplace_scale(model, position), expected**-0.5, rtol=1e-5)
     np.testing.assert_allclose(curvature.laplace_sd(model), expected**-0.5, rtol=1e-5)
+
+
+def test_the_factor_above_200_dimensions_has_the_marginal_sds_of_each_temperature():
+    model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
+    data = np.asarray(model.data, np.float64) / 10
+    for own, weight in ((model, 1.0), (temper(model, 2.0 * model.n_data), 2.0)):
+        covariance = np.linalg.inv(np.eye(300) + weight * data.T @ data)
+        factor = curvature.laplace_factor(own)
+        np.testing.assert_allclose(factor @ factor.T, covariance, atol=1e-3 * covariance.max())
+        np.testing.assert_allclose(np.linalg.norm(factor, axis=1), np.sqrt(np.diag(covariance)), rtol=1e-3)
+        assert curvature.laplace_factor(own) is factor
+
+
+@pytest.mark.parametrize("entry", [-1.0, np.nan])
+def test_where_no_factor_exists_the_conditional_sds_are_used(entry, monkeypatch, caplog):
+    model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
+    monkeypatch.setattr(curvature, "negative_hessian", lambda *arguments: entry * np.eye(300))
+    assert curvature.laplace_factor(model) is curvature.laplace_scale(model)
+    assert len([record for record in caplog.records if "not concave at the MAP" in record.message]) == 1
 
 
 def test_hutchinson_is_within_its_error_on_a_dense_hessian():

@@ -88,7 +88,12 @@ def _scale(model: Model, position: PyTree) -> np.ndarray:
 
 
 def _factor(model: Model, position: PyTree) -> Float[np.ndarray, "D D"]:
-    half = np.linalg.inv(np.linalg.cholesky(negative_hessian(model, position)))
+    """Raises a `numpy.linalg.LinAlgError` if the Hessian is not positive definite, or not finite."""
+    hessian = negative_hessian(model, position)
+    if not np.isfinite(hessian).all():
+        # NumPy's factor of such a matrix may be NaN, without an error.
+        raise np.linalg.LinAlgError("the Hessian is not finite")
+    half = np.linalg.inv(np.linalg.cholesky(hessian))
     return np.linalg.cholesky(half.T @ half)
 
 

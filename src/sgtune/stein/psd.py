@@ -99,9 +99,9 @@ def psd_stretches(
     """Sums over stretches of a chain of k(x, y), the product of the weighted moments of x and y: PSD^2 is its mean.
 
     They are products of the stretches' sums of moments, so pairs of draws are never formed. Memory besides the inputs
-    is five (D, D) matrices for all pairs of coordinates, otherwise ten (D,) vectors, and a tile of 1,024 draws
-    by 2,048 columns, or by D columns if the scale is a (D, D) factor. Time is n D^2 with all pairs or a factor,
-    otherwise n D.
+    is five (D, D) matrices for all pairs of coordinates, otherwise ten (D,) vectors, and one such matrix for marginals
+    with a (D, D) factor; and a tile of 1,024 draws by 2,048 columns, or by D columns with a factor. Time is n D^2 with
+    all pairs or a factor, otherwise n D.
 
     Args:
         positions, scores, scale, centre, target, blocks: as in `psd`.

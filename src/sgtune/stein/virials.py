@@ -92,7 +92,8 @@ def virial_sums(
 ) -> Virials:
     """The sums from which all else is computed; all infinite if a position or score is not finite.
 
-    Memory besides the inputs is six (D,) vectors and a tile of at most 16 MB, or of one draw if that is larger.
+    Memory besides the inputs is six (D,) vectors, a (D, D) matrix if the scale is a factor, and a tile of at most
+    16 MB, or of one draw if that is larger.
 
     Args:
         positions, scores, scale, centre, target: as in `virial`.
@@ -134,11 +135,11 @@ def _into(draws: ChainDraws, target: str) -> Callable:
     scale = draws.scale
     if not draws.has_factor:
         return lambda x, s: rescale(x, s, scale)
-    covariance = scale @ scale.T
     if target == "marginals":
-        sds = np.sqrt(np.diagonal(covariance))
-        return lambda x, s: (x / sds, s @ covariance / sds)
-    eigenvalues, directions = np.linalg.eigh(covariance)
+        sds = np.linalg.norm(scale, axis=1)
+        to_scores = scale.T / sds
+        return lambda x, s: (x / sds, s @ scale @ to_scores)
+    eigenvalues, directions = np.linalg.eigh(scale @ scale.T)
     sds = np.sqrt(eigenvalues)
     return lambda x, s: (x @ directions / sds, s @ directions * sds)
 
