@@ -1,5 +1,6 @@
 """The cost table that a run is given: which runs have one, and each mistake in it gets one clear line."""
 
+import csv
 import json
 
 import pytest
@@ -14,6 +15,22 @@ def test_quick_uses_its_own_cost_table_and_the_others_measure_costs():
     assert raw_config("quick")["calibration"]["table"] == "config/cost/quick.json"
     for run in ("medium", "paper", "tiny"):
         assert raw_config(run)["calibration"]["table"] is None
+
+
+def test_the_table_of_medium_has_the_costs_of_the_published_run():
+    """docs/reproducing.md says so: with other costs, races of the same seed have other steps and choose other arms."""
+    with (ROOT / "results/published/tuning/tables/cost.csv").open(encoding="utf-8") as file:
+        published = {
+            (row["model"], row["sampler"], row["detail"]): float(row["value"])
+            for row in csv.DictReader(file)
+            if row["metric"] == "step_ms"
+        }
+    held = {}
+    for model, costs in json.loads((ROOT / "config/cost/medium.json").read_text())["models"].items():
+        for row in costs["rows"]:
+            shape = f"n = {row['batch_size']:,}" + (f", L = {row['n_leapfrog']}" if row["n_leapfrog"] else "")
+            held[model, row["sampler"], shape] = 1_000 * row["seconds_per_step"]
+    assert held == pytest.approx(published, rel=1e-12)
 
 
 def test_tuning_takes_the_machine_unless_a_table_decides():
