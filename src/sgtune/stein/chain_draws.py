@@ -1,5 +1,6 @@
 """The draws of a chain, by the stretch that each is from: the input of the moments of this package."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -68,6 +69,12 @@ class ChainDraws(NamedTuple):
     def has_factor(self) -> bool:
         """Whether the scale is a (D, D) factor, which mixes the coordinates."""
         return not isinstance(self.scale, str) and self.scale.ndim == 2
+
+    def to_marginals(self) -> Callable:
+        """``(x, score) -> (x / sd, P score / sd)`` for rows of draws: P = L L' of the factor L, sd^2 its diagonal."""
+        sds = np.linalg.norm(self.scale, axis=1)
+        to_scores = self.scale.T / sds
+        return lambda x, score: (x / sds, score @ self.scale @ to_scores)
 
 
 def _check_centre(centre: ArrayLike | PyTree | None, dimension: int) -> Float[np.ndarray, " d"]:

@@ -143,17 +143,15 @@ def _tiles(draws: ChainDraws, width: int, marginals: bool = False) -> Tiles:
     n, dimension = positions.shape
     # A factor mixes the columns.
     width = dimension if is_factor else width
-    if is_factor and marginals:
-        sds = np.linalg.norm(scale, axis=1)
-        to_scores = scale.T / sds
+    into_marginals = draws.to_marginals() if is_factor and marginals else None
     for start in range(0, n, ROWS):
         rows = slice(start, min(start + ROWS, n))
         for first in range(0, dimension, width):
             columns = slice(first, min(first + width, dimension))
             x = positions[rows, columns].astype(np.float64) - draws.centre[columns]
             s = scores[rows, columns].astype(np.float64)
-            if is_factor and marginals:
-                yield rows, columns, x / sds, s @ scale @ to_scores
+            if into_marginals:
+                yield rows, columns, *into_marginals(x, s)
             else:
                 part = scale if is_factor or isinstance(scale, str) else scale[columns]
                 yield rows, columns, *rescale(x, s, part)

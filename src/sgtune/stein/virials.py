@@ -136,9 +136,7 @@ def _into(draws: ChainDraws, target: str) -> Callable:
     if not draws.has_factor:
         return lambda x, s: rescale(x, s, scale)
     if target == "marginals":
-        sds = np.linalg.norm(scale, axis=1)
-        to_scores = scale.T / sds
-        return lambda x, s: (x / sds, s @ scale @ to_scores)
+        return draws.to_marginals()
     eigenvalues, directions = np.linalg.eigh(scale @ scale.T)
     sds = np.sqrt(eigenvalues)
     return lambda x, s: (x @ directions / sds, s @ directions * sds)
