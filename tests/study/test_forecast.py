@@ -1,5 +1,6 @@
 """The forecast of a run against sums by hand."""
 
+import re
 import subprocess
 
 import pytest
@@ -197,6 +198,29 @@ def test_unknown_numbers_are_named():
     found = forecast(config, {"logistic": costs_of()}, {"logistic": last_run(**facts)})
     assert any("70% in results/before were cut short" in line for line in found.unknown)
     assert any("downloads" in line for line in found.unknown)
+
+
+@pytest.mark.parametrize("run", ["quick", "horizons"])
+def test_the_jobs_are_those_of_the_workflow(run, tmp_path, monkeypatch):
+    """Also of a run whose configuration names its ``artifacts``."""
+    monkeypatch.chdir(ROOT)
+    config = raw_config(run)
+    validate_config(config, SCHEMA_PATH)
+    costs = {model: costs_of() for model in config["models"]}
+    found = forecast(config, costs, {model: last_run() for model in config["models"]})
+    counts = {}
+    for row in found.rows:
+        counts[row.rule] = counts.get(row.rule, 0) + len(row.jobs)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    configured = ["--configfile", str(ROOT / f"config/{run}.yaml")] if run != "quick" else []
+    done = subprocess.run(
+        snakemake(tmp_path, "--dry-run", *configured), capture_output=True, text=True, check=True
+    )
+    planned = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout, re.M))
+    known = {rule: int(n) for rule, n in planned.items() if rule in counts}
+    assert known == {rule: n for rule, n in counts.items() if rule != "data" and n}
+    others = ("download", "simulate", "prepare", "record", "describe", "all", "total")
+    assert all(rule in known or rule.startswith(others) for rule in planned)
 
 
 def test_timed_rules_are_those_of_the_workflow():

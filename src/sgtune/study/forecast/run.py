@@ -9,6 +9,7 @@ from sgtune.study.forecast.ladder import ladder_seconds
 from sgtune.study.forecast.last_run import LastRun
 from sgtune.study.forecast.report import Forecast, Row
 from sgtune.study.forecast.seen import PLAIN
+from sgtune.study.forecast.wanted import wanted_rules
 from sgtune.study.sensitivity import PERTURBATIONS, numbers_of_points
 
 __all__ = ["forecast"]
@@ -22,7 +23,7 @@ START_UP = 8.0
 
 
 def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str, LastRun]) -> Forecast:
-    """The expected time of the run of a valid configuration.
+    """The expected time of the run of a valid configuration: of the jobs behind its artifacts.
 
     Of the runs of evaluation and regret some are wanted twice, as when two tuners choose one arm: shares seen elsewhere
     are counted.
@@ -40,6 +41,8 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
         unknown += study.unknown
     rows.append(Row("gaussian_ladder", "", ladder_seconds(config["ladder"])))
     rows.append(Row("measure_sensitivity", "", [_sensitivity(config["sensitivity"])]))
+    wanted = wanted_rules(config)
+    rows = [row for row in rows if (row.rule, row.model) in wanted]
     for form, rule in (("table", "make_table"), ("figure", "make_figure")):
         names = [name for name in artifacts_of_run(config) if form_of(name) == form]
         rows.append(Row(rule, "", [PLAIN[form]] * len(names)))
