@@ -10,6 +10,7 @@ from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK, remarks_on_acceptanc
 from sgtune.sampling.arm import check_arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.tuning import Grid, Halving
 
 NAN = float("nan")
@@ -124,6 +125,23 @@ def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
     result = tune(gaussian, "mala", tuner=Halving(grid=grid), budget=Budget(steps=1_500))
     assert any(line.startswith("mala: no proposal was accepted for") for line in result.warnings)
     assert any(line.endswith("try a smaller step_size") for line in result.warnings)
+
+
+@pytest.mark.parametrize("own_minibatches", [False, True])
+def test_chains_have_minibatches_of_their_own_only_if_asked(own_minibatches):
+    """Of chains with one start and next to no noise only the minibatches differ."""
+    model = standard_normal(2, n_data=50)
+    arm = Arm(1e-6, 5, noise_sd=1e-6, directional_noise=0.0)
+    options = {"seed": 2, "own_minibatches": own_minibatches}
+    chains = independent_chains(model, "adam-mcmc", arm, np.ones((3, 2)), **options)
+    chains.advance(1)
+    gradients = np.asarray(chains.states.m)
+    assert np.all(np.ptp(gradients, axis=0) > 0.01) == own_minibatches
+    assert np.all(np.ptp(gradients, axis=0) < 1e-4) != own_minibatches
+    # A narrower ensemble keeps the chains' minibatches.
+    last = chains.narrow([2])
+    assert np.allclose(chains.advance(1)[:, 2], last.advance(1)[:, 0], atol=1e-7)
+    assert np.allclose(chains.states.m[2], last.states.m[0], atol=1e-6)
 
 
 def test_independent_chains_are_independent_and_start_at_the_given_positions(gaussian):

@@ -28,13 +28,15 @@ def independent_chains(
     seed: int = 0,
     replicate: int | str = 0,
     centre: PyTree | None = None,
+    own_minibatches: bool = False,
 ) -> Lockstep:
     """An ensemble of W chains of ``arm`` that start at the rows of ``positions``.
 
-    Their noise is independent, but all use the same i-th minibatch: with a batch size below N they are independent
-    given the minibatches. Memory: the states of W chains.
+    Their noise is independent, but all use the same i-th minibatch unless they have their own: with a batch size below
+    N they are then independent only given the minibatches. Memory: the states of W chains.
 
     Args:
+        own_minibatches: whether each chain has its own minibatches, whose rows are gathered for each.
         centre: as in `Lockstep.at_mode`; the MAP unless given.
 
     Raises:
@@ -54,6 +56,8 @@ def independent_chains(
     ensemble.arms = ensemble.arms * width
     ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))
     ensemble.keys = jax.random.split(named_key(seed, "noise", *names, "independent"), width)
+    if own_minibatches and arm["batch_size"] < model.n_data:
+        ensemble.minibatch_key = jax.random.split(ensemble.minibatch_key, width)
     ensemble.hyperparameters = {
         name: jnp.repeat(number, width) if jnp.ndim(number) else number
         for name, number in ensemble.hyperparameters.items()

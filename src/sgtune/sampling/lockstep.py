@@ -166,6 +166,8 @@ class Lockstep:
         other.arms = [self.arms[i] for i in padded]
         other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
         other.keys = self.keys[padded]
+        if self.minibatch_key.ndim:
+            other.minibatch_key = self.minibatch_key[padded]
         other.hyperparameters = {
             name: number[padded] if jnp.ndim(number) else number
             for name, number in self.hyperparameters.items()

@@ -31,7 +31,8 @@ class Program(NamedTuple):
     """Further static hyperparameters: Python numbers, which a sampler may use as array shapes."""
 
     def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
-        """The target of one step, which all chains share; each of its leapfrogs has its own minibatch."""
+        """The target of one step of the chains that share ``minibatch_key``; each of its leapfrogs has its own
+        minibatch."""
         step_key = jax.random.fold_in(minibatch_key, step)
 
         def key_of(i):
@@ -47,32 +48,33 @@ def _mapped_axes(hyperparameters: dict) -> dict:
 
 def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
     """States of chains at ``positions``, with a leading axis."""
-    axes = (0, 0, _mapped_axes(hyperparameters))
-    target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
+    axes = (0, 0, _mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
-    def one_chain(key, position, hyperparameters):
+    def one_chain(key, position, hyperparameters, minibatch_key):
+        target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
         estimator_state = program.estimator.init(constants, position)
         return program.sampler.init(
             key, position, estimator_state, target, hyperparameters | dict(program.static)
         )
 
-    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters)
+    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters, minibatch_key)
 
 
 def advance(program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, gaps):
     """Steps of every chain from step ``start`` on: ``gaps[i]`` steps before the i-th of ``n_draws`` kept positions,
-    which are flat. The length of ``gaps`` is the program's number of draws."""
-    axes = (0, 0, _mapped_axes(hyperparameters))
+    which are flat. The length of ``gaps`` is the program's number of draws. Chains share the minibatches of one key, or
+    each has those of its own."""
+    axes = (0, 0, _mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
     def one_step(t, states):
-        target = program.target(constants, minibatch_key, t)
-
-        def one_chain(key, state, hyperparameters):
+        def one_chain(key, state, hyperparameters, minibatch_key):
+            # What is the same for all chains, such as the rows of a shared minibatch, is computed once.
+            target = program.target(constants, minibatch_key, t)
             return program.sampler.step(
                 jax.random.fold_in(key, t), state, target, hyperparameters | dict(program.static)
             )
 
-        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters)
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters, minibatch_key)
 
     def one_draw(i, carry):
         states, draws, done = carry

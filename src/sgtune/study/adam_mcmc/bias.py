@@ -17,8 +17,6 @@ __all__ = ["N_DATA", "VARIANTS", "measure_bias"]
 
 N_DATA = 100
 BATCH = 10
-SHARED = 4
-"""Number of chains that share minibatches: chains of a group are not independent."""
 
 VARIANTS: dict[str, tuple[str, int, float]] = {
     "isotropic": ("adam-mcmc", N_DATA, 0.0),
@@ -42,8 +40,8 @@ def measure_bias(
     """E x^2, 1 under the target, mean squared jumps of a coordinate, and the acceptance, all after the warm-up, of
     every variant, D and gamma / s, at s = scale / sqrt(D).
 
-    Chains start at exact draws. A number of ``squares`` is a mean over steps, parameters and the chains that share
-    minibatches (with all data: of one chain): these are independent.
+    Chains start at exact draws, and each has its own minibatches. A number of ``squares`` is one chain's mean over
+    steps and parameters.
 
     Args:
         settings: the configuration's section ``adam_mcmc.bias``.
@@ -79,14 +77,10 @@ def measure_bias(
 def _measured(model, sampler: str, arm: Arm, settings: Mapping, n_chains: int, name: str, seed: int) -> dict:
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "bias", name))
     starts = rng.standard_normal((n_chains, model.dimension))
-    shares = arm.batch_size < model.n_data
-    groups = np.array_split(starts, SHARED) if shares else [starts]
-    found: dict[str, list[float]] = {"squares": [], "first": [], "second": [], "jump": [], "acceptance": []}
-    for place, group in enumerate(groups):
-        chains = independent_chains(model, sampler, arm, group, seed=seed, replicate=f"bias {name} {place}")
-        means, others = moments_of_chains(chains, settings["warmup"], settings["steps"], MOMENTS)
-        own = dict(zip(("squares", "first", "second"), means["square"], strict=True)) | others
-        for key, values in own.items():
-            found[key] += [float(values.mean())] if shares else values.tolist()
-    halves = [found.pop("first"), found.pop("second")]
-    return {**found, "halves": halves}
+    chains = independent_chains(
+        model, sampler, arm, starts, seed=seed, replicate=f"bias {name}", own_minibatches=True
+    )
+    means, others = moments_of_chains(chains, settings["warmup"], settings["steps"], MOMENTS)
+    squares, *halves = (values.tolist() for values in means["square"])
+    others = {name: values.tolist() for name, values in others.items()}
+    return {"squares": squares, "halves": halves, **others}
