@@ -16,6 +16,7 @@ OVERLAYS = {
     "paper": "config/paper.yaml",
     "judges": "config/judges.yaml",
     "small_pmf": "config/small_pmf.yaml",
+    "horizons": "config/horizons.yaml",
     "tiny": "tests/tiny.yaml",
 }
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
+import numpy as np
 import pytest
 
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
@@ -9,8 +10,8 @@ from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
 from sgtune.study.adam_mcmc.bias_table import VARIANTS as LABELS
 from sgtune.study.adam_mcmc.bias_table import adam_bias
 from sgtune.study.adam_mcmc.cost_table import adam_costs
+from sgtune.study.adam_mcmc.distance_findings import distance_findings
 from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions
-from sgtune.study.adam_mcmc.findings import distance_findings
 from sgtune.study.adam_mcmc.findings_table import adam_findings
 from sgtune.study.adam_mcmc.prolate_tables import adam_efficiency, adam_prolate
 from sgtune.study.adam_mcmc.races import judges_for
@@ -29,7 +30,11 @@ def acceptance(dimension, *, with_noise):
             {
                 **{"drift_ratio": 0.1, "directional_noise": along, "scale": scale, "arm": ARM},
                 "steps": 10_000 if scale == 0.7 else 500,
-                **{"acceptance": rates[along], "time": [5.0, 5.0, 5.0, None if along else 5.0]},
+                **{
+                    "acceptance": rates[along],
+                    "time": 5.0,
+                    "time_without": [5.0, 5.0, 5.0, None if along else 5.0],
+                },
                 **{"square": [0.9, 1.1, 0.9, 1.1], "jump": [0.02, 0.04, 0.02, 0.04]},
             }
             for along in (0, 1)
@@ -64,6 +69,22 @@ def test_ess_is_of_measured_seconds_and_none_where_a_chain_was_too_slow(records)
     assert large.cells[2].value == pytest.approx(1 / (5 * 0.01))
     assert small.cells[3].shown == "– (too slow)"
     assert small.cells[0].value == pytest.approx(0.03 / 0.001)
+    assert small.cells[4].text in ("0.7", "1.4")
+    assert small.cells[5].text is None
+
+
+def test_ess_is_at_the_s_that_gives_the_most_and_has_the_error_of_the_jackknife(records):
+    for record in records["acceptance"]:
+        for cell in record["cells"]:
+            time = 5.0 if cell["scale"] == 0.7 else 2.0
+            cell |= {"time": time, "time_without": [time, time, 0.8 * time, time], "square": [1.0] * 4}
+            cell["steps"] = 10_000
+    small, _ = adam_efficiency(records).rows
+    assert [cell.text for cell in small.cells[4:]] == ["1.4", "1.4"]
+    # Pseudo-values of 1 / 2: 0.5 three times, and 4 x 0.5 - 3 / 1.6.
+    pseudo = np.array([0.5, 0.5, 2 - 3 / 1.6, 0.5]) / 0.001
+    assert small.cells[2].value == pytest.approx(pseudo.mean())
+    assert small.cells[2].se == pytest.approx(pseudo.std(ddof=1) / 2)
 
 
 def test_several_values_of_the_noise_along_the_update_are_labels(records):
@@ -90,7 +111,7 @@ def test_several_values_of_the_noise_along_the_update_are_labels(records):
 def test_stuck_and_biased_draws_have_no_misleading_numbers(records, changes, square, ess):
     for record in records["acceptance"]:
         for cell in record["cells"]:
-            cell |= {"time": [5.0] * 4, **changes}
+            cell |= {"time": 5.0, "time_without": [5.0] * 4, **changes}
     (row, _) = adam_prolate(records).rows
     assert row.cells[3].shown == square
     (row, _) = adam_efficiency(records).rows
@@ -193,8 +214,8 @@ def test_regret_is_over_the_best_arm():
     assert values["Frozen chain"] == pytest.approx(10.0)
     assert "not to be trusted" not in table.caption
     # The mean of the ratio is 2, and its standard error from three runs is 0.12.
-    assert "MALA: the error of the arms chosen by |acceptance − optimum|" in table.caption
-    assert "larger by more than two standard errors" in table.caption
+    assert "MALA, ξ(σ̂): the error of the arms chosen by |acceptance − optimum|" in table.caption
+    assert "larger, by the 95% t interval" in table.caption
     chosen = adam_choices({"races": [races()]}).rows
     assert chosen[0].cells[0].text == "h=1e-05 n=10"
 

@@ -73,8 +73,8 @@ def test_a_test_is_compared_at_equal_batch_sizes():
 def test_tuned_sgld_with_larger_batches_is_said_to_be_no_cheaper():
     *_, line = cost_findings(records(ADAM, arms_of("sgld", (10_000, None))))
     assert line == (
-        "Logistic regression: the races chose n=10000 for SGLD; such a step costs as much as this many steps of "
-        "AdamMCMC: 2 (n=100), 1.7 (n=1000)."
+        "Logistic regression: the races chose n=10000 for SGLD; such a step costs 2 times a step of AdamMCMC with "
+        "n=100 and 1.7 times a step of AdamMCMC with n=1000."
     )
 
 

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from config_files import valid
-from scipy.signal import lfilter
 
 from sgtune.posterior import density_of, log_posterior, score
 from sgtune.samplers.adam_mcmc import drift
@@ -14,16 +13,17 @@ from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, arms_of
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.bias import measure_bias
+from sgtune.study.adam_mcmc.cell_chains import chains_of_cell
 from sgtune.study.adam_mcmc.distances import measure_distances
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
 from sgtune.study.adam_mcmc.settings import experiment_settings
 from sgtune.study.adam_mcmc.stationarity import is_too_slow
+from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck
 from sgtune.study.parts import Parts
 
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
-    "posterior_scales": [0.7],
-    **{"steps": 2_000, "steps_per_dimension": 0, "long_up_to": 1_000, "warmup": 200, "replicates": 4},
+    **{"steps": 2_000, "steps_per_dimension": 0, "long_up_to": 0, "warmup": 200, "replicates": 4},
 }
 
 
@@ -58,37 +58,14 @@ def test_density_on_the_line_has_bounded_gradients():
     assert np.allclose(density / density[1], exact / exact[1], rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("a", "n", "k"), [(0.8, 20_000, 50), (0.99, 2_000, 50), (-0.5, 2_000, 50), (0.0, 200, 10)]
-)
-def test_time_of_autoregressions_is_theirs(a, n, k):
-    """(1 + a) / (1 - a), also of chains that are only ten times as long: n = 2,000 against a time of 199."""
-    noise = np.random.default_rng(0).standard_normal((20, n, k))
-    # The first draw has the stationary variance.
-    noise[:, 0] /= np.sqrt(1 - a**2)
-    times = [pooled_time(lfilter([1], [1, -a], one, axis=0)) for one in noise]
-    exact = (1 + a) / (1 - a)
-    se = np.std(times, ddof=1) / np.sqrt(len(times))
-    # The window leaves out exp(-6) of the sum.
-    assert abs(np.mean(times) - exact) < 4 * se + 0.003 * exact
-    assert se < 0.05 * exact
-
-
-def test_a_run_too_short_for_its_time_has_none():
-    walk = np.cumsum(np.random.default_rng(0).standard_normal((400, 5)), axis=0) + 100
-    assert pooled_time(walk) is None
-    assert pooled_time(np.ones((100, 2))) is None
-    assert pooled_time(np.full((100, 2), np.nan)) is None
-
-
 def test_the_workflow_gives_these_settings():
     assert experiment_settings(valid(), "gaussians")["adam_mcmc"]["acceptance"].keys() == ACCEPTANCE.keys()
 
 
 def test_every_combination_is_an_arm():
-    cells = arms_of({**ACCEPTANCE, "scales": [0.5, 2.0]}, 10.0, 1, long=3_000, shown=2.0)
+    cells = arms_of({**ACCEPTANCE, "scales": [0.5, 2.0]}, 10.0, 1, long=3_000, long_at=2.0)
     assert len(cells) == 8
-    assert {(cell["scale"], cell["steps"]) for cell in cells} == {(0.5, 2_000), (2.0, 3_000)}
+    assert {(cell["scale"], cell["long"]) for cell in cells} == {(0.5, 2_000), (2.0, 3_000)}
     for cell in cells:
         arm = cell["arm"]
         assert arm["noise_sd"] == pytest.approx(cell["scale"] / 10)
@@ -114,7 +91,9 @@ def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the
 def test_acceptance_leaves_out_the_warm_up_and_lies_between_0_and_1(accepted):
     for cell in accepted["cells"]:
         assert all(-1e-6 <= rate <= 1 + 1e-6 for rate in cell["acceptance"])
-        assert len(cell["time"]) == len(cell["square"]) == len(cell["jump"]) == ACCEPTANCE["replicates"]
+        assert (
+            len(cell["time_without"]) == len(cell["square"]) == len(cell["jump"]) == ACCEPTANCE["replicates"]
+        )
 
 
 def test_jumps_are_zero_only_of_chains_that_never_move_and_at_most_four_times_the_square(accepted):
@@ -143,18 +122,67 @@ def test_updates_are_recorded_in_units_of_the_noise(tmp_path):
         assert np.all((ratios > 0.95) & (ratios < 1.002))
 
 
-def test_chains_at_the_scale_of_the_tables_are_longer_in_more_dimensions(tmp_path):
+def test_chains_at_the_fastest_scale_are_longer_in_more_dimensions(tmp_path):
     settings = {**ACCEPTANCE, "scales": [0.35, 0.7, 1.4], "drifts": [0.1], "replicates": 2}
-    # The tables have one s, the middle one of those that the posterior has too.
-    settings |= {"posterior_scales": [0.7, 2.8]}
-    settings |= {"steps": 20, "warmup": 0, "steps_per_dimension": 3, "long_up_to": 10}
+    settings |= {"steps": 20, "warmup": 0, "steps_per_dimension": 90}
 
-    def steps_on(dimension):
-        found = acceptance_on_gaussian(dimension, settings, parts=Parts(tmp_path / str(dimension)))
+    def steps_on(dimension, name):
+        found = acceptance_on_gaussian(dimension, settings, parts=Parts(tmp_path / name))
         return {cell["scale"]: cell["steps"] for cell in found["cells"]}
 
-    assert steps_on(10) == {0.35: 20, 0.7: 30, 1.4: 20}
-    assert steps_on(5) == steps_on(11) == {0.35: 20, 0.7: 20, 1.4: 20}
+    # 1.4 is nearest to 2.38. Chains that have settled end before the longest.
+    short = steps_on(10, "short")
+    assert short[0.35] == short[0.7] == 20
+    assert 20 < short[1.4] <= 900
+    settings["long_up_to"] = 10
+    assert steps_on(10, "long")[0.7] > 20
+    assert max(steps_on(11, "other").values()) <= 990
+
+
+def test_chains_that_are_stuck_or_whose_bias_is_settled_end_early(accepted, tmp_path):
+    """At D = 100, gamma = s: stuck without noise along the update, E x^2 = 0.04 with it."""
+    settings = {**ACCEPTANCE, "steps_per_dimension": 80, "drifts": [1.0]}
+    found = acceptance_on_gaussian(100, settings, parts=Parts(tmp_path / "own"))
+    without, along = found["cells"]
+    assert is_stuck(without)
+    assert without["steps"] == 2_000
+    assert is_biased(along)
+    assert not is_too_slow(along, 2_000)
+    assert along["steps"] == 2_000
+    # The same chains as of the shorter setting: nothing depends on how long they might have been.
+    assert along == next(cell for cell in accepted["cells"] if cell["arm"] == along["arm"])
+
+
+def test_numbers_of_a_cell_are_those_of_its_draws():
+    """Judged after 2,500, 5,000 and 6,000 steps; D = 450 has a stride of 2, and jumps and times of 200
+    parameters."""
+    dimension, arm = 450, Arm(0.0001, 1, noise_sd=0.1, directional_noise=1.0)
+    model = standard_normal(dimension)
+    starts = np.random.default_rng(0).standard_normal((3, dimension))
+    judged = []
+
+    def never(record):
+        judged.append(record["steps"])
+        return False
+
+    options = {"warmup": 30, "steps": 2_500, "long": 6_000, "is_decided": never, "seed": 1, "name": "own"}
+    sds, centre = np.full(dimension, 0.5), np.full(dimension, 0.01)
+    found = chains_of_cell(model, arm, starts, sds, centre, **options)
+    assert judged[:2] == [2_500, 5_000]
+    assert found["steps"] == 6_000
+    chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="adam_mcmc own")
+    places = np.unique(np.linspace(0, dimension - 1, 200).astype(int))
+    every = (chains.advance(6_030)[29:].astype(float) - 0.01) / 0.5
+    draws, every = every[:, :, places], every[1:]
+    own = draws[1:]
+    squares = [(half[::2] ** 2).mean(axis=(0, 2)) for half in (every[:3_000], every[3_000:])]
+    assert np.allclose(found["square"], np.mean(squares, axis=0))
+    assert np.allclose(found["halves"], squares)
+    assert np.allclose(found["jump"], (np.diff(draws, axis=0) ** 2).mean(axis=(0, 2)))
+    # From all draws: one of two is enough.
+    assert found["time"] == pytest.approx(pooled_time(own.reshape(6_000, -1)), rel=1e-3)
+    without = [pooled_time(np.delete(own, i, axis=1).reshape(6_000, -1)) for i in range(3)]
+    assert found["time_without"] == pytest.approx(without, rel=1e-3)
 
 
 def test_first_update_has_the_length_of_all_signs():
@@ -180,7 +208,7 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
         squares = np.array(found[variant]["squares"])
         return (squares.mean() - 1) / (squares.std(ddof=1) / np.sqrt(len(squares)))
 
-    assert len(found["minibatch-test"]["squares"]) == 4
+    assert len(found["minibatch-test"]["squares"]) == 32
     # The exact variant's bias is 0, which only many chains show.
     assert (found["prolate"]["chains"], found["exact"]["chains"]) == (32, 256)
     assert (len(found["prolate"]["squares"]), len(found["exact"]["squares"])) == (32, 256)

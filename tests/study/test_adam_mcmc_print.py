@@ -4,9 +4,9 @@
 
 import pytest
 
+from sgtune.study.adam_mcmc.distance_findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.distances import LINES, QUICK
 from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions, remarks_on_ksd
-from sgtune.study.adam_mcmc.findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 
 ARM = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}
@@ -72,6 +72,15 @@ def test_the_row_of_the_map_has_the_digits_of_its_column():
     ksd = column(adam_evaluation(records), "of the chain")
     assert (ksd["SGLD"].shown, ksd["MAP"].shown) == ("102.0 ± 1.2", "3.2")
     assert column(table, "Log-loss")["MAP"].shown == "–"
+
+
+@pytest.mark.parametrize(("counts", "text"), [([435] * 3, "435"), ([657, 655, 659], "657 ± 1")])
+def test_equal_counts_of_draws_have_no_error(counts, text):
+    record = evaluated("sgld", [100.0, 102.0, 104.0], floor=79.0)
+    for row, count in zip(record["table"], counts, strict=True):
+        row["n_samples"] = count
+    table = adam_evaluation({"evaluations": [record]})
+    assert column(table, "number")["SGLD"].shown == text
 
 
 def races():

@@ -4,7 +4,7 @@ from sgtune.study.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.budget import batch_size_of
-    from sgtune.study.adam_mcmc.acceptance import SAMPLER
+    from sgtune.study.adam_mcmc.cell_chains import SAMPLER
     from sgtune.study.adam_mcmc.costs import least_costs
     from sgtune.study.adam_mcmc.races import shapes_of_grid
 

@@ -18,6 +18,8 @@ __all__ = ["adam_acceptance_curves"]
 
 COLORS = (BLUE, ORANGE, VERMILION, INK)
 """Of gamma / s, ascending."""
+GREY = "0.55"
+"""Of the legend's lines for s_d: no value of gamma / s has it."""
 LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)))
 """Of s_d, ascending from 0."""
 ROWS = {
@@ -90,7 +92,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
         for ratio, color in zip(ratios, COLORS, strict=False)
     ]
     handles += [
-        Line2D([], [], color=INK, linestyle=line, label=f"s_d = {along:g}")
+        Line2D([], [], color=GREY, linestyle=line, label=f"s_d = {along:g}")
         for along, line in zip(alongs, LINES, strict=False)
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)

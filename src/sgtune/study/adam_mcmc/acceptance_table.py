@@ -13,6 +13,7 @@ from sgtune.study.artifacts.studies import artifact
 
 __all__ = [
     "adam_acceptance",
+    "best_by_ess",
     "ess_per_second",
     "lengths_said",
     "mean_cell",
@@ -39,10 +40,24 @@ def seconds_per_step(records: Records, found: Mapping) -> float | None:
 
 
 def ess_per_second(record: Mapping, cell: Mapping, seconds: float | None) -> list[float]:
-    """Of each chain 1 / (integrated time × seconds of a step); empty if `verdicts.ess_cause` has a cause."""
-    return (
-        [] if seconds is None or ess_cause(record, cell) else [1 / (time * seconds) for time in cell["time"]]
-    )
+    """1 / (integrated time × seconds of a step) of all W chains together, as W pseudo-values of the jackknife: their
+    mean and its standard error are those of the estimate. Empty if `verdicts.ess_cause` has a cause."""
+    if seconds is None or ess_cause(record, cell):
+        return []
+    together, *without = (1 / (time * seconds) for time in (cell["time"], *cell["time_without"]))
+    n = len(without)
+    return [n * together - (n - 1) * one for one in without] or [together]
+
+
+def best_by_ess(record: Mapping, ratio: float, along: float) -> Mapping | None:
+    """The cell with this gamma / s and s_d whose s gives the most effective samples; None if no s has a number."""
+    known = {
+        cell["scale"]: mean_of(own)[0]
+        for cell in record["cells"]
+        if (cell["drift_ratio"], cell["directional_noise"]) == (ratio, along)
+        and (own := ess_per_second(record, cell, 1.0))
+    }
+    return _cells(record)[ratio, along, max(known, key=known.get)] if known else None
 
 
 def _cells(found: Mapping) -> dict[Key, Mapping]:
@@ -96,20 +111,26 @@ def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
 
 
 def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
-    """The lengths of the chains with their targets; of the chains at one ``scale``, or of all."""
+    """The lengths of the chains with their targets; of the chains at one ``scale``, or of all.
+
+    "Up to" the longest, where chains of one target and s are not equally long.
+    """
     groups: dict[tuple, list[str]] = {}
     for record in found:
-        steps_at: dict[int, list[float]] = {}
+        steps_at: dict[float, set[int]] = {}
         for cell in record["cells"]:
             if scale in (None, cell["scale"]):
-                steps_at.setdefault(cell["steps"], []).append(cell["scale"])
-        for steps, scales in steps_at.items():
+                steps_at.setdefault(cell["scale"], set()).add(cell["steps"])
+        scales_of: dict[tuple[int, bool], list[float]] = {}
+        for own, steps in steps_at.items():
+            scales_of.setdefault((max(steps), len(steps) > 1), []).append(own)
+        for (steps, varies), scales in scales_of.items():
             # A target with chains of two lengths: the longer ones are those of one s.
-            own = f" and s √T = {scales[0]:g}" if len(steps_at) > 1 and len(set(scales)) == 1 else ""
-            groups.setdefault((steps, record["warmup"]), []).append(f"{target_label(record)}{own}")
+            at = f" and s √T = {scales[0]:g}" if len(scales_of) > 1 and len(scales) == 1 else ""
+            groups.setdefault((steps, varies, record["warmup"]), []).append(f"{target_label(record)}{at}")
     return ", ".join(
-        f"{steps:,} after {warmup:,} of warm-up ({'; '.join(targets)})"
-        for (steps, warmup), targets in sorted(groups.items(), reverse=True)
+        f"{'up to ' * varies}{steps:,} after {warmup:,} of warm-up ({'; '.join(targets)})"
+        for (steps, varies, warmup), targets in sorted(groups.items(), reverse=True)
     )
 
 

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from sgtune.study.adam_mcmc.acceptance_table import mean_cell
-from sgtune.study.adam_mcmc.findings import bias_findings
+from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.settings import chains_in
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK_MEANS,
@@ -64,9 +64,7 @@ def adam_bias(records: Records) -> Table:
         caption=f"{' '.join(bias_findings(found))}\n"
         f"N(0, I) at s = {found['scale']:g} / √D: E x² of a coordinate, 1 under the target, and the acceptance "
         f"rate. {found['chains']} chains ({chains_in(found, 'exact')} of the exact variant) of {found['steps']:,} "
-        f"steps from exact draws, after {found['warmup']:,} of warm-up; ± one standard error (over groups of chains "
-        "that share minibatches, where "
-        "there are minibatches). "
+        f"steps from exact draws, after {found['warmup']:,} of warm-up; ± one standard error. "
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} “< x”: less than one acceptance is expected in all tests.",
         stub=("D", "Variant", "Number"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),

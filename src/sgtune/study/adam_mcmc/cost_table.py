@@ -96,10 +96,12 @@ def cost_findings(records: Records) -> list[str]:
         sizes = {step.batch_size for step in tested}
         for step in steps:
             if tested and (step.model, step.sampler) == (model, "sgld") and step.batch_size not in sizes:
-                times = ", ".join(f"{step.seconds / own.seconds:.2g} ({own.label})" for own in tested)
+                times = " and ".join(
+                    f"{step.seconds / own.seconds:.2g} times a step of AdamMCMC with {own.label}"
+                    for own in tested
+                )
                 lines.append(
-                    f"{MODELS[model]}: the races chose {step.label} for SGLD; such a step costs as much as this many "
-                    f"steps of AdamMCMC: {times}."
+                    f"{MODELS[model]}: the races chose {step.label} for SGLD; such a step costs {times}."
                 )
     return lines
 

@@ -73,10 +73,14 @@ def _as_above(value: float, texts: Sequence[str]) -> str | None:
 
 
 def _in_print(cell: Cell) -> Cell:
-    """With its standard error in place of the sd; “stuck” for chains that accepted nothing."""
+    """With its standard error in place of the sd; “stuck” for chains that accepted nothing. Equal counts of all runs
+    have no error to print."""
     if cell.metric == "acceptance_percent" and cell.value == 0:
         return replace(cell, text="stuck")
-    if cell.se is None or METRICS[cell.metric].form != "significant" or cell.text is not None:
+    form = METRICS[cell.metric].form
+    if form == "count" and cell.se == 0:
+        return replace(cell, sd=None, text=format_number(cell.value, form))
+    if cell.se is None or form != "significant" or cell.text is not None:
         return replace(cell, sd=None) if cell.se is not None else cell
     text = estimate_text(cell.value, cell.se) or format_number(cell.value)
     return replace(cell, sd=None, text=text)
@@ -173,9 +177,10 @@ def adam_evaluation(records: Records) -> Table:
     found = need(records, "evaluations", name)
     lines = [
         "Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs, or over "
-        "races (means of the runs of a race) if that is larger. The test of AdamMCMC uses all data. KSD of exact "
-        "draws: of as many draws as the chain's, independent, from the Laplace approximation, which for the network is "
-        "not the posterior. In the row of the MAP the KSD is of a chain that stays there."
+        "races (means of the runs of a race) if that is larger. A count without ± is the same in all runs. The test of "
+        "AdamMCMC uses all data. KSD of exact draws: of as many draws as the chain's, independent, from the Laplace "
+        "approximation, which for the network is not the posterior. In the row of the MAP the KSD is of a chain that "
+        "stays there."
     ]
     for own in by_model_and_sampler(found).values():
         lines += [_runs_said(own), *remarks_on_ksd(own)]

@@ -1,18 +1,15 @@
 """The table of the study's findings: what was asked, and the sentences that the records allow."""
 
 from sgtune.study.adam_mcmc.acceptance_table import shown_scale
+from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.cost_table import cost_findings
+from sgtune.study.adam_mcmc.distance_findings import DISTANCES, distance_findings
 from sgtune.study.adam_mcmc.evaluation_table import (
     by_model_and_sampler,
     remarks_on_ksd,
     remarks_on_predictions,
 )
-from sgtune.study.adam_mcmc.findings import (
-    DISTANCES,
-    acceptance_findings,
-    bias_findings,
-    distance_findings,
-)
+from sgtune.study.adam_mcmc.findings import acceptance_findings
 from sgtune.study.adam_mcmc.names import targets_in
 from sgtune.study.adam_mcmc.regret_table import regret_findings
 from sgtune.study.artifacts.layout import Cell, Row, Table

@@ -4,14 +4,10 @@ from math import inf
 
 from scipy.special import stdtrit
 
-__all__ = ["COVERAGE", "LEAST_OF_SHARED", "is_beyond", "t_quantile"]
+__all__ = ["COVERAGE", "is_beyond", "t_quantile"]
 
 COVERAGE = 0.95
 """Of the intervals behind the study's claims."""
-
-LEAST_OF_SHARED = 4.0
-"""Standard errors that a bias needs at least, of chains that share minibatches. These are independent only given the
-minibatches, whose part in the error their differences do not show."""
 
 
 def t_quantile(n_chains: int, coverage: float = COVERAGE) -> float:

@@ -3,9 +3,11 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.adam_mcmc.acceptance_table import (
+    best_by_ess,
     ess_per_second,
     lengths_said,
     mean_cell,
@@ -14,8 +16,9 @@ from sgtune.study.adam_mcmc.acceptance_table import (
     shown_scale,
 )
 from sgtune.study.adam_mcmc.findings import acceptance_counts, gain_of, pairs_of
-from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, t_quantile
+from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import target_label, targets_in
+from sgtune.study.adam_mcmc.stationarity import moves_of
 from sgtune.study.adam_mcmc.verdicts import (
     STUCK,
     STUCK_MEANS,
@@ -25,6 +28,7 @@ from sgtune.study.adam_mcmc.verdicts import (
     estimate_text,
     has_left_target,
     is_stuck,
+    is_unsettled,
     squares_cause,
 )
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
@@ -43,6 +47,12 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
     )
 
 
+def _rate(record: Mapping, cell: Mapping, detail: str) -> Cell:
+    """The acceptance rate, with a mark if it still changes."""
+    own = rate_cell(record, cell, detail)
+    return replace(own, text=f"{own.shown} *") if is_unsettled(record, cell) else own
+
+
 def _second_moment(record: Mapping, cell: Mapping, detail: str) -> Cell:
     slow = squares_cause(cell, cell["steps"])
     squares = [] if slow else cell["square"]
@@ -58,9 +68,20 @@ def _jump(record: Mapping, cell: Mapping, seconds: float | None, detail: str) ->
     return mean_cell(record, "jump_per_second", jumps, detail, missing=missing)
 
 
-def _ess(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> Cell:
-    own = ess_per_second(record, cell, seconds)
-    return mean_cell(record, "ess_per_second", own, detail, missing=ess_cause(record, cell) or DASH)
+def _ess(
+    record: Mapping, ratio: float, along: float, seconds: float | None, detail: str
+) -> tuple[Cell, Cell]:
+    """ESS per second at the s that gives the most, and this s; or the cause of the chains that moved most."""
+    cell = best_by_ess(record, ratio, along)
+    own = [] if cell is None else ess_per_second(record, cell, seconds)
+    cause = DASH
+    if cell is None:
+        same = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == (ratio, along)]
+        cause = ess_cause(record, max(same, key=lambda c: moves_of(c, c["steps"]) or 0.0))
+    at = Cell(
+        record["target"], "adam-mcmc", "", "scale", text=f"{cell['scale']:g}" if own else None, detail=detail
+    )
+    return mean_cell(record, "ess_per_second", own, detail, missing=cause or DASH), at
 
 
 def _longest_update(record: Mapping, ratio: float) -> Cell:
@@ -92,12 +113,28 @@ def _paired(
     return stub, tuple(rows), "with s_d" if len(values) > 1 else f"s_d = {max(values):g}"
 
 
-def _verdicts_said(n_chains: int) -> str:
+def _counts(found: Sequence[Mapping]) -> dict[int, list[str]]:
+    """Numbers of chains -> the targets that have as many."""
+    counts: dict[int, list[str]] = {}
+    for record in found:
+        counts.setdefault(len(record["cells"][0]["acceptance"]), []).append(target_label(record))
+    return counts
+
+
+def _verdicts_said(found: Sequence[Mapping]) -> str:
+    widths = " and ".join(f"{t_quantile(n):.3g} with {counted(n, 'chain')}" for n in _counts(found))
     return (
-        "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, "
-        f"{t_quantile(n_chains):.3g} standard errors to each side with {counted(n_chains, 'chain')}, and by at least "
-        f"{LEAST_OF_SHARED:g} standard errors of chains that share minibatches."
+        "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, whose half width in standard errors is "
+        f"{widths}."
     )
+
+
+def _chains_said(found: Sequence[Mapping]) -> str:
+    """How many chains a number is of, on each target if that differs."""
+    counts = _counts(found)
+    if len(counts) == 1:
+        return counted(*counts, "chain")
+    return ", ".join(f"{counted(n, 'chain')} ({'; '.join(own)})" for n, own in counts.items())
 
 
 def adam_prolate(records: Records) -> Table:
@@ -108,8 +145,8 @@ def adam_prolate(records: Records) -> Table:
 
     def cells_of(record: Mapping, ratio: float, without: Mapping, with_noise: Mapping) -> tuple[Cell, ...]:
         return (
-            rate_cell(record, without, "0"),
-            rate_cell(record, with_noise, "1"),
+            _rate(record, without, "0"),
+            _rate(record, with_noise, "1"),
             _gain(record, without, with_noise, f"{ratio:g}"),
             _second_moment(record, without, "0"),
             _second_moment(record, with_noise, "1"),
@@ -118,7 +155,6 @@ def adam_prolate(records: Records) -> Table:
         )
 
     stub, rows, prolate = _paired(found, shown, cells_of)
-    n_chains = len(found[0]["cells"][0]["acceptance"])
     return Table(
         name=name,
         title=artifact(name).title,
@@ -128,10 +164,12 @@ def adam_prolate(records: Records) -> Table:
         "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
         "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
         "mode, and a high acceptance is not an advantage.\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(n_chains)} “Not settled”: too slow for "
-        "a number, but chains that start from exact draws have left the target. "
-        f"{counted(n_chains, 'chain')}, ± one standard error; chains of one target with minibatches share these. Steps "
-        f"of a chain: {lengths_said(found, shown)}.",
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} “Not settled” and *: too slow "
+        "for a number, but chains that start from exact draws have left the target, and their acceptance rate still "
+        "changes. "
+        f"{_chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
+        f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
+        "would still be too slow at the end, or on a Gaussian if their bias is clear and settled.",
         stub=stub,
         columns=(
             ("Acceptance", "s_d = 0"),
@@ -154,28 +192,33 @@ def adam_efficiency(records: Records) -> Table:
 
     def cells_of(record: Mapping, ratio: float, *sides: Mapping) -> tuple[Cell, ...]:
         seconds = seconds_per_step(records, record)
-        return tuple(
-            cell(record, side, seconds, str(place))
-            for cell in (_jump, _ess)
+        jumps = [_jump(record, side, seconds, str(place)) for place, side in enumerate(sides)]
+        ess = [
+            _ess(record, ratio, side["directional_noise"], seconds, str(place))
             for place, side in enumerate(sides)
-        )
+        ]
+        return (*jumps, *(cell for cell, _ in ess), *(at for _, at in ess))
 
     stub, rows, prolate = _paired(found, shown, cells_of)
-    n_chains = len(found[0]["cells"][0]["acceptance"])
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"The chains of the table “{artifact('adam_prolate').title}”, "
-        f"at s √T = {shown:g}. Squared jump: the mean of (xₜ₊₁ − xₜ)², "
-        "with x in posterior sds, per second by measured costs; compare it only where E x² is near 1. ESS: from "
-        "integrated autocorrelation times, only of draws that are not biased.\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if at least one chain is too short for its "
-        f"autocorrelation time. {_verdicts_said(n_chains)} {counted(n_chains, 'chain')}, ± one standard "
-        "error.",
+        caption="Squared jump: the mean of (xₜ₊₁ − xₜ)² of the chains of the table "
+        f"“{artifact('adam_prolate').title}”, at s √T = {shown:g}, with x in posterior sds, per second by measured "
+        "costs; compare it only where E x² is near 1. ESS: of one chain, from the integrated autocorrelation time of "
+        "all chains together, a mean over parameters weighted by variances, at the s that gives the most; only of "
+        "draws that are not biased. "
+        "Its standard error is that of the jackknife over chains.\n"
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
+        f"autocorrelation time. {_verdicts_said(found)} {_chains_said(found)}, ± one standard error.",
         stub=stub,
         columns=tuple(
             (heading, side)
-            for heading in ("Squared jump per second", "ESS per second")
+            for heading in (
+                f"Squared jump per second, s √T = {shown:g}",
+                "ESS per second, best s",
+                "Best s √T",
+            )
             for side in ("s_d = 0", prolate)
         ),
         rows=rows,

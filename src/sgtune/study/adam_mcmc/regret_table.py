@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from sgtune.axes import named
+from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS
@@ -130,25 +131,30 @@ def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str)
         quotient = ratio(*both)
         if quotient.se is None:
             continue
-        differs = abs(quotient.value - 1) > 2 * quotient.se
+        # The standard error is of few races and few runs; of one race, of its runs.
+        n_races, n_runs = len(chosen["mamba"]), len(losses)
+        n_least = n_runs if n_races == 1 else min(n_races, n_runs)
+        differs = is_beyond(quotient.value - 1, quotient.se, n_least)
         verdict = "smaller" if quotient.value < 1 else "larger"
         text = estimate_text(quotient.value, quotient.se) or f"{quotient.value:.3g}, the same arms"
         lines.append(
-            f"{sampler_label(record['sampler'])}: the error of the arms chosen by |acceptance − optimum| over the "
-            f"error of the arms chosen by {JUDGES['mamba']} is {text}: "
-            + (f"{verdict} by more than two standard errors." if differs else "no difference is shown.")
+            f"{sampler_label(record['sampler'])}, {_loss_label(key)}: the error of the arms chosen by |acceptance − "
+            f"optimum| over the error of the arms chosen by {JUDGES['mamba']} is {text}: "
+            + (f"{verdict}, by the 95% t interval." if differs else "no difference is shown.")
         )
     return lines
 
 
 def regret_findings(records: Records) -> list[str]:
-    """`acceptance_against_mamba` of the main loss at the longest runs, and the judges whose choices were stuck."""
+    """`acceptance_against_mamba` of every loss at the longest runs, and the judges whose choices were stuck."""
     by_sampler = {record["sampler"]: record for record in records.get("races") or []}
     found = [by_sampler[sampler] for sampler in samplers_in(by_sampler.values())]
     if not found:
         return []
     seconds = max(run["seconds"] for run in found[0]["regret"]["runs"])
-    lines = acceptance_against_mamba(found, seconds, found[0]["regret"]["losses"][0])
+    lines = [
+        line for key in found[0]["regret"]["losses"] for line in acceptance_against_mamba(found, seconds, key)
+    ]
     for record in found:
         runs = {run["arm"]: run for run in record["regret"]["runs"] if run["seconds"] == seconds}
         for one in record["regret"]["chosen"]:
@@ -186,8 +192,9 @@ def adam_regret(records: Records) -> Table:
         f"costs), mean of {counted(n_runs, 'fresh run')} of the arms that {counted(n_races, 'race')} of R "
         "= "
         f"{found[0]['seconds']:g} s chose, over the mean of the best of "
-        "all arms that ran again (finalists of a screen, chosen and random arms); ± one standard error "
-        "(jackknife). The row of the best arm has its error, the denominator, and not a ratio. "
+        "all arms that ran again (finalists of a screen, chosen and random arms), which is somewhat "
+        "too small, because the best is found by the same runs; ± one standard error (jackknife). The row of the best "
+        "arm has its error, the denominator, and not a ratio. "
         f"Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
         "it judges MALA and HMC; among HMC's arms it also chooses L, on which the rate hardly depends. Oracle: the "
         "same race judged by the true error. Frozen: a chain that stays at "

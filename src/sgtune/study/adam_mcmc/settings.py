@@ -34,11 +34,14 @@ MORE_OF_EXACT = 8
 
 OF_POSTERIOR = (
     "posterior_steps",
+    "posterior_long",
     "posterior_warmup",
     "posterior_drifts",
+    "posterior_scales",
+    "posterior_replicates",
     "batch_fraction",
 )
-"""Keys of the section ``acceptance`` that the Gaussians do not use. (``posterior_scales``: which s the tables have.)"""
+"""Keys of the section ``acceptance`` that the Gaussians do not use."""
 
 
 def check(section: Mapping) -> None:
@@ -93,8 +96,8 @@ def experiment_settings(config: Mapping, name: str) -> dict:
 
 def posterior_settings(config: Mapping) -> dict:
     """The settings that acceptance on the posterior of the logistic regression depends on."""
-    of_gaussians = ("dimensions", "steps", "steps_per_dimension", "long_up_to", "warmup", "drifts", "scales")
-    own = {k: value for k, value in config["adam_mcmc"]["acceptance"].items() if k not in of_gaussians}
+    shared = ("directional_noises", *OF_POSTERIOR)
+    own = {key: config["adam_mcmc"]["acceptance"][key] for key in shared}
     return {
         "seed": config["seed"],
         **main_settings_of(config, "map", "logistic"),

@@ -7,7 +7,7 @@ from statistics import median
 
 from matplotlib.figure import Figure
 
-from sgtune.study.adam_mcmc.findings import DISTANCES, STRAIGHT
+from sgtune.study.adam_mcmc.distance_findings import DISTANCES, STRAIGHT
 from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.verdicts import squares_cause

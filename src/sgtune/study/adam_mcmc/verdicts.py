@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from statistics import fmean
 
-from sgtune.study.adam_mcmc.intervals import LEAST_OF_SHARED, is_beyond
+from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
-from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_too_slow
+from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_too_slow, moves_of
 from sgtune.study.artifacts.layout import format_number
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "estimate_text",
     "has_left_target",
     "is_biased",
+    "is_decided",
     "is_stuck",
+    "is_unsettled",
     "rate_text",
     "squares_cause",
 ]
@@ -50,6 +52,9 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROUNDING = 1e-9
 """Of a value: a smaller standard error is one of rounding."""
 
+ENOUGH_MOVES = 30
+"""As `LEAST_MOVES`, of chains that need not be longer: about 7.5 of their autocorrelation times."""
+
 MOST_BIAS = 0.1
 """Of E x^2, from 1; an effective sample size of draws with more bias is not reported."""
 
@@ -59,15 +64,13 @@ def is_stuck(cell: Mapping) -> bool:
     return fmean(cell["acceptance"]) < LEAST_ACCEPTANCE
 
 
-def is_biased(record: Mapping, cell: Mapping) -> bool:
+def is_biased(cell: Mapping) -> bool:
     """Whether E x^2 of a cell of an acceptance record is further than `MOST_BIAS` from 1, by the 95% t interval of the
-    chains; if these share minibatches, by at least `LEAST_OF_SHARED` standard errors."""
+    chains."""
     squares = cell["square"]
     mean, se = mean_of(squares)
     beyond = abs(mean - 1) - MOST_BIAS
-    if beyond <= 0 or not is_beyond(beyond, se, len(squares)):
-        return False
-    return cell["arm"]["batch_size"] == record.get("n_data", 1) or beyond > LEAST_OF_SHARED * se
+    return beyond > 0 and is_beyond(beyond, se, len(squares))
 
 
 def has_left_target(record: Mapping, cell: Mapping) -> bool:
@@ -77,10 +80,26 @@ def has_left_target(record: Mapping, cell: Mapping) -> bool:
     clear difference shows a bias of chains that have not settled, too. On the logistic posterior the starts are
     approximate, and only chains that moved enough show one.
     """
-    if is_stuck(cell) or not is_biased(record, cell):
+    if is_stuck(cell) or not is_biased(cell):
         return False
     starts_are_exact = record.get("n_data", 1) == 1
     return starts_are_exact or not is_too_slow(cell, cell["steps"])
+
+
+def is_unsettled(record: Mapping, cell: Mapping) -> bool:
+    """Whether the cell's chains have left the target and are too slow to have settled: their rates still change."""
+    return squares_cause(cell, cell["steps"]) == TOO_SLOW and has_left_target(record, cell)
+
+
+def is_decided(cell: Mapping, longest: int, *, starts_are_exact: bool) -> bool:
+    """Whether longer chains of a cell, of up to ``longest`` steps, would tell nothing else: they are stuck, or would
+    still be too slow; or they started from exact draws, have settled, and have either a bias (`is_biased`) or
+    `ENOUGH_MOVES`."""
+    if is_stuck(cell) or moves_of(cell, longest) < LEAST_MOVES:
+        return True
+    if not starts_are_exact or is_too_slow(cell, cell["steps"]):
+        return False
+    return is_biased(cell) or moves_of(cell, cell["steps"]) >= ENOUGH_MOVES
 
 
 def squares_cause(cell: Mapping, steps: int) -> str:
@@ -91,12 +110,12 @@ def squares_cause(cell: Mapping, steps: int) -> str:
 
 
 def ess_cause(record: Mapping, cell: Mapping) -> str:
-    """Why a cell of an acceptance record has no effective sample size; empty if it has one, and all chains a time."""
+    """Why a cell of an acceptance record has no effective sample size; empty if it has one."""
     if has_left_target(record, cell):
         return BIASED
     if cause := squares_cause(cell, cell["steps"]):
         return cause
-    return TOO_SLOW if None in cell["time"] else ""
+    return TOO_SLOW if None in (cell["time"], *cell["time_without"]) else ""
 
 
 def estimate_text(value: float | None, se: float | None, *, signed: bool = False) -> str | None:

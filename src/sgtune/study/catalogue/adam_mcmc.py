@@ -168,8 +168,10 @@ FIGURES: dict[str, Artifact] = {
             " scale, where the paper's Theorem 2 predicts a straight line: for MALA from its transition "
             "matrix, for MALA and AdamMCMC from histograms of many chains. Lines are fitted between the dots, from "
             "half of the first distance down to three times the distance of as many exact draws, or three times the "
-            "distance where the curve ends. No rate is shown if the largest misfit in log is above 0.15. AdamMCMC as "
-            "in the paper ends at its bias. The exact variant with b₁ = 0.5 and b₂ = 0.9 reaches the exact draws. "
+            "distance where the curve ends. No rate is shown if the largest misfit in log is above 0.15. Histograms "
+            "have a few bins of equal probability, so that their distance is a lower bound. AdamMCMC as in the paper "
+            "ends at its bias, which bends its curve: its rate describes the fall, and is not the rate to its own law. "
+            "The exact variant with b₁ = 0.5 and b₂ = 0.9 reaches the exact draws. "
             "With Adam's own b₁ = 0.9 and b₂ = 0.999 it is slower: its second moment remembers 1,000 steps."
         ),
     ),
