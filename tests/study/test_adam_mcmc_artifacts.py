@@ -158,23 +158,32 @@ def test_bias_stands_beside_its_acceptance():
 
 def test_lines_of_distances_say_their_rates():
     fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 2, "misfit": 0.0}
-    lines = [{"name": "mala", "distances": [1.0, 0.5, 0.25], "fit": fit}]
-    lines += [{"name": "adam-mcmc", "distances": [1.0, 0.9, 0.9], "fit": None}]
+    lines = [
+        {
+            "name": "mala",
+            "steps": [0, 1, 2],
+            "distances": [1.0, 0.5, 0.25],
+            "fit": fit,
+            "chains": 20,
+            "floor": 0.01,
+        }
+    ]
+    lines += [{"name": "adam-mcmc", "steps": [0, 1, 2], "distances": [1.0, 0.9, 0.9], "fit": None}]
     figure = adam_distances({"distances": [{"floor": 0.01, "lines": lines}]})
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == [
-        "MALA: 0.500 a step\n(steps 1 to 2, misfit 0.00)",
+        "MALA: 0.500 a step\n(steps 1 to 2, at most 0% off)",
         "AdamMCMC, γ / s = 0.1",
-        "exact draws",
+        "20 exact draws",
     ]
 
 
 def test_a_curve_that_is_not_straight_has_no_rate():
     fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 3, "misfit": 0.2}
-    lines = [{"name": "mala", "distances": [1.0, 0.5, 0.25], "plateau": 0.25, "fit": fit}]
+    lines = [{"name": "mala", "steps": [0, 1, 2], "distances": [1.0, 0.5, 0.25], "plateau": 0.25, "fit": fit}]
     found = {"floor": 0.01, "lines": lines}
     texts = [text.get_text() for text in adam_distances({"distances": [found]}).legends[0].get_texts()]
-    assert texts == ["MALA", "exact draws"]
+    assert texts == ["MALA"]
     (line,) = distance_findings(found, {"mala": "MALA"})
     assert line == "MALA: no rate; the curve is up to a factor of 1.2 off a line."
 

@@ -16,6 +16,7 @@ from sgtune.study.adam_mcmc.bias import measure_bias
 from sgtune.study.adam_mcmc.cell_chains import chains_of_cell
 from sgtune.study.adam_mcmc.distances import measure_distances
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
+from sgtune.study.adam_mcmc.names import SLOW_CURVE
 from sgtune.study.adam_mcmc.settings import experiment_settings
 from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck
@@ -23,7 +24,14 @@ from sgtune.study.parts import Parts
 
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
-    **{"steps": 2_000, "steps_per_dimension": 0, "long_up_to": 0, "warmup": 200, "replicates": 4},
+    **{
+        "steps": 2_000,
+        "steps_per_dimension": 0,
+        "most_steps": 10_000,
+        "long_up_to": 0,
+        "warmup": 200,
+        "replicates": 4,
+    },
 }
 
 
@@ -222,9 +230,17 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant(tmp_path):
 
 
 def test_chains_of_mala_converge_as_fast_as_its_matrix_says():
-    found = measure_distances({"steps": 30, "chains": 20_000, "bins": 20})
+    found = measure_distances(
+        {"steps": 30, "chains": 20_000, "slow_chains": 2_000, "slow_steps": 100, "bins": 20}
+    )
     lines = {line["name"]: np.array(line["distances"]) for line in found["lines"]}
     # Far from the target, bins and grid points give the same distance, up to the width of the bins.
     assert np.allclose(lines["mala"][5:15], lines["mala-grid"][5:15], atol=0.06)
     assert lines["mala"][-1] < 3 * found["floor"]
     assert all(line[0] == pytest.approx(0.95) for name, line in lines.items() if name != "mala-grid")
+    slow = next(line for line in found["lines"] if line["name"] == SLOW_CURVE)
+    # Windows of ten steps, and the start.
+    assert slow["steps"] == [0, *(10 * window + 5.5 for window in range(10))]
+    assert slow["distances"][0] == pytest.approx(0.95)
+    assert slow["chains"] == 2_000
+    assert slow["floor"] == pytest.approx(found["floor"] * 10**0.5)

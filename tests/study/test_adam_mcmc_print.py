@@ -135,7 +135,13 @@ def test_choices_say_what_h_is_of_each_sampler():
 
 @pytest.mark.parametrize(("end", "is_biased"), [(0.03, True), (0.015, False)])
 def test_theorem_2_has_the_decay_rates_and_the_end_of_the_printed_algorithm(end, is_biased):
-    line = {"name": "adam-mcmc", "distances": [1.0, end, end], "plateau": end, "fit": None}
+    line = {
+        "name": "adam-mcmc",
+        "steps": [0, 1, 2],
+        "distances": [1.0, end, end],
+        "plateau": end,
+        "fit": None,
+    }
     *_, rates, ends = distance_findings({"floor": 0.01, "lines": [line]}, DISTANCES)
     assert rates == "The curves of AdamMCMC without a mark have b₁ = 0.5 and b₂ = 0.9."
     assert ends.startswith(

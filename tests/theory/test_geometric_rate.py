@@ -81,6 +81,28 @@ def test_the_sampler_mala_converges_as_its_matrix_does(model):
     assert exact[20] > 8 * FLOOR > exact[40]
 
 
+def test_a_window_has_the_distance_of_its_mean_law(model):
+    """Of 42 steps by 5: the start, and eight whole windows."""
+    matrix = mala_matrix(GRID, log_normal, np.negative, STEP_SIZE)
+    laws = [from_start()]
+    for _ in range(40):
+        laws.append(laws[-1] @ matrix)
+    # Bins of whole cells of the grid.
+    edges = GRID[20:220:20] + (GRID[1] - GRID[0]) / 2
+    binned = np.array([np.add.reduceat(law, [0, *range(21, 221, 20)]) for law in [*laws, TARGET]])
+    exact = total_variation(binned[1:-1].reshape(8, 5, -1).mean(axis=1), binned[-1])
+    options = {"start": np.array([START]), "edges": edges, "n_chains": N_CHAINS, "n_steps": 42, "window": 5}
+    found = distances_of_chains(model, "mala", Arm(STEP_SIZE, model.n_data), target=binned[-1], **options)
+    assert len(found) == 9
+    assert np.abs(found[1:] - exact).max() < 2 * monte_carlo_floor(binned[-1], N_CHAINS)
+
+
+def test_a_line_may_have_its_own_steps():
+    steps = np.array([0, 25.5, 75.5, 125.5])
+    fit = geometric_fit(0.5 * 0.99**steps, steps=steps)
+    assert (fit.rate, fit.constant) == (pytest.approx(0.99), pytest.approx(0.5))
+
+
 def test_the_distance_of_theta_in_the_exact_adammcmc_falls_geometrically(model):
     """The chain has the state (theta, m, v). The straight line ends at three times the floor of the histograms."""
     arm = Arm(0.2, model.n_data, noise_sd=0.5, b1=0.5, b2=0.9, momentum_noise=2.0, second_moment_noise=4.0)
@@ -134,7 +156,7 @@ def test_a_fit_uses_the_points_above_the_floor():
             r"^grid: a spacing of 0\.05 is not allowed",
         ),
         (lambda: mala_matrix(GRID, log_normal, lambda x: -x, -1.0), r"^step_size: -1\.0"),
-        (lambda: geometric_fit(np.array([1.0, 0.5, 0.01, 0.01]), 0.01), r"^distances: 1 from step 1 on"),
+        (lambda: geometric_fit(np.array([1.0, 0.5, 0.01, 0.01]), 0.01), r"^distances: 1 from place 1 on"),
     ],
 )
 def test_bad_input_gets_one_line(call, line):

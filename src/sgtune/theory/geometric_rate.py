@@ -120,11 +120,12 @@ def distances_of_chains(
     target: Float[np.ndarray, " n"],
     n_chains: int,
     n_steps: int,
+    window: int = 1,
     coordinate: int = 0,
     seed: int = 0,
     replicate: int | str = 0,
 ) -> Float[np.ndarray, " k"]:
-    """Total variation of one coordinate's law from ``target`` after 0, 1, ..., ``n_steps`` steps.
+    """Total variation of one coordinate's law from ``target`` at the start, and after each of ``n_steps`` steps.
 
     From histograms of ``n_chains`` independent chains, all from ``start`` and with gradients of all data. If the law
     equals ``target``, the distance is about the `monte_carlo_floor`.
@@ -133,6 +134,9 @@ def distances_of_chains(
         arm: must have the batch size N, because chains that share minibatches are not independent.
         edges: of the bins, ascending: n - 1 numbers for n bins; the first and the last bin are unbounded.
         target: probabilities of the bins.
+        window: the steps whose mean law is compared, 1 for each step's own: window i has the steps i window + 1 to
+            (i + 1) window, and steps after the last whole one do not count. A longer window has less Monte Carlo
+            error, and shows only slow changes.
 
     Raises:
         InputError: an argument is not allowed.
@@ -146,7 +150,8 @@ def distances_of_chains(
             f"target: {len(target)} bins are not allowed; {len(edges)} edges have {len(edges) + 1}"
         )
     check_integer("n_chains", n_chains, at_least=1)
-    check_integer("n_steps", n_steps, at_least=1)
+    check_integer("window", window, at_least=1)
+    check_integer("n_steps", n_steps, at_least=window)
     positions = np.tile(np.asarray(start, np.float32), (n_chains, 1))
     chains = independent_chains(model, sampler, arm, positions, seed=seed, replicate=replicate)
 
@@ -156,7 +161,9 @@ def distances_of_chains(
     laws = [counts(positions)]
     while len(laws) <= n_steps:
         laws += [counts(draws) for draws in chains.advance_chunk(n_steps + 1 - len(laws))]
-    return total_variation(np.array(laws) / n_chains, np.asarray(target, np.float64))
+    after = np.array(laws[1 : n_steps // window * window + 1], np.float64)
+    means = after.reshape(-1, window, len(target)).mean(axis=1)
+    return total_variation(np.vstack([laws[:1], means]) / n_chains, np.asarray(target, np.float64))
 
 
 class GeometricFit(NamedTuple):
@@ -165,7 +172,7 @@ class GeometricFit(NamedTuple):
     Attributes:
         rate: the factor by which the distance falls in one step.
         constant: the line's distance at k = 0.
-        first, last: the first and the last step of the fit.
+        first, last: the places of the first and the last distance of the fit.
         misfit: the largest |log distance - line| there.
     """
 
@@ -177,9 +184,17 @@ class GeometricFit(NamedTuple):
 
 
 def geometric_fit(
-    distances: Float[np.ndarray, " k"], floor: float = 0.0, *, first: int = 1, margin: float = 3.0
+    distances: Float[np.ndarray, " k"],
+    floor: float = 0.0,
+    *,
+    first: int = 1,
+    margin: float = 3.0,
+    steps: Float[np.ndarray, " k"] | None = None,
 ) -> GeometricFit:
-    """The straight line in log scale through the distances from step ``first`` on, down to ``margin`` times ``floor``.
+    """The straight line in log scale through the distances from place ``first`` on, down to ``margin`` times ``floor``.
+
+    Args:
+        steps: how many steps are behind each distance; 0, 1, ... unless given.
 
     Raises:
         InputError: fewer than three distances are above that.
@@ -188,10 +203,10 @@ def geometric_fit(
     last = first + (int(below[0]) if len(below) else len(distances) - first) - 1
     if last - first < 2:
         raise InputError(
-            f"distances: {max(0, last - first + 1)} from step {first} on are above {margin:g} times the floor of "
+            f"distances: {max(0, last - first + 1)} from place {first} on are above {margin:g} times the floor of "
             f"{floor:.3g}; a line needs 3"
         )
-    steps = np.arange(first, last + 1)
+    steps = (np.arange(len(distances)) if steps is None else np.asarray(steps))[first : last + 1]
     logs = np.log(distances[first : last + 1])
     slope, intercept = np.polyfit(steps, logs, 1)
     misfit = float(np.abs(logs - intercept - slope * steps).max())

@@ -67,8 +67,8 @@ def acceptance_on_gaussian(
     """On N(0, I), from exact draws, by exact gradients: `_measured` with the steps of the section ``acceptance``.
 
     Autocorrelation times grow with D. Chains at the scale at which a random walk moves fastest therefore have up to
-    ``steps_per_dimension`` D steps, and up to the dimension ``long_up_to`` those at all scales: fewer where longer
-    chains would tell nothing else (`verdicts.is_decided`).
+    ``steps_per_dimension`` D steps, and up to the dimension ``long_up_to`` those at all scales: but at most
+    ``most_steps``, and fewer where longer chains would tell nothing else (`verdicts.is_decided`).
     """
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
     starts = rng.standard_normal((settings["replicates"], dimension))
@@ -77,7 +77,7 @@ def acceptance_on_gaussian(
         settings,
         np.sqrt(dimension),
         1,
-        long=settings["steps_per_dimension"] * dimension,
+        long=min(settings["steps_per_dimension"] * dimension, settings["most_steps"]),
         long_at=None if dimension <= settings["long_up_to"] else _fastest(settings["scales"]),
     )
     scale = np.ones(dimension)

@@ -5,15 +5,16 @@
 from collections.abc import Mapping
 from math import ceil, exp, expm1
 
+from sgtune.study.adam_mcmc.names import SLOW_CURVE
 from sgtune.study.adam_mcmc.sentences import listed
 
-__all__ = ["DISTANCES", "QUICK_NAMES", "STRAIGHT", "distance_findings"]
+__all__ = ["DISTANCES", "QUICK_NAMES", "distance_findings", "fall_text", "is_straight"]
 
 DISTANCES = {
     "mala-grid": "MALA, exactly",
     "mala": "MALA",
     "adam-mcmc-exact": "AdamMCMC, exact",
-    "adam-mcmc-exact-slow": "AdamMCMC, exact, Adam's b₁, b₂",
+    SLOW_CURVE: "AdamMCMC, exact, Adam's b₁, b₂",
     "adam-mcmc": "AdamMCMC, γ / s = 0.1",
     "adam-mcmc-large": "AdamMCMC, γ / s = 1",
 }
@@ -25,6 +26,20 @@ CLEAR_OF_FLOOR = 2
 STRAIGHT = 0.15
 """A line whose largest misfit, in log, is more than this is not called straight."""
 
+NEAR_1 = 0.99
+"""Rates from here on have five digits."""
+
+
+def is_straight(fit: Mapping | None) -> bool:
+    """Whether a curve has a line, and is nowhere far from it."""
+    return fit is not None and fit["misfit"] <= STRAIGHT
+
+
+def fall_text(fit: Mapping) -> tuple[str, str]:
+    """The factor of a step, with more digits near 1, and how far the curve is off the line."""
+    rate = f"{fit['rate']:.3f}" if fit["rate"] < NEAR_1 else f"{fit['rate']:.5f}"
+    return rate, f"at most {ceil(100 * expm1(fit['misfit']))}% off"
+
 
 def distance_findings(found: Mapping, names: Mapping[str, str]) -> list[str]:
     """On the straight lines of Theorem 2: rates with their windows, and the curves that have none.
@@ -35,17 +50,17 @@ def distance_findings(found: Mapping, names: Mapping[str, str]) -> list[str]:
     lines = []
     for line in found["lines"]:
         fit, label = line["fit"], names[line["name"]]
-        if fit is None or fit["misfit"] > STRAIGHT:
+        if not is_straight(fit):
             lines.append(
-                f"{label}: no rate; the distance falls only to {line.get('plateau', line['distances'][-1]):.3g} in "
-                f"{len(line['distances']) - 1} steps."
+                f"{label}: no rate; the distance falls only to {line['plateau']:.3g} in "
+                f"{line['steps'][-1]:.0f} steps."
                 if fit is None
                 else f"{label}: no rate; the curve is up to a factor of {exp(fit['misfit']):.2g} off a line."
             )
         else:
+            rate, off = fall_text(fit)
             lines.append(
-                f"{label}: a factor of {fit['rate']:.3f} a step over steps {fit['first']} to {fit['last']}, at most "
-                f"{ceil(100 * expm1(fit['misfit']))}% off the line."
+                f"{label}: a factor of {rate} a step over steps {fit['first']} to {fit['last']}, {off} the line."
             )
     return lines + _ends_of_the_printed(found, names)
 

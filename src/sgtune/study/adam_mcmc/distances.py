@@ -7,6 +7,7 @@ import numpy as np
 from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model
+from sgtune.study.adam_mcmc.names import SLOW_CURVE
 from sgtune.theory.geometric_rate import (
     distances_of_chains,
     distances_of_matrix,
@@ -28,7 +29,12 @@ REACH, N_POINTS = 25.0, 2_001
 
 QUICK = {"b1": 0.5, "b2": 0.9}
 """Decay rates of the moments with a memory of 2 and 10 steps. With Adam's own, 0.9 and 0.999, the law of v takes
-thousands of steps to settle, and the distance falls as slowly: one line shows this."""
+thousands of steps to settle, and the distance falls as slowly: one line, with steps and chains of its own, shows it."""
+
+SLOW_FROM = 100
+"""The step from which `SLOW_CURVE` falls as slowly as its second moment forgets; before it falls as the others do."""
+SLOW_WINDOW = 50
+"""Steps of `SLOW_CURVE` behind a distance. Its law hardly changes in them, and so many histograms have less noise."""
 
 LINES: dict[str, tuple[str, dict[str, float]]] = {
     "mala": ("mala", {"step_size": 0.5}),
@@ -36,7 +42,7 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "adam-mcmc-exact",
         {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0, **QUICK},
     ),
-    "adam-mcmc-exact-slow": (
+    SLOW_CURVE: (
         "adam-mcmc-exact",
         {"step_size": 0.1, "noise_sd": 1.0, "directional_noise": 1.0},
     ),
@@ -71,9 +77,12 @@ def measure_distances(
     # Bins of equal probability; the first and the last have no end.
     shares = np.arange(1, bins) / bins
     edges, target = np.log(shares / (1 - shares)), np.full(bins, 1 / bins)
-    floor = monte_carlo_floor(target, settings["chains"])
     lines = []
     for name, (sampler, numbers) in LINES.items():
+        n_chains, n_own, window = settings["chains"], n_steps, 1
+        if name == SLOW_CURVE:
+            n_chains, n_own = settings["slow_chains"], settings["slow_steps"]
+            window = min(SLOW_WINDOW, n_own // 10)
         distances = distances_of_chains(
             model,
             sampler,
@@ -81,29 +90,35 @@ def measure_distances(
             start=np.array([START]),
             edges=edges,
             target=target,
-            n_chains=settings["chains"],
-            n_steps=n_steps,
+            n_chains=n_chains,
+            n_steps=n_own,
+            window=window,
             seed=seed,
         )
-        lines.append(_line(name, distances, floor))
-        report(f"{name}: {distances[-1]:.4f} after {n_steps} steps; the floor is {floor:.4f}")
-    exact = _exact(n_steps)
-    grid = _line("mala-grid", exact, 1e-8)
+        floor = monte_carlo_floor(target, n_chains)
+        lines.append({"chains": n_chains, **_line(name, distances, floor, window)})
+        report(f"{name}: {distances[-1]:.4f} after {n_own} steps; the floor is {floor:.4f}")
+    grid = _line("mala-grid", _exact(n_steps), 1e-8)
     return {
         "chains": settings["chains"],
         "bins": bins,
-        "floor": floor,
+        "floor": monte_carlo_floor(target, settings["chains"]),
         "start": START,
         "lines": [grid, *lines],
     }
 
 
-def _line(name: str, distances: np.ndarray, floor: float) -> dict:
+def _line(name: str, distances: np.ndarray, floor: float, window: int = 1) -> dict:
+    """A curve: ``distances`` after so many ``steps``, the middle of each window."""
+    steps = np.arange(len(distances)) * window - (window - 1) / 2
+    steps[0] = 0
     return {
         "name": name,
+        "steps": steps.tolist(),
         "distances": distances.tolist(),
+        "floor": floor,
         "plateau": _plateau(distances),
-        "fit": _fit(distances, floor),
+        "fit": _fit(name, steps, distances, floor),
     }
 
 
@@ -126,17 +141,19 @@ def _plateau(distances: np.ndarray) -> float:
     return float(np.median(distances[-max(1, len(distances) // 5) :]))
 
 
-def _fit(distances: np.ndarray, floor: float) -> dict | None:
-    """The line from where half of the first distance is left, down to three times the floor or the curve's own end.
+def _fit(name: str, steps: np.ndarray, distances: np.ndarray, floor: float) -> dict | None:
+    """The line from where half of the first distance is left (`SLOW_CURVE`: from `SLOW_FROM`), down to three times the
+    floor or the curve's own end; its ``first`` and ``last`` are numbers of steps.
 
     Above three times the end the constant distance that is left there bends the line by at most log 1.5. None if the
     distance falls by less than a factor of `SHORTEST` in between: such a slope follows from the window.
     """
     lowest = max(floor, _plateau(distances))
-    halved = np.flatnonzero(distances <= distances[0] / 2)
-    if not len(halved) or distances[halved[0]] < SHORTEST * MARGIN * lowest:
+    starts = np.flatnonzero(steps >= SLOW_FROM if name == SLOW_CURVE else distances <= distances[0] / 2)
+    if not len(starts) or distances[starts[0]] < SHORTEST * MARGIN * lowest:
         return None
     try:
-        return geometric_fit(distances, lowest, first=int(halved[0]), margin=MARGIN)._asdict()
+        fit = geometric_fit(distances, lowest, first=int(starts[0]), margin=MARGIN, steps=steps)
     except InputError:
         return None
+    return {**fit._asdict(), "first": round(steps[fit.first]), "last": round(steps[fit.last])}

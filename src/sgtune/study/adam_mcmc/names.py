@@ -9,6 +9,7 @@ from sgtune.study.artifacts.labels import MODELS, SAMPLERS, in_order
 __all__ = [
     "JUDGES",
     "OWN",
+    "SLOW_CURVE",
     "common_middle",
     "mean_of",
     "sampler_label",
@@ -19,6 +20,9 @@ __all__ = [
 
 OWN = {"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC"}
 """Samplers that the main study does not have, in the order of print."""
+
+SLOW_CURVE = "adam-mcmc-exact-slow"
+"""The curve of total variation with Adam's own decay rates, which has steps and chains of its own."""
 
 JUDGES = {
     "mamba": "MAMBA (default)",

@@ -2,14 +2,15 @@
 
 # ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from sgtune.study.adam_mcmc.distance_findings import DISTANCES, STRAIGHT
+from sgtune.study.adam_mcmc.distance_findings import DISTANCES, fall_text, is_straight
 from sgtune.study.adam_mcmc.intervals import t_quantile
-from sgtune.study.adam_mcmc.names import mean_of
+from sgtune.study.adam_mcmc.names import SLOW_CURVE, mean_of
 from sgtune.study.adam_mcmc.verdicts import squares_cause
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
@@ -30,7 +31,7 @@ LOOKS = {
     "mala-grid": (INK, "-"),
     "mala": (BLUE, (0, (4, 1.2))),
     "adam-mcmc-exact": (GREEN, "-"),
-    "adam-mcmc-exact-slow": (PURPLE, (0, (1.2, 1.2))),
+    SLOW_CURVE: (PURPLE, (0, (1.2, 1.2))),
     "adam-mcmc": (VERMILION, "-"),
     "adam-mcmc-large": (ORANGE, "-"),
 }
@@ -57,7 +58,11 @@ def adam_bias_curves(records: Records) -> Figure:
             for ratio, _, half_width in own if variant != "exact" else ():
                 floors.setdefault(ratio, []).append(half_width)
             if own:
-                _draw_bias(axis, sorted(own), color, marker, label if axis is axes[0] else None)
+                _draw_bias(axis, sorted(own), color, marker)
+            if axis is axes[0]:
+                axis.plot(
+                    [], [], color=color, marker=marker, markersize=3.8, markerfacecolor="white", label=label
+                )
         ratios = sorted(floors)
         axis.fill_between(
             ratios,
@@ -74,7 +79,12 @@ def adam_bias_curves(records: Records) -> Figure:
         log_ticks(axis.xaxis)
     axes[0].set_ylabel("|E x² − 1|")
     axes[0].set_ylim(bottom=LEAST_SHOWN)
-    figure.legend(loc="outside lower center", ncols=3, handlelength=2.6)
+    figure.legend(
+        loc="outside lower center",
+        ncols=3,
+        handlelength=2.6,
+        title=f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant",
+    )
     return figure
 
 
@@ -88,14 +98,14 @@ def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
     return mean, se * t_quantile(len(values)) if se else 0.0
 
 
-def _draw_bias(axis, own: list[tuple[float, float, float]], color: str, marker: str, label: str | None):
+def _draw_bias(axis, own: list[tuple[float, float, float]], color: str, marker: str) -> None:
     """A line of |mean - 1|, its markers filled where the mean is above 1."""
     ratios = [ratio for ratio, _, _ in own]
     sizes = [max(abs(mean - 1), LEAST_SHOWN) for _, mean, _ in own]
     spans = [half_width for _, _, half_width in own]
     # In log scale the lower end of a bar must stay above 0.
     below = [min(span, 0.999 * size) for size, span in zip(sizes, spans, strict=True)]
-    axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1, label=label)
+    axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1)
     for ratio, size, (_, mean, _) in zip(ratios, sizes, own, strict=True):
         face = color if mean > 1 else "white"
         axis.plot([ratio], [size], color=color, marker=marker, markersize=3.8, markerfacecolor=face)
@@ -103,22 +113,36 @@ def _draw_bias(axis, own: list[tuple[float, float, float]], color: str, marker: 
 
 @styled
 def adam_distances(records: Records) -> Figure:
-    """Total variation against the number of steps, in log scale, with the floor of the histograms and fitted lines."""
+    """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
+    panel of the curves that fall fast, and one of the curve that needs more steps."""
     [found] = need(records, "distances", "adam_distances")
-    figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
-    axis = figure.subplots()
-    for line in found["lines"]:
-        label, (color, style) = DISTANCES[line["name"]], LOOKS[line["name"]]
-        fit = line["fit"]
-        if fit is not None and fit["misfit"] <= STRAIGHT:
-            label += f": {fit['rate']:.3f} a step\n(steps {fit['first']} to {fit['last']}, misfit {fit['misfit']:.2f})"
-            ends = [fit["first"], fit["last"]]
-            axis.plot(ends, [line["distances"][end] for end in ends], "o", color=color, markersize=3.5)
-        axis.plot(line["distances"], color=color, linestyle=style, linewidth=1.2, label=label)
-    axis.axhline(found["floor"], color=INK, alpha=0.35, linewidth=1.6, label="exact draws")
-    axis.set_yscale("log")
-    axis.set_ylim(bottom=found["floor"] / 3)
-    axis.set_xlabel("steps")
-    axis.set_ylabel("total variation to the target")
-    figure.legend(loc="outside right upper", fontsize="small")
+    lines = {line["name"]: line for line in found["lines"]}
+    slow = [lines.pop(SLOW_CURVE)] if SLOW_CURVE in lines else []
+    panels = [panel for panel in (list(lines.values()), slow) if panel]
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axis, panel in zip(axes, panels, strict=True):
+        for line in panel:
+            _draw_distances(axis, line)
+        # A matrix has no chains: its floor is one of rounding.
+        chains = {line["chains"]: line["floor"] for line in panel if "chains" in line}
+        for number, floor in chains.items():
+            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=f"{number:,} exact draws")
+        axis.set_xlabel("steps")
+    axes[0].set_yscale("log")
+    axes[0].set_ylim(bottom=found["floor"] / 3)
+    axes[0].set_ylabel("total variation to the target")
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     return figure
+
+
+def _draw_distances(axis, line: Mapping) -> None:
+    """A curve; if it is straight, with its rate in the legend, and dots at the ends of the fit."""
+    label, (color, style), fit = DISTANCES[line["name"]], LOOKS[line["name"]], line["fit"]
+    steps, distances = line["steps"], line["distances"]
+    if is_straight(fit):
+        rate, off = fall_text(fit)
+        label += f": {rate} a step\n(steps {fit['first']} to {fit['last']}, {off})"
+        ends = [fit["first"], fit["last"]]
+        axis.plot(ends, np.interp(ends, steps, distances), "o", color=color, markersize=3.5)
+    axis.plot(steps, distances, color=color, linestyle=style, linewidth=1.2, label=label)
