@@ -61,6 +61,11 @@ def test_only_chains_from_exact_starts_end_because_of_a_bias():
     assert is_biased(cell)
     assert is_decided(cell, 5_000, starts_are_exact=True)
     assert not is_decided(cell, 5_000, starts_are_exact=False)
+    # Each half has another E x^2: these chains have a bias, but have not settled.
+    drifting = {**cell, "halves": [[1.0 + x for x in cell["square"]], [x - 0.4 for x in cell["square"]]]}
+    assert not is_decided(drifting, 5_000, starts_are_exact=True)
+    assert is_decided(drifting, 5_000, starts_are_exact=True, must_settle=False)
+    assert not is_decided(drifting, 5_000, starts_are_exact=False, must_settle=False)
     # Stuck chains, and those that would still be too slow, end anyway.
     assert is_decided({**cell, "acceptance": [0.0] * 4}, 5_000, starts_are_exact=False)
     assert is_decided({**cell, "jump": [0.001] * 4}, 5_000, starts_are_exact=False)

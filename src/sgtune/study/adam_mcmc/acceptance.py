@@ -68,7 +68,8 @@ def acceptance_on_gaussian(
 
     Autocorrelation times grow with D. Chains at the scale at which a random walk moves fastest therefore have up to
     ``steps_per_dimension`` D steps, and up to the dimension ``long_up_to`` those at all scales: but at most
-    ``most_steps``, and fewer where longer chains would tell nothing else (`verdicts.is_decided`).
+    ``most_steps``, and fewer where longer chains would tell nothing else (`verdicts.is_decided`). Above ``long_up_to``
+    chains with a clear bias end before they have settled.
     """
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
     starts = rng.standard_normal((settings["replicates"], dimension))
@@ -158,7 +159,12 @@ def _measured(
                 warmup=settings["warmup"],
                 steps=settings["steps"],
                 long=cell["long"],
-                is_decided=partial(is_decided, longest=cell["long"], starts_are_exact=model.n_data == 1),
+                is_decided=partial(
+                    is_decided,
+                    longest=cell["long"],
+                    starts_are_exact=model.n_data == 1,
+                    must_settle=model.dimension <= settings["long_up_to"],
+                ),
                 seed=seed,
                 name=name,
                 share=share,

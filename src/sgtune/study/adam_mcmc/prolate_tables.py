@@ -169,7 +169,7 @@ def adam_prolate(records: Records) -> Table:
         "changes. "
         f"{_chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
-        "would still be too slow at the end, or on a Gaussian if their bias is clear and settled.",
+        "would still be too slow at the end, or on a Gaussian if their bias is clear, and in few dimensions settled.",
         stub=stub,
         columns=(
             ("Acceptance", "s_d = 0"),

@@ -91,11 +91,14 @@ def is_unsettled(record: Mapping, cell: Mapping) -> bool:
     return squares_cause(cell, cell["steps"]) == TOO_SLOW and has_left_target(record, cell)
 
 
-def is_decided(cell: Mapping, longest: int, *, starts_are_exact: bool) -> bool:
+def is_decided(cell: Mapping, longest: int, *, starts_are_exact: bool, must_settle: bool = True) -> bool:
     """Whether longer chains of a cell, of up to ``longest`` steps, would tell nothing else: they are stuck, or would
     still be too slow; or they started from exact draws, have settled, and have either a bias (`is_biased`) or
-    `ENOUGH_MOVES`."""
+    `ENOUGH_MOVES`. Unless they ``must_settle``, those with a bias end at once: a chain with a bias has no ESS, and
+    only the size of the bias needs more steps."""
     if is_stuck(cell) or moves_of(cell, longest) < LEAST_MOVES:
+        return True
+    if starts_are_exact and not must_settle and is_biased(cell):
         return True
     if not starts_are_exact or is_too_slow(cell, cell["steps"]):
         return False
