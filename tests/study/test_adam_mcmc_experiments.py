@@ -10,14 +10,14 @@ from sgtune.posterior import density_of, log_posterior, score
 from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
-from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, arms_of
+from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, acceptance_on_posterior, arms_of
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.bias import measure_bias
 from sgtune.study.adam_mcmc.cell_chains import chains_of_cell
 from sgtune.study.adam_mcmc.distances import measure_distances
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model, standard_normal
 from sgtune.study.adam_mcmc.names import SLOW_CURVE
-from sgtune.study.adam_mcmc.settings import experiment_settings
+from sgtune.study.adam_mcmc.settings import experiment_settings, posterior_settings
 from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck
 from sgtune.study.parts import Parts
@@ -145,6 +145,37 @@ def test_chains_at_the_fastest_scale_are_longer_in_more_dimensions(tmp_path):
     settings["long_up_to"] = 10
     assert steps_on(10, "long")[0.7] > 20
     assert max(steps_on(11, "other").values()) <= 990
+
+
+def test_above_long_up_to_there_are_half_as_many_chains_and_at_least_four(tmp_path):
+    settings = {**ACCEPTANCE, "drifts": [0.1], "steps": 20, "warmup": 0, "long_up_to": 2}
+
+    def n_chains(dimension, replicates):
+        parts = Parts(tmp_path / f"{dimension} {replicates}")
+        found = acceptance_on_gaussian(dimension, {**settings, "replicates": replicates}, parts=parts)
+        return {len(cell["acceptance"]) for cell in found["cells"]}
+
+    assert n_chains(2, 10) == {10}
+    assert n_chains(3, 10) == {5}
+    assert n_chains(3, 5) == {4}
+    assert n_chains(3, 2) == {2}
+
+
+def test_posterior_needs_only_its_own_settings(tmp_path):
+    """The job has no other key, so that no other one makes it run again. N(0, I) as a posterior of 50 data."""
+    settings = posterior_settings(valid())["adam_mcmc"]["acceptance"]
+    settings |= {
+        "posterior_steps": 200,
+        "posterior_long": 400,
+        "posterior_warmup": 20,
+        "posterior_drifts": [0.1],
+    }
+    settings |= {"posterior_scales": [0.7, 2.8], "posterior_replicates": 3, "batch_fraction": 0.1}
+    found = acceptance_on_posterior(standard_normal(2, 50), settings, parts=Parts(tmp_path / "own"))
+    assert found["n_data"] == 50
+    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
+    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
+    assert all(len(cell["acceptance"]) == 3 for cell in found["cells"])
 
 
 def test_chains_that_are_stuck_or_whose_bias_is_settled_end_early(accepted, tmp_path):

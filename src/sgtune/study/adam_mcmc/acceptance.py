@@ -69,17 +69,21 @@ def acceptance_on_gaussian(
     Autocorrelation times grow with D. Chains at the scale at which a random walk moves fastest therefore have up to
     ``steps_per_dimension`` D steps, and up to the dimension ``long_up_to`` those at all scales: but at most
     ``most_steps``, and fewer where longer chains would tell nothing else (`verdicts.is_decided`). Above ``long_up_to``
-    chains with a clear bias end before they have settled.
+    chains with a clear bias end before they have settled, and there are half as many chains, but at least four: each
+    has many coordinates.
     """
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
-    starts = rng.standard_normal((settings["replicates"], dimension))
-    common = {"seed": seed, "parts": parts, "report": report}
+    is_long = dimension <= settings["long_up_to"]
+    starts = rng.standard_normal(
+        (settings["replicates"] if is_long else _fewer(settings["replicates"]), dimension)
+    )
+    common = {"seed": seed, "parts": parts, "report": report, "must_settle": is_long}
     cells = arms_of(
         settings,
         np.sqrt(dimension),
         1,
         long=min(settings["steps_per_dimension"] * dimension, settings["most_steps"]),
-        long_at=None if dimension <= settings["long_up_to"] else _fastest(settings["scales"]),
+        long_at=None if is_long else _fastest(settings["scales"]),
     )
     scale = np.ones(dimension)
     found = _measured(
@@ -119,6 +123,10 @@ def _fastest(scales: Sequence[float]) -> float:
     return min(scales, key=lambda scale: abs(log(scale / OPTIMAL_SCALE)))
 
 
+def _fewer(n_chains: int) -> int:
+    return max(min(n_chains, 4), n_chains // 2)
+
+
 def _mode(model: Model) -> Float[np.ndarray, " d"]:
     """The MAP as a vector."""
     tree = jax.tree.map(lambda leaf: np.asarray(leaf)[None], map_position(model))
@@ -134,6 +142,7 @@ def _measured(
     centre: Float[np.ndarray, " d"],
     share: float,
     *,
+    must_settle: bool = True,
     seed: int,
     parts: Parts,
     report: Callable[[str], None],
@@ -163,7 +172,7 @@ def _measured(
                     is_decided,
                     longest=cell["long"],
                     starts_are_exact=model.n_data == 1,
-                    must_settle=model.dimension <= settings["long_up_to"],
+                    must_settle=must_settle,
                 ),
                 seed=seed,
                 name=name,
