@@ -12,7 +12,7 @@ from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
 from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, evaluation_cells
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted, roots_said
+from sgtune.study.artifacts.remarks import roots_said
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = [
@@ -150,9 +150,13 @@ def _runs_said(own: Mapping[str, dict]) -> str:
     samplers = samplers_in(own.values())
     first = own[samplers[0]]
     chosen = "; ".join(f"{sampler_label(sampler)}: {_chosen(own[sampler])}" for sampler in samplers)
+    n_races = len(first["arms"])
+    arms, turns = (
+        ("the arm of one race", "") if n_races == 1 else (f"the arms of {n_races} races", " in turn")
+    )
     return (
-        f"{MODELS[first['model']]}: {len(first['table'])} runs of {first['seconds']:g} s with the arms of "
-        f"{counted(len(first['arms']), 'race')} of R = {first['race_seconds']:g} s in turn: {chosen}."
+        f"{MODELS[first['model']]}: {len(first['table'])} runs of {first['seconds']:g} s with {arms} of "
+        f"R = {first['race_seconds']:g} s{turns}: {chosen}."
     )
 
 
