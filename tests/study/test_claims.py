@@ -237,6 +237,14 @@ def test_effective_sample_sizes_of_adam_mcmc_are_known_up_to_1000_dimensions():
     assert (jumps > 0).all()
 
 
+@pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
+def test_no_sampler_with_a_test_is_clearly_better_than_sgld_in_the_same_time(metric):
+    found = published("adam_mcmc", "adam_evaluation")
+    errors = found[(found["model"] == "logistic") & (found["metric"] == metric)].set_index("sampler")
+    for sampler in ("adam-mcmc", "mala", "hmc"):
+        assert not is_larger(errors.loc["sgld"], errors.loc[sampler])
+
+
 def test_sizes_of_differences_from_the_papers_are_those_of_the_published_run():
     clocks = published("tuning", "clocks")
     ratios = clocks[clocks["detail"] == "wall_over_calibrated"].dropna(subset=["value"])
