@@ -7,7 +7,7 @@ import pytest
 from sgtune.study.adam_mcmc.distance_findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.distances import LINES, QUICK
 from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions, remarks_on_ksd
-from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
+from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret, regret_findings
 
 ARM = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}
 
@@ -125,6 +125,19 @@ def test_equal_acceptance_rates_stand_once_with_their_number():
     assert shown["MAMBA-KSD"] == "stuck (3 races)"
     assert shown["Random arm"] == "18.8 (2 arms)"
     assert shown["Oracle"] == "75.7"
+
+
+def test_three_races_that_agree_by_chance_are_no_difference():
+    """Each arm by acceptance has three times the loss of MAMBA's arm of the same race, and in turn it has not."""
+    record = races()
+    runs = record["regret"]["runs"]
+    runs.append(
+        runs[1] | {"arm": 3, "losses": {"xi_white": [3 * loss for loss in runs[1]["losses"]["xi_white"]]}}
+    )
+    record["regret"]["arms"].append({"step_size": 1.0})
+    record["regret"]["chosen"].append({"tuner": "acceptance", "arms": [2, 3, 2]})
+    line = regret_findings({"races": [record]})[0]
+    assert "is 3.00 ± 0.78: no difference is shown." in line
 
 
 def test_choices_say_what_h_is_of_each_sampler():

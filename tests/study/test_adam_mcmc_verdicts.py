@@ -10,6 +10,7 @@ from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
+from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
 from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.bias_table import adam_bias
 from sgtune.study.adam_mcmc.findings import acceptance_findings
@@ -180,15 +181,9 @@ def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
 
 def acceptance_record(dimension, **of_noisy):
     plain = {
-        **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21, 0.2, 0.21]},
-        **{
-            "time": 5.0,
-            "time_without": [5.0] * 4,
-            "square": NEAR,
-            "jump": [0.1] * 4,
-            "arm": {"batch_size": 1},
-            "steps": STEPS,
-        },
+        **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21] * 2},
+        **{"time": 5.0, "time_without": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4},
+        **{"arm": {"batch_size": 1}, "steps": STEPS},
     }
     noisy = {**plain, "directional_noise": 1, "acceptance": [0.5, 0.51, 0.5, 0.51], **of_noisy}
     common = {"target": f"gaussian-{dimension}", "dimension": dimension, "warmup": 1_000}
@@ -209,14 +204,38 @@ def test_gains_have_biased_unbiased_and_slow_cases():
 
 def test_chains_that_have_not_settled_have_a_mark_and_no_gain_in_the_findings():
     """Their acceptance still changes: 0.50, 0.42 and 0.40 in longer and longer runs at D = 10,000."""
-    unsettled = {"square": [0.4, 0.41, 0.4, 0.41], "jump": [1e-4] * 4, "acceptance": [0.9, 0.91, 0.9, 0.91]}
+    unsettled = {"square": [0.4, 0.41] * 2, "jump": [1e-4] * 4, "acceptance": [0.9, 0.91] * 2}
     found = [acceptance_record(10), acceptance_record(100), acceptance_record(1000, **unsettled)]
     said = " ".join(acceptance_findings(found, 0.7))
     assert "raised the acceptance rate in 3 of 3 comparisons" in said
-    assert "1 of the 3 is of chains that have not settled" in said
+    assert "1 of the 3 compares chains that have not settled" in said
+    assert "In 2 of these 3 cases both sets of chains have settled, and neither is biased." in said
     assert "+0.70" not in said
     rows = adam_prolate({"acceptance": found}).rows
     assert [row.cells[1].shown.endswith(" *") for row in rows] == [False, False, True]
+    # The start was exact, so that E x^2 shows a bias before it has settled.
+    assert rows[-1].cells[4].shown == "0.4050 ± 0.0029 *"
+    rates = adam_acceptance({"acceptance": found}).rows
+    assert [row.cells[0].shown.endswith(" *") for row in rates] == [False] * 5 + [True]
+
+
+def test_chains_that_never_left_their_starts_have_not_settled():
+    """E x^2 is 1, but their acceptance rate is that of their exact starts."""
+    slow = acceptance_record(1000, jump=[1e-4] * 4)
+    said = " ".join(acceptance_findings([acceptance_record(10), slow], 0.7))
+    assert "1 of the 2 compares chains that have not settled" in said
+    assert "In 1 of these 2 cases both sets" in said
+
+
+def test_acceptance_is_said_for_every_dimension():
+    usable = acceptance_record(10)
+    usable["cells"][0]["acceptance"] = [0.31, 0.32] * 2
+    said = acceptance_findings([usable, acceptance_record(100, square=FAR)], 0.7)
+    (line,) = [line for line in said if line.startswith("Without noise along the update")]
+    assert "of at least 0.3 is 0.1 at D = 10 and none at D = 100." in line
+    assert line.endswith(
+        "0.51 at D = 10 (E x² over the run: 0.99) and 0.51 at D = 100 (E x² over the run: 0.81)."
+    )
 
 
 def test_captions_have_the_chains_of_each_target():
@@ -264,5 +283,13 @@ def test_chains_from_exact_draws_show_a_bias_before_they_settle():
     # Chains on a posterior of data start from its Laplace approximation.
     of_data = cell | {"arm": {"batch_size": 100}}
     assert not has_left_target({"n_data": 100}, of_data)
-    assert has_left_target({"n_data": 100}, of_data | {"jump": [0.1] * 4})
+    assert not has_left_target({"n_data": 100}, of_data | {"jump": [0.1] * 4})
+    # Nine autocorrelation times are too few for a claim, and so is an unknown time.
+    for times, is_claimed in (
+        ([STEPS / 11] * 5, True),
+        ([STEPS / 9] * 5, False),
+        ([None] + [1.0] * 4, False),
+    ):
+        moved = of_data | {"jump": [0.1] * 4, "time": times[0], "time_without": times[1:]}
+        assert has_left_target({"n_data": 100}, moved) == is_claimed
     assert not has_left_target({"n_data": 1}, cell | {"acceptance": [1e-4] * 4})

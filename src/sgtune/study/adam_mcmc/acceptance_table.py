@@ -3,9 +3,10 @@
 # ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sgtune.study.adam_mcmc.names import common_middle, mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import ess_cause, estimate_text, rate_text
+from sgtune.study.adam_mcmc.verdicts import ess_cause, estimate_text, is_unsettled, rate_text
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.remarks import counted
@@ -14,6 +15,8 @@ from sgtune.study.artifacts.studies import artifact
 __all__ = [
     "adam_acceptance",
     "best_by_ess",
+    "chain_counts",
+    "chains_said",
     "ess_per_second",
     "lengths_said",
     "mean_cell",
@@ -40,8 +43,8 @@ def seconds_per_step(records: Records, found: Mapping) -> float | None:
 
 
 def ess_per_second(record: Mapping, cell: Mapping, seconds: float | None) -> list[float]:
-    """1 / (integrated time × seconds of a step) of all W chains together, as W pseudo-values of the jackknife: their
-    mean and its standard error are those of the estimate. Empty if `verdicts.ess_cause` has a cause."""
+    """1 / (integrated time × seconds of a step) of all W chains together, as W pseudo-values of the jackknife, whose
+    mean is the estimate without its bias of order 1 / W. Empty if `verdicts.ess_cause` has a cause."""
     if seconds is None or ess_cause(record, cell):
         return []
     together, *without = (1 / (time * seconds) for time in (cell["time"], *cell["time_without"]))
@@ -101,13 +104,30 @@ def mean_cell(
 
 
 def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
-    """The acceptance rate; a dash for a combination that was not run."""
+    """The acceptance rate, with a mark if the chains have not settled; a dash for a combination that was not run."""
     if cell is None:
         return mean_cell(record, "acceptance_rate", [], detail)
     rates = cell["acceptance"]
-    return mean_cell(
+    own = mean_cell(
         record, "acceptance_rate", rates, detail, text=rate_text(rates, len(rates) * cell["steps"])
     )
+    return replace(own, text=f"{own.shown} *") if is_unsettled(cell) else own
+
+
+def chains_said(found: Sequence[Mapping]) -> str:
+    """How many chains a number is of, on each target if that differs."""
+    counts = chain_counts(found)
+    if len(counts) == 1:
+        return counted(*counts, "chain")
+    return ", ".join(f"{counted(n, 'chain')} ({'; '.join(own)})" for n, own in counts.items())
+
+
+def chain_counts(found: Sequence[Mapping]) -> dict[int, list[str]]:
+    """Numbers of chains -> the targets that have as many."""
+    counts: dict[int, list[str]] = {}
+    for record in found:
+        counts.setdefault(len(record["cells"][0]["acceptance"]), []).append(target_label(record))
+    return counts
 
 
 def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
@@ -125,8 +145,8 @@ def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
         for own, steps in steps_at.items():
             scales_of.setdefault((max(steps), len(steps) > 1), []).append(own)
         for (steps, varies), scales in scales_of.items():
-            # A target with chains of two lengths: the longer ones are those of one s.
-            at = f" and s √T = {scales[0]:g}" if len(scales_of) > 1 and len(scales) == 1 else ""
+            own_scales = ", ".join(f"{one:g}" for one in sorted(scales))
+            at = f" and s √T = {own_scales}" if len(scales_of) > 1 else ""
             groups.setdefault((steps, varies, record["warmup"]), []).append(f"{target_label(record)}{at}")
     return ", ".join(
         f"{'up to ' * varies}{steps:,} after {warmup:,} of warm-up ({'; '.join(targets)})"
@@ -153,13 +173,13 @@ def adam_acceptance(records: Records) -> Table:
                         ),
                     )
                 )
-    n = len(found[0]["cells"][0]["acceptance"])
     return Table(
         name=name,
         title=artifact(name).title,
-        caption=f"{counted(n, 'chain')} of each; ± one standard error. s is in units of T^(−1/2), T the trace of the "
-        "curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests. Steps of a chain: "
-        f"{lengths_said(found)}. “< x”: less than one acceptance is expected in all tests.",
+        caption=f"{chains_said(found)} of each cell; ± one standard error. s is in units of T^(−1/2), T the trace of "
+        "the curvature: s √D of N(0, I). The rate is the mean of the probabilities of all tests. Steps of a chain: "
+        f"{lengths_said(found)}. “< x”: less than one acceptance is expected in all tests. *: the chains have not "
+        "settled, and the rate may still be that of their starts.",
         stub=("Target", "γ / s", "s_d"),
         columns=tuple(("s √T", f"{scale:g}") for scale in scales),
         rows=tuple(rows),

@@ -36,7 +36,7 @@ def gain_of(without: Mapping, with_noise: Mapping) -> tuple[float, float | None]
 def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
     """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
     rows = _comparisons(found, scale)
-    return _counts(rows) + _by_length(rows) + _ess_findings(found)
+    return _counts(rows) + _by_length(rows) + _by_dimension(found, scale) + _ess_findings(found)
 
 
 def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
@@ -46,8 +46,8 @@ def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
 
 def _comparisons(found: Sequence[Mapping], scale: float) -> list[tuple]:
     """Of each pair of cells at this s: gamma sqrt(D) / s, the gain, its standard error, the record, gamma / s, whether
-    the gain is clear of noise, the cell with noise along the update, and whether the chains of either have not
-    settled."""
+    the gain is clear of noise, the cell with noise along the update, whether the chains of either have not settled,
+    and whether both have settled without a bias."""
     rows = []
     for record in targets_in(found):
         for ratio, _, own, without, with_noise in pairs_of(record):
@@ -55,9 +55,13 @@ def _comparisons(found: Sequence[Mapping], scale: float) -> list[tuple]:
             if own == scale and se is not None:
                 n_chains = min(len(cell["acceptance"]) for cell in (without, with_noise))
                 is_clear = is_beyond(gain, se, n_chains)
-                unsettled = any(is_unsettled(record, cell) for cell in (without, with_noise))
+                both = (without, with_noise)
+                unsettled = any(is_unsettled(cell) for cell in both)
+                is_clean = not any(
+                    squares_cause(cell, cell["steps"]) or has_left_target(record, cell) for cell in both
+                )
                 length = ratio * sqrt(record["dimension"])
-                rows.append((length, gain, se, record, ratio, is_clear, with_noise, unsettled))
+                rows.append((length, gain, se, record, ratio, is_clear, with_noise, unsettled, is_clean))
     return rows
 
 
@@ -81,8 +85,8 @@ def _counts(rows: Sequence[tuple]) -> list[str]:
     if len(settled) < len(raised):
         n = len(raised) - len(settled)
         said.append(
-            f"{n} of the {len(raised)} {'is' if n == 1 else 'are'} of chains that have not settled: their rates still "
-            "change, and no number of them is given."
+            f"{n} of the {len(raised)} {'compares' if n == 1 else 'compare'} chains that have not settled: their rates "
+            f"may still change{', and they are not in this range' if settled else ', so that no gain is given'}."
         )
     if raised:
         biased = [row for row in raised if has_left_target(row[3], row[6])]
@@ -90,6 +94,10 @@ def _counts(rows: Sequence[tuple]) -> list[str]:
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {too_slow_said(len(slow))}".rstrip()
+        )
+        n_clean = sum(row[8] for row in raised)
+        said.append(
+            f"In {n_clean} of these {len(raised)} cases both sets of chains have settled, and neither is biased."
         )
     rest = [row for row in rows if row not in raised and row not in lowered]
     if rest:
@@ -123,6 +131,37 @@ def _by_length(rows: Sequence[tuple]) -> list[str]:
     return lines
 
 
+USABLE = 0.3
+"""An acceptance rate that is called usable in the sentence on the dimension."""
+
+
+def _by_dimension(found: Sequence[Mapping], scale: float) -> list[str]:
+    """How acceptance scales with D on Gaussians, at one s: the largest gamma / s with a usable rate without noise along
+    the update, and the rate at the largest gamma / s with it."""
+    without, along = [], []
+    for record in targets_in(found):
+        cells = [cell for cell in record["cells"] if cell["scale"] == scale]
+        if not record["target"].startswith("gaussian") or not cells:
+            continue
+        at = f"at D = {record['dimension']:,}"
+        usable = [
+            cell["drift_ratio"]
+            for cell in cells
+            if cell["directional_noise"] == 0 and mean_of(cell["acceptance"])[0] >= USABLE
+        ]
+        without.append(f"{max(usable):g} {at}" if usable else f"none {at}")
+        last = max(cells, key=lambda cell: (cell["drift_ratio"], cell["directional_noise"]))
+        rate, square = mean_of(last["acceptance"])[0], mean_of(last["square"])[0]
+        along.append(f"{rate:.2f} {at} (E x² over the run: {square:.2g})")
+    if len(without) < 2:
+        return []
+    return [
+        f"Without noise along the update, at s √T = {scale:g}, the largest γ / s of the grid with an acceptance rate "
+        f"of at least {USABLE:g} is {listed(without)}. With it, at γ / s = {last['drift_ratio']:g}, the rate is "
+        f"{listed(along)}."
+    ]
+
+
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:
     """Effective samples with directional noise against those without, where neither is biased, at the best such s."""
     raised, lowered, n_compared = 0, 0, 0
@@ -145,5 +184,5 @@ def _ess_findings(found: Sequence[Mapping]) -> list[str]:
     return [
         f"Where neither set of draws is clearly biased, noise along the update raised the effective sample size in "
         f"{raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, at the best s of both, by 95% t "
-        "intervals."
+        "intervals; of 20 equal pairs one is called different by chance."
     ]

@@ -8,6 +8,8 @@ from math import sqrt
 
 from sgtune.study.adam_mcmc.acceptance_table import (
     best_by_ess,
+    chain_counts,
+    chains_said,
     ess_per_second,
     lengths_said,
     mean_cell,
@@ -23,12 +25,10 @@ from sgtune.study.adam_mcmc.verdicts import (
     STUCK,
     STUCK_MEANS,
     TOO_SLOW_MEANS,
-    UNSETTLED,
     ess_cause,
     estimate_text,
     has_left_target,
     is_stuck,
-    is_unsettled,
     squares_cause,
 )
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
@@ -47,18 +47,12 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
     )
 
 
-def _rate(record: Mapping, cell: Mapping, detail: str) -> Cell:
-    """The acceptance rate, with a mark if it still changes."""
-    own = rate_cell(record, cell, detail)
-    return replace(own, text=f"{own.shown} *") if is_unsettled(record, cell) else own
-
-
 def _second_moment(record: Mapping, cell: Mapping, detail: str) -> Cell:
-    slow = squares_cause(cell, cell["steps"])
-    squares = [] if slow else cell["square"]
-    if slow and has_left_target(record, cell):
-        slow = UNSETTLED
-    return mean_cell(record, "second_moment", squares, detail, missing=slow or DASH)
+    cause = squares_cause(cell, cell["steps"])
+    if cause and has_left_target(record, cell):
+        own = mean_cell(record, "second_moment", cell["square"], detail)
+        return replace(own, text=f"{own.shown} *")
+    return mean_cell(record, "second_moment", [] if cause else cell["square"], detail, missing=cause or DASH)
 
 
 def _jump(record: Mapping, cell: Mapping, seconds: float | None, detail: str) -> Cell:
@@ -113,28 +107,12 @@ def _paired(
     return stub, tuple(rows), "with s_d" if len(values) > 1 else f"s_d = {max(values):g}"
 
 
-def _counts(found: Sequence[Mapping]) -> dict[int, list[str]]:
-    """Numbers of chains -> the targets that have as many."""
-    counts: dict[int, list[str]] = {}
-    for record in found:
-        counts.setdefault(len(record["cells"][0]["acceptance"]), []).append(target_label(record))
-    return counts
-
-
 def _verdicts_said(found: Sequence[Mapping]) -> str:
-    widths = " and ".join(f"{t_quantile(n):.3g} with {counted(n, 'chain')}" for n in _counts(found))
+    widths = " and ".join(f"{t_quantile(n):.3g} with {counted(n, 'chain')}" for n in chain_counts(found))
     return (
         "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, whose half width in standard errors is "
         f"{widths}."
     )
-
-
-def _chains_said(found: Sequence[Mapping]) -> str:
-    """How many chains a number is of, on each target if that differs."""
-    counts = _counts(found)
-    if len(counts) == 1:
-        return counted(*counts, "chain")
-    return ", ".join(f"{counted(n, 'chain')} ({'; '.join(own)})" for n, own in counts.items())
 
 
 def adam_prolate(records: Records) -> Table:
@@ -145,8 +123,8 @@ def adam_prolate(records: Records) -> Table:
 
     def cells_of(record: Mapping, ratio: float, without: Mapping, with_noise: Mapping) -> tuple[Cell, ...]:
         return (
-            _rate(record, without, "0"),
-            _rate(record, with_noise, "1"),
+            rate_cell(record, without, "0"),
+            rate_cell(record, with_noise, "1"),
             _gain(record, without, with_noise, f"{ratio:g}"),
             _second_moment(record, without, "0"),
             _second_moment(record, with_noise, "1"),
@@ -164,12 +142,13 @@ def adam_prolate(records: Records) -> Table:
         "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
         "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
         "mode, and a high acceptance is not an advantage.\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} “Not settled” and *: too slow "
-        "for a number, but chains that start from exact draws have left the target, and their acceptance rate still "
-        "changes. "
-        f"{_chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} *: the chains are too slow, "
+        "and have not settled. Their rate may still be that of their starts; an E x² with this mark is given where it "
+        "has clearly left 1. "
+        f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
-        "would still be too slow at the end, or on a Gaussian if their bias is clear, and in few dimensions settled.",
+        "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "
+        "dimensions only when it has settled.",
         stub=stub,
         columns=(
             ("Acceptance", "s_d = 0"),
@@ -207,10 +186,10 @@ def adam_efficiency(records: Records) -> Table:
         f"“{artifact('adam_prolate').title}”, at s √T = {shown:g}, with x in posterior sds, per second by measured "
         "costs; compare it only where E x² is near 1. ESS: of one chain, from the integrated autocorrelation time of "
         "all chains together, a mean over parameters weighted by variances, at the s that gives the most; only of "
-        "draws that are not biased. "
+        "draws whose E x² is not clearly further than 0.1 from 1. The best s is the largest of a few noisy numbers. "
         "Its standard error is that of the jackknife over chains.\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
-        f"autocorrelation time. {_verdicts_said(found)} {_chains_said(found)}, ± one standard error.",
+        f"autocorrelation time. {_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
         stub=stub,
         columns=tuple(
             (heading, side)

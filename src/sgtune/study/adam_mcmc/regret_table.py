@@ -17,7 +17,7 @@ from sgtune.study.artifacts.labels import METRICS
 from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, metric_of
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.regret_estimates import best_of, chosen_losses, over_loss, ratio
+from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
 from sgtune.study.artifacts.remarks import counted
 from sgtune.study.artifacts.studies import artifact
 
@@ -127,8 +127,7 @@ def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str)
             continue
         runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
         losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
-        both = (chosen_losses(losses, chosen[judge], key) for judge in ("acceptance", "mamba"))
-        quotient = ratio(*both)
+        quotient = _quotient(losses, chosen["acceptance"], chosen["mamba"], key)
         if quotient.se is None:
             continue
         # The standard error is of few races and few runs; of one race, of its runs.
@@ -143,6 +142,16 @@ def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str)
             + (f"{verdict}, by the 95% t interval." if differs else "no difference is shown.")
         )
     return lines
+
+
+def _quotient(losses: np.ndarray, arms: list, others: list, key: str) -> Estimate:
+    """The ratio of the mean losses of two judges' arms. Races of one seed are pairs, but three of them may agree by
+    chance: the standard error is the largest of all pairings of the races in turn."""
+    pairings = [
+        ratio(chosen_losses(losses, arms, key), chosen_losses(losses, others[i:] + others[:i], key))
+        for i in range(len(others))
+    ]
+    return max(pairings, key=lambda own: -1.0 if own.se is None else own.se)
 
 
 def regret_findings(records: Records) -> list[str]:
