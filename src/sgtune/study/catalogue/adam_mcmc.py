@@ -172,9 +172,9 @@ FIGURES: dict[str, Artifact] = {
             "have a few bins of equal probability, so that their distance is a lower bound. AdamMCMC as in the paper "
             "ends at its bias, which bends its curve: its rate describes the fall, and is not the rate to its own law. "
             "The exact variant with b₁ = 0.5 and b₂ = 0.9 reaches the exact draws. "
-            "With Adam's own b₁ = 0.9 and b₂ = 0.999 it first falls as fast, and then by about b₂ a step: its second "
-            "moment remembers 1,000 steps. Each of its distances is of the mean law of 50 steps, which has less noise "
-            "than the law of one step."
+            "With Adam's own b₁ = 0.9 and b₂ = 0.999 it falls more slowly once the first hundred steps are over: its "
+            "second moment remembers 1,000 steps. A distance of this curve is of the mean law of up to 50 steps, which "
+            "has less noise than the law of one."
         ),
     ),
 }
