@@ -5,6 +5,7 @@ if its 95% t interval excludes 0 (`sgtune.study.adam_mcmc.intervals`)."""
 
 from collections.abc import Mapping, Sequence
 from math import hypot, sqrt
+from typing import NamedTuple
 
 from sgtune.study.adam_mcmc.acceptance_table import ess_per_second
 from sgtune.study.adam_mcmc.intervals import is_beyond
@@ -14,6 +15,29 @@ from sgtune.study.adam_mcmc.verdicts import has_left_target, is_unsettled, squar
 from sgtune.study.artifacts.remarks import counted
 
 __all__ = ["acceptance_counts", "acceptance_findings", "gain_of", "pairs_of"]
+
+
+class Comparison(NamedTuple):
+    """One cell with noise along the update against the cell without, at the same gamma / s and s."""
+
+    record: Mapping
+    """The target's record."""
+    ratio: float
+    """gamma / s."""
+    length: float
+    """gamma sqrt(D) / s."""
+    gain: float
+    """The rate with the noise less the rate without."""
+    se: float
+    """The standard error of the gain."""
+    is_clear: bool
+    """The gain is clear of Monte Carlo noise."""
+    is_unsettled: bool
+    """The chains of either cell have not settled."""
+    is_clean: bool
+    """Both cells have settled, and neither is biased."""
+    with_noise: Mapping
+    """The cell with noise along the update."""
 
 
 def pairs_of(record: Mapping) -> list[tuple[float, float, float, Mapping, Mapping]]:
@@ -44,39 +68,43 @@ def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
     return _counts(_comparisons(found, scale))
 
 
-def _comparisons(found: Sequence[Mapping], scale: float) -> list[tuple]:
-    """Of each pair of cells at this s: gamma sqrt(D) / s, the gain, its standard error, the record, gamma / s, whether
-    the gain is clear of noise, the cell with noise along the update, whether the chains of either have not settled,
-    and whether both have settled without a bias."""
+def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
+    """Every pair of cells at this s whose gain has a standard error."""
     rows = []
     for record in targets_in(found):
-        for ratio, _, own, without, with_noise in pairs_of(record):
-            gain, se = gain_of(without, with_noise)
-            if own == scale and se is not None:
-                n_chains = min(len(cell["acceptance"]) for cell in (without, with_noise))
-                is_clear = is_beyond(gain, se, n_chains)
-                both = (without, with_noise)
-                unsettled = any(is_unsettled(cell) for cell in both)
-                is_clean = not any(
-                    squares_cause(cell, cell["steps"]) or has_left_target(record, cell) for cell in both
+        for ratio, _, own, *cells in pairs_of(record):
+            gain, se = gain_of(*cells)
+            if own != scale or se is None:
+                continue
+            faults = [squares_cause(cell, cell["steps"]) or has_left_target(record, cell) for cell in cells]
+            rows.append(
+                Comparison(
+                    record=record,
+                    ratio=ratio,
+                    length=ratio * sqrt(record["dimension"]),
+                    gain=gain,
+                    se=se,
+                    is_clear=is_beyond(gain, se, min(len(cell["acceptance"]) for cell in cells)),
+                    is_unsettled=any(is_unsettled(cell) for cell in cells),
+                    is_clean=not any(faults),
+                    with_noise=cells[1],
                 )
-                length = ratio * sqrt(record["dimension"])
-                rows.append((length, gain, se, record, ratio, is_clear, with_noise, unsettled, is_clean))
+            )
     return rows
 
 
-def _counts(rows: Sequence[tuple]) -> list[str]:
+def _counts(rows: Sequence[Comparison]) -> list[str]:
     if not rows:
         return []
-    raised = [row for row in rows if row[1] > 0 and row[5]]
-    lowered = [row for row in rows if row[1] < 0 and row[5]]
+    raised = [row for row in rows if row.gain > 0 and row.is_clear]
+    lowered = [row for row in rows if row.gain < 0 and row.is_clear]
     said = [
         f"Noise along the update raised the acceptance rate in {len(raised)} of {counted(len(rows), 'comparison')} "
         f"and lowered it in {len(lowered)}, by 95% t intervals."
     ]
-    settled = [row for row in raised if not row[7]]
+    settled = [row for row in raised if not row.is_unsettled]
     if settled:
-        least, most = min(settled, key=lambda row: row[1]), max(settled, key=lambda row: row[1])
+        least, most = min(settled, key=lambda row: row.gain), max(settled, key=lambda row: row.gain)
         said.append(
             f"The gains that were found lie between {_where(least)} and {_where(most)}."
             if least is not most
@@ -89,13 +117,17 @@ def _counts(rows: Sequence[tuple]) -> list[str]:
             f"may still change{', and they are not in this range' if settled else ', so that no gain is given'}."
         )
     if raised:
-        biased = [row for row in raised if has_left_target(row[3], row[6])]
-        slow = [row for row in raised if row not in biased and squares_cause(row[6], row[6]["steps"])]
+        biased = [row for row in raised if has_left_target(row.record, row.with_noise)]
+        slow = [
+            row
+            for row in raised
+            if row not in biased and squares_cause(row.with_noise, row.with_noise["steps"])
+        ]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {too_slow_said(len(slow))}".rstrip()
         )
-        n_clean = sum(row[8] for row in raised)
+        n_clean = sum(row.is_clean for row in raised)
         said.append(
             f"In {n_clean} of these {len(raised)} cases both sets of chains have settled, and neither is biased."
         )
@@ -103,28 +135,27 @@ def _counts(rows: Sequence[tuple]) -> list[str]:
     if rest:
         said.append(
             f"The 95% t intervals of the other differences contain 0; the largest γ √D / s among them is "
-            f"{max(row[0] for row in rest):.2g}."
+            f"{max(row.length for row in rest):.2g}."
         )
     return said
 
 
-def _where(row: tuple) -> str:
-    length, gain, se, record, ratio, *_ = row
-    gained = said_with_error(gain, se, signed=True)
-    return f"{gained} ({target_label(record)}, γ / s = {ratio:g}, γ √D / s = {length:.2g})"
+def _where(row: Comparison) -> str:
+    gained = said_with_error(row.gain, row.se, signed=True)
+    return f"{gained} ({target_label(row.record)}, γ / s = {row.ratio:g}, γ √D / s = {row.length:.2g})"
 
 
-def _by_length(rows: Sequence[tuple]) -> list[str]:
+def _by_length(rows: Sequence[Comparison]) -> list[str]:
     """Pairs of Gaussians of different D with the same gamma sqrt(D) / s: the gain is a function of this ratio."""
-    of_length: dict[float, list[tuple]] = {}
+    of_length: dict[float, list[Comparison]] = {}
     for row in rows:
-        if row[3]["target"].startswith("gaussian") and not row[7]:
-            of_length.setdefault(float(f"{row[0]:.2g}"), []).append(row)
+        if row.record["target"].startswith("gaussian") and not row.is_unsettled:
+            of_length.setdefault(float(f"{row.length:.2g}"), []).append(row)
     lines = []
     for length, own in sorted(of_length.items()):
-        if len(own) > 1 and all(row[1] > 0 and row[5] for row in own):
+        if len(own) > 1 and all(row.gain > 0 and row.is_clear for row in own):
             gains = listed(
-                f"{said_with_error(row[1], row[2], signed=True)} at D = {row[3]['dimension']:,}"
+                f"{said_with_error(row.gain, row.se, signed=True)} at D = {row.record['dimension']:,}"
                 for row in own
             )
             lines.append(f"At γ √D / s = {length:g} the gain was {gains}.")

@@ -121,13 +121,17 @@ def adam_distances(records: Records) -> Figure:
     panels = [panel for panel in (list(lines.values()), slow) if panel]
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    labelled = set()
     for axis, panel in zip(axes, panels, strict=True):
         for line in panel:
             _draw_distances(axis, line)
         # A matrix has no chains: its floor is one of rounding.
         chains = {line["chains"]: line["floor"] for line in panel if "chains" in line}
         for number, floor in chains.items():
-            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=f"{number:,} exact draws")
+            # The legend belongs to both panels: it names a number of draws once.
+            label = None if number in labelled else f"{number:,} exact draws"
+            labelled.add(number)
+            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=label)
         axis.set_xlabel("steps")
     axes[0].set_yscale("log")
     axes[0].set_ylim(bottom=found["floor"] / 3)
