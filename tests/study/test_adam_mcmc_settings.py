@@ -31,7 +31,12 @@ BAD = [
         "contain 0",
     ),
     ({f"{GRID}__noise_sd": [-1]}, "adam_mcmc.grids.logistic.adam-mcmc.noise_sd[0]", "-1", "> 0"),
-    ({f"{GRID}__directional_noise": [0, 1, 2, 3]}, "adam_mcmc.grids.logistic.adam-mcmc", "96", "<= 81"),
+    (
+        {f"{GRID}__directional_noise": [0, 1, 2, 3, 4, 5, 6]},
+        "adam_mcmc.grids.logistic.adam-mcmc",
+        "84",
+        "<= 81",
+    ),
     (
         {"adam_mcmc__race__judges": ["mamba-kdd"]},
         "adam_mcmc.race.judges[0]",
@@ -52,6 +57,12 @@ def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(change
     assert value in message
     assert allowed in message
     assert "\n" not in message
+
+
+def test_the_published_run_has_all_arms_of_the_papers_run():
+    """Both change config.yaml, whose default run has fewer arms."""
+    grids = {run: raw_config(run)["adam_mcmc"]["grids"] for run in ("medium", "paper", "quick")}
+    assert grids["medium"] == grids["paper"] != grids["quick"]
 
 
 def test_samplers_without_a_test_have_the_grid_of_the_main_study():
