@@ -28,7 +28,10 @@ def gradient_of(x):
 
 def steps_of(name, numbers, n_steps, seed=1):
     """The proposals and the states after one step each from the same state."""
-    target = Target(None, log_density_and_gradient=jax.value_and_grad(log_density))
+    gradient = jax.grad(log_density)
+    target = Target(
+        lambda x, i, state: (gradient(x), state), log_density_and_gradient=jax.value_and_grad(log_density)
+    )
     sampler = SAMPLERS[name]
     start = jax.jit(lambda: sampler.init(jax.random.key(0), START, (), target, numbers))()
     # With a modified log density at the start, every proposal is accepted, so states show the proposals.

@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 
+from sgtune.axes import named
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
 from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
 from sgtune.study.adam_mcmc.bias_table import VARIANTS as LABELS
@@ -238,9 +239,12 @@ def test_arms_that_accepted_nothing_are_called_stuck():
     )
     found = races()
     found["races"][0]["warnings"] = ["mala: no proposal was accepted for 60 steps in a row, at h=1; try less"]
+    caption = adam_choices({"races": [found]}).caption
+    arm = named(found["races"][0]["best"])
     assert (
-        "MAMBA (default), 1 race: mala: no proposal was accepted" in adam_choices({"races": [found]}).caption
+        f"MALA, MAMBA (default): in 1 race the arm chosen ({arm}) accepted nothing for many steps" in caption
     )
+    assert caption.endswith("; try less.")
 
 
 def test_samplers_stand_beside_the_map():

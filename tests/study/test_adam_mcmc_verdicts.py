@@ -137,7 +137,7 @@ def test_findings_count_biased_cells_and_those_too_slow_to_tell():
     slow = bias_of("prolate", FAR, ratio=0.3, jump=[1e-3] * 4)
     stuck = bias_of("prolate", FAR, ratio=1.0, acceptance=0.0)
     (line,) = bias_findings(bias_record(bias_of("prolate", FAR), slow, stuck))
-    assert "in 1 of 3 cases," in line
+    assert "in 1 of 1 case," in line
     assert line.endswith("2 more are too slow to tell.")
     assert bias_findings(bias_record(slow)) == []
 
@@ -208,7 +208,7 @@ def test_chains_that_have_not_settled_have_a_mark_and_no_gain_in_the_findings():
     found = [acceptance_record(10), acceptance_record(100), acceptance_record(1000, **unsettled)]
     said = " ".join(acceptance_findings(found, 0.7))
     assert "raised the acceptance rate in 3 of 3 comparisons" in said
-    assert "1 of the 3 compares chains that have not settled" in said
+    assert "1 of the 3 compares chains that are stuck or too slow" in said
     assert "In 2 of these 3 cases both sets of chains have settled, and neither is biased." in said
     assert "+0.70" not in said
     rows = adam_prolate({"acceptance": found}).rows
@@ -223,8 +223,32 @@ def test_chains_that_never_left_their_starts_have_not_settled():
     """E x^2 is 1, but their acceptance rate is that of their exact starts."""
     slow = acceptance_record(1000, jump=[1e-4] * 4)
     said = " ".join(acceptance_findings([acceptance_record(10), slow], 0.7))
-    assert "1 of the 2 compares chains that have not settled" in said
+    assert "1 of the 2 compares chains that are stuck or too slow" in said
     assert "In 1 of these 2 cases both sets" in said
+
+
+def test_no_size_of_a_gain_is_read_from_stuck_chains():
+    stuck = acceptance_record(1000)
+    stuck["cells"][0]["acceptance"] = [0.0] * 4
+    said = " ".join(acceptance_findings([acceptance_record(10), stuck], 0.7))
+    assert "raised the acceptance rate in 2 of 2 comparisons" in said
+    assert "1 of the 2 compares chains that are stuck or too slow" in said
+    assert "+0.50" not in said
+
+
+def test_chains_from_approximate_starts_have_squares_after_ten_autocorrelation_times():
+    for steps, shown in ((40, "– (too slow)"), (STEPS, "0.8100 ± 0.0041")):
+        record = acceptance_record(10, square=FAR, steps=steps, jump=[10.0] * 4) | {"n_data": 100}
+        assert adam_prolate({"acceptance": [record]}).rows[0].cells[4].shown == shown
+
+
+def test_rates_of_chains_that_have_not_settled_have_a_mark_in_the_sentence_on_dimensions():
+    slow = acceptance_record(100, jump=[1e-4] * 4)
+    said = acceptance_findings([acceptance_record(10), slow], 0.7)
+    (line,) = [line for line in said if line.startswith("Without noise along the update")]
+    assert "0.51 at D = 10 (" in line
+    assert "0.51 * at D = 100 (" in line
+    assert line.endswith("*: these chains are too slow, and their rates may still be those of their starts.")
 
 
 def test_acceptance_is_said_for_every_dimension():

@@ -37,22 +37,26 @@ __all__ = ["hmc"]
 
 
 def step(key: PRNGKeyArray, state: MetropolisState, target: Target, hyperparameters: dict) -> MetropolisState:
-    """One sample: L evaluations of the log density and its gradient, and the test of the last one."""
+    """One sample: L evaluations of the gradient, the last one with the log density, and the test of where it ends."""
     h, n_leapfrog = hyperparameters["step_size"], hyperparameters["n_leapfrog"]
     noise_key, test_key = jax.random.split(key)
     momentum = jax.tree.map(lambda z: jnp.sqrt(h) * z, noise_like(noise_key, state.position))
 
+    def drift(position, kicks):
+        return jax.tree.map(lambda x, v, k: x + v + h * k, position, momentum, kicks)
+
     def leapfrog(i, carry):
-        position, kicks, _, _ = carry
-        position = jax.tree.map(lambda x, v, k: x + v + h * k, position, momentum, kicks)
-        log_density, gradient = target.log_density_and_gradient(position)
-        length = jnp.where(i == n_leapfrog - 1, 0.5, 1.0)
-        kicks = jax.tree.map(lambda k, g: k + length * g, kicks, gradient)
-        return position, kicks, log_density, gradient
+        position, kicks = carry
+        position = drift(position, kicks)
+        # Only the last log density is used, and it costs about half a gradient.
+        gradient, _ = target.gradient(position, i, state.estimator)
+        return position, jax.tree.map(jnp.add, kicks, gradient)
 
     half = jax.tree.map(lambda g: g / 2, state.gradient)
-    start = (state.position, half, state.log_density, state.gradient)
-    position, kicks, log_density, gradient = jax.lax.fori_loop(0, n_leapfrog, leapfrog, start)
+    position, kicks = jax.lax.fori_loop(0, n_leapfrog - 1, leapfrog, (state.position, half))
+    position = drift(position, kicks)
+    log_density, gradient = target.log_density_and_gradient(position)
+    kicks = jax.tree.map(lambda k, g: k + g / 2, kicks, gradient)
     work = jax.tree.map(lambda k, v: jnp.sum(k * (v + h / 2 * k)), kicks, momentum)
     log_ratio = log_density - state.log_density - sum(jax.tree.leaves(work))
     return take_or_leave(test_key, log_ratio, state, (position, log_density, gradient))

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from sgtune.study.adam_mcmc.acceptance_table import ess_per_second, seconds_per_step
 from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
-from sgtune.study.adam_mcmc.verdicts import is_stuck, squares_cause
+from sgtune.study.adam_mcmc.verdicts import is_stuck, moment_cause
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
@@ -36,7 +36,7 @@ def _values(row: str, record: Mapping, cell: Mapping, seconds: float | None) -> 
         return ess_per_second(record, cell, seconds)
     if row == "jump":
         return [] if seconds is None or is_stuck(cell) else [jump / seconds for jump in cell.get("jump", ())]
-    if row == "square" and squares_cause(cell, cell["steps"]):
+    if row == "square" and moment_cause(record, cell):
         return []
     return list(cell[row])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sgtune.axes import named
+from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
@@ -29,7 +30,7 @@ HEADINGS = {
     "n_samples": ("Draws", "number"),
     "acceptance_percent": ("Draws", "accepted (%)"),
     "ksd": ("KSD", "of the chain"),
-    "ksd_floor": ("KSD", "of exact draws"),
+    "ksd_floor": ("KSD", "of Laplace draws"),
     "ksd_points": ("KSD", "points"),
     "relative_sd_error_x100": ("Error of the sds × 10²", "ξ(σ̂)"),
     "xi_white_x100": ("Error of the sds × 10²", "ξ whitened"),
@@ -39,8 +40,8 @@ HEADINGS = {
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
 
 FLOORS = {
-    "logistic": "exact draws. Draws cannot be better than exact ones: here a small KSD does not mean that draws are "
-    "good; compare ξ.",
+    "logistic": "as many exact draws. A chain's draws are no better than exact ones: a small KSD does not mean that "
+    "draws are good; compare ξ.",
     "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
     "is a merit is not known; compare the log-loss.",
 }
@@ -96,12 +97,20 @@ def _chosen(record: dict) -> str:
     return ", ".join(f"{arm} (race {' and '.join(map(str, own))})" for arm, own in races.items())
 
 
+def _n_independent(record: Mapping) -> int:
+    """Of the races behind a standard error; of the runs of one race."""
+    n_races, n_runs = len(record["arms"]), len(record["table"])
+    return n_runs if n_races == 1 else min(n_races, n_runs)
+
+
 def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:
     """The KSDs of one model that are below their floor."""
     lines = []
     for sampler, record in own.items():
         ksd, floor = evaluation_cells(record, ("ksd", "ksd_floor"))
-        if None not in (ksd.value, floor.value, ksd.se) and floor.value - ksd.value > 2 * ksd.se:
+        if None in (ksd.value, floor.value) or floor.value < ksd.value:
+            continue
+        if is_beyond(floor.value - ksd.value, ksd.se, _n_independent(record)):
             lines.append(
                 f"{MODELS[record['model']]}, {sampler_label(sampler)}: the KSD, {ksd.value:.3g}, is below "
                 f"{floor.value:.3g}, the KSD of {FLOORS[record['model']]}"
@@ -116,10 +125,13 @@ def remarks_on_predictions(own: Mapping[str, dict]) -> list[str]:
         (log_loss,) = evaluation_cells(record, ("log_loss",))
         at_map = record["map"].get("log_loss")
         known = None not in (at_map, log_loss.value, log_loss.se) and record["model"] == "bnn"
-        if known and abs(log_loss.value - at_map) + 2 * log_loss.se < NEAR * at_map:
+        if not known:
+            continue
+        furthest = abs(log_loss.value - at_map) + t_quantile(_n_independent(record)) * log_loss.se
+        if furthest < NEAR * at_map:
             lines.append(
                 f"{MODELS[record['model']]}, {sampler_label(sampler)}: the log-loss differs from the MAP's by less "
-                f"than {100 * NEAR:g}%, within two standard errors: the chain hardly left the MAP."
+                f"than {100 * NEAR:g}%, by the 95% t interval: the chain hardly left the MAP."
             )
     return lines
 
@@ -168,7 +180,7 @@ def _table(found: Sequence[dict], name: str, metrics: Sequence[str], lines: Sequ
     """The caption: ``lines``, a paragraph each, and what bold means."""
     rows = [row for own in by_model_and_sampler(found).values() for row in _rows_of(own, metrics)]
     bold = "Bold: best of the samplers, if every other is more than two standard errors away"
-    bold += "; never a KSD below the KSD of exact draws." if "ksd" in metrics else "."
+    bold += "; never a KSD below the KSD of Laplace draws." if "ksd" in metrics else "."
     return Table(
         name=name,
         title=artifact(name).title,
@@ -185,10 +197,11 @@ def adam_evaluation(records: Records) -> Table:
     found = need(records, "evaluations", name)
     lines = [
         "Equal seconds by measured costs, without compilation, from the MAP; ± one standard error over runs, or over "
-        "races (means of the runs of a race) if that is larger. A count without ± is the same in all runs. The test of "
-        "AdamMCMC uses all data. KSD of exact draws: of independent draws, as many as the KSD of the chain judges, "
-        "which is thinned; from the Laplace approximation, which for the network is not the posterior. In the row of "
-        "the MAP the KSD is of a chain that stays there."
+        "races (means of the runs of a race) if that is larger. With one race it leaves out how much choices vary. A "
+        "count without ± is the same in all runs. The test of AdamMCMC uses all data. KSD of Laplace draws: of "
+        "independent draws of the Laplace approximation, as many as the KSD of the chain judges, which is thinned. For "
+        "the logistic regression they are as good as exact; the network's posterior is another one. In the row of the "
+        "MAP the KSD is of a chain that stays there."
     ]
     for own in by_model_and_sampler(found).values():
         lines += [_runs_said(own), *remarks_on_ksd(own)]

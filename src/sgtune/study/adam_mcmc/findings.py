@@ -11,7 +11,7 @@ from sgtune.study.adam_mcmc.acceptance_table import ess_per_second
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
-from sgtune.study.adam_mcmc.verdicts import has_left_target, is_unsettled, squares_cause
+from sgtune.study.adam_mcmc.verdicts import has_left_target, is_unsettled, moment_cause
 from sgtune.study.artifacts.remarks import counted
 
 __all__ = ["acceptance_counts", "acceptance_findings", "gain_of", "pairs_of"]
@@ -60,12 +60,12 @@ def gain_of(without: Mapping, with_noise: Mapping) -> tuple[float, float | None]
 def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
     """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
     rows = _comparisons(found, scale)
-    return _counts(rows) + _by_length(rows) + _by_dimension(found, scale) + _ess_findings(found)
+    return _counts(rows, scale) + _by_length(rows) + _by_dimension(found, scale) + _ess_findings(found)
 
 
 def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
     """The findings on acceptance without those on Gaussians of different D."""
-    return _counts(_comparisons(found, scale))
+    return _counts(_comparisons(found, scale), scale)
 
 
 def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
@@ -76,7 +76,7 @@ def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
             gain, se = gain_of(*cells)
             if own != scale or se is None:
                 continue
-            faults = [squares_cause(cell, cell["steps"]) or has_left_target(record, cell) for cell in cells]
+            faults = [moment_cause(record, cell) or has_left_target(record, cell) for cell in cells]
             rows.append(
                 Comparison(
                     record=record,
@@ -93,14 +93,14 @@ def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
     return rows
 
 
-def _counts(rows: Sequence[Comparison]) -> list[str]:
+def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
     if not rows:
         return []
     raised = [row for row in rows if row.gain > 0 and row.is_clear]
     lowered = [row for row in rows if row.gain < 0 and row.is_clear]
     said = [
         f"Noise along the update raised the acceptance rate in {len(raised)} of {counted(len(rows), 'comparison')} "
-        f"and lowered it in {len(lowered)}, by 95% t intervals."
+        f"and lowered it in {len(lowered)}, by 95% t intervals, at s √T = {scale:g}."
     ]
     settled = [row for row in raised if not row.is_unsettled]
     if settled:
@@ -113,16 +113,12 @@ def _counts(rows: Sequence[Comparison]) -> list[str]:
     if len(settled) < len(raised):
         n = len(raised) - len(settled)
         said.append(
-            f"{n} of the {len(raised)} {'compares' if n == 1 else 'compare'} chains that have not settled: their rates "
-            f"may still change{', and they are not in this range' if settled else ', so that no gain is given'}."
+            f"{n} of the {len(raised)} {'compares' if n == 1 else 'compare'} chains that are stuck or too slow: their "
+            f"rates may still change{', and they are not in this range' if settled else ', so that no gain is given'}."
         )
     if raised:
         biased = [row for row in raised if has_left_target(row.record, row.with_noise)]
-        slow = [
-            row
-            for row in raised
-            if row not in biased and squares_cause(row.with_noise, row.with_noise["steps"])
-        ]
+        slow = [row for row in raised if row not in biased and moment_cause(row.record, row.with_noise)]
         said.append(
             f"In {len(biased)} of these {len(raised)} cases the draws with this noise are biased: E x² is further "
             f"than 0.1 from 1, by its 95% t interval. {too_slow_said(len(slow))}".rstrip()
@@ -176,21 +172,28 @@ def _by_dimension(found: Sequence[Mapping], scale: float) -> list[str]:
             continue
         at = f"at D = {record['dimension']:,}"
         usable = [
-            cell["drift_ratio"]
+            cell
             for cell in cells
             if cell["directional_noise"] == 0 and mean_of(cell["acceptance"])[0] >= USABLE
         ]
-        without.append(f"{max(usable):g} {at}" if usable else f"none {at}")
+        largest = max(usable, key=lambda cell: cell["drift_ratio"], default=None)
+        without.append(f"{largest['drift_ratio']:g}{_mark(largest)} {at}" if usable else f"none {at}")
         last = max(cells, key=lambda cell: (cell["drift_ratio"], cell["directional_noise"]))
         rate, square = mean_of(last["acceptance"])[0], mean_of(last["square"])[0]
-        along.append(f"{rate:.2f} {at} (E x² over the run: {square:.2g})")
+        along.append(f"{rate:.2f}{_mark(last)} {at} (E x² over the run: {square:.2g})")
     if len(without) < 2:
         return []
-    return [
+    marks = " *: these chains are too slow, and their rates may still be those of their starts."
+    said = (
         f"Without noise along the update, at s √T = {scale:g}, the largest γ / s of the grid with an acceptance rate "
         f"of at least {USABLE:g} is {listed(without)}. With it, at γ / s = {last['drift_ratio']:g}, the rate is "
         f"{listed(along)}."
-    ]
+    )
+    return [said + (marks if "*" in said else "")]
+
+
+def _mark(cell: Mapping) -> str:
+    return " *" if is_unsettled(cell) else ""
 
 
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:

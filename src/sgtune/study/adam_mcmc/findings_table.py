@@ -1,5 +1,7 @@
 """The table of the study's findings: what was asked, and the sentences that the records allow."""
 
+# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
+
 from sgtune.study.adam_mcmc.acceptance_table import shown_scale
 from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.cost_table import cost_findings
@@ -43,10 +45,13 @@ def adam_findings(records: Records) -> Table:
     return Table(
         name=name,
         title=artifact(name).title,
-        caption="Every number is from this run. A difference between sets of chains is claimed if its 95% t interval "
-        "excludes 0 (with 4 chains 3.2 standard errors, with many two), another one if it is more than two standard "
-        "errors; ± is one standard error. Cases whose chains are stuck or too slow for an estimate of E x² are "
-        "counted as too slow to tell.",
+        caption="Every number is from this run. γ is the size of Adam's step, s the sd of the isotropic noise of a "
+        "proposal, and s_d the sd of its noise along the update, in units of the update. E x² is the mean square of "
+        "the draws in posterior sds, 1 under the target; D the number of parameters; T the trace of the curvature, D "
+        "of N(0, I). ξ(σ̂) and ξ whitened are errors of the posterior's sds.\n"
+        "A difference is claimed if its 95% t interval excludes 0: beyond 4.3 standard errors with 3 races, 3.2 with 4 "
+        "chains, and two with many. ± is one standard error. Cases whose chains are stuck or too slow for an estimate "
+        "of E x² are counted as too slow to tell.",
         stub=("Question",),
         columns=(("", "Finding"),),
         rows=tuple(

@@ -60,8 +60,8 @@ def adam_plane_bias(records: Records) -> Table:
         f"{found['chains']} chains ({chains_in(found, 'exact')} of the exact variant) of {found['steps']:,} steps "
         f"from exact draws, after {found['warmup']:,} of "
         "warm-up; ± one standard error. “stuck”: the acceptance rate is below 10⁻³. “too slow”: the chains moved too "
-        "little for about ten effective draws, or a moment differs between the halves of the run by more than 5% and "
-        "by three standard errors.",
+        "little for about ten effective draws, or a moment differs between the halves of the run by more than 5%, "
+        "and the 99.7% t interval of the difference excludes 0.",
         stub=("Target", "Moment", "Variant"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
         rows=tuple(rows),

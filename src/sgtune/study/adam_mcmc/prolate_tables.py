@@ -22,6 +22,7 @@ from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import target_label, targets_in
 from sgtune.study.adam_mcmc.stationarity import moves_of
 from sgtune.study.adam_mcmc.verdicts import (
+    LEAST_LENGTH,
     STUCK,
     STUCK_MEANS,
     TOO_SLOW_MEANS,
@@ -29,7 +30,7 @@ from sgtune.study.adam_mcmc.verdicts import (
     estimate_text,
     has_left_target,
     is_stuck,
-    squares_cause,
+    moment_cause,
 )
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
 from sgtune.study.artifacts.records import Records, need
@@ -48,7 +49,7 @@ def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -
 
 
 def _second_moment(record: Mapping, cell: Mapping, detail: str) -> Cell:
-    cause = squares_cause(cell, cell["steps"])
+    cause = moment_cause(record, cell)
     if cause and has_left_target(record, cell):
         own = mean_cell(record, "second_moment", cell["square"], detail)
         return replace(own, text=f"{own.shown} *")
@@ -111,7 +112,8 @@ def _verdicts_said(found: Sequence[Mapping]) -> str:
     widths = " and ".join(f"{t_quantile(n):.3g} with {counted(n, 'chain')}" for n in chain_counts(found))
     return (
         "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, whose half width in standard errors is "
-        f"{widths}."
+        f"{widths}. The logistic posterior's chains start from approximate draws: those of fewer than "
+        f"{LEAST_LENGTH} autocorrelation times are “too slow” as well."
     )
 
 
@@ -142,9 +144,9 @@ def adam_prolate(records: Records) -> Table:
         "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
         "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
         "mode, and a high acceptance is not an advantage.\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} *: the chains are too slow, "
-        "and have not settled. Their rate may still be that of their starts; an E x² with this mark is given where it "
-        "has clearly left 1. "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} *: the chains are stuck "
+        "or too slow, and have not settled. Their rate may still be that of their starts; an E x² with this mark is "
+        "given where it has clearly left 1. "
         f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
         "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "
@@ -186,8 +188,8 @@ def adam_efficiency(records: Records) -> Table:
         f"“{artifact('adam_prolate').title}”, at s √T = {shown:g}, with x in posterior sds, per second by measured "
         "costs; compare it only where E x² is near 1. ESS: of one chain, from the integrated autocorrelation time of "
         "all chains together, a mean over parameters weighted by variances, at the s that gives the most; only of "
-        "draws whose E x² is not clearly further than 0.1 from 1. The best s is the largest of a few noisy numbers. "
-        "Its standard error is that of the jackknife over chains.\n"
+        "draws whose E x² is not clearly further than 0.1 from 1. The ESS shown is the largest of a few noisy numbers, "
+        "one for each s, and therefore somewhat too large; its standard error is the jackknife's over chains.\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
         f"autocorrelation time. {_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
         stub=stub,

@@ -206,7 +206,7 @@ def adam_regret(records: Records) -> Table:
         "arm has its error, the denominator, and not a ratio. "
         f"Arms: {arms}. Acceptance: the arm whose rate is nearest to the theoretical optimum; "
         "it judges MALA and HMC; among HMC's arms it also chooses L, on which the rate hardly depends. Oracle: the "
-        "same race judged by the true error. Frozen: a chain that stays at "
+        "same race judged by the true error in the first column. Frozen: a chain that stays at "
         "the MAP. Accepted: the share of proposals, for the arm of each race; “stuck”: none in any "
         f"fresh run.{doubt}\nBold: best of the judges, if every other is more than two standard errors away.",
         stub=("Sampler", "Chosen by"),
@@ -219,15 +219,21 @@ def adam_regret(records: Records) -> Table:
 
 
 def _stuck_in_race(by_sampler: Mapping[str, Mapping]) -> list[str]:
-    """A line for each judge whose races chose an arm that accepted nothing, with the tuner's warning."""
+    """A line for each judge whose races chose arms that accepted nothing in the race, with the tuner's advice."""
     lines = []
     for sampler in samplers_in(by_sampler.values()):
-        warned: dict[str, list[str]] = {}
+        warned: dict[str, list[tuple[str, str]]] = {}
         for race in by_sampler[sampler]["races"]:
             for line in race.get("warnings", ()):
-                if "no proposal was accepted" in line:
-                    warned.setdefault(race["judge"], []).append(line)
-        lines += [f"{JUDGES[judge]}, {counted(len(own), 'race')}: {own[0]}." for judge, own in warned.items()]
+                if "no proposal was accepted" in line and race["best"] is not None:
+                    advice = line.rpartition("; ")[2]
+                    warned.setdefault(race["judge"], []).append((named(race["best"]), advice))
+        for judge, own in warned.items():
+            arms = ", ".join(dict.fromkeys(arm for arm, _ in own))
+            lines.append(
+                f"{sampler_label(sampler)}, {JUDGES[judge]}: in {counted(len(own), 'race')} the arm chosen ({arms}) "
+                f"accepted nothing for many steps in a row; {own[0][1]}."
+            )
     return lines
 
 

@@ -14,6 +14,7 @@ from sgtune.study.artifacts.layout import format_number
 
 __all__ = [
     "BIASED",
+    "LEAST_LENGTH",
     "STUCK",
     "STUCK_MEANS",
     "TOO_SLOW",
@@ -25,6 +26,7 @@ __all__ = [
     "is_decided",
     "is_stuck",
     "is_unsettled",
+    "moment_cause",
     "rate_text",
     "squares_cause",
 ]
@@ -40,8 +42,8 @@ STUCK_MEANS = (
 )
 TOO_SLOW_MEANS = (
     f"“too slow”: steps × mean squared jump of a coordinate is below {LEAST_MOVES} E x², about ten effective "
-    "draws of x², or E x² differs between the halves of the run by more than 5% and by three standard "
-    "errors (99.7% t interval)."
+    "draws of x², or E x² differs between the halves of the run by more than 5%, and the 99.7% t "
+    "interval of the difference excludes 0."
 )
 """In captions."""
 
@@ -84,16 +86,28 @@ def has_left_target(record: Mapping, cell: Mapping) -> bool:
     """
     if is_stuck(cell) or not is_biased(cell):
         return False
-    if record.get("n_data", 1) == 1:
-        return True
+    return _starts_are_exact(record) or not moment_cause(record, cell)
+
+
+def moment_cause(record: Mapping, cell: Mapping) -> str:
+    """As `squares_cause`; but on the logistic posterior chains of fewer than `LEAST_LENGTH` autocorrelation times are
+    too slow as well, because their starts are approximate."""
+    cause = squares_cause(cell, cell["steps"])
+    if cause or _starts_are_exact(record):
+        return cause
     times = [cell.get("time"), *cell.get("time_without", ())]
     is_long = None not in times and cell["steps"] >= LEAST_LENGTH * max(times)
-    return is_long and not is_too_slow(cell, cell["steps"])
+    return "" if is_long else TOO_SLOW
+
+
+def _starts_are_exact(record: Mapping) -> bool:
+    return record.get("n_data", 1) == 1
 
 
 def is_unsettled(cell: Mapping) -> bool:
-    """Whether the cell's chains moved too little, or still drift: their acceptance rate may be that of their starts."""
-    return squares_cause(cell, cell["steps"]) == TOO_SLOW
+    """Whether the cell's chains are stuck, moved too little, or still drift: their acceptance rate may be that of their
+    starts."""
+    return bool(squares_cause(cell, cell["steps"]))
 
 
 def is_decided(cell: Mapping, longest: int, *, starts_are_exact: bool, must_settle: bool = True) -> bool:
