@@ -6,6 +6,7 @@ entry for each chain, so one program serves every grid. A single chain is an ens
 other way to run a sampler.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from copy import copy
@@ -37,9 +38,13 @@ CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
 
 
-COMPILER_OPTIONS = {"xla_backend_optimization_level": 1}
-"""LLVM's first level: programs compile in half the time and run as fast, because their inner loops are products of
-matrices, gathers and random bits."""
+OPTIMISATION = "xla_backend_optimization_level"
+
+
+def _compiler_options() -> dict[str, int]:
+    """LLVM's first level, unless XLA_FLAGS names one: programs compile in half the time and run as fast, because their
+    inner loops are products of matrices, gathers and random bits."""
+    return {} if OPTIMISATION in os.environ.get("XLA_FLAGS", "") else {OPTIMISATION: 1}
 
 
 def chunk_length(dimension: int, width: int) -> int:
@@ -198,7 +203,7 @@ class Lockstep:
         if shape not in _compiled:
             start = perf_counter()
             lowered = _jitted_advance.lower(self.program, *self._arguments([]))
-            _compiled[shape] = lowered.compile(COMPILER_OPTIONS)
+            _compiled[shape] = lowered.compile(_compiler_options())
             _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 
