@@ -53,9 +53,9 @@ _options = {
 for _name, _value in _options.items():
     jax.config.update(_name, _value)
     os.environ[_name.upper()] = str(_value)
-# XLA reads its flags when the first program is compiled. The first is the flag of the pipeline's jobs. With the second the
-# tests take two thirds of the time: programs compile in two thirds of it, and run almost as fast. XLA stops at a flag that
-# it does not know, and it may drop this one.
+# XLA reads its flags when the first program is compiled. The first is the flag of the pipeline's jobs. With the second,
+# programs compile in two thirds of the time and run almost as fast, and so do the tests. XLA stops at a flag that it
+# does not know, and it may drop this one.
 FLAGS = ["--xla_backend_optimization_level=1"]
 if tuple(int(number) for number in jaxlib.__version__.split(".")[:2]) < (0, 11):
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")

@@ -16,7 +16,6 @@ from sgtune.study.models import bnn, pmf
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {
-    "logistic": {"horizons": {"seconds"}},
     "pmf": {
         "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
         "reference": {"n_warmup", "n_draws"},

@@ -8,11 +8,14 @@ from small_models import small_logistic_model
 
 from sgtune import CostTable
 from sgtune.study import per_sampler as jobs
+from sgtune.study.catalogue import TUNERS as ENTRIES
 from sgtune.study.per_sampler import (
     chosen_arms,
+    n_races,
     tune_sampler,
     tuning_arguments,
 )
+from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings
 
 GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}
@@ -216,3 +219,19 @@ def test_pieces_of_another_version_of_the_code_are_made_again(model, folder, tun
     _, log = tune_all(model, folder)
     assert log.taken() == []
     assert log.other() == ["mamba-ksd 0", "grid 0"]
+
+
+def test_a_grid_search_may_have_fewer_races_than_the_other_tuners():
+    def races(tuner, section, **own):
+        settings = TUNERS[tuner] | {"tuning": TUNING | {"replicates": 5}}
+        return n_races(tuner, settings | {section: TUNERS[tuner][section] | own})
+
+    assert races("mamba-ksd", "mamba") == races("grid", "grid") == races("grid", "grid", replicates=None) == 5
+    assert races("grid", "grid", replicates=3) == 3
+    assert races("grid", "grid", replicates=7) == 5
+    assert races("heuristic", "heuristic") == 1
+
+
+def test_tuners_without_randomness_are_those_that_have_one_race():
+    for name, entry in ENTRIES.items():
+        assert entry.is_random == (METHODS[entry.method or name].metric is not None)

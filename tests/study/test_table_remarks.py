@@ -11,7 +11,7 @@ from sgtune.study.artifacts.choices import choice_cells
 from sgtune.study.artifacts.labels import METRICS, TUNERS
 from sgtune.study.artifacts.means import SOURCES
 from sgtune.study.artifacts.remarks import OF_REFERENCE as NEED_REFERENCE
-from sgtune.study.artifacts.remarks import by_model, floor_said, meanings
+from sgtune.study.artifacts.remarks import by_model, floor_said, meanings, tuning_runs_said
 
 OF_EVALUATION = ("table1", "table2", "table3", "table6", "table8", "table10", "xi_by_block", "ood")
 
@@ -206,3 +206,12 @@ def test_a_table_of_choices_has_a_column_per_tuner_and_says_how_often_it_tuned()
     )
     choices = [cell.shown for key, cell in cells.items() if key[2] == "log10_step_size"]
     assert not any("[" in words for words in choices)
+
+
+def test_tuners_with_fewer_tuning_runs_are_named():
+    counts = {"mamba": 5, "grid": 3, "grid-ksd": 3, "heuristic": 1, "theory": 1}
+    fewer = f"{TUNERS['grid']}, {TUNERS['grid-ksd']}: 3"
+    assert tuning_runs_said(counts.items()) == f"5 tuning runs ({fewer})"
+    assert tuning_runs_said(counts.items(), at_most=4) == f"4 tuning runs ({fewer})"
+    assert tuning_runs_said(counts.items(), at_most=3) == "3 tuning runs"
+    assert tuning_runs_said({"heuristic": 1, "mamba": 1}.items()) == "1 tuning run"

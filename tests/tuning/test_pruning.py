@@ -70,7 +70,8 @@ def network():
 def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
     """MAMBA-KSD on small versions of the large models, with the settings of the paper run (config/paper.yaml).
 
-    The same arms survive in every rung, except ties: arms within 10% of the cut when judged on all points and data.
+    The same arms survive in every rung, except ties: where judges on all points and data pruned an arm that goes on
+    here, it was within 10% of the cut. (As many arms survive in both, so this holds the other way round, too.)
     """
     model = make()
     section = model_settings(raw_config("paper"), model.name)["mamba"]
@@ -94,11 +95,14 @@ def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
     assert cheap.rungs["points"].max() < 0.5 * full.rungs["points"].max()
     kept = survivors_of(full)
     assert [len(rung) for rung in kept] == [12, 4, 1]
-    for number, (exact, approximate) in enumerate(zip(kept, survivors_of(cheap), strict=True), start=1):
-        of_rung = full.rungs[full.rungs["rung"] == number].set_index(["step_size", "batch_size"])
-        values = of_rung["discrepancy"]
-        cut = max(values[arm] for arm in exact)
-        assert all(0.9 * cut < values.get(arm, np.inf) < 1.1 * cut for arm in exact ^ approximate)
+    excess = {}
+    for _, rung in full.rungs.groupby("rung"):
+        values = rung.set_index(["step_size", "batch_size"])["discrepancy"]
+        cut = values[~rung["pruned"].to_numpy()].max()
+        excess |= (values.fillna(np.inf) / cut).to_dict()
+    for exact, approximate in zip(kept, survivors_of(cheap), strict=True):
+        assert len(approximate) == len(exact)
+        assert all(excess[arm] < 1.1 for arm in approximate - exact)
 
 
 SMALL_COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4), (20, 2e-5))})

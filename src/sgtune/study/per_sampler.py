@@ -24,6 +24,7 @@ __all__ = [
     "evaluate_tuned",
     "evaluation_settings",
     "facts_of",
+    "n_races",
     "tune_sampler",
     "tuning_arguments",
 ]
@@ -33,6 +34,7 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
     """``tuner``, ``budget``, ``horizon`` and ``settings`` of `sgtune.tune` from the configuration's sections
     (`settings_of`)."""
     own = dict(settings[TUNERS[tuner].section])
+    own.pop("replicates", None)
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
     budget = Budget(**amounts) if any(amounts.values()) else None
     ahead = own.pop("horizon", None)
@@ -48,6 +50,14 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
         "horizon": None if ahead is None else Budget(seconds=ahead),
         "settings": Settings(**own, hyperparameters=grid),
     }
+
+
+def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
+    """The tuning replicates of ``tuner``, from its sections of the configuration: 1 without randomness."""
+    if METHODS[method_of(tuner)].metric is None:
+        return 1
+    of_all, own = settings["tuning"]["replicates"], settings[TUNERS[tuner].section].get("replicates")
+    return of_all if own is None else min(of_all, own)
 
 
 def tune_sampler(
@@ -81,7 +91,7 @@ def tune_sampler(
         if fraction:
             # The mode is found before a tuner's time begins, as for the model with all rows.
             map_result(hold_out(model, fraction), **own["map"])
-        n_replicates = 1 if METHODS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
+        n_replicates = n_races(tuner, own)
         for replicate in range(n_replicates):
             depends_on = fingerprint(
                 {"settings": own, "inputs": dict(inputs), "seed": seed, "replicate": replicate, "code": code}

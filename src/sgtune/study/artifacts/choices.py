@@ -9,7 +9,7 @@ from sgtune.study import catalogue
 from sgtune.study.artifacts.layout import NO_ARM, Cell, Table, lay_out
 from sgtune.study.artifacts.means import identity
 from sgtune.study.artifacts.records import Records, need, of_tuners
-from sgtune.study.artifacts.remarks import by_model, counted, meanings
+from sgtune.study.artifacts.remarks import by_model, meanings, tuning_runs_said
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.config.sections import has_axis
 
@@ -53,7 +53,7 @@ def choice_cells(record: dict) -> list[Cell]:
 
 
 def _tunings(records: Sequence[dict]) -> str:
-    return counted(max(len(record["arms"]) for record in records), "tuning run")
+    return tuning_runs_said((record["tuner"], len(record["arms"])) for record in records)
 
 
 def choices_table(records: Records, *, model: str) -> Table:

@@ -16,6 +16,7 @@ from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_
 from sgtune.study.artifacts.layout import DAGGER
 from sgtune.study.artifacts.means import SOURCES, SQUARED, root_mean
 from sgtune.study.artifacts.records import Records, finite, looks_at_test_set, need
+from sgtune.study.artifacts.remarks import counted, tuning_runs_said
 from sgtune.study.artifacts.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
 
 __all__ = [
@@ -282,8 +283,9 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     for axis in axes[:, 0]:
         axis.set_ylabel(heading)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
-    tunings = min(runs, max(len(record["arms"]) for record in found))
-    arms = f"the arms of {tunings} tuning runs in turn" if tunings > 1 else "the arm of one tuning run"
+    tunings = tuning_runs_said(((record["tuner"], len(record["arms"])) for record in found), runs)
+    is_one = tunings == counted(1, "tuning run")
+    arms = "the arm of one tuning run" if is_one else f"the arms of {tunings} in turn"
     spread = "mean ± 2 s.e." if runs >= FEWEST_IN_BAND else "mean"
     tuner_legend(figure, found, f"{spread} of n = {runs} runs, with {arms}" if runs > 1 else None)
     return figure

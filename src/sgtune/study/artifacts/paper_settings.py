@@ -14,6 +14,7 @@ from sgtune.study.artifacts.settings_said import (
     percent,
     points_said,
     smaller_said,
+    tunings_said,
     validation_said,
 )
 
@@ -223,7 +224,7 @@ SETTINGS = (
     ),
     Setting(
         "Tuning runs of a tuner",
-        lambda s, m: f"{s['tuning']['replicates']}",
+        lambda s, m: tunings_said(s),
         "1",
         "choices are random, and their spread belongs to a tuner",
     ),

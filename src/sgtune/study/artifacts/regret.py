@@ -20,7 +20,14 @@ from sgtune.study.artifacts.layout import (
 from sgtune.study.artifacts.means import SOURCES, identity, metric_of
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
-from sgtune.study.artifacts.remarks import budgets_said, by_model, counted, meanings, reference_said
+from sgtune.study.artifacts.remarks import (
+    budgets_said,
+    by_model,
+    counted,
+    meanings,
+    reference_said,
+    tuning_runs_said,
+)
 from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import cap_of
 
@@ -158,11 +165,13 @@ def regret_cells(found: Sequence[dict]) -> list[Cell]:
 
 def runs_said(records: Sequence[dict]) -> str:
     """How many tuning runs and fresh replicates are behind the regret of a model."""
-    return f"{counted(tuning_runs(records), 'tuning run')}, {counted(fresh_replicates(records), 'fresh replicate')}"
+    chosen = [one for record in records for one in record["chosen"]]
+    tunings = tuning_runs_said((one["tuner"], len(one["arms"])) for one in chosen)
+    return f"{tunings}, {counted(fresh_replicates(records), 'fresh replicate')}"
 
 
 def tuning_runs(records: Sequence[dict]) -> int:
-    """Tuning runs of each tuner."""
+    """Tuning runs of the tuner that has the most."""
     return max(len(chosen["arms"]) for record in records for chosen in record["chosen"])
 
 

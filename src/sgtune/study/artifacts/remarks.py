@@ -27,6 +27,7 @@ __all__ = [
     "reference_said",
     "roots_said",
     "spread_said",
+    "tuning_runs_said",
     "unmarked_said",
 ]
 
@@ -71,6 +72,24 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def tuning_runs_said(counts: Iterable[tuple[str, int]], at_most: int | None = None) -> str:
+    """``5 tuning runs (Grid: 3)``: the most that a tuner has, and the tuners that have fewer. Those without randomness,
+    which have one, are left out.
+
+    Args:
+        counts: (tuner, its number of tuning runs).
+        at_most: larger numbers count as this one.
+    """
+    numbers = {tuner: min(n, at_most or n) for tuner, n in counts}
+    most = max(numbers.values())
+    fewer: dict[int, list[str]] = {}
+    for tuner in in_order(numbers, TUNERS):
+        if numbers[tuner] < most and catalogue.TUNERS[tuner].is_random:
+            fewer.setdefault(numbers[tuner], []).append(label(tuner, TUNERS))
+    said = "; ".join(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())
+    return counted(most, "tuning run") + (f" ({said})" if said else "")
+
+
 def budgets_said(settings: Sequence[dict], models: Iterable[str]) -> str:
     """R, the budget of MAMBA's longest arm, for each of the ``models``."""
     config = settings[0]["configuration"]
@@ -90,13 +109,13 @@ def beside_said(settings: Sequence[dict], models: Iterable[str]) -> str:
 
 def _spread(records: list[dict]) -> str:
     runs = max(len(record["table"]) for record in records)
-    tunings = min(runs, max(len(record["arms"]) for record in records))
     if runs == 1:
         return "one run each, without a spread"
+    tunings = tuning_runs_said(((record["tuner"], len(record["arms"])) for record in records), runs)
     arms = (
         "all with the arm of one tuning run"
-        if tunings == 1
-        else f"with the arms of {tunings} tuning runs in turn, so the sd is of tuning too"
+        if tunings == counted(1, "tuning run")
+        else f"with the arms of {tunings} in turn, so the sd is of tuning too"
     )
     return f"mean ± sd over n = {runs} replicates, {arms}"
 

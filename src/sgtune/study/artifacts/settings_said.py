@@ -16,6 +16,7 @@ __all__ = [
     "percent",
     "points_said",
     "smaller_said",
+    "tunings_said",
     "validation_said",
 ]
 
@@ -56,6 +57,16 @@ def smaller_said(settings: Mapping, model: str) -> str | None:
 def of_nuts_said(say: Callable[[Mapping], str]) -> Callable[[Mapping, str], str]:
     """The words that ``say`` makes from the section ``reference``, if there is one."""
     return lambda s, m: say(s["reference"]) if s["reference"]["nuts"] else "no reference"
+
+
+def tunings_said(settings: Mapping) -> str:
+    """Tuning runs, and those of grid searches if they are fewer."""
+    most, fewer = settings["tuning"]["replicates"], {}
+    for tuner, section in (("grid", "grid"), ("grid-ksd", "grid_ksd")):
+        own = settings[section].get("replicates")
+        if tuner in settings["tuners"] and own is not None and own < most:
+            fewer.setdefault(own, []).append(tuner)
+    return "; ".join([f"{most}", *(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())])
 
 
 def validation_said(settings: Mapping, model: str) -> str:

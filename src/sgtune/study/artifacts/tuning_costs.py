@@ -8,7 +8,7 @@ from sgtune.study.artifacts.labels import MODELS, in_order, label
 from sgtune.study.artifacts.layout import Cell, Table, lay_out
 from sgtune.study.artifacts.means import identity
 from sgtune.study.artifacts.records import Records, finite, need, of_tuners
-from sgtune.study.artifacts.remarks import beside_said, budgets_said, by_model, counted
+from sgtune.study.artifacts.remarks import beside_said, budgets_said, by_model, tuning_runs_said
 from sgtune.study.artifacts.studies import artifact
 
 __all__ = ["tuning_parts", "tuning_time"]
@@ -88,7 +88,7 @@ def _cells(found: Sequence[dict], headings: dict[str, tuple[str, ...]]) -> list[
 
 
 def _runs(records: Sequence[dict]) -> str:
-    return counted(max(len(record["tunings"]) for record in records), "tuning run")
+    return tuning_runs_said((record["tuner"], len(record["tunings"])) for record in records)
 
 
 def tuning_time(records: Records) -> Table:

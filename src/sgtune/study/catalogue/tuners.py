@@ -23,6 +23,7 @@ class TunerEntry(NamedTuple):
         needs_classes: whether it judges by predicted classes.
         looks_at_test_set: whether it judges by the test set, on which it is then evaluated.
         in_paper: whether the paper has it.
+        is_random: whether its choice differs between tuning replicates.
     """
 
     label: str
@@ -32,6 +33,7 @@ class TunerEntry(NamedTuple):
     needs_classes: bool = False
     looks_at_test_set: bool = False
     in_paper: bool = True
+    is_random: bool = True
 
 
 TUNERS: dict[str, TunerEntry] = {
@@ -44,7 +46,7 @@ TUNERS: dict[str, TunerEntry] = {
     "grid-smaller": TunerEntry(
         "Grid, smaller grid", "grid", (ORANGE, "^", (0, (1.2, 1))), method="grid", looks_at_test_set=True
     ),
-    "heuristic": TunerEntry("Heuristic", "heuristic", (PURPLE, "X", (0, (1.2, 1.2)))),
+    "heuristic": TunerEntry("Heuristic", "heuristic", (PURPLE, "X", (0, (1.2, 1.2))), is_random=False),
     "grid-ksd": TunerEntry("Grid-KSD", "grid_ksd", (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)))),
     # A star is too small to see at the size of the other markers.
     "mamba": TunerEntry("MAMBA (default)", "mamba", (INDIGO, ">", "-"), in_paper=False),
@@ -52,7 +54,7 @@ TUNERS: dict[str, TunerEntry] = {
     "mamba-ksd-scaled": TunerEntry(
         "MAMBA-KSD scaled", "mamba", (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))), in_paper=False
     ),
-    "theory": TunerEntry("Theory", "mamba", (BLACK, "p", (0, (1, 2))), in_paper=False),
+    "theory": TunerEntry("Theory", "mamba", (BLACK, "p", (0, (1, 2))), in_paper=False, is_random=False),
     "mamba-ece": TunerEntry(
         "MAMBA-ECE", "mamba", (BLACK, "P", "-"), needs_classes=True, looks_at_test_set=True, in_paper=False
     ),

@@ -16,7 +16,7 @@ from sgtune.study.forecast.seen import (
     PREDICTION,
 )
 from sgtune.study.forecast.work import WorkOfModel
-from sgtune.study.per_sampler import tuning_arguments
+from sgtune.study.per_sampler import n_races, tuning_arguments
 from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.halving import halving_schedule
@@ -147,7 +147,7 @@ class StudyOfModel(WorkOfModel):
             if method.tasks is None and method_of(tuner) not in LINEAR:
                 judging += sum(n / each * self.ksd(each) for n, each in points if each)
             holds_out = holds_out or (method.tasks is not None and own["tuning"]["validation_fraction"] > 0)
-            total += own["tuning"]["replicates"] * (sampling + judging)
+            total += n_races(tuner, own) * (sampling + judging)
         # The mode without the held-out rows is found once, by the first job that needs it.
         is_first = sampler == self.config["samplers"][0]
         return total + (self.mode() if holds_out and is_first else 0.0)
@@ -157,10 +157,7 @@ class StudyOfModel(WorkOfModel):
     def n_chosen(self, sampler: str) -> list[int]:
         """For each tuner of a sampler, the largest number of arms that it can choose."""
         tuners = tuning_settings(self.config, self.model, sampler)
-        return [
-            1 if TUNERS[method_of(tuner)].metric is None else own["tuning"]["replicates"]
-            for tuner, own in tuners.items()
-        ]
+        return [n_races(tuner, own) for tuner, own in tuners.items()]
 
     def runs(self, n_tables: int, n_curves: int) -> float:
         """Seconds of one tuner's evaluation runs: ``n_tables`` for tables, ``n_curves`` for curves, which overlap."""
