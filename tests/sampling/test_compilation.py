@@ -9,8 +9,8 @@ from small_models import gaussian_model
 
 from sgtune import Budget, tune
 from sgtune.sampling import compilation, lockstep
-from sgtune.sampling.compilation import compile_seconds, watch_compilation
-from sgtune.sampling.lockstep import compiled_programs
+from sgtune.sampling.compilation import OPTIMISATION, compile_seconds, watch_compilation
+from sgtune.sampling.lockstep import compiled_programs, compiler_options
 from sgtune.tuning import Settings
 
 
@@ -64,6 +64,19 @@ def test_a_first_call_is_seen_and_a_second_is_not():
     assert 0.5 * elapsed < compiling <= elapsed
     assert seconds(x)[0] == 0
     assert seconds(x[:7])[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("", {OPTIMISATION: 1}),
+        ("--xla_dump_to=dump", {OPTIMISATION: 1}),
+        (f"--xla_dump_to=dump --{OPTIMISATION}=3", {}),
+    ],
+)
+def test_a_level_of_optimisation_that_a_user_names_is_kept(monkeypatch, flags, options):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert compiler_options() == options
 
 
 def test_a_second_tune_finds_the_programs_of_the_first():

@@ -241,9 +241,7 @@ def test_arms_that_accepted_nothing_are_called_stuck():
     found["races"][0]["warnings"] = ["mala: no proposal was accepted for 60 steps in a row, at h=1; try less"]
     caption = adam_choices({"races": [found]}).caption
     arm = named(found["races"][0]["best"])
-    assert (
-        f"MALA, MAMBA (default): in 1 race the arm chosen ({arm}) accepted nothing for many steps" in caption
-    )
+    assert f"MALA, MAMBA (default): in 1 race the choice ({arm}) accepted nothing for many steps" in caption
     assert caption.endswith("; try less.")
 
 

@@ -248,7 +248,9 @@ def test_rates_of_chains_that_have_not_settled_have_a_mark_in_the_sentence_on_di
     (line,) = [line for line in said if line.startswith("Without noise along the update")]
     assert "0.51 at D = 10 (" in line
     assert "0.51 * at D = 100 (" in line
-    assert line.endswith("*: these chains are too slow, and their rates may still be those of their starts.")
+    assert line.endswith(
+        "*: these chains are stuck or too slow, and their rates may still be those of their starts."
+    )
 
 
 def test_acceptance_is_said_for_every_dimension():

@@ -16,6 +16,7 @@ from sgtune.study.models import bnn, pmf
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {
+    "logistic": {},
     "pmf": {
         "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
         "reference": {"n_warmup", "n_draws"},

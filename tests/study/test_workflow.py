@@ -26,7 +26,7 @@ tuners: [mamba-ksd, grid, heuristic]
 reference: {chains: 2, n_draws: 4000, block: 100}
 mamba: {seconds: 0.3}
 evaluation: {seconds: 0.5}
-artifacts: [table1, table5, regret, clocks, cost, figure3, widths]
+artifacts: [table1, table5, regret, clocks, cost, horizons, figure3, widths]
 """
 
 WHOLE = "[!.]*"

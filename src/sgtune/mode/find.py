@@ -97,7 +97,7 @@ def find_map(
     position = jax.tree.map(jnp.asarray, position)
     most = steps + max_steps
     goal = near / model.n_data if is_large else SMALLEST_GRADIENT
-    sds, value = _sds(model, position, FIRST_PROBES), math.inf
+    sds, value, is_rough = _sds(model, position, FIRST_PROBES), math.inf, is_large
     while True:
         found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
         steps += taken
@@ -106,8 +106,10 @@ def find_map(
         sds = _sds(model, position)
         gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
         distance = math.nan if sds is None else float(np.linalg.norm(sds * gradient))
-        if not is_large or stuck or distance <= near or steps >= most:
+        # Rough sds may be why a round got stuck.
+        if not is_large or (stuck and not is_rough) or distance <= near or steps >= most:
             break
+        is_rough = False
     distance = distance if is_large else _distance(model, position, gradient)
     result = MapResult(
         position=position,

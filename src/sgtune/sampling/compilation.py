@@ -2,7 +2,10 @@
 
 from time import perf_counter
 
-__all__ = ["compile_seconds", "watch_compilation"]
+__all__ = ["OPTIMISATION", "compile_seconds", "watch_compilation"]
+
+OPTIMISATION = "xla_backend_optimization_level"
+"""The flag of XLA, and the option of its compiler, for the level of LLVM's optimisation."""
 
 PHASES = "/jax/core/compile/"
 """JAX's names of the events of tracing, lowering and compiling (or reading from its cache) a program."""

@@ -27,10 +27,18 @@ from sgtune.posterior import density_of
 from sgtune.randomness import named_key, named_keys
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
+from sgtune.sampling.compilation import OPTIMISATION
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
 
-__all__ = ["Lockstep", "chunk_length", "compile_together", "compiled_programs", "data_terms"]
+__all__ = [
+    "Lockstep",
+    "chunk_length",
+    "compile_together",
+    "compiled_programs",
+    "compiler_options",
+    "data_terms",
+]
 
 
 CHUNK_DRAWS = 1_024
@@ -38,10 +46,7 @@ CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
 
 
-OPTIMISATION = "xla_backend_optimization_level"
-
-
-def _compiler_options() -> dict[str, int]:
+def compiler_options() -> dict[str, int]:
     """LLVM's first level, unless XLA_FLAGS names one: programs compile in half the time and run as fast, because their
     inner loops are products of matrices, gathers and random bits."""
     return {} if OPTIMISATION in os.environ.get("XLA_FLAGS", "") else {OPTIMISATION: 1}
@@ -203,7 +208,7 @@ class Lockstep:
         if shape not in _compiled:
             start = perf_counter()
             lowered = _jitted_advance.lower(self.program, *self._arguments([]))
-            _compiled[shape] = lowered.compile(_compiler_options())
+            _compiled[shape] = lowered.compile(compiler_options())
             _seconds_to_compile[shape] = perf_counter() - start
         self._run = _compiled[shape]
 

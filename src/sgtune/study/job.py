@@ -16,6 +16,7 @@ from zlib import crc32
 import sgtune
 from sgtune.errors import DataError, InputError
 from sgtune.files import file_sha256, read_json, write_json
+from sgtune.sampling.compilation import OPTIMISATION
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts
 from sgtune.study.provenance import collect
@@ -35,8 +36,6 @@ __all__ = [
 
 WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
 """The environment variable that names the process of Snakemake."""
-
-OPTIMISATION = "xla_backend_optimization_level"
 
 
 def prepare_jobs() -> None:

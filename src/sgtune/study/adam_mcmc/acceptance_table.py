@@ -111,7 +111,7 @@ def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
     own = mean_cell(
         record, "acceptance_rate", rates, detail, text=rate_text(rates, len(rates) * cell["steps"])
     )
-    return replace(own, text=f"{own.shown} *") if is_unsettled(cell) else own
+    return replace(own, text=f"{own.shown} *") if is_unsettled(record, cell) else own
 
 
 def chains_said(found: Sequence[Mapping]) -> str:

@@ -68,7 +68,7 @@ def bias_findings(found: Mapping) -> list[str]:
             f"With the exact variant the 95% t interval of E x² contains 1 in {n_near} of "
             f"{counted(len(exact), 'case')} (of an unbiased sampler one interval in 20 does not); the "
             f"largest difference in standard errors is at {said(off)}{_together(cells, exact, deviation)}. "
-            f"{too_slow_said(len(slow), after=' ')}Its acceptance rate falls from {_fall(cells, exact)}."
+            f"{too_slow_said(len(slow), after=' ')}{_rates(cells, exact)}".rstrip()
         )
     return lines
 
@@ -130,11 +130,15 @@ def _together(cells: Mapping, exact: Sequence[tuple], deviation) -> str:
     return f"; χ² of all together {total:.1f}, p = {chdtrc(len(exact), total):.2g}"
 
 
-def _fall(cells: Mapping, exact: Sequence[tuple]) -> str:
-    """The exact variant's acceptance at the smallest and the largest D, at the largest gamma / s below 1."""
-    ratios = sorted({key[2] for key in exact})
+def _rates(cells: Mapping, exact: Sequence[tuple]) -> str:
+    """A sentence on the exact variant's acceptance at the smallest and the largest D, at the largest gamma / s below 1
+    that both have; empty if they have none in common."""
+    dimensions = sorted({key[1] for key in exact})
+    ends = dimensions[0], dimensions[-1]
+    ratios = [r for r in {key[2] for key in exact} if all(("exact", d, r) in cells for d in ends)]
+    if not ratios:
+        return ""
     ratio = max([r for r in ratios if r < 1] or ratios)
-    ends = sorted({key[1] for key in exact})
 
     def rate(variant: str, dimension: int) -> str:
         return said_with_error(*mean_of(cells[variant, dimension, ratio]["acceptance"]))
@@ -145,4 +149,7 @@ def _fall(cells: Mapping, exact: Sequence[tuple]) -> str:
         of_paper = (
             f", where the paper's variant has {rate('prolate', ends[0])} and {rate('prolate', ends[-1])}"
         )
-    return f"{first} at D = {ends[0]:,} to {last} at D = {ends[-1]:,} (γ / s = {ratio:g}){of_paper}"
+    return (
+        f"Its acceptance rate is {first} at D = {ends[0]:,} and {last} at D = {ends[-1]:,} (γ / s = {ratio:g})"
+        f"{of_paper}."
+    )

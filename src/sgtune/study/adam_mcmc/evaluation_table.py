@@ -98,7 +98,7 @@ def _chosen(record: dict) -> str:
 
 
 def _n_independent(record: Mapping) -> int:
-    """Of the races behind a standard error; of the runs of one race."""
+    """The number of independent values behind a standard error: races, or runs if there is one race."""
     n_races, n_runs = len(record["arms"]), len(record["table"])
     return n_runs if n_races == 1 else min(n_races, n_runs)
 

@@ -85,7 +85,7 @@ def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
                     gain=gain,
                     se=se,
                     is_clear=is_beyond(gain, se, min(len(cell["acceptance"]) for cell in cells)),
-                    is_unsettled=any(is_unsettled(cell) for cell in cells),
+                    is_unsettled=any(is_unsettled(record, cell) for cell in cells),
                     is_clean=not any(faults),
                     with_noise=cells[1],
                 )
@@ -177,13 +177,13 @@ def _by_dimension(found: Sequence[Mapping], scale: float) -> list[str]:
             if cell["directional_noise"] == 0 and mean_of(cell["acceptance"])[0] >= USABLE
         ]
         largest = max(usable, key=lambda cell: cell["drift_ratio"], default=None)
-        without.append(f"{largest['drift_ratio']:g}{_mark(largest)} {at}" if usable else f"none {at}")
+        without.append(f"{largest['drift_ratio']:g}{_mark(record, largest)} {at}" if usable else f"none {at}")
         last = max(cells, key=lambda cell: (cell["drift_ratio"], cell["directional_noise"]))
         rate, square = mean_of(last["acceptance"])[0], mean_of(last["square"])[0]
-        along.append(f"{rate:.2f}{_mark(last)} {at} (E x² over the run: {square:.2g})")
+        along.append(f"{rate:.2f}{_mark(record, last)} {at} (E x² over the run: {square:.2g})")
     if len(without) < 2:
         return []
-    marks = " *: these chains are too slow, and their rates may still be those of their starts."
+    marks = " *: these chains are stuck or too slow, and their rates may still be those of their starts."
     said = (
         f"Without noise along the update, at s √T = {scale:g}, the largest γ / s of the grid with an acceptance rate "
         f"of at least {USABLE:g} is {listed(without)}. With it, at γ / s = {last['drift_ratio']:g}, the rate is "
@@ -192,8 +192,8 @@ def _by_dimension(found: Sequence[Mapping], scale: float) -> list[str]:
     return [said + (marks if "*" in said else "")]
 
 
-def _mark(cell: Mapping) -> str:
-    return " *" if is_unsettled(cell) else ""
+def _mark(record: Mapping, cell: Mapping) -> str:
+    return " *" if is_unsettled(record, cell) else ""
 
 
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:

@@ -112,8 +112,7 @@ def _verdicts_said(found: Sequence[Mapping]) -> str:
     widths = " and ".join(f"{t_quantile(n):.3g} with {counted(n, 'chain')}" for n in chain_counts(found))
     return (
         "“biased”: E x² is further than 0.1 from 1, by its 95% t interval, whose half width in standard errors is "
-        f"{widths}. The logistic posterior's chains start from approximate draws: those of fewer than "
-        f"{LEAST_LENGTH} autocorrelation times are “too slow” as well."
+        f"{widths}."
     )
 
 
@@ -144,9 +143,10 @@ def adam_prolate(records: Records) -> Table:
         "over this run, which starts from exact draws (Laplace approximation for the logistic regression); x is in "
         "posterior sds from the mode, so E x² is 1 for the posterior. If it is smaller, the draws are too close to the "
         "mode, and a high acceptance is not an advantage.\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} *: the chains are stuck "
-        "or too slow, and have not settled. Their rate may still be that of their starts; an E x² with this mark is "
-        "given where it has clearly left 1. "
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} The logistic posterior's chains start from "
+        f"approximate draws: those of fewer than {LEAST_LENGTH} autocorrelation times are “too slow” as well. *: the "
+        "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts; an E x² "
+        "with this mark is given where it has clearly left 1. "
         f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
         "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "

@@ -231,7 +231,7 @@ def _stuck_in_race(by_sampler: Mapping[str, Mapping]) -> list[str]:
         for judge, own in warned.items():
             arms = ", ".join(dict.fromkeys(arm for arm, _ in own))
             lines.append(
-                f"{sampler_label(sampler)}, {JUDGES[judge]}: in {counted(len(own), 'race')} the arm chosen ({arms}) "
+                f"{sampler_label(sampler)}, {JUDGES[judge]}: in {counted(len(own), 'race')} the choice ({arms}) "
                 f"accepted nothing for many steps in a row; {own[0][1]}."
             )
     return lines

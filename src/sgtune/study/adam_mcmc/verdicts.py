@@ -104,10 +104,10 @@ def _starts_are_exact(record: Mapping) -> bool:
     return record.get("n_data", 1) == 1
 
 
-def is_unsettled(cell: Mapping) -> bool:
+def is_unsettled(record: Mapping, cell: Mapping) -> bool:
     """Whether the cell's chains are stuck, moved too little, or still drift: their acceptance rate may be that of their
     starts."""
-    return bool(squares_cause(cell, cell["steps"]))
+    return bool(moment_cause(record, cell))
 
 
 def is_decided(cell: Mapping, longest: int, *, starts_are_exact: bool, must_settle: bool = True) -> bool:

@@ -86,7 +86,7 @@ def tuning_runs_said(counts: Iterable[tuple[str, int]], at_most: int | None = No
     for tuner in in_order(numbers, TUNERS):
         if numbers[tuner] < most and catalogue.TUNERS[tuner].is_random:
             fewer.setdefault(numbers[tuner], []).append(label(tuner, TUNERS))
-    said = "; ".join(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())
+    said = " and ".join(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())
     return counted(most, "tuning run") + (f" ({said})" if said else "")
 
 

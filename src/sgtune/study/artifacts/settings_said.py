@@ -5,7 +5,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from sgtune.study.artifacts.labels import SAMPLERS, label
+from sgtune.study.artifacts.labels import SAMPLERS, TUNERS, label
 
 __all__ = [
     "data_said",
@@ -65,7 +65,7 @@ def tunings_said(settings: Mapping) -> str:
     for tuner, section in (("grid", "grid"), ("grid-ksd", "grid_ksd")):
         own = settings[section].get("replicates")
         if tuner in settings["tuners"] and own is not None and own < most:
-            fewer.setdefault(own, []).append(tuner)
+            fewer.setdefault(own, []).append(label(tuner, TUNERS))
     return "; ".join([f"{most}", *(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())])
 
 

@@ -194,8 +194,8 @@ class StudyOfModel(WorkOfModel):
             screen["replicates"] * len(costs) * PREDICTION * self.gradients(section["prediction_draws"])
         )
         schedule = halving_schedule(len(costs), mamba["pruning_rate"], mamba["seconds"])
-        n_races = self.n_oracles()
-        return seconds + (n_races * self.race(schedule, costs)[0] if own else 0.0)
+        n_oracle_races = self.n_oracles()
+        return seconds + (n_oracle_races * self.race(schedule, costs)[0] if own else 0.0)
 
     def n_oracles(self) -> int:
         """Races of oracles, of all losses that have one."""
