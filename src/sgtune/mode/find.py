@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 from sgtune.errors import InputError, check_integer, check_number
 from sgtune.mode.adam import descend
 from sgtune.mode.cache import keep, read_kept
-from sgtune.mode.hutchinson import PROBES, hutchinson_diagonal
+from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
 from sgtune.positions import flatten, unflatten
 from sgtune.posterior import LARGE_DIMENSION, Density, density_of, log_posterior, negative_hessian, scores
@@ -29,10 +29,6 @@ PATIENCE = 30
 MEMORY = 30
 """Pairs that L-BFGS keeps: three times optax's default, for factorisations whose features collapse along curved
 valleys."""
-
-FIRST_PROBES = 8
-"""Of the Hessian's diagonal before the first round of L-BFGS, which it only scales: rough sds do, and each probe costs
-as much as a few gradients of all data."""
 
 FIRST_ROWS = 256
 """A saved mode is identified by the log prior and the log-likelihoods of this many rows there."""
@@ -76,8 +72,7 @@ def find_map(
     With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
     (`sgtune.mode.adam`): from a random start L-BFGS would need many steps over all data for the distance that Adam
     covers quickly. L-BFGS then works in coordinates scaled by the root of the Hessian's diagonal
-    (`hutchinson_diagonal`, of few probes for the first round, and computed again after every round) until ``distance``
-    is ``tolerance`` times sqrt(D).
+    (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D).
 
     L-BFGS takes at most ``max_steps``. It stops at the limit of float32: when the norm of the gradient of
     -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one part in a million.
@@ -97,7 +92,7 @@ def find_map(
     position = jax.tree.map(jnp.asarray, position)
     most = steps + max_steps
     goal = near / model.n_data if is_large else SMALLEST_GRADIENT
-    sds, value, is_rough = _sds(model, position, FIRST_PROBES), math.inf, is_large
+    sds, value = _sds(model, position), math.inf
     while True:
         found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
         steps += taken
@@ -106,10 +101,8 @@ def find_map(
         sds = _sds(model, position)
         gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
         distance = math.nan if sds is None else float(np.linalg.norm(sds * gradient))
-        # Rough sds may be why a round got stuck.
-        if not is_large or (stuck and not is_rough) or distance <= near or steps >= most:
+        if not is_large or stuck or distance <= near or steps >= most:
             break
-        is_rough = False
     distance = distance if is_large else _distance(model, position, gradient)
     result = MapResult(
         position=position,
@@ -129,12 +122,12 @@ def find_map(
     return result
 
 
-def _sds(model: Model, position: PyTree, n_probes: int = PROBES) -> np.ndarray | None:
+def _sds(model: Model, position: PyTree) -> np.ndarray | None:
     """Sds from the Hessian's diagonal, None if no entry is positive; ones for small models, which need no scaling."""
     if model.dimension <= LARGE_DIMENSION:
         return np.ones(model.dimension)
     try:
-        return 1 / np.sqrt(hutchinson_diagonal(model, position, n_probes))
+        return 1 / np.sqrt(hutchinson_diagonal(model, position))
     except InputError:
         return None
 

@@ -8,7 +8,7 @@ from sgtune.model import Model
 from sgtune.positions import flatten
 from sgtune.posterior import hessian_products
 
-__all__ = ["PROBES", "hutchinson_diagonal"]
+__all__ = ["hutchinson_diagonal"]
 
 
 PROBES = 32
