@@ -81,7 +81,7 @@ def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
     """MAMBA-KSD on small versions of the large models, with the settings of the paper run (config/paper.yaml).
 
     The same arms survive in every rung, except ties: an arm that only one of the two races keeps is pruned by the other
-    within 20% of its cut: the KSD of 15 points has a standard error of 2% to 10%.
+    within 30% of its cut: three standard errors of the KSD of 15 points, which are 2% to 10%.
     """
     model = make()
     section = model_settings(raw_config("paper"), model.name)["mamba"]
@@ -106,8 +106,8 @@ def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
     kept = survivors_of(full)
     assert [len(rung) for rung in kept] == [12, 4, 1]
     for exact, approximate in zip(kept, survivors_of(cheap), strict=True):
-        assert all(excess_of(full)[arm] < 1.2 for arm in approximate - exact)
-        assert all(excess_of(cheap)[arm] < 1.2 for arm in exact - approximate)
+        assert all(excess_of(full)[arm] < 1.3 for arm in approximate - exact)
+        assert all(excess_of(cheap)[arm] < 1.3 for arm in exact - approximate)
 
 
 SMALL_COST = CostTable({("sgld-cv", n, None): cost for n, cost in ((2_000, 1e-4), (20, 2e-5))})
