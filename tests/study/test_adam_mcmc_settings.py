@@ -59,10 +59,15 @@ def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(change
     assert "\n" not in message
 
 
-def test_the_published_run_has_all_arms_of_the_papers_run():
-    """Both change config.yaml, whose default run has fewer arms."""
-    grids = {run: raw_config(run)["adam_mcmc"]["grids"] for run in ("medium", "paper", "quick")}
+def test_the_published_run_has_all_arms_and_samplers_of_the_papers_run():
+    """Both change config.yaml, whose default run has fewer."""
+    sections = {run: raw_config(run)["adam_mcmc"] for run in ("medium", "paper", "quick")}
+    grids = {run: section["grids"] for run, section in sections.items()}
     assert grids["medium"] == grids["paper"] != grids["quick"]
+    samplers = {run: section["evaluation"]["bnn"]["samplers"] for run, section in sections.items()}
+    assert samplers["medium"] == samplers["paper"] != samplers["quick"]
+    dimensions = {run: section["acceptance"]["dimensions"] for run, section in sections.items()}
+    assert dimensions["medium"] == dimensions["paper"] != dimensions["quick"]
 
 
 def test_samplers_without_a_test_have_the_grid_of_the_main_study():
