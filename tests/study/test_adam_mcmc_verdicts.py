@@ -179,6 +179,17 @@ def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
     assert line.endswith("0.8100 ± 0.0041 without).")
 
 
+def test_the_bias_of_a_test_on_minibatches_is_said_where_gamma_is_smallest():
+    far = [1.70, 1.72, 1.71, 1.71]
+    cells = [bias_of("prolate-batch", NEAR, ratio) for ratio in (0.1, 0.3)]
+    cells += [bias_of("minibatch-test", squares, ratio) for squares, ratio in ((far, 0.1), (FAR, 0.3))]
+    *_, line = bias_findings(bias_record(*cells))
+    assert "does not vanish with γ / s: E x² = 1.7100 ± 0.0041 at D = 2, γ / s = 0.1, where" in line
+    assert line.endswith("has 0.995 ± 0.010.")
+    near = [bias_of("prolate-batch", NEAR), bias_of("minibatch-test", NEAR)]
+    assert not any("A test on minibatches" in line for line in bias_findings(bias_record(*near)))
+
+
 def acceptance_record(dimension, **of_noisy):
     plain = {
         **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21] * 2},

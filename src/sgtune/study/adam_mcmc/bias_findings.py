@@ -3,7 +3,7 @@
 
 # ruff: noqa: RUF001 - sentences have Greek letters and signs of mathematics
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import hypot
 
 from scipy.special import chdtrc
@@ -59,6 +59,7 @@ def bias_findings(found: Mapping) -> list[str]:
         ("prolate-batch", "prolate", "minibatch gradients make"),
     ):
         lines += _compared(every, cells, deviation, said, variant, against, what)
+    lines += _of_minibatch_test(cells, said)
     exact = [key for key in cells if key[0] == "exact"]
     if exact:
         n_near = sum(not is_off(key) for key in exact)
@@ -121,6 +122,30 @@ def _compared(
         f"By 95% t intervals, {what} the bias smaller in {len(smaller)} of "
         f"{counted(n_compared, 'case')}{largest(smaller)} and larger in {len(larger)}{largest(larger)}. "
         f"{too_slow_said(n_unknown)}".rstrip()
+    ]
+
+
+def _of_minibatch_test(cells: Mapping, said: Callable[[tuple], str]) -> list[str]:
+    """E x^2 with a test on minibatches where it differs most from E x^2 with a test on all data, at the smallest
+    gamma / s that both have: the bias that does not vanish."""
+    pairs = {key: ("prolate-batch", *key[1:]) for key in cells if key[0] == "minibatch-test"}
+    pairs = {key: other for key, other in pairs.items() if other in cells}
+    if not pairs:
+        return []
+    smallest = min(key[2] for key in pairs)
+    found = []
+    for key, other in pairs.items():
+        (noisy, noisy_se), (plain, plain_se) = (mean_of(cells[k]["squares"]) for k in (key, other))
+        n_chains = min(len(cells[k]["squares"]) for k in (key, other))
+        se = hypot(noisy_se, plain_se) if None not in (noisy_se, plain_se) else None
+        if key[2] == smallest and is_beyond(noisy - plain, se, n_chains):
+            found.append((abs(noisy - plain), key))
+    if not found:
+        return []
+    _, key = max(found)
+    return [
+        f"A test on minibatches adds a bias that does not vanish with γ / s: {said(key)}, where the test on all data, "
+        f"with the same gradients, has {said_with_error(*mean_of(cells[pairs[key]]['squares']))}."
     ]
 
 
