@@ -1,4 +1,4 @@
-"""What AdamMCMC's study claims from a few chains: t intervals, chains too slow for an estimate, and findings."""
+"""What AdamMCMC's study reads from a few chains: t intervals, and chains too slow for an estimate."""
 
 # ruff: noqa: RUF001 - tables print signs of mathematics
 
@@ -6,34 +6,17 @@ from math import inf
 
 import numpy as np
 import pytest
+from adam_mcmc_records import FAR, NEAR, STEPS, acceptance_record, bias_of, bias_record
 from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
-from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
-from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.bias_table import adam_bias
-from sgtune.study.adam_mcmc.findings import acceptance_findings
 from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
 from sgtune.study.adam_mcmc.prolate_tables import adam_prolate
 from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_drifting, is_too_slow, moves_of
 from sgtune.study.adam_mcmc.theory_figures import adam_bias_curves
 from sgtune.study.adam_mcmc.verdicts import has_left_target, is_biased, is_decided
-
-FAR = [0.80, 0.82, 0.81, 0.81]
-NEAR = [0.97, 1.0, 1.02, 0.99]
-STEPS = 10_000
-
-
-def bias_of(variant, squares, ratio=0.1, acceptance=0.5, **fields):
-    return {
-        **{"variant": variant, "dimension": 2, "ratio": ratio, "squares": squares},
-        **{"acceptance": [acceptance] * 4, "jump": [0.1] * 4, **fields},
-    }
-
-
-def bias_record(*cells):
-    return {"scale": 0.7, "steps": STEPS, "warmup": 1_000, "chains": 4, "cells": list(cells)}
 
 
 def test_half_width_is_students_quantile():
@@ -128,151 +111,10 @@ def test_the_table_and_the_figure_leave_out_cells_that_are_too_slow():
     assert {x for line in axis.lines for x in line.get_xdata()} == {0.1}
 
 
-def test_findings_count_biased_cells_and_those_too_slow_to_tell():
-    assert bias_findings(bias_record(bias_of("prolate", NEAR))) == []
-    (line,) = bias_findings(bias_record(bias_of("prolate", FAR)))
-    assert "in 1 of 1 case," in line
-    assert "0.8100 ± 0.0041" in line
-    assert "too slow" not in line
-    slow = bias_of("prolate", FAR, ratio=0.3, jump=[1e-3] * 4)
-    stuck = bias_of("prolate", FAR, ratio=1.0, acceptance=0.0)
-    (line,) = bias_findings(bias_record(bias_of("prolate", FAR), slow, stuck))
-    assert "in 1 of 1 case," in line
-    assert line.endswith("2 more are too slow to tell.")
-    assert bias_findings(bias_record(slow)) == []
-
-
-def test_the_bias_is_compared_by_noise_and_by_dimension():
-    far = {"squares": [0.70, 0.72, 0.71, 0.71]}
-    cells = [
-        bias_of("isotropic", NEAR),
-        bias_of("prolate", FAR),
-        bias_of("prolate", FAR) | far | {"dimension": 9},
-    ]
-    said = " ".join(bias_findings(bias_record(*cells)))
-    assert "noise along the update makes the bias smaller in 0 of 1 case and larger in 1" in said
-    assert "at γ / s = 0.1, s_d = 1, E x² is 0.8100 ± 0.0041 at D = 2 and 0.7100 ± 0.0041 at D = 9." in said
-
-
-def test_intervals_of_the_exact_variant_are_also_tested_together():
-    """z is -0.5 and 2 in two cases: chi^2 of 4.25 with two degrees of freedom has p = exp(-2.125)."""
-    se = np.std(NEAR, ddof=1) / 2
-    cells = [
-        bias_of("exact", (np.array(NEAR) - np.mean(NEAR) + 1 + z * se).tolist(), ratio)
-        for ratio, z in ((0.1, -0.5), (0.3, 2.0))
-    ]
-    (line,) = bias_findings(bias_record(*cells))
-    assert "contains 1 in 2 of 2 cases" in line
-    assert "χ² of all together 4.2, p = 0.12" in line
-
-
-def test_minibatch_gradients_are_said_to_make_the_bias_smaller_and_larger():
-    cells = [bias_of(name, squares) for name, squares in (("prolate", FAR), ("prolate-batch", NEAR))]
-    larger = [0.70, 0.72, 0.71, 0.71]
-    cells += [bias_of("prolate", FAR, 0.3), bias_of("prolate-batch", larger, 0.3)]
-    cells += [bias_of("prolate", FAR, 1.0), bias_of("prolate-batch", FAR, 1.0)]
-    *_, line = bias_findings(bias_record(*cells))
-    assert "make the bias smaller in 1 of 3 cases (the largest difference: E x² = 0.995 ± 0.010" in line
-    assert (
-        "and larger in 1 (the largest difference: E x² = 0.7100 ± 0.0041 at D = 2, γ / s = 0.3 with" in line
-    )
-    assert line.endswith("0.8100 ± 0.0041 without).")
-
-
-def test_the_bias_of_a_test_on_minibatches_is_said_where_gamma_is_smallest():
-    far = [1.70, 1.72, 1.71, 1.71]
-    cells = [bias_of("prolate-batch", NEAR, ratio) for ratio in (0.1, 0.3)]
-    cells += [bias_of("minibatch-test", squares, ratio) for squares, ratio in ((far, 0.1), (FAR, 0.3))]
-    *_, line = bias_findings(bias_record(*cells))
-    assert "does not vanish with γ / s: E x² = 1.7100 ± 0.0041 at D = 2, γ / s = 0.1, where" in line
-    assert line.endswith("has 0.995 ± 0.010.")
-    near = [bias_of("prolate-batch", NEAR), bias_of("minibatch-test", NEAR)]
-    assert not any("A test on minibatches" in line for line in bias_findings(bias_record(*near)))
-
-
-def acceptance_record(dimension, **of_noisy):
-    plain = {
-        **{"drift_ratio": 0.1, "directional_noise": 0, "scale": 0.7, "acceptance": [0.2, 0.21] * 2},
-        **{"time": 5.0, "time_without": [5.0] * 4, "square": NEAR, "jump": [0.1] * 4},
-        **{"arm": {"batch_size": 1}, "steps": STEPS},
-    }
-    noisy = {**plain, "directional_noise": 1, "acceptance": [0.5, 0.51, 0.5, 0.51], **of_noisy}
-    common = {"target": f"gaussian-{dimension}", "dimension": dimension, "warmup": 1_000}
-    return {**common, "cells": [plain, noisy]}
-
-
-def test_gains_have_biased_unbiased_and_slow_cases():
-    found = [
-        acceptance_record(10, square=FAR),
-        acceptance_record(100),
-        acceptance_record(1000, jump=[1e-4] * 4),
-    ]
-    said = " ".join(acceptance_findings(found, 0.7))
-    assert "raised the acceptance rate in 3 of 3 comparisons" in said
-    assert "In 1 of these 3 cases the draws with this noise are biased" in said
-    assert "1 more is too slow to tell." in said
-
-
-def test_chains_that_have_not_settled_have_a_mark_and_no_gain_in_the_findings():
-    """Their acceptance still changes: 0.50, 0.42 and 0.40 in longer and longer runs at D = 10,000."""
-    unsettled = {"square": [0.4, 0.41] * 2, "jump": [1e-4] * 4, "acceptance": [0.9, 0.91] * 2}
-    found = [acceptance_record(10), acceptance_record(100), acceptance_record(1000, **unsettled)]
-    said = " ".join(acceptance_findings(found, 0.7))
-    assert "raised the acceptance rate in 3 of 3 comparisons" in said
-    assert "1 of the 3 compares chains that are stuck or too slow" in said
-    assert "In 2 of these 3 cases both sets of chains have settled, and neither is biased." in said
-    assert "+0.70" not in said
-    rows = adam_prolate({"acceptance": found}).rows
-    assert [row.cells[1].shown.endswith(" *") for row in rows] == [False, False, True]
-    # The start was exact, so that E x^2 shows a bias before it has settled.
-    assert rows[-1].cells[4].shown == "0.4050 ± 0.0029 *"
-    rates = adam_acceptance({"acceptance": found}).rows
-    assert [row.cells[0].shown.endswith(" *") for row in rates] == [False] * 5 + [True]
-
-
-def test_chains_that_never_left_their_starts_have_not_settled():
-    """E x^2 is 1, but their acceptance rate is that of their exact starts."""
-    slow = acceptance_record(1000, jump=[1e-4] * 4)
-    said = " ".join(acceptance_findings([acceptance_record(10), slow], 0.7))
-    assert "1 of the 2 compares chains that are stuck or too slow" in said
-    assert "In 1 of these 2 cases both sets" in said
-
-
-def test_no_size_of_a_gain_is_read_from_stuck_chains():
-    stuck = acceptance_record(1000)
-    stuck["cells"][0]["acceptance"] = [0.0] * 4
-    said = " ".join(acceptance_findings([acceptance_record(10), stuck], 0.7))
-    assert "raised the acceptance rate in 2 of 2 comparisons" in said
-    assert "1 of the 2 compares chains that are stuck or too slow" in said
-    assert "+0.50" not in said
-
-
 def test_chains_from_approximate_starts_have_squares_after_ten_autocorrelation_times():
     for steps, shown in ((40, "– (too slow)"), (STEPS, "0.8100 ± 0.0041")):
         record = acceptance_record(10, square=FAR, steps=steps, jump=[10.0] * 4) | {"n_data": 100}
         assert adam_prolate({"acceptance": [record]}).rows[0].cells[4].shown == shown
-
-
-def test_rates_of_chains_that_have_not_settled_have_a_mark_in_the_sentence_on_dimensions():
-    slow = acceptance_record(100, jump=[1e-4] * 4)
-    said = acceptance_findings([acceptance_record(10), slow], 0.7)
-    (line,) = [line for line in said if line.startswith("Without noise along the update")]
-    assert "0.51 at D = 10 (" in line
-    assert "0.51 * at D = 100 (" in line
-    assert line.endswith(
-        "*: these chains are stuck or too slow, and their rates may still be those of their starts."
-    )
-
-
-def test_acceptance_is_said_for_every_dimension():
-    usable = acceptance_record(10)
-    usable["cells"][0]["acceptance"] = [0.31, 0.32] * 2
-    said = acceptance_findings([usable, acceptance_record(100, square=FAR)], 0.7)
-    (line,) = [line for line in said if line.startswith("Without noise along the update")]
-    assert "of at least 0.3 is 0.1 at D = 10 and none at D = 100." in line
-    assert line.endswith(
-        "0.51 at D = 10 (E x² over the run: 0.99) and 0.51 at D = 100 (E x² over the run: 0.81)."
-    )
 
 
 def test_captions_have_the_chains_of_each_target():
@@ -282,17 +124,6 @@ def test_captions_have_the_chains_of_each_target():
     caption = adam_prolate({"acceptance": [more, acceptance_record(100)]}).caption
     assert "half width in standard errors is 2.36 with 8 chains and 3.18 with 4 chains." in caption
     assert "8 chains (N(0, I), D = 10), 4 chains (N(0, I), D = 100), ± one standard error" in caption
-
-
-def test_effective_samples_with_and_without_noise_are_compared_where_neither_is_biased():
-    more = {"time": 2.0, "time_without": [2.0, 2.01, 1.99, 2.0]}
-    found = [
-        acceptance_record(10, **more),
-        acceptance_record(100),
-        acceptance_record(1000, square=FAR, **more),
-    ]
-    said = acceptance_findings(found, 0.7)[-1]
-    assert "raised the effective sample size in 1 of 2 comparisons and lowered it in 0" in said
 
 
 def test_lengths_of_updates_stand_in_the_table_if_they_were_recorded():
