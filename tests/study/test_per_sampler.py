@@ -9,9 +9,9 @@ from small_models import small_logistic_model
 from sgtune import CostTable
 from sgtune.study import per_sampler as jobs
 from sgtune.study.catalogue import TUNERS as ENTRIES
+from sgtune.study.config.sections import n_races
 from sgtune.study.per_sampler import (
     chosen_arms,
-    n_races,
     tune_sampler,
     tuning_arguments,
 )

@@ -6,7 +6,6 @@ entry for each chain, so one program serves every grid. A single chain is an ens
 other way to run a sampler.
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from copy import copy
@@ -27,29 +26,16 @@ from sgtune.posterior import density_of
 from sgtune.randomness import named_key, named_keys
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
-from sgtune.sampling.compilation import OPTIMISATION
+from sgtune.sampling.compilation import compiler_options
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
 
-__all__ = [
-    "Lockstep",
-    "chunk_length",
-    "compile_together",
-    "compiled_programs",
-    "compiler_options",
-    "data_terms",
-]
+__all__ = ["Lockstep", "chunk_length", "compile_together", "compiled_programs", "data_terms"]
 
 
 CHUNK_DRAWS = 1_024
 CHUNK_BYTES = 32 * 2**20
 """A program hands back at most this many draws, and this many bytes of them, at a time."""
-
-
-def compiler_options() -> dict[str, int]:
-    """LLVM's first level, unless XLA_FLAGS names one: programs compile in half the time and run as fast, because their
-    inner loops are products of matrices, gathers and random bits."""
-    return {} if OPTIMISATION in os.environ.get("XLA_FLAGS", "") else {OPTIMISATION: 1}
 
 
 def chunk_length(dimension: int, width: int) -> int:

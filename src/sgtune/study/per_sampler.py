@@ -11,7 +11,7 @@ from sgtune.model import Model, hold_out
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.catalogue import TUNERS, method_of
-from sgtune.study.config.sections import fingerprint
+from sgtune.study.config.sections import fingerprint, n_races
 from sgtune.study.evaluation import EvaluationSettings, evaluate_run, in_short
 from sgtune.study.grid_pieces import pieces_of, tune_in_pieces
 from sgtune.study.parts import Parts, code_digest
@@ -24,7 +24,6 @@ __all__ = [
     "evaluate_tuned",
     "evaluation_settings",
     "facts_of",
-    "n_races",
     "tune_sampler",
     "tuning_arguments",
 ]
@@ -50,14 +49,6 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
         "horizon": None if ahead is None else Budget(seconds=ahead),
         "settings": Settings(**own, hyperparameters=grid),
     }
-
-
-def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
-    """The tuning replicates of ``tuner``, from its sections of the configuration: 1 without randomness."""
-    if METHODS[method_of(tuner)].metric is None:
-        return 1
-    of_all, own = settings["tuning"]["replicates"], settings[TUNERS[tuner].section].get("replicates")
-    return of_all if own is None else min(of_all, own)
 
 
 def tune_sampler(

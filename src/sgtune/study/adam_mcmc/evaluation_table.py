@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sgtune.axes import named
-from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile
+from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
@@ -98,9 +98,7 @@ def _chosen(record: dict) -> str:
 
 
 def _n_independent(record: Mapping) -> int:
-    """The number of independent values behind a standard error: races, or runs if there is one race."""
-    n_races, n_runs = len(record["arms"]), len(record["table"])
-    return n_runs if n_races == 1 else min(n_races, n_runs)
+    return n_independent(len(record["arms"]), len(record["table"]))
 
 
 def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:

@@ -4,7 +4,7 @@ from math import inf
 
 from scipy.special import stdtrit
 
-__all__ = ["COVERAGE", "is_beyond", "t_quantile"]
+__all__ = ["COVERAGE", "is_beyond", "n_independent", "t_quantile"]
 
 COVERAGE = 0.95
 """Of the intervals behind the study's claims."""
@@ -23,3 +23,9 @@ def is_beyond(value: float, se: float | None, n_chains: int, coverage: float = C
     """Whether the interval of `t_quantile` about ``value`` excludes 0. Of a difference between two sets of chains,
     ``n_chains`` is the number of the smaller set, which makes the interval too wide rather than too narrow."""
     return se is not None and abs(value) > t_quantile(n_chains, coverage) * se
+
+
+def n_independent(n_races: int, n_runs: int) -> int:
+    """The number of independent values behind the standard error of a mean over the runs of races: races, if they are
+    fewer; the runs of a single race."""
+    return n_runs if n_races == 1 else min(n_races, n_runs)

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from sgtune.axes import named
-from sgtune.study.adam_mcmc.intervals import is_beyond
+from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS
@@ -130,9 +130,7 @@ def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str)
         quotient = _quotient(losses, chosen["acceptance"], chosen["mamba"], key)
         if quotient.se is None:
             continue
-        # The standard error is of few races and few runs; of one race, of its runs.
-        n_races, n_runs = len(chosen["mamba"]), len(losses)
-        n_least = n_runs if n_races == 1 else min(n_races, n_runs)
+        n_least = n_independent(len(chosen["mamba"]), len(losses))
         differs = is_beyond(quotient.value - 1, quotient.se, n_least)
         verdict = "smaller" if quotient.value < 1 else "larger"
         text = estimate_text(quotient.value, quotient.se) or f"{quotient.value:.3g}, the same arms"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from sgtune.study.artifacts.labels import SAMPLERS, TUNERS, label
+from sgtune.study.catalogue import TUNERS as CATALOGUE
+from sgtune.study.config.sections import n_races
 
 __all__ = [
     "data_said",
@@ -62,10 +64,9 @@ def of_nuts_said(say: Callable[[Mapping], str]) -> Callable[[Mapping, str], str]
 def tunings_said(settings: Mapping) -> str:
     """Tuning runs, and those of grid searches if they are fewer."""
     most, fewer = settings["tuning"]["replicates"], {}
-    for tuner, section in (("grid", "grid"), ("grid-ksd", "grid_ksd")):
-        own = settings[section].get("replicates")
-        if tuner in settings["tuners"] and own is not None and own < most:
-            fewer.setdefault(own, []).append(label(tuner, TUNERS))
+    for tuner in settings["tuners"]:
+        if CATALOGUE[tuner].is_random and n_races(tuner, settings) < most:
+            fewer.setdefault(n_races(tuner, settings), []).append(label(tuner, TUNERS))
     return "; ".join([f"{most}", *(f"{', '.join(tuners)}: {n}" for n, tuners in fewer.items())])
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "main_sections",
     "merge",
     "model_settings",
+    "n_races",
     "settings_of",
     "shapes_of",
     "studied",
@@ -138,6 +139,14 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
 def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
     """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
     return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
+
+
+def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
+    """The tuning replicates of ``tuner``, from its sections of the configuration: 1 without randomness."""
+    if not TUNERS[tuner].is_random:
+        return 1
+    of_all, own = settings["tuning"]["replicates"], settings[TUNERS[tuner].section].get("replicates")
+    return of_all if own is None else min(of_all, own)
 
 
 def has_horizons(config: Mapping, model: str) -> bool:

@@ -2,7 +2,14 @@
 
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.study.catalogue import losses_of, method_of
-from sgtune.study.config.sections import has_horizons, settings_of, shapes_of, tunes_alone, tuning_settings
+from sgtune.study.config.sections import (
+    has_horizons,
+    n_races,
+    settings_of,
+    shapes_of,
+    tunes_alone,
+    tuning_settings,
+)
 from sgtune.study.forecast.report import Row
 from sgtune.study.forecast.seen import (
     BESIDE,
@@ -16,7 +23,7 @@ from sgtune.study.forecast.seen import (
     PREDICTION,
 )
 from sgtune.study.forecast.work import WorkOfModel
-from sgtune.study.per_sampler import n_races, tuning_arguments
+from sgtune.study.per_sampler import tuning_arguments
 from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.halving import halving_schedule
