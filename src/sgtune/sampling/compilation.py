@@ -1,5 +1,5 @@
-"""How programs are compiled, and the time that this process has spent on tracing and compiling, which only the first run
-of a program needs."""
+"""How programs are compiled, and the time that this process has spent on tracing and compiling, which only the first
+run of a program needs."""
 
 import os
 from time import perf_counter
