@@ -151,7 +151,7 @@ def test_bias_stands_beside_its_acceptance():
     ]
     found = {"bias": [{"scale": 0.7, "steps": 10, "warmup": 1, "chains": 2, "cells": cells}]}
     table = adam_bias(found)
-    assert table.rows[0].labels == ("2", "s_d = 1", "E x²")
+    assert table.rows[0].labels == ("D = 2", "s_d = 1", "E x²")
     assert table.rows[0].cells[0].value == pytest.approx(1.0)
     assert table.rows[1].cells[0].value == pytest.approx(0.6)
     assert adam_bias_curves(found).axes

@@ -57,7 +57,7 @@ def adam_bias(records: Records) -> Table:
                         text=rate_text(values, n_tests) if key == "acceptance" else None,
                     )
                 )
-            rows.append(Row((f"{dimension:,}", VARIANTS[variant], label), tuple(own)))
+            rows.append(Row((f"D = {dimension:,}", VARIANTS[variant], label), tuple(own)))
     return Table(
         name=name,
         title=artifact(name).title,
@@ -66,7 +66,7 @@ def adam_bias(records: Records) -> Table:
         f"rate. {found['chains']} chains ({chains_in(found, 'exact')} of the exact variant) of {found['steps']:,} "
         f"steps from exact draws, after {found['warmup']:,} of warm-up; ± one standard error. "
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} “< x”: less than one acceptance is expected in all tests.",
-        stub=("D", "Variant", "Number"),
+        stub=("Target", "Variant", "Number"),
         columns=tuple(("γ / s", f"{ratio:g}") for ratio in ratios),
         rows=tuple(rows),
     )

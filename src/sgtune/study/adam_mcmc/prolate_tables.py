@@ -30,6 +30,7 @@ from sgtune.study.adam_mcmc.verdicts import (
     estimate_text,
     has_left_target,
     is_stuck,
+    is_unsettled,
     moment_cause,
 )
 from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
@@ -43,6 +44,8 @@ __all__ = ["adam_efficiency", "adam_prolate"]
 def _gain(record: Mapping, without: Mapping, with_noise: Mapping, detail: str) -> Cell:
     value, se = gain_of(without, with_noise)
     text = estimate_text(value, se, signed=True) or f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    if is_unsettled(record, without) or is_unsettled(record, with_noise):
+        text = f"{text} *"
     return Cell(
         record["target"], "adam-mcmc", "", "acceptance_gain", value=value, se=se, detail=detail, text=text
     )
@@ -145,8 +148,8 @@ def adam_prolate(records: Records) -> Table:
         "mode, and a high acceptance is not an advantage.\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} The logistic posterior's chains start from "
         f"approximate draws: those of fewer than {LEAST_LENGTH} autocorrelation times are “too slow” as well. *: the "
-        "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts; an E x² "
-        "with this mark is given where it has clearly left 1. "
+        "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts, so that "
+        "no size is read from a gain over it; an E x² with this mark is given where it has clearly left 1. "
         f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
         "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "

@@ -8,6 +8,7 @@ from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import Budget, CostTable
+from sgtune.study.adam_mcmc.edges import edges_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 from sgtune.study.screen import losses_of, rerun_finalists, screen_grid
@@ -62,13 +63,15 @@ def race_once(
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
     """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
-    ``n_arms``, ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing."""
+    ``n_arms``, ``reason``, ``warnings``, of the tuner, which name a chosen arm that accepted nothing, and ``edges``
+    (`sgtune.study.adam_mcmc.edges`)."""
     name = f"{judge} {replicate}"
     own = fingerprint({**depends_on, "race": name, "seconds": seconds, "code": code_digest()})
     record = parts.get(name, own)
     if record is not None:
         return record
-    best, reason, warnings = None, "", []
+    best, reason, warnings, edges = None, "", [], []
+    arms = make_arms(model.n_data, sampler, **grid)
     try:
         result = tune(
             model,
@@ -80,11 +83,11 @@ def race_once(
             replicate=replicate,
         )
         best, warnings = result.best.to_record(), result.warnings
+        edges = edges_of(sampler, result.best, arms)
     except AllDivergedError as failure:
         reason = str(failure)
-    n_arms = len(make_arms(model.n_data, sampler, **grid))
-    record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": n_arms}
-    record |= {"reason": reason, "warnings": warnings}
+    record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": len(arms)}
+    record |= {"reason": reason, "warnings": warnings, "edges": edges}
     parts.keep(name, own, record)
     report(f"{name}: {best}")
     return record

@@ -10,11 +10,12 @@ from statistics import fmean
 import numpy as np
 
 from sgtune.axes import named
+from sgtune.study.adam_mcmc.edges import edges_said
 from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
+from sgtune.study.artifacts.layout import DASH, Cell, Row, Table, format_number, mark_best
 from sgtune.study.artifacts.means import SOURCES, metric_of
 from sgtune.study.artifacts.records import Records, need
 from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
@@ -243,22 +244,25 @@ def adam_choices(records: Records) -> Table:
     for sampler in samplers_in(by_sampler.values()):
         races = by_sampler[sampler]["races"]
         for judge in dict.fromkeys(race["judge"] for race in races):
-            arms = [race["best"] for race in races if race["judge"] == judge]
-            text = "; ".join("none" if arm is None else named(arm) for arm in arms)
-            cell = Cell("logistic", sampler, judge, "", text=text)
-            rows.append(Row((sampler_label(sampler), JUDGES[judge]), (cell,)))
+            own = [race for race in races if race["judge"] == judge]
+            chosen = "; ".join("none" if race["best"] is None else named(race["best"]) for race in own)
+            texts = {"chosen": chosen, "edges": edges_said(own) or DASH}
+            cells = tuple(Cell("logistic", sampler, judge, name, text=text) for name, text in texts.items())
+            rows.append(Row((sampler_label(sampler), JUDGES[judge]), cells))
     return Table(
         name=name,
         title=artifact(name).title,
         caption="\n".join(
             [
                 "Logistic regression: the arm that each race chose. h is AdamMCMC's γ, MALA's drift step e (its noise "
-                "has the variance 2 e), and HMC's squared leapfrog step; n is the batch size.",
+                "has the variance 2 e), and HMC's squared leapfrog step; n is the batch size. At the edge: the choices "
+                "that have the smallest or the largest value of the grid, beyond which a better arm may lie; not of "
+                "n and L, and no noise along the update is not an edge.",
                 *_stuck_in_race(by_sampler),
             ]
         ),
         stub=("Sampler", "Judge"),
-        columns=(("", "Chosen"),),
+        columns=(("", "Chosen"), ("", "At the edge of the grid")),
         rows=tuple(rows),
         is_prose=True,
     )
