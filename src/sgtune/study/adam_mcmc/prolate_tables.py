@@ -90,6 +90,9 @@ def _longest_update(record: Mapping, ratio: float) -> Cell:
     return Cell(record["target"], "adam-mcmc", "", "update_length", value=length, detail="longest", text=text)
 
 
+RANDOM_WALK_OPTIMUM = 2.38
+"""The best s sqrt(D) of a random walk with a Metropolis test on N(0, I) as D grows (Roberts, Gelman and Gilks 1997)."""
+
 CellsOf = Callable[[Mapping, float, Mapping, Mapping], Sequence[Cell]]
 """The cells of a row, of (the record, gamma / s, the chains without noise along the update, those with it)."""
 
@@ -173,6 +176,7 @@ def adam_efficiency(records: Records) -> Table:
     name = "adam_efficiency"
     found = targets_in(need(records, "acceptance", name))
     shown = shown_scale(found)
+    scales = sorted({cell["scale"] for record in found for cell in record["cells"]})
 
     def cells_of(record: Mapping, ratio: float, *sides: Mapping) -> tuple[Cell, ...]:
         seconds = seconds_per_step(records, record)
@@ -192,7 +196,9 @@ def adam_efficiency(records: Records) -> Table:
         "costs; compare it only where E x² is near 1. ESS: of one chain, from the integrated autocorrelation time of "
         "all chains together, a mean over parameters weighted by variances, at the s that gives the most; only of "
         "draws whose E x² is not clearly further than 0.1 from 1. The ESS shown is the largest of a few noisy numbers, "
-        "one for each s, and therefore somewhat too large; its standard error is the jackknife's over chains.\n"
+        "one for each s, and therefore somewhat too large; its standard error is the jackknife's over chains. Values "
+        f"of s √T: {', '.join(f'{scale:g}' for scale in scales)}; a random walk, which is the limit of small γ / s, "
+        f"does best at {RANDOM_WALK_OPTIMUM:g} in many dimensions (Roberts, Gelman and Gilks 1997).\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
         f"autocorrelation time. {_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
         stub=stub,
