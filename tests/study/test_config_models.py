@@ -29,6 +29,7 @@ PER_MODEL = {
     },
     "bnn": {
         "tuners": ["mamba-ksd", "mamba", "grid", "heuristic"],
+        "map": {"tolerance"},
         "reference": {"nuts"},
         "tuning": {"replicates"},
         "mamba": {"seconds", "points"},

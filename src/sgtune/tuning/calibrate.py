@@ -7,7 +7,7 @@ from sgtune.axes import STATIC, named, numbers_of
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable
-from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.lockstep import Lockstep, compile_together
 
 __all__ = ["calibrate_cost"]
 
@@ -25,8 +25,8 @@ def calibrate_cost(
     """Seconds per step of one chain of each shape, by running it for ``seconds``.
 
     A cost is the median over chunks of about 20 ms, at least three unless they last longer than a second, so that
-    short disturbances do not matter. Compilation is excluded. The cost does not depend on traced numbers; a tiny step
-    size keeps the chain finite.
+    short disturbances do not matter. All programs are compiled first, on all cores, and then measured one by one. The
+    cost does not depend on traced numbers; a tiny step size keeps the chain finite.
 
     Args:
         shapes: tuples (sampler, batch_size, n_leapfrog), such as ``("sgld-cv", 500, None)``: n_leapfrog is None for a
@@ -40,10 +40,13 @@ def calibrate_cost(
     Raises:
         InputError: no such sampler, or a number of a shape is missing or not allowed.
     """
-    table = {}
+    ensembles = {}
     for sampler, *static in dict.fromkeys(shapes):
         numbers = numbers_of(tuple(static), STATIC)
-        ensemble = Lockstep.at_mode(model, sampler, [Arm(step_size=1e-12, **numbers)])
+        ensembles[sampler, *static] = Lockstep.at_mode(model, sampler, [Arm(step_size=1e-12, **numbers)])
+    compile_together(ensembles.values())
+    table = {}
+    for (sampler, *static), ensemble in ensembles.items():
         ensemble.advance_chunk(0)
         began = perf_counter()
         ensemble.advance_chunk(1)
@@ -58,5 +61,5 @@ def calibrate_cost(
             n_steps = max(1, int(0.02 / per_step[-1]))
         median = sorted(per_step)[len(per_step) // 2]
         table[sampler, *static] = median
-        report(f"{sampler}, {named(numbers)}: {median:.3g} s a step")
+        report(f"{sampler}, {named(numbers_of(tuple(static), STATIC))}: {median:.3g} s a step")
     return CostTable(table)
