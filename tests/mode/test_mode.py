@@ -19,10 +19,12 @@ from reference_models import (
 )
 
 from sgtune.errors import InputError
+from sgtune.mode.adam import descend
 from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.model import Found, define_model
 from sgtune.positions import flatten
-from sgtune.posterior import LARGE_DIMENSION, negative_hessian, scores
+from sgtune.posterior import LARGE_DIMENSION, log_posterior, negative_hessian, scores
+from sgtune.randomness import named_key
 from sgtune.study.models import logistic
 
 
@@ -166,6 +168,23 @@ def test_an_unconverged_mode_is_logged(caplog):
     assert "MAP of wide: NOT converged" in caplog.text
     # Adam's single pass has one minibatch, all 50 rows.
     assert result.steps == 2
+
+
+def test_without_steps_of_l_bfgs_the_mode_is_where_adam_ends():
+    model, _ = wide_model(np.logspace(-3, 3, 300))
+    result = find_map(model, epochs=3, max_steps=0)
+    position, steps = descend(model, model.init(named_key(0, "map", model.name)), epochs=3)
+    assert result.steps == steps == 3
+    np.testing.assert_array_equal(result.position, position)
+    assert result.negative_log_posterior == pytest.approx(-float(log_posterior(model, position, model.data)))
+    np.testing.assert_allclose(result.gradient_norm, np.linalg.norm(scores(model, position[None])), rtol=1e-5)
+
+
+def test_a_start_at_the_mode_costs_no_step():
+    model, exact = wide_model(np.logspace(-3, 3, 300))
+    result = find_map(model, position=jnp.asarray(exact, jnp.float32))
+    assert result.converged
+    assert result.steps == 0
 
 
 @pytest.mark.parametrize("field", ["converged", "first_rows"])

@@ -72,12 +72,13 @@ def find_map(
     With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
     (`sgtune.mode.adam`): from a random start L-BFGS would need many steps over all data for the distance that Adam
     covers quickly. L-BFGS then works in coordinates scaled by the root of the Hessian's diagonal
-    (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D).
+    (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D). It
+    takes no step if Adam comes as near.
 
-    L-BFGS takes at most ``max_steps``. It stops at the limit of float32: when the norm of the gradient of
-    -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one part in a million.
-    With D <= 200 it stops only there. The result is the step with the smallest gradient among the steps whose values
-    equal the lowest value within float32 precision; this excludes saddle points on the way.
+    L-BFGS takes at most ``max_steps``, which may be 0. It stops at the limit of float32: when the norm of the gradient
+    of -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one part in a
+    million. With D <= 200 it stops only there. The result is the step with the smallest gradient among the steps whose
+    values equal the lowest value within float32 precision; this excludes saddle points on the way.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
@@ -85,24 +86,27 @@ def find_map(
     epochs = check_integer("epochs", epochs, at_least=1)
     tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     is_large = model.dimension > LARGE_DIMENSION
-    max_steps = check_integer("max_steps", max_steps, at_least=1)
+    max_steps = check_integer("max_steps", max_steps, at_least=0)
     near = tolerance * math.sqrt(model.dimension)
     start = model.init(named_key(0, "map", model.name)) if position is None else position
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
     position = jax.tree.map(jnp.asarray, position)
     most = steps + max_steps
     goal = near / model.n_data if is_large else SMALLEST_GRADIENT
-    sds, value = _sds(model, position), math.inf
-    while True:
+    value = math.inf
+    sds, gradient, distance = _measured(model, position)
+    finished = max_steps == 0 or (is_large and distance <= near)
+    while not finished:
         found, lowest, taken, stuck = _minimise(model, position, sds, goal, most - steps)
         steps += taken
         stuck = stuck or not lowest < value
         position, value = (found, lowest) if lowest <= value else (position, value)
-        sds = _sds(model, position)
-        gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
-        distance = math.nan if sds is None else float(np.linalg.norm(sds * gradient))
-        if not is_large or stuck or distance <= near or steps >= most:
-            break
+        sds, gradient, distance = _measured(model, position)
+        finished = not is_large or stuck or distance <= near or steps >= most
+    if math.isinf(value):
+        value = -float(jax.jit(log_posterior, static_argnums=0)(density_of(model), position, model.data))
+        value /= model.n_data
+        _check_start(model, value)
     distance = distance if is_large else _distance(model, position, gradient)
     result = MapResult(
         position=position,
@@ -120,6 +124,13 @@ def find_map(
         *(result.negative_log_posterior, result.gradient_norm, result.distance, result.steps),
     )
     return result
+
+
+def _measured(model: Model, position: PyTree) -> tuple[np.ndarray | None, np.ndarray, float]:
+    """`_sds`, the gradient of log pi, and the length of their product: the Newton step in sds, nan without sds."""
+    sds = _sds(model, position)
+    gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+    return sds, gradient, math.nan if sds is None else float(np.linalg.norm(sds * gradient))
 
 
 def _sds(model: Model, position: PyTree) -> np.ndarray | None:
@@ -158,11 +169,15 @@ def _minimise(
         stuck = step - last_progress >= PATIENCE
         if stuck or best_norm <= goal:
             break
-    if not math.isfinite(best_value):
+    _check_start(model, best_value)
+    return best, best_value, step, stuck
+
+
+def _check_start(model: Model, value: float) -> None:
+    if not math.isfinite(value):
         raise InputError(
             f"position: the log posterior of model {model.name!r} is not finite where L-BFGS starts"
         )
-    return best, best_value, step, stuck
 
 
 def _optimiser():
