@@ -53,3 +53,7 @@ def test_the_table_counts_the_races_at_an_edge():
     assert row.cells[1].text == "h smallest (2 of 3)"
     (row,) = adam_choices({"races": [{"sampler": "mala", "races": races[:1]}]}).rows
     assert row.cells[1].text == "–"  # noqa: RUF001
+
+
+def test_races_of_an_older_version_have_no_edges_to_show():
+    assert edges_said([{"best": {}, "edges": []}, {"best": {}}]) == "not recorded"

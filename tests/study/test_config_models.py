@@ -7,8 +7,10 @@ import yaml
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config, valid
 
 from sgtune.errors import InputError
+from sgtune.posterior import LARGE_DIMENSION
 from sgtune.study import catalogue
 from sgtune.study.config.describe import describe_keys, resolved
+from sgtune.study.config.model_checks import SMALL_DIMENSION
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import validate_config
 from sgtune.study.data import mnist, movielens
@@ -209,6 +211,17 @@ def test_bad_values_for_one_model_get_one_line(changes, line):
         validate_config(config, SCHEMA_PATH)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
+
+
+def test_only_a_large_model_has_a_mode_without_l_bfgs():
+    """Adam does not run in ten dimensions."""
+    assert SMALL_DIMENSION == LARGE_DIMENSION
+    assert valid(per_model__bnn__map__max_steps=0)
+    with pytest.raises(
+        InputError,
+        match=r"^map\.max_steps: 0 is not allowed for logistic, which has 10 parameters: .* it must be >= 1$",
+    ):
+        valid(map__max_steps=0)
 
 
 def test_a_models_name_misspelt_gets_the_nearest():

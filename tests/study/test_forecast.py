@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 from config_files import ROOT, SCHEMA_PATH, changed, raw_config
@@ -198,6 +199,25 @@ def test_unknown_numbers_are_named():
     found = forecast(config, {"logistic": costs_of()}, {"logistic": last_run(**facts)})
     assert any("70% in results/before were cut short" in line for line in found.unknown)
     assert any("downloads" in line for line in found.unknown)
+
+
+def test_steps_to_a_mode_are_those_of_a_run_that_came_as_near():
+    """None at all, where Adam came near enough; unknown, where the earlier run's tolerance was larger."""
+    large = replace(costs_of(), dimension=1_000)
+
+    def mode(**facts) -> tuple[float, list[str]]:
+        config = config_of(map={"epochs": 20, "tolerance": 0.05, "max_steps": 5_000})
+        study = StudyOfModel(config, "logistic", large, last_run(**facts))
+        return study.mode(), study.unknown
+
+    only_adam, unknown = mode(lbfgs_steps=0, map_tolerance=0.05)
+    assert not unknown
+    some, unknown = mode(lbfgs_steps=100, map_tolerance=0.01)
+    assert not unknown
+    assert some > only_adam
+    most, (line,) = mode(lbfgs_steps=100, map_tolerance=0.1)
+    assert line.startswith("how many steps the mode of logistic takes: 2,000 are counted")
+    assert mode(lbfgs_steps=None)[0] == most > some
 
 
 @pytest.mark.parametrize("run", ["quick", "horizons"])

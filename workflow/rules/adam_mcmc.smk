@@ -54,6 +54,8 @@ rule measure_acceptance_gaussian:
         acceptance=f"{ADAM_MCMC}/acceptance/gaussian-{{dimension}}.json",
     log:
         f"{LOGS}/adam_mcmc/measure_acceptance_gaussian/{{dimension}}.log",
+    # Before the shorter experiments: a long job at the end would keep all timed jobs waiting.
+    priority: 10
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -75,6 +77,8 @@ rule measure_acceptance_posterior:
         acceptance=f"{ADAM_MCMC}/acceptance/logistic.json",
     log:
         f"{LOGS}/adam_mcmc/measure_acceptance_posterior.log",
+    # Before the shorter experiments: a long job at the end would keep all timed jobs waiting.
+    priority: 10
     conda:
         "../../envs/sgtune.yaml"
     resources:

@@ -73,12 +73,12 @@ def find_map(
     (`sgtune.mode.adam`): from a random start L-BFGS would need many steps over all data for the distance that Adam
     covers quickly. L-BFGS then works in coordinates scaled by the root of the Hessian's diagonal
     (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D). It
-    takes no step if Adam comes as near.
+    takes no step if its start, given or Adam's, is as near.
 
-    L-BFGS takes at most ``max_steps``, which may be 0. It stops at the limit of float32: when the norm of the gradient
-    of -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one part in a
-    million. With D <= 200 it stops only there. The result is the step with the smallest gradient among the steps whose
-    values equal the lowest value within float32 precision; this excludes saddle points on the way.
+    L-BFGS takes at most ``max_steps``, which may be 0 with D > 200. It stops at the limit of float32: when the norm of
+    the gradient of -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one
+    part in a million. With D <= 200 it stops only there. The result is the step with the smallest gradient among the
+    steps whose values equal the lowest value within float32 precision; this excludes saddle points on the way.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
@@ -86,7 +86,7 @@ def find_map(
     epochs = check_integer("epochs", epochs, at_least=1)
     tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     is_large = model.dimension > LARGE_DIMENSION
-    max_steps = check_integer("max_steps", max_steps, at_least=0)
+    max_steps = check_integer("max_steps", max_steps, at_least=0 if is_large else 1)
     near = tolerance * math.sqrt(model.dimension)
     start = model.init(named_key(0, "map", model.name)) if position is None else position
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)

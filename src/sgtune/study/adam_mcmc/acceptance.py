@@ -19,15 +19,12 @@ from sgtune.sampling.budget import batch_size_of
 from sgtune.study.adam_mcmc.autocorrelation import effective_share
 from sgtune.study.adam_mcmc.cell_chains import chains_of_cell
 from sgtune.study.adam_mcmc.gaussians import standard_normal
+from sgtune.study.adam_mcmc.names import OPTIMAL_SCALE
 from sgtune.study.adam_mcmc.verdicts import is_decided
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.parts import Parts, code_digest
 
 __all__ = ["acceptance_on_gaussian", "acceptance_on_posterior", "arms_of"]
-
-OPTIMAL_SCALE = 2.38
-"""s sqrt(T) of the random walk that moves fastest (Roberts, Gelman and Gilks 1997, "Weak convergence and optimal
-scaling of random walk Metropolis algorithms")."""
 
 
 def arms_of(

@@ -21,6 +21,7 @@ __all__ = [
     "lengths_said",
     "mean_cell",
     "rate_cell",
+    "scales_said",
     "seconds_per_step",
     "shown_scale",
 ]
@@ -152,6 +153,17 @@ def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
         f"{'up to ' * varies}{steps:,} after {warmup:,} of warm-up ({'; '.join(targets)})"
         for (steps, varies, warmup), targets in sorted(groups.items(), reverse=True)
     )
+
+
+def scales_said(found: Sequence[Mapping]) -> str:
+    """The values of s of the chains with their targets, in the tables' units."""
+    groups: dict[tuple[float, ...], list[str]] = {}
+    for record in found:
+        groups.setdefault(tuple(sorted({cell["scale"] for cell in record["cells"]})), []).append(
+            target_label(record)
+        )
+    own = {", ".join(f"{scale:g}" for scale in scales): targets for scales, targets in groups.items()}
+    return next(iter(own)) if len(own) == 1 else "; ".join(f"{v} ({'; '.join(t)})" for v, t in own.items())
 
 
 def adam_acceptance(records: Records) -> Table:

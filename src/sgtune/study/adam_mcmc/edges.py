@@ -28,8 +28,11 @@ def edges_of(sampler: str, best: Mapping[str, float], arms: Sequence[Mapping[str
 
 
 def edges_said(races: Sequence[Mapping]) -> str:
-    """The edges of the races' choices in print, each with the number of races; empty if there are none."""
-    times = Counter(f"{symbol_of(name)} {end}" for race in races for name, end in race.get("edges", ()))
+    """The edges of the races' choices in print, each with the number of races; empty if there are none, and “not
+    recorded” of races by an older version."""
+    if any("edges" not in race for race in races):
+        return "not recorded"
+    times = Counter(f"{symbol_of(name)} {end}" for race in races for name, end in race["edges"])
     return "; ".join(
         edge if len(races) == 1 else f"{edge} ({n} of {len(races)})" for edge, n in times.items()
     )

@@ -8,6 +8,7 @@ from sgtune.study.artifacts.labels import MODELS, SAMPLERS, in_order
 
 __all__ = [
     "JUDGES",
+    "OPTIMAL_SCALE",
     "OWN",
     "SLOW_CURVE",
     "common_middle",
@@ -23,6 +24,10 @@ OWN = {"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC"}
 
 SLOW_CURVE = "adam-mcmc-exact-slow"
 """The curve of total variation with Adam's own decay rates, which has steps and chains of its own."""
+
+OPTIMAL_SCALE = 2.38
+"""s sqrt(T) of the random walk that moves fastest in many dimensions (Roberts, Gelman and Gilks 1997, "Weak convergence
+and optimal scaling of random walk Metropolis algorithms")."""
 
 JUDGES = {
     "mamba": "MAMBA (default)",

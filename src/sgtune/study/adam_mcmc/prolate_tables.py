@@ -14,12 +14,13 @@ from sgtune.study.adam_mcmc.acceptance_table import (
     lengths_said,
     mean_cell,
     rate_cell,
+    scales_said,
     seconds_per_step,
     shown_scale,
 )
 from sgtune.study.adam_mcmc.findings import acceptance_counts, gain_of, pairs_of
 from sgtune.study.adam_mcmc.intervals import t_quantile
-from sgtune.study.adam_mcmc.names import target_label, targets_in
+from sgtune.study.adam_mcmc.names import OPTIMAL_SCALE, target_label, targets_in
 from sgtune.study.adam_mcmc.stationarity import moves_of
 from sgtune.study.adam_mcmc.verdicts import (
     LEAST_LENGTH,
@@ -90,9 +91,6 @@ def _longest_update(record: Mapping, ratio: float) -> Cell:
     return Cell(record["target"], "adam-mcmc", "", "update_length", value=length, detail="longest", text=text)
 
 
-RANDOM_WALK_OPTIMUM = 2.38
-"""The best s sqrt(D) of a random walk with a Metropolis test on N(0, I) as D grows (Roberts, Gelman and Gilks 1997)."""
-
 CellsOf = Callable[[Mapping, float, Mapping, Mapping], Sequence[Cell]]
 """The cells of a row, of (the record, gamma / s, the chains without noise along the update, those with it)."""
 
@@ -151,8 +149,9 @@ def adam_prolate(records: Records) -> Table:
         "mode, and a high acceptance is not an advantage.\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} {_verdicts_said(found)} The logistic posterior's chains start from "
         f"approximate draws: those of fewer than {LEAST_LENGTH} autocorrelation times are “too slow” as well. *: the "
-        "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts, so that "
-        "no size is read from a gain over it; an E x² with this mark is given where it has clearly left 1. "
+        "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts; a gain has "
+        "this mark if one of its rates has it, and its size then says nothing; an E x² with this mark is given where "
+        "it has clearly left 1. "
         f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
         f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
         "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "
@@ -176,7 +175,6 @@ def adam_efficiency(records: Records) -> Table:
     name = "adam_efficiency"
     found = targets_in(need(records, "acceptance", name))
     shown = shown_scale(found)
-    scales = sorted({cell["scale"] for record in found for cell in record["cells"]})
 
     def cells_of(record: Mapping, ratio: float, *sides: Mapping) -> tuple[Cell, ...]:
         seconds = seconds_per_step(records, record)
@@ -197,8 +195,8 @@ def adam_efficiency(records: Records) -> Table:
         "all chains together, a mean over parameters weighted by variances, at the s that gives the most; only of "
         "draws whose E x² is not clearly further than 0.1 from 1. The ESS shown is the largest of a few noisy numbers, "
         "one for each s, and therefore somewhat too large; its standard error is the jackknife's over chains. Values "
-        f"of s √T: {', '.join(f'{scale:g}' for scale in scales)}; a random walk, which is the limit of small γ / s, "
-        f"does best at {RANDOM_WALK_OPTIMUM:g} in many dimensions (Roberts, Gelman and Gilks 1997).\n"
+        f"of s √T: {scales_said(found)}; a random walk, which is the limit of small γ / s, "
+        f"does best at {OPTIMAL_SCALE:g} in many dimensions (Roberts, Gelman and Gilks 1997).\n"
         f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
         f"autocorrelation time. {_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
         stub=stub,

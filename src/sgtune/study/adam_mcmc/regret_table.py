@@ -255,9 +255,10 @@ def adam_choices(records: Records) -> Table:
         caption="\n".join(
             [
                 "Logistic regression: the arm that each race chose. h is AdamMCMC's γ, MALA's drift step e (its noise "
-                "has the variance 2 e), and HMC's squared leapfrog step; n is the batch size. At the edge: the choices "
-                "that have the smallest or the largest value of the grid, beyond which a better arm may lie; not of "
-                "n and L, and no noise along the update is not an edge.",
+                "has the variance 2 e), and HMC's squared leapfrog step; n is the batch size. At the edge: the "
+                "numbers of a choice that are the smallest or the largest of the grid, so that a better arm may lie "
+                "beyond it. n, L and numbers with fewer than three values in the grid are left out; s_d = 0 does not "
+                "count.",
                 *_stuck_in_race(by_sampler),
             ]
         ),

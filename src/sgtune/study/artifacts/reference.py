@@ -60,8 +60,8 @@ def modes(records: Records) -> Table:
         caption="Where control variates are centred and chains start: −log π without the constants that a model leaves "
         "out, norm of its gradient over all data in the model's own coordinates, length of the Newton step from there "
         "in posterior standard deviations (by the Hessian's diagonal where D > 200), steps of the "
-        "optimisers (Adam on minibatches precedes L-BFGS where D > 200), √D, the distance of draws from a "
-        "mode in those units, and the error of the mode's predictions on the test set. "
+        "optimisers (where D > 200 Adam on minibatches, and then L-BFGS if the run allows it any step), √D, the "
+        "distance of draws from a mode in those units, and the error of the mode's predictions on the test set. "
         + (f"NOT converged: {', '.join(far)}." if far else "All have converged to the tolerance of the run."),
         rows=("model",),
         columns=("metric",),

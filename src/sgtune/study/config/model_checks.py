@@ -12,7 +12,10 @@ from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
 from sgtune.study.config.messages import dotted
 from sgtune.study.config.sections import model_settings, settings_of, shapes_of
 
-__all__ = ["check_model"]
+__all__ = ["SMALL_DIMENSION", "check_model"]
+
+SMALL_DIMENSION = 200
+"""As `sgtune.posterior.LARGE_DIMENSION`, whose module imports JAX."""
 
 
 def check_table(config: Mapping, model: str, key: str) -> None:
@@ -86,6 +89,16 @@ def _widths_have_the_exact_draws(settings: _Settings) -> None:
     if 1 not in widths:
         raise InputError(
             f"{settings.key('widths', 'widths')}: {widths!r} is not allowed; it must contain 1, the exact draws"
+        )
+
+
+def _a_mode_takes_steps(settings: _Settings) -> None:
+    # Adam runs only where D is larger (`sgtune.mode.find`).
+    dimension = MODELS[settings.model].dimension(settings["data"][settings.model])
+    if settings["map"]["max_steps"] == 0 and dimension is not None and dimension <= SMALL_DIMENSION:
+        raise InputError(
+            f"{settings.key('map', 'max_steps')}: 0 is not allowed for {settings.model}, which has {dimension} "
+            f"parameters: only above {SMALL_DIMENSION} does Adam find a mode without L-BFGS; it must be >= 1"
         )
 
 
@@ -189,6 +202,7 @@ def _rows_are_held_out(settings: _Settings) -> None:
 RULES = (
     _tuners_can_judge,
     _widths_have_the_exact_draws,
+    _a_mode_takes_steps,
     _chains_share_the_draws,
     _something_judges_the_arms,
     _thinning_leaves_a_point,

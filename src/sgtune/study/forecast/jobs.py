@@ -2,6 +2,7 @@
 
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.study.catalogue import losses_of, method_of
+from sgtune.study.config.model_checks import SMALL_DIMENSION
 from sgtune.study.config.sections import (
     has_horizons,
     n_races,
@@ -35,9 +36,6 @@ LBFGS_STEPS, PASSES = 2_000, 1.5
 
 ADAM_BATCH = 1_000
 """The batch size of `sgtune.mode.adam`."""
-
-SMALL_DIMENSION = 200
-"""The dimension up to which the time of the mode is negligible (`sgtune.posterior.LARGE_DIMENSION`)."""
 
 
 class StudyOfModel(WorkOfModel):
@@ -87,8 +85,9 @@ class StudyOfModel(WorkOfModel):
         section = self.settings["map"]
         if self.costs.dimension <= SMALL_DIMENSION:
             return self.gradients(100)
-        n_steps = min(section["max_steps"], self.last.lbfgs_steps or LBFGS_STEPS)
-        if self.last.lbfgs_steps is None and section["max_steps"] > LBFGS_STEPS:
+        known = self.last.lbfgs_steps if self.last.map_tolerance <= section["tolerance"] else None
+        n_steps = min(section["max_steps"], LBFGS_STEPS if known is None else known)
+        if known is None and section["max_steps"] > LBFGS_STEPS:
             self.unknown.append(
                 f"how many steps the mode of {self.model} takes: {LBFGS_STEPS:,} are counted, up to "
                 f"{section['max_steps']:,} are allowed (map.max_steps)"

@@ -41,6 +41,7 @@ class LastRun:
         leapfrogs_per_draw, seconds_per_leapfrog: of NUTS.
         cut_short: the share of NUTS trajectories that reached the greatest tree depth.
         lbfgs_steps: the number of steps to the mode; None if L-BFGS did not converge.
+        map_tolerance: the tolerance that these steps reached.
     """
 
     origin: str = ""
@@ -56,6 +57,7 @@ class LastRun:
     seconds_per_leapfrog: float | None = None
     cut_short: float = 0.0
     lbfgs_steps: int | None = None
+    map_tolerance: float = 0.0
 
 
 def read_last_run(model: str, n_data: int, costs: StepCosts) -> LastRun:
@@ -169,4 +171,5 @@ def _add_reference(last: LastRun, folder: Path, model: str, n_data: int) -> None
         last.cut_short = checks["max_tree_depth_share"]
     mode = _read(folder / "reference" / model / "map.json")
     if of_model and mode.get("converged"):
+        last.map_tolerance = of_model["map"]["tolerance"]
         last.lbfgs_steps = max(0, mode["steps"] - of_model["map"]["epochs"] * -(-n_data // 1_000))
