@@ -1,8 +1,11 @@
 """Which choices of a race lie at the edge of its grid."""
 
+from sgtune.samplers import resolve_sampler
 from sgtune.study.adam_mcmc.edges import edges_of, edges_said
 from sgtune.study.adam_mcmc.regret_table import adam_choices
 from sgtune.tuning import make_arms
+
+AXES_OF_ADAM_MCMC = resolve_sampler("adam-mcmc")[0].axes
 
 GRID = {
     "log10_step_sizes": [-5, -4, -3],
@@ -17,7 +20,7 @@ def chosen(**numbers):
     (best,) = [
         arm for arm in arms if all(abs(arm[name] / value - 1) < 1e-9 for name, value in numbers.items())
     ]
-    return edges_of("adam-mcmc", best, arms)
+    return edges_of(AXES_OF_ADAM_MCMC, best, arms)
 
 
 def test_an_arm_inside_the_grid_is_at_no_edge():
@@ -35,12 +38,12 @@ def test_smallest_and_largest_values_are_edges():
 def test_no_noise_along_the_update_is_no_edge():
     arms = make_arms(1000, "adam-mcmc", **GRID)
     best = next(arm for arm in arms if arm["directional_noise"] == 0 and arm["noise_sd"] == 0.003)
-    assert all(name == "step_size" for name, _ in edges_of("adam-mcmc", best, arms))
+    assert all(name == "step_size" for name, _ in edges_of(AXES_OF_ADAM_MCMC, best, arms))
 
 
 def test_each_of_two_values_would_be_an_edge():
     arms = make_arms(1000, "mala", log10_step_sizes=[-5, -4])
-    assert [edges_of("mala", arm, arms) for arm in arms] == [[], []]
+    assert [edges_of(resolve_sampler("mala")[0].axes, arm, arms) for arm in arms] == [[], []]
 
 
 def test_the_table_counts_the_races_at_an_edge():

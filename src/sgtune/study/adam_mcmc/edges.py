@@ -1,10 +1,12 @@
-"""Whether a chosen arm lies at the edge of its grid, beyond which a better one may lie."""
+"""Whether a chosen arm lies at the edge of its grid, beyond which a better one may lie.
+
+Imports nothing heavy: tables are made with it.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sgtune.axes import symbol_of
-from sgtune.samplers import resolve_sampler
+from sgtune.axes import Axis, symbol_of
 
 __all__ = ["edges_of", "edges_said"]
 
@@ -12,11 +14,14 @@ LEAST_VALUES = 3
 """Of an axis: with two values each is an edge."""
 
 
-def edges_of(sampler: str, best: Mapping[str, float], arms: Sequence[Mapping[str, float]]) -> list[list[str]]:
-    """The traced axes on which ``best`` has the smallest or the largest value of all ``arms``: pairs of an axis's name
-    and “smallest” or “largest”. A smallest value that is the axis's own bound, such as no noise, is no edge."""
+def edges_of(
+    axes: Iterable[Axis], best: Mapping[str, float], arms: Sequence[Mapping[str, float]]
+) -> list[list[str]]:
+    """The traced axes of a sampler on which ``best`` has the smallest or the largest value of all ``arms``: pairs of an
+    axis's name and “smallest” or “largest”. A smallest value that is the axis's own bound, such as no noise, is no
+    edge."""
     found = []
-    for axis in resolve_sampler(sampler)[0].axes:
+    for axis in axes:
         values = sorted({arm[axis.name] for arm in arms if axis.name in arm})
         if axis.is_static or len(values) < LEAST_VALUES:
             continue

@@ -83,7 +83,7 @@ def race_once(
             replicate=replicate,
         )
         best, warnings = result.best.to_record(), result.warnings
-        edges = edges_of(sampler, result.best, arms)
+        edges = edges_of(resolve_sampler(sampler)[0].axes, result.best, arms)
     except AllDivergedError as failure:
         reason = str(failure)
     record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": len(arms)}
