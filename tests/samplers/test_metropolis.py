@@ -124,7 +124,7 @@ def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
     grid = Grid(log10_step_sizes=(4.0, 3.0), batch_fractions=(1.0,))
     result = tune(gaussian, "mala", tuner=Halving(grid=grid), budget=Budget(steps=1_500))
     assert any(line.startswith("mala: no proposal was accepted for") for line in result.warnings)
-    assert any(line.endswith("try a smaller step_size") for line in result.warnings)
+    assert any("try a smaller step_size" in line for line in result.warnings)
 
 
 @pytest.mark.parametrize("own_minibatches", [False, True])

@@ -29,6 +29,15 @@ def test_a_step_of_twice_the_leapfrogs_costs_about_twice_as_much(of_ten, is_said
     assert all(line.startswith("hmc, n=8: a step of L=10 costs") for line in found)
 
 
+@pytest.mark.parametrize(("of_sgnht", "is_said"), [(0.66, True), (0.95, False), (1.6, False)])
+def test_a_thermostat_does_not_make_a_step_cheaper(of_sgnht, is_said):
+    costs = {("sgld", 8, None): 1.0, ("sgnht", 8, None): of_sgnht, ("sgnht", 9, None): 0.1}
+    found = remarks_on_costs(costs)
+    assert bool(found) == is_said
+    assert all(line.startswith("n=8: a step of sgnht costs 0.66 times a step of sgld") for line in found)
+    assert remarks_on_costs(costs, used=[("sgnht", 9, None)]) == []
+
+
 def row_of(sampler, n, seconds, n_leapfrog=None):
     return {"sampler": sampler, "batch_size": n, "n_leapfrog": n_leapfrog, "seconds_per_step": seconds}
 

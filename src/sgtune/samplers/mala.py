@@ -60,6 +60,6 @@ mala = Sampler(
     uses_log_density=True,
     needs_all_data=True,
     statistics=acceptance_statistics,
-    when_stuck="try a smaller step_size",
+    when_stuck="try a smaller step_size, and a smaller drift if you gave one",
     optimal_acceptance=0.574,
 )

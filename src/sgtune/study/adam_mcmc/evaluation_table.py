@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sgtune.axes import named
+from sgtune.study.adam_mcmc.edges import edges_said
 from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
@@ -168,9 +169,13 @@ def _runs_said(own: Mapping[str, dict]) -> str:
     arms, turns = (
         ("the arm of one race", "") if n_races == 1 else (f"the arms of {n_races} races", " in turn")
     )
+    # Records of older versions have no edges.
+    edges = {s: edges_said([{"edges": race} for race in own[s].get("edges", ())]) for s in samplers}
+    at_edges = "; ".join(f"{sampler_label(sampler)}: {said}" for sampler, said in edges.items() if said)
     return (
         f"{MODELS[first['model']]}: {len(first['table'])} runs of {first['seconds']:g} s with {arms} of "
         f"R = {first['race_seconds']:g} s{turns}: {chosen}."
+        + (f" At the edge of the grid, beyond which a better arm may lie: {at_edges}." if at_edges else "")
     )
 
 

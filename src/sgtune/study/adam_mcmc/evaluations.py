@@ -40,9 +40,9 @@ def evaluate_sampler(
         section: of the model, in the configuration's section ``adam_mcmc.evaluation``.
 
     Returns:
-        ``arms`` (None: no arm stayed finite), ``warnings`` of the races, ``table``, a row for each run
-        (`sgtune.study.evaluation.judge_draws`), ``seconds``, ``race_seconds``, ``seconds_per_step`` of each of the
-        arms, and ``map``: the predictions at the MAP, and ``ksd`` of a chain that stays there.
+        ``arms`` (None: no arm stayed finite) with their ``edges``, ``warnings`` of the races, ``table``, a row for
+        each run (`sgtune.study.evaluation.judge_draws`), ``seconds``, ``race_seconds``, ``seconds_per_step`` of each
+        of the arms, and ``map``: the predictions at the MAP, and ``ksd`` of a chain that stays there.
     """
     races = [
         race_once(
@@ -102,6 +102,7 @@ def evaluate_sampler(
         "arms": [race["best"] for race in races],
         "best": next((race["best"] for race in races if race["best"] is not None), None),
         "n_arms": races[0]["n_arms"],
+        "edges": [race["edges"] for race in races],
         "table": rows,
         "race_seconds": section["race_seconds"],
         "seconds": section["seconds"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot, sqrt
 from typing import NamedTuple
 
-from sgtune.study.adam_mcmc.acceptance_table import ess_per_second
+from sgtune.study.adam_mcmc.acceptance_table import best_by_ess, ess_per_second
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
@@ -197,16 +197,14 @@ def _mark(record: Mapping, cell: Mapping) -> str:
 
 
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:
-    """Effective samples with directional noise against those without, where neither is biased, at the best such s."""
+    """Effective samples with directional noise against those without, each at its best s among those that have them."""
     raised, lowered, n_compared = 0, 0, 0
     for record in targets_in(found):
-        known: dict[tuple[float, float], list[tuple]] = {}
-        for ratio, along, _, *cells in pairs_of(record):
-            own = [ess_per_second(record, cell, 1.0) for cell in cells]
-            if all(own):
-                known.setdefault((ratio, along), []).append(tuple(own))
-        for pairs in known.values():
-            without, with_noise = max(pairs, key=lambda pair: sum(mean_of(own)[0] for own in pair))
+        for ratio, along in dict.fromkeys(pair[:2] for pair in pairs_of(record)):
+            best = [best_by_ess(record, ratio, side) for side in (0, along)]
+            if None in best:
+                continue
+            without, with_noise = (ess_per_second(record, cell, 1.0) for cell in best)
             (first, first_se), (second, second_se) = mean_of(without), mean_of(with_noise)
             if None in (first_se, second_se):
                 continue
@@ -217,6 +215,6 @@ def _ess_findings(found: Sequence[Mapping]) -> list[str]:
         return []
     return [
         f"Where neither set of draws is clearly biased, noise along the update raised the effective sample size in "
-        f"{raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, at the best s of both, by 95% t "
+        f"{raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, each at its best s, by 95% t "
         "intervals; of 20 equal pairs one is called different by chance."
     ]

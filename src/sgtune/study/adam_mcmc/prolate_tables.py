@@ -197,8 +197,9 @@ def adam_efficiency(records: Records) -> Table:
         "one for each s, and therefore somewhat too large; its standard error is the jackknife's over chains. Values "
         f"of s √T: {scales_said(found)}; a random walk, which is the limit of small γ / s, "
         f"does best at {OPTIMAL_SCALE:g} in many dimensions (Roberts, Gelman and Gilks 1997).\n"
-        f"{STUCK_MEANS} {TOO_SLOW_MEANS} ESS is also too slow if the chains together are too short for their "
-        f"autocorrelation time. {_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
+        f"{STUCK_MEANS} {TOO_SLOW_MEANS} In place of an ESS stands the cause at the s whose chains moved most. ESS is "
+        "also too slow if the chains together are too short for their autocorrelation time. "
+        f"{_verdicts_said(found)} {chains_said(found)}, ± one standard error.",
         stub=stub,
         columns=tuple(
             (heading, side)
