@@ -117,10 +117,7 @@ def rate_cell(record: Mapping, cell: Mapping | None, detail: str) -> Cell:
 
 def chains_said(found: Sequence[Mapping]) -> str:
     """How many chains a number is of, on each target if that differs."""
-    counts = chain_counts(found)
-    if len(counts) == 1:
-        return counted(*counts, "chain")
-    return ", ".join(f"{counted(n, 'chain')} ({'; '.join(own)})" for n, own in counts.items())
+    return _said_by_target({counted(n, "chain"): own for n, own in chain_counts(found).items()}, ", ")
 
 
 def chain_counts(found: Sequence[Mapping]) -> dict[int, list[str]]:
@@ -156,14 +153,19 @@ def lengths_said(found: Sequence[Mapping], scale: float | None = None) -> str:
 
 
 def scales_said(found: Sequence[Mapping]) -> str:
-    """The values of s of the chains with their targets, in the tables' units."""
-    groups: dict[tuple[float, ...], list[str]] = {}
+    """The values of s of the chains, in the tables' units, on each target if they differ."""
+    groups: dict[str, list[str]] = {}
     for record in found:
-        groups.setdefault(tuple(sorted({cell["scale"] for cell in record["cells"]})), []).append(
-            target_label(record)
-        )
-    own = {", ".join(f"{scale:g}" for scale in scales): targets for scales, targets in groups.items()}
-    return next(iter(own)) if len(own) == 1 else "; ".join(f"{v} ({'; '.join(t)})" for v, t in own.items())
+        scales = sorted({cell["scale"] for cell in record["cells"]})
+        groups.setdefault(", ".join(f"{scale:g}" for scale in scales), []).append(target_label(record))
+    return _said_by_target(groups, "; ")
+
+
+def _said_by_target(groups: Mapping[str, Sequence[str]], between: str) -> str:
+    """What ``groups`` has targets for, each with its targets; alone, if it is one for all."""
+    if len(groups) == 1:
+        return next(iter(groups))
+    return between.join(f"{said} ({'; '.join(targets)})" for said, targets in groups.items())
 
 
 def adam_acceptance(records: Records) -> Table:

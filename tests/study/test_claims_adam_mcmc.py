@@ -1,0 +1,73 @@
+"""What README and the documentation say in words of AdamMCMC is what the published tables show."""
+
+import math
+import re
+
+import pytest
+from published_results import published
+from workflow_runs import ROOT
+
+from sgtune.study.adam_mcmc.intervals import t_quantile
+
+
+def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_draws_are_biased():
+    found = published("adam_mcmc", "adam_prolate")
+    rows = [row.set_index(["metric", "detail"]) for _, row in found.groupby(found.index // 7)]
+    raised, biased, n_long, unsettled = 0, 0, 0, 0
+    for row in rows:
+        gain = row.loc["acceptance_gain"].iloc[0]
+        is_raised = gain["value"] > 3.18 * gain["se"]
+        # docs/studies/adam_mcmc.md: noise helps where updates are about as long as s, or longer.
+        if row.loc[("update_length", "1"), "value"] > 0.7:
+            n_long += 1
+            assert is_raised
+        raised += is_raised
+        square = row.loc[("second_moment", "1")]
+        is_biased = "biased" in square["shown"] or abs(square["value"] - 1) > 0.1 + 3.18 * square["se"]
+        biased += is_raised and is_biased
+        unsettled += is_raised and row.loc[("acceptance_rate", "0"), "shown"].endswith("*")
+    assert (len(rows), n_long) == (18, 9)
+    assert biased > 0.5 * raised
+    # README: and the chains without it stuck or too slow.
+    assert unsettled > 0.5 * raised
+
+
+def test_effective_sample_sizes_of_adam_mcmc_are_known_on_every_target_with_and_without_noise_along_the_update():
+    found = published("adam_mcmc", "adam_efficiency")
+    for metric in ("ess_per_second", "jump_per_second"):
+        counts = found[found["metric"] == metric].groupby(["model", "detail"])["value"].count()
+        assert len(counts) == 10
+        assert (counts > 0).all()
+
+
+def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_second_moment():
+    # docs/studies/adam_mcmc.md: by a factor of about b2 a step, for more than a thousand steps, after about a hundred.
+    [line] = re.findall(
+        r"Adam's b₁, b₂: a factor of ([\d.]+) a step over steps (\d+) to (\d+)",
+        (ROOT / "results/published/adam_mcmc/tables/adam_findings.md").read_text(encoding="utf-8"),
+    )
+    factor, first, last = (float(number) for number in line)
+    assert (1 - factor) / (1 - 0.999) == pytest.approx(1, abs=0.15)
+    assert first < 150
+    assert last - first > 1000
+
+
+def test_steps_of_sgld_and_sgnht_with_all_data_cost_more_than_those_of_adam_mcmc():
+    """docs/studies/adam_mcmc.md: the races chose all data for both, at 1.3 to 1.8 times a step of AdamMCMC."""
+    found = published("adam_mcmc", "adam_costs")
+    found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
+    seconds = found.set_index(["sampler", "detail"])["value"]
+    whole = [seconds[name] for name in ("sgld", "sgnht")]
+    assert all(list(own.index) == ["n=800000"] for own in whole)
+    ratios = [own["n=800000"] / of_adam for own in whole for of_adam in seconds["adam-mcmc"]]
+    assert [round(ratio, 1) for ratio in (min(ratios), max(ratios))] == [1.3, 1.8]
+
+
+@pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
+def test_no_sampler_with_a_test_is_clearly_better_than_sgld_in_the_same_time(metric):
+    """By the 95% t interval of three races."""
+    found = published("adam_mcmc", "adam_evaluation")
+    errors = found[(found["model"] == "logistic") & (found["metric"] == metric)].set_index("sampler")
+    for sampler in ("adam-mcmc", "mala", "hmc"):
+        gain = errors.loc["sgld", "value"] - errors.loc[sampler, "value"]
+        assert gain < t_quantile(3) * math.hypot(errors.loc["sgld", "se"], errors.loc[sampler, "se"])
