@@ -1,7 +1,5 @@
 """Many independent chains of one arm, each with its own start: for the density of a chain after a number of steps."""
 
-from copy import copy
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +11,6 @@ from sgtune.positions import from_matrix
 from sgtune.randomness import named_key
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, chunk_length
-from sgtune.sampling.preparation import check_states
-from sgtune.sampling.program import initial_states
 
 __all__ = ["independent_chains"]
 
@@ -50,8 +46,8 @@ def independent_chains(
         )
     starts = from_matrix(model, np.asarray(positions, np.float32))
     first = jax.tree.map(lambda leaf: leaf[0], starts)
-    options = {"seed": seed, "replicate": replicate}
-    ensemble = copy(Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options))
+    options = {"seed": seed, "replicate": replicate, "is_started": False}
+    ensemble = Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options)
     names = (ensemble.sampler_name, *ensemble.arms[0].key, replicate)
     ensemble.arms = ensemble.arms * width
     ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))
@@ -62,13 +58,6 @@ def independent_chains(
         name: jnp.repeat(number, width) if jnp.ndim(number) else number
         for name, number in ensemble.hyperparameters.items()
     }
-    ensemble.states = initial_states(
-        ensemble.program,
-        ensemble.constants,
-        jax.random.split(named_key(seed, "init", *names, "independent"), width),
-        jax.tree.map(jnp.asarray, starts),
-        ensemble.hyperparameters,
-        ensemble.minibatch_key,
-    )
-    check_states(model, ensemble.sampler, ensemble.states)
+    keys = jax.random.split(named_key(seed, "init", *names, "independent"), width)
+    ensemble.begin(keys, jax.tree.map(jnp.asarray, starts))
     return ensemble

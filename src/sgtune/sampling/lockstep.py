@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Bool, Int, PyTree
+from jaxtyping import Array, Bool, Int, Key, PyTree
 
 from sgtune.machine import cores
 from sgtune.mode.find import map_position
@@ -58,6 +58,7 @@ class Lockstep:
             N(start, start_noise^2 I).
         constants: of the gradient estimator and the target (`sgtune.sampling.preparation.shared_constants`).
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
+        is_started: false for an ensemble whose chains are put elsewhere by `begin`.
 
     Attributes:
         start: where they start, flat, without the noise: ``(D,)``.
@@ -76,6 +77,7 @@ class Lockstep:
         constants: dict,
         start_noise: float = 0.0,
         overrides: dict[str, float] | None = None,
+        is_started: bool = True,
     ):
         self.arms = [check_arm(model, sampler_name, arm, overrides) for arm in arms]
         self.model = model
@@ -103,17 +105,10 @@ class Lockstep:
             chunk_length(len(flat), len(arms)),
             static_numbers(sampler_name, self.arms[0], overrides or {}),
         )
-        self.states = initial_states(
-            self.program,
-            self.constants,
-            init_keys,
-            jax.vmap(unravel)(starts),
-            self.hyperparameters,
-            self.minibatch_key,
-        )
-        check_states(model, self.sampler, self.states)
         self.steps_done = 0
         self._run: Callable | None = None
+        if is_started:
+            self.begin(init_keys, jax.vmap(unravel)(starts))
 
     @classmethod
     def at_mode(
@@ -144,6 +139,17 @@ class Lockstep:
         constants = shared_constants(model, *resolve_sampler(sampler_name), centre)
         start = map_position(model) if position is None else position
         return cls(model, sampler_name, arms, start=start, constants=constants, **options)
+
+    def begin(self, keys: Key[Array, " w"], positions: PyTree) -> None:
+        """Put the chains at ``positions`` (leading axis W); what else is random in their states is from ``keys``.
+
+        Raises:
+            InputError: as `sgtune.sampling.preparation.check_states`.
+        """
+        self.states = initial_states(
+            self.program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
+        )
+        check_states(self.model, self.sampler, self.states)
 
     @property
     def width(self) -> int:

@@ -1,5 +1,6 @@
 """The compiled program: a number of steps of every chain of an ensemble."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -47,7 +48,13 @@ def _mapped_axes(hyperparameters: dict) -> dict:
 
 
 def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
-    """States of chains at ``positions``, with a leading axis."""
+    """States of chains at ``positions``, with a leading axis. Programs that differ in their length share one."""
+    program = program._replace(length=0)
+    return _initial_states(program, constants, keys, positions, hyperparameters, minibatch_key)
+
+
+@partial(jax.jit, static_argnums=0)
+def _initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
     axes = (0, 0, _mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
     def one_chain(key, position, hyperparameters, minibatch_key):

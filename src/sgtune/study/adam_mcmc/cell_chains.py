@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, Int, PyTree
 
 from sgtune.model import Model
 from sgtune.positions import to_matrix
@@ -149,7 +149,12 @@ class _Watched:
 
 def _update_lengths(chains: Lockstep) -> Float[np.ndarray, " w"]:
     """|u| of each chain's last step."""
-    axes = {name: 0 if jnp.ndim(number) else None for name, number in chains.hyperparameters.items()}
     states = chains.states
-    updates = jax.vmap(drift, in_axes=(0, 0, 0, axes))(states.m, states.v, states.k, chains.hyperparameters)
+    updates = _updates(states.m, states.v, states.k, chains.hyperparameters)
     return np.linalg.norm(np.asarray(to_matrix(updates), np.float64), axis=1)
+
+
+@jax.jit
+def _updates(m: PyTree, v: PyTree, k: Int[Array, " w"], hyperparameters: Mapping) -> PyTree:
+    axes = {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
+    return jax.vmap(drift, in_axes=(0, 0, 0, axes))(m, v, k, hyperparameters)
