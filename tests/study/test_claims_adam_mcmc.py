@@ -52,15 +52,15 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
     assert last - first > 1000
 
 
-def test_steps_of_sgld_and_sgnht_with_all_data_cost_more_than_those_of_adam_mcmc():
-    """docs/studies/adam_mcmc.md: the races chose all data for both, at 1.3 to 1.8 times a step of AdamMCMC."""
+def test_samplers_without_a_test_chose_large_batches():
+    """docs/studies/adam_mcmc.md: 10% or all of the data; SGNHT's step costs 2.2 times one of AdamMCMC."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
-    whole = [seconds[name] for name in ("sgld", "sgnht")]
-    assert all(list(own.index) == ["n=800000"] for own in whole)
-    ratios = [own["n=800000"] / of_adam for own in whole for of_adam in seconds["adam-mcmc"]]
-    assert [round(ratio, 1) for ratio in (min(ratios), max(ratios))] == [1.3, 1.8]
+    for sampler in ("sgld", "sghmc", "sgnht"):
+        assert {detail.split()[0] for detail in seconds[sampler].index} <= {"n=800000", "n=80000"}
+    ratios = seconds["sgnht"]["n=800000"] / seconds["adam-mcmc"]
+    assert [round(ratio, 1) for ratio in ratios] == [2.2]
 
 
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
