@@ -96,7 +96,6 @@ class Lockstep:
             keys = named_keys(seed, [("start", *name) for name in names])
             noise = [jax.random.normal(key, flat.shape, jnp.float32) for key in keys]
             starts = starts + start_noise * jnp.stack(noise)
-        init_keys = named_keys(seed, [("init", *name) for name in names])
         self.program = Program(
             density_of(model),
             self.sampler,
@@ -108,6 +107,7 @@ class Lockstep:
         self.steps_done = 0
         self._run: Callable | None = None
         if is_started:
+            init_keys = named_keys(seed, [("init", *name) for name in names])
             self.begin(init_keys, jax.vmap(unravel)(starts))
 
     @classmethod

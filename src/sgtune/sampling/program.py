@@ -13,7 +13,7 @@ from sgtune.samplers import Sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import Target, target_of
 
-__all__ = ["Program", "advance", "initial_states"]
+__all__ = ["Program", "advance", "initial_states", "mapped_axes"]
 
 
 BEFORE_THE_FIRST_STEP = 2**32 - 1
@@ -42,7 +42,7 @@ class Program(NamedTuple):
         return target_of(self.density, self.estimator, constants, self.batch_size, key_of)
 
 
-def _mapped_axes(hyperparameters: dict) -> dict:
+def mapped_axes(hyperparameters: dict) -> dict:
     """The axes for `jax.vmap` over chains: an array has a number for each chain; all chains share other numbers."""
     return {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
 
@@ -55,7 +55,7 @@ def initial_states(program: Program, constants, keys, positions, hyperparameters
 
 @partial(jax.jit, static_argnums=0)
 def _initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
-    axes = (0, 0, _mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
     def one_chain(key, position, hyperparameters, minibatch_key):
         target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
@@ -71,7 +71,7 @@ def advance(program: Program, constants, states, hyperparameters, keys, minibatc
     """Steps of every chain from step ``start`` on: ``gaps[i]`` steps before the i-th of ``n_draws`` kept positions,
     which are flat. The length of ``gaps`` is the program's number of draws. Chains share the minibatches of one key, or
     each has those of its own."""
-    axes = (0, 0, _mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
     def one_step(t, states):
         def one_chain(key, state, hyperparameters, minibatch_key):

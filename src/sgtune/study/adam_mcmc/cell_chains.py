@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -13,6 +12,7 @@ from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.program import mapped_axes
 from sgtune.study.adam_mcmc.autocorrelation import jackknife_times
 
 __all__ = ["SAMPLER", "chains_of_cell"]
@@ -156,5 +156,4 @@ def _update_lengths(chains: Lockstep) -> Float[np.ndarray, " w"]:
 
 @jax.jit
 def _updates(m: PyTree, v: PyTree, k: Int[Array, " w"], hyperparameters: Mapping) -> PyTree:
-    axes = {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
-    return jax.vmap(drift, in_axes=(0, 0, 0, axes))(m, v, k, hyperparameters)
+    return jax.vmap(drift, in_axes=(0, 0, 0, mapped_axes(hyperparameters)))(m, v, k, hyperparameters)
