@@ -41,7 +41,8 @@ RESULTS = {
             )
         )
         for model in MODELS
-        if kind != "widths" or has_reference(model)
+        if (kind != "widths" or has_reference(model))
+        and (kind not in ("screen", "regret") or has_regret(config, model))
     }
     for kind, pattern in PATTERNS.items()
 }

@@ -10,6 +10,7 @@ from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import (
     has_horizons,
+    has_regret,
     ladder_settings,
     main_sections,
     model_settings,

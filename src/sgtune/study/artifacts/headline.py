@@ -23,6 +23,7 @@ from sgtune.study.artifacts.regret import (
     can_be_marked,
     cap_said,
     doubts,
+    left_out,
     losses_of,
     oracles_said,
     regret_cells,
@@ -67,7 +68,7 @@ def headline(records: Records) -> Table:
         f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(chain(*losses.values()))}, so the mean is "
         "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
         "model, if every other is more than two standard errors of the difference away; "
-        f"{UNMARKED}.{doubts(found)}"
+        f"{UNMARKED}.{doubts(found)}{left_out(records, found)}"
         f"{reference_said(records, 'headline', losses)}",
         rows=("tuner",),
         columns=("model", "detail") if several else ("model",),

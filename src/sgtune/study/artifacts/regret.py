@@ -39,6 +39,7 @@ __all__ = [
     "cap_said",
     "doubts",
     "fresh_replicates",
+    "left_out",
     "losses_of",
     "oracles_said",
     "regret",
@@ -239,6 +240,14 @@ def doubts(found: Sequence[dict]) -> str:
     )
 
 
+def left_out(records: Records, found: Sequence[dict]) -> str:
+    """The models of the run whose arms did not run again, for captions."""
+    judged = {record["model"] for record in found}
+    others = {record["model"] for record in records.get("reference") or []} - judged
+    words = ", ".join(label(name, MODELS) for name in in_order(others, MODELS))
+    return f" Without fresh runs, and so without regret, in this run: {words}." if others else ""
+
+
 def regret(records: Records) -> Table:
     """How much worse a tuner's arm is than the best arm of its grid."""
     found = need(records, "regret", "regret")
@@ -265,10 +274,10 @@ def regret(records: Records) -> Table:
         "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
         "finite, and the cell is never in bold; “diverged”: none did. Bold: best of a sampler, if every other "
         f"is more than two standard errors of the difference away; {UNMARKED}. The same choices are marked "
-        f"together.{doubts(found)}\nThree biases of regret remain: the smallest of the finalists' noisy means is "
-        "too small; among arms that are nearly as good, the truly best one has a regret of 1.06 to 1.11 "
-        "(simulated); and the reference's own error is in every loss, which moves ratios of small losses towards "
-        f"1.\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
+        f"together.{doubts(found)}{left_out(records, found)}\nThree biases of regret remain: the smallest of the "
+        "finalists' noisy means is too small; among arms that are nearly as good, the truly best one has a regret of "
+        "1.06 to 1.11 (simulated); and the reference's own error is in every loss, which moves ratios of small "
+        f"losses towards 1.\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
         rows=("detail", "tuner", "metric"),
         columns=("sampler",),
         stub={"detail": "Runs"},

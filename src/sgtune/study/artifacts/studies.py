@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sgtune.errors import InputError
 from sgtune.study.catalogue import FIGURES, MODELS, STUDIES, TABLES, Artifact
-from sgtune.study.config.sections import has_horizons, model_settings, studied
+from sgtune.study.config.sections import has_horizons, has_regret, model_settings, studied
 
 __all__ = [
     "artifact",
@@ -41,10 +41,14 @@ def form_of(name: str) -> str:
 
 
 def requested(
-    studied: Iterable[tuple[str, str, str]], referenced: Collection[str], ahead: Collection[str] = ()
+    studied: Iterable[tuple[str, str, str]],
+    referenced: Collection[str],
+    ahead: Collection[str] = (),
+    judged: Collection[str] | None = None,
 ) -> list[str]:
     """The main study's artifacts that have something to show, where ``studied`` are the (model, sampler, tuner) that a
-    run evaluates, ``referenced`` the models with a ground truth, and ``ahead`` those tuned for several horizons."""
+    run evaluates, ``referenced`` the models with a ground truth, ``ahead`` those tuned for several horizons, and
+    ``judged`` those with regret, all unless given."""
     studied = list(studied)
     return [
         name
@@ -55,6 +59,7 @@ def requested(
             and (model in referenced or not entry.needs_reference)
             and (entry.needs_loss is None or entry.needs_loss in MODELS[model].losses)
             and (model in ahead or not entry.needs_horizons)
+            and (judged is None or model in judged or not entry.needs_regret)
             for model, _, tuner in studied
         )
     ]
@@ -71,6 +76,7 @@ def artifacts_of_run(config: Mapping) -> list[str]:
         studied(config),
         [model for model in models if model_settings(config, model)["reference"]["nuts"]],
         [model for model in models if has_horizons(config, model)],
+        [model for model in models if has_regret(config, model)],
     )
     for i, name in enumerate(config["artifacts"] or ()):
         if name not in names:

@@ -21,6 +21,7 @@ class Artifact(NamedTuple):
         needs_reference: whether it shows only models with a reference.
         needs_loss: it shows only models whose arms are judged by this loss; None: all.
         needs_horizons: whether it shows only models tuned for several horizons.
+        needs_regret: whether it shows only models whose arms run again for regret.
         study: the further study (`sgtune.study.catalogue.studies`) that it belongs to; empty: the main one.
     """
 
@@ -34,4 +35,5 @@ class Artifact(NamedTuple):
     needs_reference: bool = False
     needs_loss: str | None = None
     needs_horizons: bool = False
+    needs_regret: bool = False
     study: str = ""

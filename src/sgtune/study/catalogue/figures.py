@@ -100,6 +100,7 @@ FIGURES: dict[str, Artifact] = {
         "regret_figures:regret_dots",
         ("regret",),
         title="Regret of the tuners, by sampler",
+        needs_regret=True,
         caption=(
             "Regret of each tuner, a panel per model and a row per sampler: mean loss, in fresh runs, of "
             "the arms that it chose, over the mean loss of the oracle's arms (dashed: 1). The oracle runs "

@@ -76,6 +76,7 @@ TABLES: dict[str, Artifact] = {
     "headline": Artifact(
         "headline:headline",
         ("regret", "reference"),
+        needs_regret=True,
         title="Regret in short",
         caption=(
             "Mean loss of the arms that a tuner chose over the mean loss of an oracle's arms; mean over "
@@ -88,6 +89,7 @@ TABLES: dict[str, Artifact] = {
         "regret:regret",
         ("regret", "settings", "reference"),
         title="Regret of the tuners",
+        needs_regret=True,
         caption=(
             "Regret of the tuners (not in the paper): mean loss, in fresh runs, of the arms that a tuner "
             "chose, over the smallest mean loss of the finalists, the best arms of a screen of the whole "
@@ -108,6 +110,7 @@ TABLES: dict[str, Artifact] = {
         title="Predicted and measured errors of the tuner theory",
         needs_reference=True,
         needs_loss="xi_white",
+        needs_regret=True,
         without=tuple(name for name in TUNERS if name != "theory"),
         caption=(
             "The error of the posterior standard deviations (ξ whitened) that theory predicts for the arm "

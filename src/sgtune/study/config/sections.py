@@ -18,6 +18,7 @@ __all__ = [
     "fingerprint",
     "has_axis",
     "has_horizons",
+    "has_regret",
     "ladder_settings",
     "main_sections",
     "merge",
@@ -154,6 +155,11 @@ def has_horizons(config: Mapping, model: str) -> bool:
     settings = model_settings(config, model)
     samplers = set(settings["horizons"]["samplers"]) & set(config["samplers"])
     return bool(settings["horizons"]["seconds"] and samplers and settings["reference"]["nuts"])
+
+
+def has_regret(config: Mapping, model: str) -> bool:
+    """Whether the arms of a model run again in fresh replicates, from which regret is computed."""
+    return bool(model_settings(config, model)["regret"]["seconds"])
 
 
 def ladder_settings(config: Mapping, dimension: int) -> dict:

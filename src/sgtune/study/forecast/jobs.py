@@ -5,6 +5,7 @@ from sgtune.study.catalogue import losses_of, method_of
 from sgtune.study.config.model_checks import SMALL_DIMENSION
 from sgtune.study.config.sections import (
     has_horizons,
+    has_regret,
     n_races,
     settings_of,
     shapes_of,
@@ -44,6 +45,7 @@ class StudyOfModel(WorkOfModel):
     def rows(self) -> list[Row]:
         """All rules of the model, in the order of the pipeline."""
         by_the_clock = self.settings["evaluation"]["clock"] == "wall"
+        judged = self.config["samplers"] if has_regret(self.config, self.model) else []
         jobs = {
             "find_map": [self.mode()],
             "sample_nuts": self.chains(),
@@ -51,8 +53,8 @@ class StudyOfModel(WorkOfModel):
             "tune_sampler": [self.tuning(sampler) for sampler in self.config["samplers"]],
             "evaluate_sampler": [self.evaluation(sampler) for sampler in self.config["samplers"]],
             "compare_clocks": [self.clocks()],
-            "screen_grid": [self.screen(sampler) for sampler in self.config["samplers"]],
-            "rerun_finalists": [self.finalists(sampler) for sampler in self.config["samplers"]],
+            "screen_grid": [self.screen(sampler) for sampler in judged],
+            "rerun_finalists": [self.finalists(sampler) for sampler in judged],
             "compare_horizons": [self.horizons()] if has_horizons(self.config, self.model) else [],
             "estimate_discrepancies": [self.estimates()],
             "measure_widths": [self.widths()] if self.referenced else [],

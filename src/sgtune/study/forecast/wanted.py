@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sgtune.study.artifacts import artifact, artifacts_of_run
-from sgtune.study.config.sections import has_horizons, model_settings
+from sgtune.study.config.sections import has_horizons, has_regret, model_settings
 
 __all__ = ["wanted_rules"]
 
@@ -64,6 +64,8 @@ def _has(rule: str, model: str, config: Mapping) -> bool:
     """Whether a model of the run has jobs of this rule."""
     if rule == "compare_horizons":
         return has_horizons(config, model)
+    if rule in ("screen_grid", "rerun_finalists"):
+        return has_regret(config, model)
     return rule != "measure_widths" or model_settings(config, model)["reference"]["nuts"]
 
 
