@@ -26,6 +26,7 @@ __all__ = [
     "log_posterior",
     "negative_hessian",
     "score",
+    "score_chunk",
     "scores",
     "sum_of_gradients",
     "sum_over_tiles",
@@ -38,7 +39,7 @@ __all__ = [
 # with 16,384, and a factorisation of 52,580, rows of 12, twice as fast: adding D numbers for each tile is most of its
 # work.
 TILE, TILE_OF_SMALL_ROWS, SMALL_ROW_BYTES = 4_096, 16_384, 256
-CHUNK = 128
+CHUNK, FEWEST_IN_CHUNK = 128, 16
 # A tile's intermediate arrays grow with the number of points: a network's would take gigabytes.
 CHUNK_LARGE, LARGE_DIMENSION = 4, 200
 
@@ -168,13 +169,23 @@ def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[n
     return chunked(model, run, matrix, chunk)
 
 
+def score_chunk(model: Model, n_points: int | None = None) -> int:
+    """How many positions `scores` takes at a time; with ``n_points``, half as many if these fit, and so on down to 16.
+
+    A smaller chunk needs a compiled program of its own, which pays where the same few points come many times.
+    """
+    most = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
+    most = min(most, model.max_lockstep or most)
+    while n_points is not None and n_points <= most // 2 and most // 2 >= FEWEST_IN_CHUNK:
+        most //= 2
+    return most
+
+
 def chunked(
     model: Model, run: Callable, matrix: Float[np.ndarray, "n D"], chunk: int | None = None
 ) -> Float[np.ndarray, "n D"]:
     """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time; the last chunk is padded."""
-    default = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
-    default = min(default, model.max_lockstep or default)
-    chunk = check_integer("chunk", default if chunk is None else chunk, at_least=1)
+    chunk = check_integer("chunk", score_chunk(model) if chunk is None else chunk, at_least=1)
     result = np.empty(matrix.shape, np.float32)
     for start in range(0, len(matrix), chunk):
         rows = matrix[start : start + chunk]

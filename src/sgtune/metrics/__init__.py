@@ -12,7 +12,7 @@ from sgtune.metrics.averages import (
 from sgtune.metrics.calibration import class_probabilities, ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import auroc, compare_entropies, predictive_entropy
 from sgtune.metrics.predictive import PREDICTIVE, Predictive, accuracy, brier, log_loss, rmse
-from sgtune.metrics.reference import Moments, Reference, frozen_errors, reference_errors
+from sgtune.metrics.reference import Moments, Reference, frozen_errors, moments_of, reference_errors
 from sgtune.metrics.spread import (
     functional_error,
     position_blocks,
@@ -44,6 +44,7 @@ __all__ = [
     "mce",
     "mce_published",
     "mean_prediction",
+    "moments_of",
     "ood_metrics",
     "position_blocks",
     "predictive_entropy",

@@ -17,6 +17,7 @@ __all__ = [
     "Moments",
     "Reference",
     "frozen_errors",
+    "moments_of",
     "reference_errors",
 ]
 
@@ -181,6 +182,10 @@ class Moments:
             values = _of_each(self.model.functionals, from_matrix(self.model, filled.reshape(-1, dimension)))
             self._functionals.add(np.asarray(values).reshape(rows, n_chains, -1)[: len(some)])
 
+    def sd(self, place: int) -> Float[np.ndarray, " d"]:
+        """The sds of the chain at ``place``, (D,); NaN if no draws were added."""
+        return self._positions.moments(place)[1]
+
     def errors(self, place: int) -> dict[str, float | None]:
         """Errors of the chain at ``place``: relative_sd_error, xi_rel, xi_white, functional_error.
 
@@ -222,12 +227,17 @@ def reference_errors(
         By name; fractions, in no unit. None where the reference lacks the moments; infinite if there are no draws, or
         not all are finite.
     """
+    return moments_of(model, draws, reference).errors(0)
+
+
+def moments_of(model: Model, draws: Float[np.ndarray, "n d"], reference: Reference) -> Moments:
+    """The moments of one chain's draws, flat positions (n, D); of none if not all are finite."""
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
     origin = draws.mean(axis=0, dtype=np.float64) if is_finite else np.zeros(model.dimension)
     moments = Moments(model, reference, origin, 1)
     if is_finite:
         moments.add(draws[:, None])
-    return moments.errors(0)
+    return moments
 
 
 def frozen_errors(model: Model, position: PyTree, reference: Reference) -> dict[str, float | None]:

@@ -195,11 +195,26 @@ def subset_scores(
     if n_rows == model.n_data:
         return scores(model, positions)
     rows = jax.tree.map(lambda leaf: leaf[:n_rows], model.data)
-    centre = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], centre))
     weight = jnp.float32(model.n_data / n_rows)
 
     def run(matrix):
         return to_matrix(_subset_scores(density_of(model), from_matrix(model, matrix), rows, weight))
 
-    correction = scores(model, centre) - chunked(model, run, centre)
-    return chunked(model, run, np.asarray(positions, np.float32)) + correction
+    def correction(at: PyTree) -> Float[np.ndarray, "1 D"]:
+        at = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], at))
+        # One position at a time: the program that finds the mode has computed the score there with this one.
+        return scores(model, at, chunk=1) - chunked(model, run, at)
+
+    return chunked(model, run, np.asarray(positions, np.float32)) + _at_centre(
+        model, centre, f"correction of the scores of {n_rows} rows", correction
+    )
+
+
+def _at_centre(model: Model, centre: PyTree, name: str, make: Callable[[PyTree], PyTree]) -> PyTree:
+    """``make(centre)``, kept by ``name`` if the centre is the model's mode, where races need it in every rung."""
+    found = model.found
+    if found.mode is None or centre is not found.mode.position:
+        return make(centre)
+    if name not in found.at_mode:
+        found.at_mode[name] = make(centre)
+    return found.at_mode[name]

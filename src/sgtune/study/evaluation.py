@@ -13,7 +13,7 @@ from sgtune.axes import named
 from sgtune.errors import InputError, check_integer, check_number
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.model import Model
-from sgtune.posterior import scores
+from sgtune.posterior import score_chunk, scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import Chain, sample
@@ -53,7 +53,7 @@ def stein_metrics(
     wanted = [some for some, use in zip(points, usable, strict=True) if use]
     gradients = iter(())
     if wanted:
-        stacked = scores(model, np.concatenate(wanted))
+        stacked = scores(model, np.concatenate(wanted), chunk=score_chunk(model, sum(map(len, wanted))))
         gradients = iter(np.split(stacked, np.cumsum([len(some) for some in wanted])[:-1]))
     traces = {"ksd": hessian_trace(model), "ksd_scaled": model.dimension}
     rows = []
@@ -95,10 +95,12 @@ def judge_draws(
         (of_points,) = stein_metrics(model, [_thinned(draws, thin)], at_most=[ksd_points], streams=[stream])
         row |= of_points
     if reference is not None:
-        row |= metrics.reference_errors(model, draws, reference)
+        moments = metrics.moments_of(model, draws, reference)
+        row |= moments.errors(0)
         if in_full:
-            sd = metrics.sd_of_draws(draws) if is_finite else np.full(model.dimension, np.inf)
-            row["relative_sd_error_by_block"] = metrics.relative_sd_error_by_block(model, sd, reference.sd)
+            row["relative_sd_error_by_block"] = metrics.relative_sd_error_by_block(
+                model, moments.sd(0), reference.sd
+            )
     if prediction_draws and metrics.can_predict(model):
         draws = evenly_spaced(draws, prediction_draws)
         averages = metrics.average_predictions(model, draws) if is_finite else None
