@@ -57,7 +57,10 @@ OF_CHOICES = {
     *("regret", "published_comparison", "xi_by_block", "ood"),
 }
 FIELDS = ("model", "sampler", "tuner", "metric", "detail")
-WHY = "\n“– (no arm)”: the tuner chose no arm, because every arm that it tried diverged."
+WHY = (
+    "\n“– (no arm)”: the tuner chose no arm: all that it tried diverged, left the posterior, or are unstable by "
+    "theory."
+)
 
 
 @pytest.fixture(scope="module", params=["sgld", "sghmc-cv"])

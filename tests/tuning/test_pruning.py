@@ -27,17 +27,14 @@ def survivors_of(result):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-ksd-scaled"])
-def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_point(
-    logistic_data_dir, tuner
-):
+def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_point(logistic_data_dir):
     model = sgtune.load_model("logistic", logistic_data_dir)
 
     def survivors(**settings):
         result = sgtune.tune(
             model,
             "sgld-cv",
-            tuner=tuner,
+            tuner="mamba-ksd",
             budget=sgtune.Budget(seconds=0.1),
             cost=COST,
             settings=Settings(**settings),

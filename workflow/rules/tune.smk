@@ -13,7 +13,8 @@ rule calibrate_cost:
         cost=f"{RUN}/cost/{{model}}.json",
     log:
         f"{LOGS}/calibrate_cost/{{model}}.log",
-    # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time.
+    # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time. (If the
+    # run was given a cost table, no job waits for this one, and it runs when the others are done.)
     priority: 50
     conda:
         "../../envs/sgtune.yaml"

@@ -3,6 +3,7 @@
 from sgtune.study.job import job
 
 with job(snakemake) as this:
+    from sgtune.machine import product_seconds
     from sgtune.sampling.budget import read_costs
     from sgtune.study.config.sections import shapes_of
     from sgtune.tuning import calibrate_cost
@@ -17,6 +18,7 @@ with job(snakemake) as this:
         report=this.report,
     )
     record = {"model": model.name, "n_data": model.n_data, "dimension": model.dimension}
+    record["numpy_product_seconds"] = product_seconds()
     if tables:
         record["table"] = tables[0].to_rows()
     this.write(snakemake.output.cost, {**record, "rows": cost.to_rows()})

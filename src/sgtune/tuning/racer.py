@@ -119,8 +119,8 @@ def record_rung(
 def all_diverged(sampler: str, step_sizes: Sequence[float]) -> str:
     """Why a race has no winner, and what to try. ``step_sizes`` are those of its arms."""
     return (
-        f"step_size: all {len(step_sizes)} arms of {sampler} diverged; the smallest step size tried is "
-        f"{min(step_sizes):.3g}: try smaller ones"
+        f"step_size: all {len(step_sizes)} arms of {sampler} diverged or left the posterior; the smallest step size "
+        f"tried is {min(step_sizes):.3g}: try smaller ones"
     )
 
 

@@ -259,7 +259,10 @@ def lay_out(
     if marked:
         caption += f"\n{DAGGER}: judges arms by the test set, on which they are then evaluated."
     if any(cell.missing == NO_ARM and cell.value is None for cell in cells):
-        caption += f"\n“{NO_ARM}”: the tuner chose no arm, because every arm that it tried diverged."
+        caption += (
+            f"\n“{NO_ARM}”: the tuner chose no arm: all that it tried diverged, left the posterior, or are unstable by "
+            "theory."
+        )
     return Table(
         name=name,
         title=title,
