@@ -284,6 +284,7 @@ def test_without_directional_noise_the_steps_are_those_of_s_d_zero(correction):
             {"acceptance": "minibatch", "momentum_correction": "exact"},
             r"^acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'",
         ),
+        ({"directional": "false"}, "^directional: 'false' is not allowed; it must be True or False"),
     ],
 )
 def test_unknown_variants_get_one_line(arguments, line):

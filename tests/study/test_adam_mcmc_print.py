@@ -6,7 +6,8 @@ import pytest
 
 from sgtune.study.adam_mcmc.distance_findings import DISTANCES, QUICK_NAMES, distance_findings
 from sgtune.study.adam_mcmc.distances import LINES, QUICK
-from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions, remarks_on_ksd
+from sgtune.study.adam_mcmc.equal_time import remarks_on_ksd
+from sgtune.study.adam_mcmc.evaluation_table import adam_evaluation, adam_predictions
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret, regret_findings
 
 ARM = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}

@@ -250,6 +250,8 @@ def make_adam_mcmc(
     Raises:
         InputError: an argument is not known, or ``exact`` is combined with ``minibatch``.
     """
+    if not isinstance(directional, bool):
+        raise InputError(f"directional: {directional!r} is not allowed; it must be True or False")
     check_choice("acceptance", acceptance, ("full", "minibatch"))
     check_choice("momentum_correction", momentum_correction, ("none", "exact"))
     hyperparameters = tuple(one for one in HYPERPARAMETERS if directional or one is not DIRECTIONAL_NOISE)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sgtune.axes import named
 from sgtune.study.adam_mcmc.edges import edges_said
-from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile
+from sgtune.study.adam_mcmc.equal_time import ERRORS, remarks_on_ksd, remarks_on_predictions, remarks_on_steps
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
@@ -21,11 +21,8 @@ __all__ = [
     "adam_evaluation",
     "adam_predictions",
     "by_model_and_sampler",
-    "remarks_on_ksd",
-    "remarks_on_predictions",
 ]
 
-ERRORS = ("relative_sd_error_x100", "xi_white_x100")
 OF_DRAWS = ("n_samples", "acceptance_percent", "ksd", "ksd_floor", "ksd_points", *ERRORS)
 HEADINGS = {
     "n_samples": ("Draws", "number"),
@@ -39,17 +36,6 @@ HEADINGS = {
 """Columns of the draws: seven of them fit a page if they share headings."""
 
 PREDICTIVE = ("accuracy_percent", "ece_percent", "mce_percent", "log_loss")
-
-FLOORS = {
-    "logistic": "as many exact draws. A chain's draws are no better than exact ones: a small KSD does not mean that "
-    "draws are good; compare ξ.",
-    "bnn": "as many draws of the Laplace approximation, which is not the network's posterior: whether a smaller KSD "
-    "is a merit is not known; compare the log-loss.",
-}
-"""What a KSD below its floor says, by model."""
-
-NEAR = 0.01
-"""Of a log-loss: a chain whose predictions are nearer to those of the MAP has hardly left it."""
 
 
 def _map_row(record: dict, metrics: Sequence[str], rows: Sequence[Row]) -> Row:
@@ -96,43 +82,6 @@ def _chosen(record: dict) -> str:
     if len(races) == 1:
         return next(iter(races))
     return ", ".join(f"{arm} (race {' and '.join(map(str, own))})" for arm, own in races.items())
-
-
-def _n_independent(record: Mapping) -> int:
-    return n_independent(len(record["arms"]), len(record["table"]))
-
-
-def remarks_on_ksd(own: Mapping[str, dict]) -> list[str]:
-    """The KSDs of one model that are below their floor."""
-    lines = []
-    for sampler, record in own.items():
-        ksd, floor = evaluation_cells(record, ("ksd", "ksd_floor"))
-        if None in (ksd.value, floor.value) or floor.value < ksd.value:
-            continue
-        if is_beyond(floor.value - ksd.value, ksd.se, _n_independent(record)):
-            lines.append(
-                f"{MODELS[record['model']]}, {sampler_label(sampler)}: the KSD, {ksd.value:.3g}, is below "
-                f"{floor.value:.3g}, the KSD of {FLOORS[record['model']]}"
-            )
-    return lines
-
-
-def remarks_on_predictions(own: Mapping[str, dict]) -> list[str]:
-    """The network's chains that predict as the MAP, where they start. (Of the logistic regression all do.)"""
-    lines = []
-    for sampler, record in own.items():
-        (log_loss,) = evaluation_cells(record, ("log_loss",))
-        at_map = record["map"].get("log_loss")
-        known = None not in (at_map, log_loss.value, log_loss.se) and record["model"] == "bnn"
-        if not known:
-            continue
-        furthest = abs(log_loss.value - at_map) + t_quantile(_n_independent(record)) * log_loss.se
-        if furthest < NEAR * at_map:
-            lines.append(
-                f"{MODELS[record['model']]}, {sampler_label(sampler)}: the log-loss differs from the MAP's by less "
-                f"than {100 * NEAR:g}%, by the 95% t interval: the chain hardly left the MAP."
-            )
-    return lines
 
 
 def _rows_of(own: Mapping[str, dict], metrics: Sequence[str]) -> list[Row]:
@@ -184,6 +133,9 @@ def _table(found: Sequence[dict], name: str, metrics: Sequence[str], lines: Sequ
     rows = [row for own in by_model_and_sampler(found).values() for row in _rows_of(own, metrics)]
     bold = "Bold: best of the samplers, if every other is more than two standard errors away"
     bold += "; never a KSD below the KSD of Laplace draws." if "ksd" in metrics else "."
+    bold += (
+        f" The table “{artifact('adam_findings').title}” claims less: differences beyond the 95% t interval."
+    )
     return Table(
         name=name,
         title=artifact(name).title,
@@ -207,7 +159,7 @@ def adam_evaluation(records: Records) -> Table:
         "MAP the KSD is of a chain that stays there."
     ]
     for own in by_model_and_sampler(found).values():
-        lines += [_runs_said(own), *remarks_on_ksd(own)]
+        lines += [_runs_said(own), *remarks_on_steps(own), *remarks_on_ksd(own)]
     return _table(found, name, OF_DRAWS, lines)
 
 
@@ -218,7 +170,8 @@ def adam_predictions(records: Records) -> Table:
     lines = [
         "Predictions, on the test set, of the chains of the table "
         f"“{artifact('adam_evaluation').title}”, averaged over draws; ± one standard error over runs, or "
-        "over races if that is larger. MAP: predictions of the mode alone."
+        "over races if that is larger. With one race it leaves out how much choices vary. MAP: predictions of the mode "
+        "alone."
     ]
     for own in by_model_and_sampler(found).values():
         lines += remarks_on_predictions(own)

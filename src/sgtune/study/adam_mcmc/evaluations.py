@@ -51,6 +51,7 @@ def evaluate_sampler(
             "mamba",
             grid,
             seconds=section["race_seconds"],
+            horizon=section["seconds"],
             pruning_rate=pruning_rate,
             cost=cost,
             seed=seed,

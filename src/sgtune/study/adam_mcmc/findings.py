@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot, sqrt
 from typing import NamedTuple
 
-from sgtune.study.adam_mcmc.acceptance_table import best_by_ess, ess_per_second
+from sgtune.study.adam_mcmc.acceptance_table import ess_per_second
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
@@ -24,6 +24,8 @@ class Comparison(NamedTuple):
     """The target's record."""
     ratio: float
     """gamma / s."""
+    scale: float
+    """s sqrt(T)."""
     length: float
     """gamma sqrt(D) / s."""
     gain: float
@@ -36,8 +38,10 @@ class Comparison(NamedTuple):
     """The chains of either cell have not settled."""
     is_clean: bool
     """Both cells have settled, and neither is biased."""
+    without: Mapping
+    """The cell without noise along the update."""
     with_noise: Mapping
-    """The cell with noise along the update."""
+    """The cell with it."""
 
 
 def pairs_of(record: Mapping) -> list[tuple[float, float, float, Mapping, Mapping]]:
@@ -58,35 +62,39 @@ def gain_of(without: Mapping, with_noise: Mapping) -> tuple[float, float | None]
 
 
 def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
-    """On the claim of the paper that the prolate proposal raises acceptance, at one s."""
-    rows = _comparisons(found, scale)
-    return _counts(rows, scale) + _by_length(rows) + _by_dimension(found, scale) + _ess_findings(found)
+    """On the claim of the paper that the prolate proposal raises acceptance: at the ``scale`` of the tables, and at
+    all s."""
+    rows = _comparisons(found)
+    shown = [row for row in rows if row.scale == scale]
+    return _counts(shown, scale) + _over_scales(rows) + _by_dimension(found, scale) + _ess_findings(found)
 
 
 def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
     """The findings on acceptance without those on Gaussians of different D."""
-    return _counts(_comparisons(found, scale), scale)
+    return _counts([row for row in _comparisons(found) if row.scale == scale], scale)
 
 
-def _comparisons(found: Sequence[Mapping], scale: float) -> list[Comparison]:
-    """Every pair of cells at this s whose gain has a standard error."""
+def _comparisons(found: Sequence[Mapping]) -> list[Comparison]:
+    """Every pair of cells whose gain has a standard error."""
     rows = []
     for record in targets_in(found):
-        for ratio, _, own, *cells in pairs_of(record):
+        for ratio, _, scale, *cells in pairs_of(record):
             gain, se = gain_of(*cells)
-            if own != scale or se is None:
+            if se is None:
                 continue
             faults = [moment_cause(record, cell) or has_left_target(record, cell) for cell in cells]
             rows.append(
                 Comparison(
                     record=record,
                     ratio=ratio,
+                    scale=scale,
                     length=ratio * sqrt(record["dimension"]),
                     gain=gain,
                     se=se,
                     is_clear=is_beyond(gain, se, min(len(cell["acceptance"]) for cell in cells)),
                     is_unsettled=any(is_unsettled(record, cell) for cell in cells),
                     is_clean=not any(faults),
+                    without=cells[0],
                     with_noise=cells[1],
                 )
             )
@@ -102,19 +110,11 @@ def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
         f"Noise along the update raised the acceptance rate in {len(raised)} of {counted(len(rows), 'comparison')} "
         f"and lowered it in {len(lowered)}, by 95% t intervals, at s √T = {scale:g}."
     ]
-    settled = [row for row in raised if not row.is_unsettled]
-    if settled:
-        least, most = min(settled, key=lambda row: row.gain), max(settled, key=lambda row: row.gain)
+    n_unsettled = sum(row.is_unsettled for row in raised)
+    if n_unsettled:
         said.append(
-            f"The gains that were found lie between {_where(least)} and {_where(most)}."
-            if least is not most
-            else f"The gain was {_where(most)}."
-        )
-    if len(settled) < len(raised):
-        n = len(raised) - len(settled)
-        said.append(
-            f"{n} of the {len(raised)} {'compares' if n == 1 else 'compare'} chains that are stuck or too slow: their "
-            f"rates may still change{', and they are not in this range' if settled else ', so that no gain is given'}."
+            f"{n_unsettled} of the {len(raised)} {'compares' if n_unsettled == 1 else 'compare'} chains that are stuck "
+            "or too slow: their rates may still change, so that the size of their gain says nothing."
         )
     if raised:
         biased = [row for row in raised if has_left_target(row.record, row.with_noise)]
@@ -136,26 +136,37 @@ def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
     return said
 
 
+def _over_scales(rows: Sequence[Comparison]) -> list[str]:
+    """The counts at all s together, and by how much the rate rose where both sets of chains have settled."""
+    n_scales = len({row.scale for row in rows})
+    clear = [row for row in rows if row.is_clear]
+    raised = [row for row in clear if row.gain > 0]
+    said = []
+    if n_scales > 1:
+        said.append(
+            f"At all {n_scales} values of s it raised the rate in {len(raised)} of {counted(len(rows), 'comparison')} "
+            f"and lowered it in {len(clear) - len(raised)}; of 40 equal pairs one is called raised and one lowered by "
+            "chance."
+        )
+    settled = [row for row in raised if not row.is_unsettled]
+    if settled:
+        least, most = min(settled, key=lambda row: row.gain), max(settled, key=lambda row: row.gain)
+        where = f"from {_where(least)} to {_where(most)}" if least is not most else _where(most)
+        n = len(settled)
+        said.append(
+            f"Both sets of chains have settled in {n} of the {len(raised)} cases with a gain, which "
+            f"{'is' if n == 1 else 'goes'} {where}."
+        )
+    return said
+
+
 def _where(row: Comparison) -> str:
     gained = said_with_error(row.gain, row.se, signed=True)
-    return f"{gained} ({target_label(row.record)}, γ / s = {row.ratio:g}, γ √D / s = {row.length:.2g})"
-
-
-def _by_length(rows: Sequence[Comparison]) -> list[str]:
-    """Pairs of Gaussians of different D with the same gamma sqrt(D) / s: the gain is a function of this ratio."""
-    of_length: dict[float, list[Comparison]] = {}
-    for row in rows:
-        if row.record["target"].startswith("gaussian") and not row.is_unsettled:
-            of_length.setdefault(float(f"{row.length:.2g}"), []).append(row)
-    lines = []
-    for length, own in sorted(of_length.items()):
-        if len(own) > 1 and all(row.gain > 0 and row.is_clear for row in own):
-            gains = listed(
-                f"{said_with_error(row.gain, row.se, signed=True)} at D = {row.record['dimension']:,}"
-                for row in own
-            )
-            lines.append(f"At γ √D / s = {length:g} the gain was {gains}.")
-    return lines
+    squares = (said_with_error(*mean_of(cell["square"])) for cell in (row.without, row.with_noise))
+    return (
+        f"{gained} ({target_label(row.record)}, γ / s = {row.ratio:g}, s √T = {row.scale:g}; E x² is "
+        f"{' without and '.join(squares)} with the noise)"
+    )
 
 
 USABLE = 0.3
@@ -197,24 +208,33 @@ def _mark(record: Mapping, cell: Mapping) -> str:
 
 
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:
-    """Effective samples with directional noise against those without, each at its best s among those that have them."""
-    raised, lowered, n_compared = 0, 0, 0
+    """Effective samples with directional noise against those without, at one s."""
+    raised, lowered, n_compared, missing = 0, 0, 0, []
     for record in targets_in(found):
-        for ratio, along in dict.fromkeys(pair[:2] for pair in pairs_of(record)):
-            best = [best_by_ess(record, ratio, side) for side in (0, along)]
-            if None in best:
-                continue
-            without, with_noise = (ess_per_second(record, cell, 1.0) for cell in best)
+        pairs = dict.fromkeys(pair[:2] for pair in pairs_of(record))
+        known = [sizes for pair in pairs if (sizes := _ess_pair(record, *pair)) is not None]
+        if pairs and not known:
+            missing.append(target_label(record))
+        for without, with_noise in known:
             (first, first_se), (second, second_se) = mean_of(without), mean_of(with_noise)
-            if None in (first_se, second_se):
-                continue
             n_compared += 1
             if is_beyond(second - first, hypot(first_se, second_se), min(len(without), len(with_noise))):
                 raised, lowered = raised + (second > first), lowered + (second < first)
     if not n_compared:
         return []
+    none = f" No comparison is possible on: {listed(missing)}." if missing else ""
     return [
-        f"Where neither set of draws is clearly biased, noise along the update raised the effective sample size in "
-        f"{raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, each at its best s, by 95% t "
-        "intervals; of 20 equal pairs one is called different by chance."
+        f"Where both sets of draws have an effective sample size, that is, enough draws without a clear bias, noise "
+        f"along the update raised it in {raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, "
+        "by 95% t intervals, at the s with the most effective samples of those where both have one; of 20 equal pairs "
+        f"one is called different by chance.{none}"
     ]
+
+
+def _ess_pair(record: Mapping, ratio: float, along: float) -> tuple[list[float], list[float]] | None:
+    """The effective samples without and with noise along the update, at the s where they are most in sum; None if no s
+    has both with a standard error."""
+    pairs = [cells for own, noise, _, *cells in pairs_of(record) if (own, noise) == (ratio, along)]
+    sizes = [tuple(ess_per_second(record, cell, 1.0) for cell in cells) for cells in pairs]
+    known = [of_pair for of_pair in sizes if all(len(one) > 1 for one in of_pair)]
+    return max(known, key=lambda of_pair: sum(mean_of(one)[0] for one in of_pair), default=None)

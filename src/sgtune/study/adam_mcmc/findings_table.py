@@ -6,11 +6,14 @@ from sgtune.study.adam_mcmc.acceptance_table import shown_scale
 from sgtune.study.adam_mcmc.bias_findings import bias_findings
 from sgtune.study.adam_mcmc.cost_table import cost_findings
 from sgtune.study.adam_mcmc.distance_findings import DISTANCES, distance_findings
-from sgtune.study.adam_mcmc.evaluation_table import (
-    by_model_and_sampler,
+from sgtune.study.adam_mcmc.equal_time import (
+    error_findings,
+    log_loss_findings,
     remarks_on_ksd,
     remarks_on_predictions,
+    remarks_on_steps,
 )
+from sgtune.study.adam_mcmc.evaluation_table import by_model_and_sampler
 from sgtune.study.adam_mcmc.findings import acceptance_findings
 from sgtune.study.adam_mcmc.names import targets_in
 from sgtune.study.adam_mcmc.regret_table import regret_findings
@@ -25,10 +28,12 @@ def adam_findings(records: Records) -> Table:
     """A row per question; those without records are left out."""
     name = "adam_findings"
     found = targets_in(need(records, "acceptance", name))
-    equal = [
+    of_models = list(by_model_and_sampler(records.get("evaluations") or []).values())
+    equal = [line for own in of_models for line in (*error_findings(own), *log_loss_findings(own))]
+    misleading = [
         line
-        for own in by_model_and_sampler(records.get("evaluations") or []).values()
-        for line in (*remarks_on_ksd(own), *remarks_on_predictions(own))
+        for own in of_models
+        for line in (*remarks_on_steps(own), *remarks_on_ksd(own), *remarks_on_predictions(own))
     ]
     answers = {
         "Does noise along the update raise acceptance?": acceptance_findings(found, shown_scale(found)),
@@ -40,7 +45,8 @@ def adam_findings(records: Records) -> Table:
         ],
         "Can the acceptance rate replace the race (MAMBA, Sect. 5.1)?": regret_findings(records),
         "What does a test on all data cost?": cost_findings(records),
-        "What misleads at equal seconds?": equal,
+        "Which sampler is better at equal seconds?": equal,
+        "What misleads at equal seconds?": misleading,
     }
     return Table(
         name=name,

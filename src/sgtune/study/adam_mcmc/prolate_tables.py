@@ -152,9 +152,9 @@ def adam_prolate(records: Records) -> Table:
         "chains are stuck or too slow, and have not settled. Their rate may still be that of their starts; a gain has "
         "this mark if one of its rates has it, and its size then says nothing; an E x² with this mark is given where "
         "it has clearly left 1. "
-        f"{chains_said(found)}, ± one standard error; each has its own minibatches. Steps "
-        f"of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, if they "
-        "would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "
+        f"{chains_said(found)}, ± one standard error; gradients are exact on N(0, I), and of minibatches of the "
+        f"chain's own elsewhere. Steps of a chain: {lengths_said(found, shown)}. Chains end early if they are stuck, "
+        "if they would still be too slow at the end, or on a Gaussian if their bias is clear, in fewer "
         "dimensions only when it has settled.",
         stub=stub,
         columns=(

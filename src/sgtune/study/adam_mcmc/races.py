@@ -54,6 +54,7 @@ def race_once(
     grid: Mapping[str, Sequence],
     *,
     seconds: float,
+    horizon: float,
     pruning_rate: int,
     cost: CostTable,
     seed: int,
@@ -64,9 +65,16 @@ def race_once(
 ) -> dict:
     """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
     ``n_arms``, ``reason``, ``warnings``, of the tuner, which name a chosen arm that accepted nothing, and ``edges``
-    (`sgtune.study.adam_mcmc.edges`)."""
+    (`sgtune.study.adam_mcmc.edges`).
+
+    Args:
+        seconds: R, the budget of the arm that runs longest.
+        horizon: seconds of the run that is planned with the chosen arm; the default tuner's judge looks ahead to it.
+    """
     name = f"{judge} {replicate}"
-    own = fingerprint({**depends_on, "race": name, "seconds": seconds, "code": code_digest()})
+    own = fingerprint(
+        {**depends_on, "race": name, "seconds": seconds, "horizon": horizon, "code": code_digest()}
+    )
     record = parts.get(name, own)
     if record is not None:
         return record
@@ -78,6 +86,7 @@ def race_once(
             sampler,
             tuner=Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=_grid(grid)),
             budget=Budget(seconds=seconds),
+            horizon=Budget(seconds=horizon),
             cost=cost,
             seed=seed,
             replicate=replicate,
@@ -126,6 +135,7 @@ def race_sampler(
             judge,
             grid,
             seconds=section["seconds"],
+            horizon=section["regret"]["seconds"][-1],
             pruning_rate=section["pruning_rate"],
             replicate=replicate,
             **common,

@@ -151,11 +151,11 @@ FIGURES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "Distance of E x² from 1, its value under N(0, I), against the ratio of AdamMCMC's step γ to its noise s, "
-            "a panel per dimension. Filled markers: E x² is above 1; open ones: below. The bias of the paper's "
-            "approximation vanishes as the ratio goes to 0, but it is not monotone and changes its sign. The bias of a "
-            "test on minibatches does not vanish. Bars: 95% t intervals of the chains, after a warm-up; in "
-            "the shaded area a bias is not distinguished from 0. Points of chains that are stuck or too slow for an "
-            "estimate are left out."
+            "a panel per dimension. Filled markers: E x² is above 1; open ones: below. By theory the "
+            "bias of the paper's approximation vanishes as the ratio goes to 0, but it is not monotone and changes its "
+            "sign; the bias of a test on minibatches does not vanish. Bars: 95% t intervals of the chains, after a "
+            "warm-up; in the shaded area a bias is not distinguished from 0. Points of chains that are stuck or too "
+            "slow for an estimate are left out."
         ),
     ),
     "adam_distances": Artifact(
@@ -166,8 +166,9 @@ FIGURES: dict[str, Artifact] = {
         caption=(
             "Total variation to a density with bounded gradients against the number of steps from one point, in log"
             " scale, where the paper's Theorem 2 predicts a straight line: for MALA from its transition "
-            "matrix, for MALA and AdamMCMC from histograms of many chains. Lines are fitted between the dots, from "
-            "half of the first distance down to three times the distance of as many exact draws, or three times the "
+            "matrix, for MALA and AdamMCMC from histograms of many chains: of θ alone, although AdamMCMC's chain lives "
+            "on (θ, m, v). Lines are fitted between the dots, from half of the first distance (with Adam's own b₁ and "
+            "b₂ from step 100) down to three times the distance of as many exact draws, or three times the "
             "distance where the curve ends. No rate is shown if the largest misfit in log is above 0.15. Histograms "
             "have a few bins of equal probability, so that their distance is a lower bound. AdamMCMC as in the paper "
             "ends at its bias, which bends its curve: its rate describes the fall, and is not the rate to its own law. "
