@@ -109,6 +109,7 @@ def test_a_change_of_its_settings_reruns_a_tuner(model, folder, tuned):
     tune_all(model, folder)
     cases = [
         (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", points=19)}),
+        (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", seconds=0.02)}),
         (["grid"], {"settings": changed("grid", "grids", log10_step_sizes=[-3, -4])}),
         (["heuristic"], {"settings": changed("heuristic", "heuristic", batch_fraction=0.5)}),
         (list(TUNERS), {"inputs": "2"}),
