@@ -163,7 +163,7 @@ def test_what_judges_the_draws(monkeypatch):
     model = small_pmf()
     draws = random_draws(model, 40)
     scored = []
-    monkeypatch.setattr(evaluation, "scores", lambda model, points: scored.append(points) or -points)
+    monkeypatch.setattr(evaluation, "scores", lambda model, points, chunk: scored.append(points) or -points)
     options = {"thin": 4, "prediction_draws": 4, "reference": reference_of(model)}
     seen = set()
     for stream in range(20):
