@@ -47,7 +47,6 @@ class Difference(NamedTuple):
 
     tested: str
     other: str
-    value: float
     against: float
     gain: float
     """How much smaller the error of the sampler with a test is."""
@@ -78,7 +77,7 @@ def _differences(own: Mapping[str, dict], metric: str) -> list[Difference]:
             continue
         gain, se = second.value - first.value, hypot(first.se, second.se)
         n = min(_n_independent(own[sampler]) for sampler in (tested, other))
-        found.append(Difference(tested, other, first.value, second.value, gain, se, is_beyond(gain, se, n)))
+        found.append(Difference(tested, other, second.value, gain, se, is_beyond(gain, se, n)))
     return found
 
 

@@ -22,14 +22,12 @@ from sgtune.study.artifacts.regret import (
     after,
     can_be_marked,
     cap_said,
-    doubts,
-    left_out,
     losses_of,
-    oracles_said,
     regret_cells,
     runs_said,
     seconds_of,
 )
+from sgtune.study.artifacts.regret_remarks import doubts, left_out, oracles_said
 from sgtune.study.artifacts.remarks import by_model, reference_said
 from sgtune.study.artifacts.studies import artifact
 

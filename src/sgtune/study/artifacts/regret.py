@@ -20,6 +20,7 @@ from sgtune.study.artifacts.layout import (
 from sgtune.study.artifacts.means import SOURCES, identity, metric_of
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
+from sgtune.study.artifacts.regret_remarks import doubts, left_out, oracles_said
 from sgtune.study.artifacts.remarks import (
     budgets_said,
     by_model,
@@ -37,11 +38,8 @@ __all__ = [
     "after",
     "can_be_marked",
     "cap_said",
-    "doubts",
     "fresh_replicates",
-    "left_out",
     "losses_of",
-    "oracles_said",
     "regret",
     "regret_cells",
     "runs_said",
@@ -204,12 +202,6 @@ def _design(records: Sequence[dict]) -> str:
     )
 
 
-def oracles_said(found: Sequence[dict]) -> str:
-    """In captions, after the meaning of the oracle."""
-    several = any(len(record["oracles"]) > 1 for record in found)
-    return "; each loss has its own oracle" if several else ""
-
-
 def _diverged(found: Sequence[dict]) -> str:
     """The arms, of those chosen and of the finalists, that diverged in a fresh run, by name."""
     said = []
@@ -226,26 +218,6 @@ def _diverged(found: Sequence[dict]) -> str:
                 f"{label(record['model'], MODELS)}, {label(record['sampler'], SAMPLERS)}: {', '.join(arms)}"
             )
     return f"\nDiverged in fresh runs: {'; '.join(said)}." if said else ""
-
-
-def doubts(found: Sequence[dict]) -> str:
-    """The models whose numbers are not printed, and the reason."""
-    names = in_order((record["model"] for record in found if record["trusted"] is False), MODELS)
-    if not names:
-        return ""
-    words = ", ".join(label(name, MODELS) for name in names)
-    return (
-        f" “{NOT_TRUSTED}”: not printed, because the reference of {words} is not trusted (its R-hat is too large "
-        "or its effective sample size too small, see its table)."
-    )
-
-
-def left_out(records: Records, found: Sequence[dict]) -> str:
-    """The models of the run whose arms did not run again, for captions."""
-    judged = {record["model"] for record in found}
-    others = {record["model"] for record in records.get("reference") or []} - judged
-    words = ", ".join(label(name, MODELS) for name in in_order(others, MODELS))
-    return f" Without fresh runs, and so without regret, in this run: {words}." if others else ""
 
 
 def regret(records: Records) -> Table:
