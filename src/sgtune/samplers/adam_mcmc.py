@@ -237,12 +237,13 @@ def _isotropic(step, key: PRNGKeyArray, state: AdamMCMCState, target: Target, hy
 
 
 def make_adam_mcmc(
-    *, directional: bool = True, acceptance: str = "full", momentum_correction: str = "none"
+    *, directional: object = True, acceptance: str = "full", momentum_correction: str = "none"
 ) -> Sampler:
     """A variant of AdamMCMC, such as those in `sgtune.samplers.SAMPLERS`.
 
     Args:
-        directional: whether the proposal has noise along u; if not, arms have no ``directional_noise``, and s_d is 0.
+        directional: whether the proposal has noise along u, True or False; if not, arms have no
+            ``directional_noise``, and s_d is 0.
         acceptance: ``full``: the test uses all data; ``minibatch``: the gradient's minibatch, which is biased.
         momentum_correction: ``none``: the paper's algorithm; ``exact``: the moments have noise, the test includes their
             density, and every step uses all data.
