@@ -79,6 +79,12 @@ def test_samplers_without_a_test_have_the_grid_of_the_main_study():
     assert models_of(config) == ["logistic"]
 
 
+def test_a_model_without_samplers_is_left_out_of_the_study():
+    config = valid(adam_mcmc__evaluation__bnn__samplers=[])
+    assert models_of(config) == ["logistic"]
+    assert "bnn" not in " ".join(prints(config))
+
+
 def prints(config):
     """The fingerprint of each result of the study."""
     found = {name: experiment_settings(config, name) for name in ("gaussians", "bias", "distances")}

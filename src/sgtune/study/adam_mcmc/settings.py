@@ -70,8 +70,9 @@ def check(section: Mapping) -> None:
 
 
 def models_of(config: Mapping) -> list[str]:
-    """The models whose networks and regressions the study evaluates: those of the run."""
-    return [model for model in config["adam_mcmc"]["evaluation"] if model in config["models"]]
+    """The models that the study evaluates samplers on: those of the run for which its section names a sampler."""
+    sections = config["adam_mcmc"]["evaluation"]
+    return [model for model, section in sections.items() if model in config["models"] and section["samplers"]]
 
 
 def grid_of(config: Mapping, model: str, sampler: str) -> dict:
