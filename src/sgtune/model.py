@@ -40,6 +40,12 @@ class Found:
     held_out: dict[float, "Model"] = field(default_factory=dict)
     tempered: dict[float, "Model"] = field(default_factory=dict)
 
+    def once_at_mode(self, name: str, make: Callable[[], PyTree]) -> PyTree:
+        """``make()``, kept in ``at_mode`` by ``name``."""
+        if name not in self.at_mode:
+            self.at_mode[name] = make()
+        return self.at_mode[name]
+
 
 @dataclass(frozen=True, eq=False)
 class Model:

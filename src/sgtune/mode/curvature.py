@@ -108,17 +108,18 @@ def laplace_factor(model: Model) -> Float[np.ndarray, "D D"] | Float[np.ndarray,
     """
     if not LARGE_DIMENSION < model.dimension <= LARGEST_FACTOR:
         return laplace_scale(model)
-    known = model.found.at_mode
-    if "laplace_factor" not in known:
-        try:
-            known["laplace_factor"] = _factor(model, map_position(model))
-        except np.linalg.LinAlgError:
-            logger.warning(
-                "Laplace factor of %s: the log posterior is not concave at the MAP; conditional sds are used",
-                model.name,
-            )
-            known["laplace_factor"] = laplace_scale(model)
-    return known["laplace_factor"]
+    return model.found.once_at_mode("laplace_factor", lambda: _factor_at_mode(model))
+
+
+def _factor_at_mode(model: Model) -> Float[np.ndarray, "D D"] | Float[np.ndarray, " D"]:
+    try:
+        return _factor(model, map_position(model))
+    except np.linalg.LinAlgError:
+        logger.warning(
+            "Laplace factor of %s: the log posterior is not concave at the MAP; conditional sds are used",
+            model.name,
+        )
+        return laplace_scale(model)
 
 
 def laplace_sd(model: Model) -> Float[np.ndarray, " D"]:

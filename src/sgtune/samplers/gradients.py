@@ -215,6 +215,4 @@ def _at_centre(model: Model, centre: PyTree, name: str, make: Callable[[PyTree],
     found = model.found
     if found.mode is None or centre is not found.mode.position:
         return make(centre)
-    if name not in found.at_mode:
-        found.at_mode[name] = make(centre)
-    return found.at_mode[name]
+    return found.once_at_mode(name, lambda: make(centre))

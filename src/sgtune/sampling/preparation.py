@@ -39,10 +39,7 @@ def shared_constants(
 def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -> PyTree:
     if centre is not None:
         return make(model, check_position("centre", model, centre))
-    kept = model.found.at_mode
-    if name not in kept:
-        kept[name] = make(model, map_position(model))
-    return kept[name]
+    return model.found.once_at_mode(name, lambda: make(model, map_position(model)))
 
 
 def check_states(model: Model, sampler: Sampler, states: PyTree) -> None:
