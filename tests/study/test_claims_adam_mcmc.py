@@ -44,7 +44,7 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
     # docs/studies/adam_mcmc.md: by a factor of about b2 a step, for more than a thousand steps, after about a hundred.
     [line] = re.findall(
         r"Adam's b₁, b₂: a factor of ([\d.]+) a step over steps (\d+) to (\d+)",
-        (ROOT / "results/published/adam_mcmc/tables/adam_findings.md").read_text(encoding="utf-8"),
+        findings(),
     )
     factor, first, last = (float(number) for number in line)
     assert (1 - factor) / (1 - 0.999) == pytest.approx(1, abs=0.15)
@@ -52,15 +52,43 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
     assert last - first > 1000
 
 
-def test_samplers_without_a_test_chose_large_batches():
-    """docs/studies/adam_mcmc.md: 10% or all of the data; SGNHT's step costs 2.2 times one of AdamMCMC."""
+def test_samplers_without_a_test_chose_large_batches_too():
+    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD's step with all data is about as long as AdamMCMC's."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
     for sampler in ("sgld", "sghmc", "sgnht"):
-        assert {detail.split()[0] for detail in seconds[sampler].index} <= {"n=800000", "n=80000"}
-    ratios = seconds["sgnht"]["n=800000"] / seconds["adam-mcmc"]
-    assert [round(ratio, 1) for ratio in ratios] == [2.2]
+        assert {detail.split()[0] for detail in seconds[sampler].index} & {"n=800000", "n=80000"}
+    ratios = seconds["sgld"]["n=800000"] / seconds["adam-mcmc"]
+    assert (abs(ratios - 1) < 0.5).all()
+
+
+def findings() -> str:
+    return (ROOT / "results/published/adam_mcmc/tables/adam_findings.md").read_text(encoding="utf-8")
+
+
+def test_noise_along_the_update_does_not_raise_the_effective_sample_size():
+    """docs/studies/adam_mcmc.md: where it is known with and without the noise."""
+    pattern = r"have an effective sample size, .*?noise along the update raised it in (\d+) of (\d+) comparisons"
+    [(raised, pairs)] = re.findall(pattern, findings())
+    assert int(raised) == 0
+    assert int(pairs) >= 5
+
+
+def test_most_differences_at_equal_seconds_are_undecided():
+    """docs/studies/adam_mcmc.md: of the posterior's sds, between samplers with a test on all data and those without."""
+    counts = re.findall(r"undecided in (\d+) pairs of (\d+)", findings())
+    assert len(counts) == 2
+    assert all(int(undecided) > 0.5 * int(pairs) for undecided, pairs in counts)
+
+
+def test_on_the_network_adam_mcmc_predicts_as_the_mode_and_sghmc_better():
+    found = published("adam_mcmc", "adam_predictions")
+    losses = found[(found["model"] == "bnn") & (found["metric"] == "log_loss")].set_index("sampler")
+    at_mode = losses.loc["map", "value"]
+    assert losses.loc["adam-mcmc", "value"] == pytest.approx(at_mode, rel=0.01)
+    n_runs = int(losses.loc["sghmc", "replicates"])
+    assert losses.loc["sghmc", "value"] + t_quantile(n_runs) * losses.loc["sghmc", "se"] < at_mode
 
 
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
