@@ -151,4 +151,6 @@ def test_the_study_is_made_by_its_own_rule(tmp_path):
     )
     # Of the network, which this run leaves out, it makes nothing.
     assert rules.count("calibrate_adam_mcmc") == rules.count("find_map") == 1
-    assert not {"tune_sampler", "make_table", "sample_normal", "prepare_movielens", "prepare_mnist"} & set(rules)
+    assert not {"tune_sampler", "make_table", "sample_normal", "prepare_movielens", "prepare_mnist"} & set(
+        rules
+    )

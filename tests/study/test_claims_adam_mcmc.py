@@ -53,7 +53,7 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
 
 
 def test_samplers_without_a_test_chose_large_batches_too():
-    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD's step with all data is about as long as AdamMCMC's."""
+    """docs/studies/adam_mcmc.md: 10% or all of the data also; such a step of SGLD is about as long as one of AdamMCMC."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
@@ -69,7 +69,9 @@ def findings() -> str:
 
 def test_noise_along_the_update_does_not_raise_the_effective_sample_size():
     """docs/studies/adam_mcmc.md: where it is known with and without the noise."""
-    pattern = r"have an effective sample size, .*?noise along the update raised it in (\d+) of (\d+) comparisons"
+    pattern = (
+        r"have an effective sample size, .*?noise along the update raised it in (\d+) of (\d+) comparisons"
+    )
     [(raised, pairs)] = re.findall(pattern, findings())
     assert int(raised) == 0
     assert int(pairs) >= 5
