@@ -46,7 +46,7 @@ BAD = [
 
 @pytest.mark.parametrize(("sampler", "name", "value", "allowed"), BAD)
 def test_bad_numbers_get_one_line(gaussian, sampler, name, value, allowed):
-    """Bad numbers in an arm, in a grid, and in a call of `sample`."""
+    """Bad numbers in an arm, and in a call of `sample`."""
     good = {"step_size": 0.1, "batch_size": 8, **({"n_leapfrog": 2} if sampler == "hmc" else {})}
     with pytest.raises(InputError) as raised:
         check_arm(gaussian, sampler, Arm(**{**good, name: value}))

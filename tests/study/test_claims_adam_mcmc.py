@@ -94,10 +94,37 @@ def test_on_the_network_adam_mcmc_predicts_as_the_mode_and_sghmc_better():
 
 
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
-def test_no_sampler_with_a_test_is_clearly_better_than_sgld_in_the_same_time(metric):
+def test_samplers_with_a_test_and_sgld_do_not_differ_clearly_after_the_same_seconds(metric):
     """By the 95% t interval of three races."""
     found = published("adam_mcmc", "adam_evaluation")
     errors = found[(found["model"] == "logistic") & (found["metric"] == metric)].set_index("sampler")
     for sampler in ("adam-mcmc", "mala", "hmc"):
-        gain = errors.loc["sgld", "value"] - errors.loc[sampler, "value"]
-        assert gain < t_quantile(3) * math.hypot(errors.loc["sgld", "se"], errors.loc[sampler, "se"])
+        difference = errors.loc["sgld", "value"] - errors.loc[sampler, "value"]
+        assert abs(difference) < t_quantile(3) * math.hypot(
+            errors.loc["sgld", "se"], errors.loc[sampler, "se"]
+        )
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        # README: as printed it does not keep its target.
+        r"E x² differs from 1 in (\d+) of (\d+) cases, with exact gradients and a test on all data",
+        # docs/studies/adam_mcmc.md: in most cases gradients of minibatches make the bias smaller.
+        r"minibatch gradients make the bias smaller in (\d+) of (\d+) cases",
+        # And no interval of the exact variant misses 1 more often than one in 20.
+        r"With the exact variant the 95% t interval of E x² contains 1 in (\d+) of (\d+) cases",
+    ],
+)
+def test_most_cases_of_the_experiments_on_the_bias(pattern):
+    [(count, cases)] = re.findall(pattern, findings())
+    assert int(count) > 0.6 * int(cases)
+
+
+def test_a_step_of_adam_mcmc_is_as_long_as_dozens_of_steps_of_sgld():
+    """docs/studies/adam_mcmc.md: with 1% of the data."""
+    found = re.findall(
+        r"a step of AdamMCMC \(n=(?:8000|600)\), .*? costs as much as ([\d.]+) steps", findings()
+    )
+    assert len(found) == 2
+    assert all(24 <= float(steps) <= 100 for steps in found)

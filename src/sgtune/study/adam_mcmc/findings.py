@@ -125,7 +125,8 @@ def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
         )
         n_clean = sum(row.is_clean for row in raised)
         said.append(
-            f"In {n_clean} of these {len(raised)} cases both sets of chains have settled, and neither is biased."
+            f"In {n_clean} of these {len(raised)} cases both sets of chains have settled, and E x² of neither is "
+            "clearly further than 0.1 from 1."
         )
     rest = [row for row in rows if row not in raised and row not in lowered]
     if rest:

@@ -151,11 +151,11 @@ FIGURES: dict[str, Artifact] = {
         study="adam_mcmc",
         caption=(
             "Distance of E x² from 1, its value under N(0, I), against the ratio of AdamMCMC's step γ to its noise s, "
-            "a panel per dimension. Filled markers: E x² is above 1; open ones: below. By theory the "
-            "bias of the paper's approximation vanishes as the ratio goes to 0, but it is not monotone and changes its "
-            "sign; the bias of a test on minibatches does not vanish. Bars: 95% t intervals of the chains, after a "
-            "warm-up; in the shaded area a bias is not distinguished from 0. Points of chains that are stuck or too "
-            "slow for an estimate are left out."
+            "a panel per dimension. Filled markers: E x² is above 1; open ones: below. By theory the bias of the "
+            "paper's approximation vanishes as the ratio goes to 0, but it is not monotone, and without noise along "
+            "the update it changes its sign; the bias of a test on minibatches does not vanish. Bars: 95% t intervals "
+            "of the chains, after a warm-up; in the shaded area a bias is not distinguished from 0. Points of chains "
+            "that are stuck or too slow for an estimate are left out."
         ),
     ),
     "adam_distances": Artifact(
