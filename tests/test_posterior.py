@@ -7,10 +7,11 @@ import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
 
 from sgtune import posterior
+from sgtune.derived import temper
 from sgtune.errors import InputError
 from sgtune.mode import curvature
 from sgtune.mode.hutchinson import hutchinson_diagonal
-from sgtune.model import define_model, temper
+from sgtune.model import define_model
 from sgtune.positions import to_matrix
 from sgtune.study.data import logistic as logistic_data
 from sgtune.study.models import logistic

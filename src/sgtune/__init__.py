@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sgtune import metrics, samplers, stein, tuning
+    from sgtune.derived import temper
     from sgtune.errors import InputError
-    from sgtune.model import Model, define_model, temper
+    from sgtune.model import Model, define_model
     from sgtune.samplers import gradients
     from sgtune.sampling.arm import Arm
     from sgtune.sampling.budget import Budget, CostTable
@@ -38,7 +39,7 @@ _HOME = {
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
     "stein": "sgtune.stein",
-    "temper": "sgtune.model",
+    "temper": "sgtune.derived",
     "tune": "sgtune.tuning",
     "tuning": "sgtune.tuning",
 }

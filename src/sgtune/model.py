@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from sgtune.errors import InputError, check_choice, check_integer, check_number
+from sgtune.errors import InputError, check_choice, check_integer
 
-__all__ = ["Found", "Model", "define_model", "hold_out", "log_sigmoid", "temper"]
+__all__ = ["Found", "Model", "define_model", "log_sigmoid"]
 
 
 @dataclass
@@ -28,8 +27,8 @@ class Found:
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
         hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.hutchinson`).
         at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
-        held_out: the results of `hold_out`, by the fraction.
-        tempered: the results of `temper`, by the inverse temperature.
+        held_out: the results of `sgtune.derived.hold_out`, by the fraction.
+        tempered: the results of `sgtune.derived.temper`, by the inverse temperature.
     """
 
     position_shape: PyTree | None = None
@@ -63,7 +62,7 @@ class Model:
         test_data: dict with ``inputs`` and ``targets``, or None.
         functionals: ``position -> (K,)``, the quantities that the data identify; chains are compared with a reference
             by them. None: the position itself.
-        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data`` (`hold_out`), or None.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, or None.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         checksum: SHA-256 of the training data; the file of the MAP is identified by it.
@@ -142,7 +141,8 @@ def define_model(
             P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
         test_data: ``{"inputs": pytree, "targets": (m,)}``; targets of a classification are integers from 0.
         functionals: ``position -> (K,)``, the quantities that the data identify; None: the position itself.
-        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for `hold_out`.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for
+            `sgtune.derived.hold_out`.
         task: ``classification`` or ``regression``: which metrics of predictions make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
@@ -202,84 +202,6 @@ def define_model(
         if len(getattr(given, "shape", ())) != 1:
             raise InputError(f"functionals: model {name!r} gives {given}; it must give one vector (K,)")
     return model
-
-
-def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
-    """``model`` without the last floor(``fraction`` N) rows of its data, which become its ``test_data``.
-
-    Rows are in random order, so the held-out rows are a random subset; it is the same in every call. The result is a
-    model of its own: its posterior is wider and has another mode, which is saved beside the mode of ``model`` under a
-    name that contains the fraction. As long as ``model`` lives, further calls return the same object.
-
-    Args:
-        fraction: the share of the rows that is held out, in (0, 1).
-        name: the name of the fraction in error messages.
-
-    Raises:
-        InputError: the fraction leaves no row out, or is not in (0, 1); ``predict`` or ``as_test`` is missing.
-    """
-    check_number(name, fraction, above=0, below=1)
-    if model.predict is None or model.as_test is None:
-        raise InputError(
-            f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} lacks at least one of them"
-        )
-    # The decimal as it is written: 0.29 of 100 rows are 29, although the float 0.29 is slightly smaller.
-    n_held = int(Fraction(repr(float(fraction))) * model.n_data)
-    if n_held < 1:
-        raise InputError(
-            f"{name}: {fraction!r} of N={model.n_data} rows is none; it must be >= {1 / model.n_data:.3g}"
-        )
-    kept = model.found.held_out
-    if fraction not in kept:
-        n_left = model.n_data - n_held
-        # NumPy slices, because JAX would compile a program for each.
-        rows = jax.tree.map(np.asarray, model.data)
-        kept[fraction] = replace(
-            model,
-            name=f"{model.name}-without-{fraction:g}",
-            data=jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
-            test_data=model.as_test(jax.tree.map(lambda leaf: leaf[n_left:], rows)),
-            checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
-            found=Found(position_shape=model.found.position_shape),
-        )
-    return kept[fraction]
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """A log-likelihood times a number. Products of the same two are equal, so they share compiled programs."""
-
-    log_likelihood: Callable
-    weight: float
-
-    def __call__(self, position: PyTree, batch: PyTree) -> jax.Array:
-        return self.weight * self.log_likelihood(position, batch)
-
-
-def temper(model: Model, inverse_temperature: float) -> Model:
-    """The Gibbs posterior, proportional to exp(-lambda R(position)) times the prior, lambda the inverse temperature.
-
-    R = -(1/N) sum of the log-likelihoods is the mean loss over the data; to use any other loss, pass its negative as
-    ``log_likelihood``. lambda = N gives the ordinary posterior, and ``model`` itself is returned. Otherwise the result
-    is a model of its own, whose log-likelihoods are lambda / N times the log-likelihoods of ``model``: samplers, scores
-    and tuners see this posterior and its own mode. As long as ``model`` lives, further calls return the same object.
-
-    Raises:
-        InputError: lambda is not a number > 0.
-    """
-    number = check_number("inverse_temperature", inverse_temperature, above=0)
-    if number == model.n_data:
-        return model
-    kept = model.found.tempered
-    if number not in kept:
-        kept[number] = replace(
-            model,
-            name=f"{model.name}-lambda-{number:g}",
-            log_likelihood=_Weighted(model.log_likelihood, number / model.n_data),
-            checksum=hashlib.sha256(f"{model.checksum} lambda {number!r}".encode()).hexdigest(),
-            found=Found(position_shape=model.found.position_shape),
-        )
-    return kept[number]
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:

@@ -112,7 +112,7 @@ def test_samplers_with_a_test_and_sgld_do_not_differ_clearly_after_the_same_seco
         r"E x² differs from 1 in (\d+) of (\d+) cases, with exact gradients and a test on all data",
         # docs/studies/adam_mcmc.md: in most cases gradients of minibatches make the bias smaller.
         r"minibatch gradients make the bias smaller in (\d+) of (\d+) cases",
-        # And no interval of the exact variant misses 1 more often than one in 20.
+        # Of the exact variant, which keeps it, the intervals contain 1.
         r"With the exact variant the 95% t interval of E x² contains 1 in (\d+) of (\d+) cases",
     ],
 )

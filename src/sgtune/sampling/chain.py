@@ -8,8 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from sgtune.derived import temper
 from sgtune.errors import check_integer
-from sgtune.model import Model, temper
+from sgtune.model import Model
 from sgtune.positions import from_matrix
 from sgtune.posterior import scores
 from sgtune.randomness import LARGEST_SEED

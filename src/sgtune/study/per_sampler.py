@@ -5,9 +5,10 @@ from dataclasses import fields
 from time import perf_counter
 
 from sgtune.axes import named
+from sgtune.derived import hold_out
 from sgtune.metrics import Reference
 from sgtune.mode.find import map_result
-from sgtune.model import Model, hold_out
+from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.catalogue import TUNERS, method_of
