@@ -79,6 +79,16 @@ def test_samplers_without_a_test_have_the_grid_of_the_main_study():
     assert models_of(config) == ["logistic"]
 
 
+def test_the_study_can_name_batch_sizes_of_its_own_for_samplers_without_a_test():
+    config = valid(adam_mcmc__grids__bnn__without_test__batch_fractions=[0.01])
+    main = config["grids"]["bnn"]
+    assert main["batch_fractions"] != [0.01]
+    assert grid_of(config, "bnn", "sgld")["batch_fractions"] == [0.01]
+    assert grid_of(config, "bnn", "sghmc")["log10_step_sizes"] == main["log10_step_sizes"]
+    assert grid_of(config, "bnn", "mala") == config["adam_mcmc"]["grids"]["bnn"]["mala"]
+    assert grid_of(config, "logistic", "sgld") == config["grids"]["logistic"]
+
+
 def test_a_model_without_samplers_is_left_out_of_the_study():
     config = valid(adam_mcmc__evaluation__bnn__samplers=[])
     assert models_of(config) == ["logistic"]

@@ -57,7 +57,8 @@ def check(section: Mapping) -> None:
             "proposal, and one that is not 0"
         )
     for model, grids in section["grids"].items():
-        for sampler, grid in grids.items():
+        for sampler in grids.keys() - {"without_test"}:
+            grid = grids[sampler]
             n_arms = prod(len(values) for values in grid.values())
             if n_arms > MOST_ARMS:
                 raise InputError(
@@ -76,12 +77,15 @@ def models_of(config: Mapping) -> list[str]:
 
 
 def grid_of(config: Mapping, model: str, sampler: str) -> dict:
-    """The arms of a sampler: the section's own for those with a Metropolis test, else the main study's."""
+    """The arms of a sampler: the section's own for those with a Metropolis test, else the main study's with the batch
+    sizes that ``without_test`` names."""
     own = config["adam_mcmc"]["grids"][model]
     if sampler in own:
         return dict(own[sampler])
     grid = dict(model_settings(config, model)["grids"])
     grid.pop("smaller", None)
+    if own["without_test"]["batch_fractions"] is not None:
+        grid["batch_fractions"] = own["without_test"]["batch_fractions"]
     return grid
 
 
