@@ -60,6 +60,8 @@ FLAGS = ["--xla_backend_optimization_level=1"]
 if tuple(int(number) for number in jaxlib.__version__.split(".")[:2]) < (0, 11):
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+# As in the pipeline's jobs: the processes of the tests run beside each other.
+os.environ.setdefault("PJRT_NPROC", "1")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,6 +1,7 @@
 """A job finds its input files, and says what its pieces depend on."""
 
 import hashlib
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pytest
 from sgtune.errors import DataError
 from sgtune.files import write_json
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.job import Job
+from sgtune.study.job import Job, _use_threads
 
 SETTINGS = {"regret": {"seconds": [1, 2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
@@ -81,3 +82,12 @@ def test_a_file_of_another_configuration_is_refused(folder, name, read):
 def test_only_a_job_whose_rule_names_a_folder_has_pieces(folder):
     assert job_with({}).parts is None
     assert job_with({}, parts=str(folder / "parts")).parts.folder == folder / "parts"
+
+
+@pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
+def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch, named, used):
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    if named is not None:
+        monkeypatch.setenv("PJRT_NPROC", named)
+    _use_threads(3)
+    assert os.environ["PJRT_NPROC"] == used

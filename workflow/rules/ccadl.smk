@@ -73,6 +73,7 @@ rule find_set_map:
     priority: 100
     conda:
         "../../envs/sgtune.yaml"
+    threads: threads_of_long_jobs
     resources:
         machine=1,
     params:
@@ -92,6 +93,7 @@ rule sample_set_nuts:
         f"{LOGS}/ccadl/sample_set_nuts/{{chain}}.log",
     conda:
         "../../envs/sgtune.yaml"
+    threads: threads_of_long_jobs
     resources:
         machine=1,
     params:

@@ -47,6 +47,12 @@ ALL_CORES = 1024
 nothing runs: --report, --unlock.)"""
 
 
+def threads_of_long_jobs(wildcards):
+    """Some of many cores for the jobs that others wait for: gradients of all data are large products of matrices. On
+    fewer than eight cores one, because other jobs need those."""
+    return max(1, (workflow.resource_settings.cores or 1) // 4)
+
+
 wildcard_constraints:
     model="|".join(MODELS),
     sampler="|".join(config["samplers"]),

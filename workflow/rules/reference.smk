@@ -15,6 +15,7 @@ rule find_map:
     priority: 100
     conda:
         "../../envs/sgtune.yaml"
+    threads: threads_of_long_jobs
     resources:
         machine=1,
     params:
@@ -35,6 +36,7 @@ rule sample_nuts:
         f"{LOGS}/sample_nuts/{{model}}-{{chain}}.log",
     conda:
         "../../envs/sgtune.yaml"
+    threads: threads_of_long_jobs
     resources:
         machine=1,
     params:
