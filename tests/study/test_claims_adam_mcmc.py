@@ -53,14 +53,14 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
 
 
 def test_samplers_without_a_test_chose_large_batches_too():
-    """docs/studies/adam_mcmc.md: 10% or all of the data also; that step of SGLD is about as long as AdamMCMC's."""
+    """docs/studies/adam_mcmc.md: 10% or all of the data also; with all data a step of SGLD takes one to two of AdamMCMC's."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
     for sampler in ("sgld", "sghmc", "sgnht"):
         assert {detail.split()[0] for detail in seconds[sampler].index} & {"n=800000", "n=80000"}
     ratios = seconds["sgld"]["n=800000"] / seconds["adam-mcmc"]
-    assert (abs(ratios - 1) < 0.5).all()
+    assert ratios.between(0.9, 2.1).all()
 
 
 def findings() -> str:
@@ -77,11 +77,11 @@ def test_noise_along_the_update_does_not_raise_the_effective_sample_size():
     assert int(pairs) >= 5
 
 
-def test_most_differences_at_equal_seconds_are_undecided():
+def test_no_difference_at_equal_seconds_is_clear():
     """docs/studies/adam_mcmc.md: of the posterior's sds, between samplers with a test on all data and those without."""
     counts = re.findall(r"undecided in (\d+) pairs of (\d+)", findings())
     assert len(counts) == 2
-    assert all(int(undecided) > 0.5 * int(pairs) for undecided, pairs in counts)
+    assert all(undecided == pairs for undecided, pairs in counts)
 
 
 def test_on_the_network_adam_mcmc_predicts_as_the_mode_and_sghmc_better():
@@ -122,9 +122,6 @@ def test_most_cases_of_the_experiments_on_the_bias(pattern):
 
 
 def test_a_step_of_adam_mcmc_is_as_long_as_dozens_of_steps_of_sgld():
-    """docs/studies/adam_mcmc.md: with 1% of the data."""
-    found = re.findall(
-        r"a step of AdamMCMC \(n=(?:8000|600)\), .*? costs as much as ([\d.]+) steps", findings()
-    )
-    assert len(found) == 2
-    assert all(24 <= float(steps) <= 100 for steps in found)
+    """docs/studies/adam_mcmc.md: with 1% of the data, on the logistic regression."""
+    [steps] = re.findall(r"a step of AdamMCMC \(n=8000\), .*? costs as much as ([\d.]+) steps", findings())
+    assert 24 <= float(steps) <= 100
