@@ -53,7 +53,7 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
 
 
 def test_samplers_without_a_test_chose_large_batches_too():
-    """docs/studies/adam_mcmc.md: 10% or all of the data also; with all data a step of SGLD takes one to two of AdamMCMC's."""
+    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD with all data takes one to two steps of AdamMCMC."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
