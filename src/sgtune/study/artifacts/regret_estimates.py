@@ -5,7 +5,7 @@ that the j-th tuning run chose. Replicate i of all arms uses the same minibatche
 arms at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,15 +50,12 @@ def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> E
     if n < 2:
         return Estimate(value, None)
 
-    def without(i: int | None, j: int | None, k: int | None) -> float:
-        return _without(above, i, j).mean() / _without(below, i, k).mean()
-
-    variance = _jackknife(n, lambda i: without(i, None, None))
+    without = [_means_without(above, 0) / _means_without(below, 0)]
     if s == t:
-        variance += _jackknife(s, lambda j: without(None, j, j))
+        without.append(_means_without(above, 1) / _means_without(below, 1))
     else:
-        variance += _jackknife(s, lambda j: without(None, j, None))
-        variance += _jackknife(t, lambda j: without(None, None, j))
+        without += [_means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]
+    variance = sum((len(values) - 1) * values.var() for values in without)
     return Estimate(value, float(np.sqrt(variance)))
 
 
@@ -67,14 +64,7 @@ def over_loss(number: float, below: Float[np.ndarray, "r t"]) -> Estimate:
     return ratio(np.full((len(below), 1), number), below)
 
 
-def _without(losses: np.ndarray, row: int | None, column: int | None) -> np.ndarray:
-    losses = losses if row is None else np.delete(losses, row, axis=0)
-    return losses if column is None else np.delete(losses, column, axis=1)
-
-
-def _jackknife(n: int, value_without: Callable[[int], float]) -> float:
-    """The jackknife's variance of a value, given the value without each of n; 0 of a single one."""
-    if n < 2:
-        return 0.0
-    values = np.array([value_without(i) for i in range(n)])
-    return (n - 1) * values.var()
+def _means_without(losses: Float[np.ndarray, "r s"], axis: int) -> Float[np.ndarray, " n"]:
+    """The mean of ``losses`` without each of its rows (axis 0) or columns (axis 1); of a single one the mean itself."""
+    sums, n = losses.sum(axis=1 - axis), losses.shape[axis]
+    return (sums.sum() - sums) / (losses.size - losses.shape[1 - axis]) if n > 1 else sums / losses.size
