@@ -15,6 +15,7 @@ from pathlib import Path
 import hypothesis
 import jax
 import jaxlib
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -32,6 +33,18 @@ def _shaped_modules() -> list[str]:
     names = [path.relative_to(PACKAGE.parent).with_suffix("").parts for path in shaped]
     return [".".join(parts[:-1] if parts[-1] == "__init__" else parts) for parts in names]
 
+
+_jaxtyped = jaxtyping.jaxtyped
+
+
+def _of_modules(**options):
+    """The hook's decorator, which leaves a function inside of another alone: it would be compiled anew at each call of
+    the outer one, milliseconds each time, and hardly any states shapes."""
+    decorate = _jaxtyped(**options)
+    return lambda one: one if "<locals>" in getattr(one, "__qualname__", "") else decorate(one)
+
+
+jaxtyping.jaxtyped = _of_modules
 
 # Before the package is imported. By the numeric tower an int is a float, as everywhere in Python.
 install_import_hook(_shaped_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
