@@ -13,15 +13,18 @@ HEAVY = (
     "numpyro",
     "optax",
     "pandas",
-    "scipy.stats",
+    "scipy",
     "seaborn",
     "snakemake",
     "xarray",
 )
 """Modules that take at least a tenth of a second to import, and seconds on a slow machine."""
 
-FIGURE = ("matplotlib", "pandas", "scipy.stats", "seaborn")
+FIGURE = ("matplotlib", "pandas", "scipy", "seaborn")
 """Seaborn imports the other three."""
+
+QUANTILES = ("scipy",)
+"""Student's t distribution."""
 
 ALLOWED = {
     # Every job; the Snakefile.
@@ -41,13 +44,13 @@ ALLOWED = {
     "sgtune.study.ccadl.drbm_table": (),
     "sgtune.study.ccadl.normal_figure": FIGURE,
     "sgtune.study.adam_mcmc.settings": (),
-    "sgtune.study.adam_mcmc.acceptance_table": (),
-    "sgtune.study.adam_mcmc.bias_table": (),
-    "sgtune.study.adam_mcmc.plane_table": (),
+    "sgtune.study.adam_mcmc.acceptance_table": QUANTILES,
+    "sgtune.study.adam_mcmc.bias_table": QUANTILES,
+    "sgtune.study.adam_mcmc.plane_table": QUANTILES,
     "sgtune.study.adam_mcmc.cost_table": (),
-    "sgtune.study.adam_mcmc.findings_table": (),
-    "sgtune.study.adam_mcmc.regret_table": (),
-    "sgtune.study.adam_mcmc.evaluation_table": (),
+    "sgtune.study.adam_mcmc.findings_table": QUANTILES,
+    "sgtune.study.adam_mcmc.regret_table": QUANTILES,
+    "sgtune.study.adam_mcmc.evaluation_table": QUANTILES,
     "sgtune.study.adam_mcmc.theory_figures": FIGURE,
     # Data.
     "sgtune.study.data.downloads": (),

@@ -13,7 +13,6 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float, PyTree, Shaped
-from scipy.linalg import solve_triangular
 
 from sgtune.errors import InputError
 
@@ -151,6 +150,8 @@ def rescale(
         return positions, scores
     if factor.ndim == 1:
         return positions / factor, scores * factor
+    from scipy.linalg import solve_triangular  # slow to import, and most jobs have no factor
+
     return solve_triangular(factor, positions.T, lower=True, check_finite=False).T, scores @ factor
 
 

@@ -10,7 +10,6 @@ which are geometric sums.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln, k0e
 
 __all__ = ["oscillation_of_run", "sd_error", "variance_of_run"]
 
@@ -76,6 +75,8 @@ def sd_error(
     2 (1 + 4 r + r^2) / (1 + r)^2, r = phi^2, by the integral of its spectral density's third power. The two values are
     mixed so that the third cumulant agrees.
     """
+    from scipy.special import gammaln, k0e  # slow to import, and needed by one tuner
+
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shape = mean**2 / variance
         few = np.exp(gammaln(shape + 0.5) - gammaln(shape)) / np.sqrt(shape)
