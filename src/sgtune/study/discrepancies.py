@@ -1,6 +1,6 @@
 """Two studies of the discrepancies themselves: estimates of them, and the widths that they see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import jax
 import numpy as np
@@ -52,39 +52,39 @@ def estimate_discrepancies(
     evenly spaced, before anything is estimated: ``n_points`` is the number of "all points".
     """
     by_step = [Arm(step_size=float(10.0**x), batch_size=fixed_batch_size) for x in log10_step_sizes]
-    by_batch = [[Arm(step_size=fixed_step_size, batch_size=batch_size)] for batch_size in batch_sizes]
-    rows = []
-    for figure, arms in [("step_size", by_step), *(("batch_size", arms) for arms in by_batch)]:
-        batch_size = arms[0].batch_size
+    by_batch = [Arm(step_size=fixed_step_size, batch_size=batch_size) for batch_size in batch_sizes]
+    estimates: dict[Arm, list[dict]] = {}
+    # The arm of both figures runs once, with those of the first.
+    for arms in (by_step, *([arm] for arm in by_batch if arm not in by_step)):
         ensemble = Lockstep.at_mode(model, "sgld", arms, seed=seed, replicate="estimates")
         n_steps = max(thin, int(seconds / cost.lookup(*shape_of("sgld", arms[0]))))
         draws = ensemble.advance(n_steps, max(1, n_steps // max_points))
         for place, arm in enumerate(arms):
             chain = evenly_spaced(draws[:, place], max_points)
-            estimates = {
-                "full-batch": scores(model, chain)
-                if np.isfinite(chain).all()
-                else np.full_like(chain, np.nan),
-                "stochastic": stochastic_scores(model, chain, batch_size, seed),
-            }
-            for kind, gradients in estimates.items():
-                for points, every in (("all", 1), ("thinned", thin)):
-                    used = slice(every - 1, None, every)
-                    rows.append(
-                        {
-                            "figure": figure,
-                            "step_size": arm.step_size,
-                            "batch_size": arm.batch_size,
-                            "gradients": kind,
-                            "points": points,
-                            "n_points": len(chain[used]),
-                            **_all_discrepancies(model, chain[used], gradients[used], seed),
-                        }
-                    )
-            report(
-                f"{figure}: step size {arm.step_size:.3g}, batch size {arm.batch_size}: {len(chain)} points"
-            )
-    return rows
+            estimates[arm] = list(_estimates(model, chain, arm.batch_size, thin, seed))
+            report(f"step size {arm.step_size:.3g}, batch size {arm.batch_size}: {len(chain)} points")
+    return [
+        {"figure": figure, "step_size": arm.step_size, "batch_size": arm.batch_size, **row}
+        for figure, arms in (("step_size", by_step), ("batch_size", by_batch))
+        for arm in arms
+        for row in estimates[arm]
+    ]
+
+
+def _estimates(
+    model: Model, chain: Float[np.ndarray, "n d"], batch_size: int, thin: int, seed: int
+) -> Iterator[dict]:
+    """Every discrepancy of one chain in each of the four ways."""
+    finite = np.isfinite(chain).all()
+    gradients = {
+        "full-batch": scores(model, chain) if finite else np.full_like(chain, np.nan),
+        "stochastic": stochastic_scores(model, chain, batch_size, seed),
+    }
+    for kind, each in gradients.items():
+        for points, every in (("all", 1), ("thinned", thin)):
+            used = slice(every - 1, None, every)
+            facts = {"gradients": kind, "points": points, "n_points": len(chain[used])}
+            yield facts | _all_discrepancies(model, chain[used], each[used], seed)
 
 
 def measure_widths(

@@ -249,11 +249,11 @@ class StudyOfModel(WorkOfModel):
 
     def estimates(self) -> float:
         section = self.settings["estimates"]
-        fractions = [section["batch_fraction"]] * len(section["log10_step_sizes"]) + section[
-            "batch_fractions"
-        ]
+        fixed_step, fixed_fraction = section["log10_step_size"], section["batch_fraction"]
+        arms = [(step, fixed_fraction) for step in section["log10_step_sizes"]]
+        arms += [(fixed_step, fraction) for fraction in section["batch_fractions"]]
         seconds = 0.0
-        for fraction in fractions:
+        for _, fraction in dict.fromkeys(arms):
             step = self.last.slowness * self.costs.gradient(fraction * self.n_data)
             n_points = min(section["max_points"], max(section["thin"], section["seconds"] / step))
             seconds += section["seconds"] * self.stretch * self.last.lockstep["single"]
