@@ -63,7 +63,7 @@ def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
     files = make_files(4, ("pmf",))
     choose(files, "pmf", "sgld", "grid", tunings=(1,))
     figure = FIGURES["figure4"](records_of(files))
-    assert "Grid: no arm in 1 of 2 tuning runs" in texts(figure)
+    assert "Grid:\nno arm in 1 of 2 tuning runs" in texts(figure)
     # The runs of the others are all that there are of it.
     rows = record_of(records_of(files), "pmf", "sgld", "grid")["curves"]
     assert {row["replicate"] for row in rows} == {0, 2}

@@ -72,6 +72,10 @@ LABELS = {
 }
 
 
+DRAWN_AGAIN = {entry.maker: name for name, entry in catalogue.FIGURES.items()}.values()
+"""A figure of each maker."""
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_have_their_labels_and_provenance_and_repeat(made, name, tmp_path):
     folder, paths = made
@@ -82,9 +86,10 @@ def test_figures_have_their_labels_and_provenance_and_repeat(made, name, tmp_pat
     description = root.find(".//{http://purl.org/dc/elements/1.1/}description").text
     assert json.loads(description)["commit"] == [PROVENANCE["commit"]]
     assert (folder / f"{name}.pdf").read_bytes()[:5] == b"%PDF-"
-    make_figure(name, reversed(paths), svg=tmp_path / "again.svg", pdf=tmp_path / "again.pdf")
-    for kind in ("svg", "pdf"):
-        assert (tmp_path / f"again.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
+    if name in DRAWN_AGAIN:
+        make_figure(name, reversed(paths), svg=tmp_path / "again.svg", pdf=tmp_path / "again.pdf")
+        for kind in ("svg", "pdf"):
+            assert (tmp_path / f"again.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
 
 
 def test_discrepancies_have_a_column_per_model_and_a_row_per_discrepancy():

@@ -214,7 +214,9 @@ def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) ->
     log_ticks(axis.yaxis)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
-    axis.text(0.99, 0.98, "\n".join(notes), **place, fontsize=7, color=INK, bbox=box if notes else None)
+    # A panel is about thirty letters wide.
+    lines = "\n".join(note if len(note) <= 30 else note.replace(": ", ":\n", 1) for note in notes)
+    axis.text(0.99, 0.98, lines, **place, fontsize=7, color=INK, bbox=box if notes else None)
 
 
 def _root(squares: pd.Series) -> float:
