@@ -23,7 +23,7 @@ run: killed
 models: [logistic]
 samplers: [sgld]
 tuners: [mamba-ksd, grid, heuristic]
-reference: {chains: 2, n_draws: 4000, block: 100}
+reference: {chains: 2, n_draws: 2000, block: 100}
 mamba: {seconds: 0.3}
 evaluation: {seconds: 0.5}
 artifacts: [table1, table5, regret, clocks, cost, horizons, figure3, widths]
