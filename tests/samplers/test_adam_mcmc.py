@@ -55,7 +55,8 @@ def value_and_gradient(position):
 
 
 class Recorder:
-    """A target that records its calls; log densities of minibatches have a linear error."""
+    """A target that records its calls; log densities of minibatches have a linear error, another one for each
+    minibatch."""
 
     def __init__(self):
         self.asked = []
@@ -66,7 +67,7 @@ class Recorder:
             ),
             self.evaluate("full"),
             self.evaluate("with gradient", value_and_gradient),
-            lambda position, i: self.evaluate("minibatch")(position) + 0.4 * position["a"][0],
+            lambda position, i: self.evaluate("minibatch")(position) + 0.4 * (1 + i) * position["a"][0],
         )
 
     def evaluate(self, kind, function=lambda position: value_and_gradient(position)[0]):

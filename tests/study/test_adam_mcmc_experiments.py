@@ -29,6 +29,7 @@ ACCEPTANCE = {
         "steps_per_dimension": 0,
         "most_steps": 10_000,
         "long_up_to": 0,
+        "few_dimensions": {"up_to": 0, "replicates": 9, "steps_per_dimension": 1000},
         "warmup": 200,
         "replicates": 4,
     },
@@ -159,6 +160,23 @@ def test_above_long_up_to_there_are_half_as_many_chains_and_at_least_four(tmp_pa
     assert n_chains(3, 10) == {5}
     assert n_chains(3, 5) == {4}
     assert n_chains(3, 2) == {2}
+
+
+def test_in_few_dimensions_chains_have_a_number_and_length_of_their_own(tmp_path):
+    settings = {**ACCEPTANCE, "drifts": [0.1], "directional_noises": [0.0], "steps": 20, "warmup": 0}
+    settings |= {
+        "long_up_to": 2,
+        "few_dimensions": {"up_to": 2, "replicates": 5, "steps_per_dimension": 40},
+    }
+
+    def cell_on(dimension):
+        found = acceptance_on_gaussian(dimension, settings, parts=Parts(tmp_path / str(dimension)))
+        return found["cells"][0]
+
+    assert len(cell_on(2)["acceptance"]) == 5
+    assert 20 < cell_on(2)["steps"] <= 80
+    assert len(cell_on(3)["acceptance"]) == 4
+    assert cell_on(3)["steps"] == 20
 
 
 def test_posterior_needs_only_its_own_settings(tmp_path):

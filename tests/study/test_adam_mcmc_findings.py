@@ -175,7 +175,7 @@ def test_the_size_of_the_gain_is_of_all_s_and_of_chains_that_have_settled():
     record["cells"] += at_scale(record, 2.8, acceptance=[0.9] * 4, jump=[1e-4] * 4)
     said = " ".join(acceptance_findings([record], 0.7))
     assert "raised the acceptance rate in 1 of 1 comparison" in said
-    assert "At all 3 values of s it raised the rate in 3 of 3 comparisons and lowered it in 0;" in said
+    assert "At all 3 values of s it raised the rate in 3 of 3 comparisons and lowered it in 0." in said
     assert "Both sets of chains have settled in 2 of the 3 cases with a gain, which goes from +0.3000" in said
     assert (
         "to +0.6000 ± 0.0041 (N(0, I), D = 10, γ / s = 0.1, s √T = 1.4; E x² is 0.995 ± 0.010 without and "

@@ -115,6 +115,7 @@ def prints(config):
         ("acceptance__dimensions", [10], set()),
         ("acceptance__steps_per_dimension", 7, {"gaussians"}),
         ("acceptance__long_up_to", 7, {"gaussians"}),
+        ("acceptance__few_dimensions__replicates", 7, {"gaussians"}),
         ("acceptance__most_steps", 7, {"gaussians"}),
         ("acceptance__posterior_steps", 500, {"posterior"}),
         ("acceptance__posterior_long", 500, {"posterior"}),

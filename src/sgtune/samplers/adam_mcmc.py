@@ -225,9 +225,7 @@ def _step_exact(
 
 RANDOM_WALK = 0.234
 """The acceptance rate to aim at: the optimum of a random walk (Roberts, Gelman and Gilks 1997). Both directions use the
-same u, so the terms of first order do not cancel as they do in MALA, and s must fall as 1 / sqrt(D). On N(0, I) the
-expected squared jump was largest at rates from 0.38 to 0.41 for D = 2, 0.20 to 0.31 for D = 10 and 0.17 to 0.39 for
-D = 50 (gamma / s from 0.03 to 1, s_d of 0, 1 and 3)."""
+same u, so the terms of first order do not cancel as they do in MALA, and s must fall as 1 / sqrt(D)."""
 
 HYPERPARAMETERS = (NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS)
 

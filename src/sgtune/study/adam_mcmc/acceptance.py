@@ -67,8 +67,12 @@ def acceptance_on_gaussian(
     ``steps_per_dimension`` D steps, and up to the dimension ``long_up_to`` those at all scales: but at most
     ``most_steps``, and fewer where longer chains would tell nothing else (`verdicts.is_decided`). Above ``long_up_to``
     chains with a clear bias end before they have settled, and there are half as many chains, but at least four: each
-    has many coordinates.
+    has many coordinates. The section ``few_dimensions`` has the number and length of chains ``up_to`` a dimension in
+    which steps are cheap.
     """
+    few = settings["few_dimensions"]
+    if dimension <= few["up_to"]:
+        settings = {**settings, **{name: few[name] for name in ("replicates", "steps_per_dimension")}}
     rng = np.random.default_rng(named_seed(seed, "adam_mcmc", "starts", dimension))
     is_long = dimension <= settings["long_up_to"]
     starts = rng.standard_normal(

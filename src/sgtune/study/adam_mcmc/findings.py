@@ -1,5 +1,6 @@
 """Sentences on acceptance and effective sample sizes: every number is of the records, and a difference is claimed only
-if its 95% t interval excludes 0 (`sgtune.study.adam_mcmc.intervals`)."""
+if its t interval excludes 0 (`sgtune.study.adam_mcmc.intervals`), of intervals that together hold with 95%
+(Bonferroni): among dozens of comparisons a few would differ by chance."""
 
 # ruff: noqa: RUF001 - sentences have Greek letters and signs of mathematics
 
@@ -8,7 +9,7 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 from sgtune.study.adam_mcmc.acceptance_table import ess_per_second
-from sgtune.study.adam_mcmc.intervals import is_beyond
+from sgtune.study.adam_mcmc.intervals import is_beyond, together
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
 from sgtune.study.adam_mcmc.verdicts import has_left_target, is_unsettled, moment_cause
@@ -32,8 +33,8 @@ class Comparison(NamedTuple):
     """The rate with the noise less the rate without."""
     se: float
     """The standard error of the gain."""
-    is_clear: bool
-    """The gain is clear of Monte Carlo noise."""
+    n_chains: int
+    """Of the cell that has fewer."""
     is_unsettled: bool
     """The chains of either cell have not settled."""
     is_clean: bool
@@ -91,7 +92,7 @@ def _comparisons(found: Sequence[Mapping]) -> list[Comparison]:
                     length=ratio * sqrt(record["dimension"]),
                     gain=gain,
                     se=se,
-                    is_clear=is_beyond(gain, se, min(len(cell["acceptance"]) for cell in cells)),
+                    n_chains=min(len(cell["acceptance"]) for cell in cells),
                     is_unsettled=any(is_unsettled(record, cell) for cell in cells),
                     is_clean=not any(faults),
                     without=cells[0],
@@ -101,14 +102,20 @@ def _comparisons(found: Sequence[Mapping]) -> list[Comparison]:
     return rows
 
 
+def _clear(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Those with a gain that is clear of Monte Carlo noise."""
+    coverage = together(len(rows))
+    return [row for row in rows if is_beyond(row.gain, row.se, row.n_chains, coverage)]
+
+
 def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
     if not rows:
         return []
-    raised = [row for row in rows if row.gain > 0 and row.is_clear]
-    lowered = [row for row in rows if row.gain < 0 and row.is_clear]
+    clear = _clear(rows)
+    raised, lowered = [row for row in clear if row.gain > 0], [row for row in clear if row.gain < 0]
     said = [
         f"Noise along the update raised the acceptance rate in {len(raised)} of {counted(len(rows), 'comparison')} "
-        f"and lowered it in {len(lowered)}, by 95% t intervals, at s √T = {scale:g}."
+        f"and lowered it in {len(lowered)}, by t intervals that together hold with 95%, at s √T = {scale:g}."
     ]
     n_unsettled = sum(row.is_unsettled for row in raised)
     if n_unsettled:
@@ -131,7 +138,7 @@ def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
     rest = [row for row in rows if row not in raised and row not in lowered]
     if rest:
         said.append(
-            f"The 95% t intervals of the other differences contain 0; the largest γ √D / s among them is "
+            f"The t intervals of the other differences contain 0; the largest γ √D / s among them is "
             f"{max(row.length for row in rest):.2g}."
         )
     return said
@@ -140,14 +147,13 @@ def _counts(rows: Sequence[Comparison], scale: float) -> list[str]:
 def _over_scales(rows: Sequence[Comparison]) -> list[str]:
     """The counts at all s together, and by how much the rate rose where both sets of chains have settled."""
     n_scales = len({row.scale for row in rows})
-    clear = [row for row in rows if row.is_clear]
+    clear = _clear(rows)
     raised = [row for row in clear if row.gain > 0]
     said = []
     if n_scales > 1:
         said.append(
             f"At all {n_scales} values of s it raised the rate in {len(raised)} of {counted(len(rows), 'comparison')} "
-            f"and lowered it in {len(clear) - len(raised)}; of 40 equal pairs one is called raised and one lowered by "
-            "chance."
+            f"and lowered it in {len(clear) - len(raised)}."
         )
     settled = [row for row in raised if not row.is_unsettled]
     if settled:
@@ -210,7 +216,7 @@ def _mark(record: Mapping, cell: Mapping) -> str:
 
 def _ess_findings(found: Sequence[Mapping]) -> list[str]:
     """Effective samples with directional noise against those without, at one s."""
-    raised, lowered, n_compared, missing = 0, 0, 0, []
+    differences, missing = [], []
     for record in targets_in(found):
         pairs = dict.fromkeys(pair[:2] for pair in pairs_of(record))
         known = [sizes for pair in pairs if (sizes := _ess_pair(record, *pair)) is not None]
@@ -218,17 +224,19 @@ def _ess_findings(found: Sequence[Mapping]) -> list[str]:
             missing.append(target_label(record))
         for without, with_noise in known:
             (first, first_se), (second, second_se) = mean_of(without), mean_of(with_noise)
-            n_compared += 1
-            if is_beyond(second - first, hypot(first_se, second_se), min(len(without), len(with_noise))):
-                raised, lowered = raised + (second > first), lowered + (second < first)
-    if not n_compared:
+            n_chains = min(len(without), len(with_noise))
+            differences.append((second - first, hypot(first_se, second_se), n_chains))
+    if not differences:
         return []
+    coverage = together(len(differences))
+    clear = [gain for gain, *error in differences if is_beyond(gain, *error, coverage)]
+    raised = sum(gain > 0 for gain in clear)
     none = f" No comparison is possible on: {listed(missing)}." if missing else ""
     return [
         f"Where both sets of draws have an effective sample size, that is, enough draws without a clear bias, noise "
-        f"along the update raised it in {raised} of {counted(n_compared, 'comparison')} and lowered it in {lowered}, "
-        "by 95% t intervals, at the s with the most effective samples of those where both have one; of 20 equal pairs "
-        f"one is called different by chance.{none}"
+        f"along the update raised it in {raised} of {counted(len(differences), 'comparison')} and lowered it in "
+        f"{len(clear) - raised}, by t intervals that together hold with 95%, at the s with the most effective samples "
+        f"of those where both have one.{none}"
     ]
 
 

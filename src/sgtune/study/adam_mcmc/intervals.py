@@ -4,7 +4,7 @@ from math import inf
 
 from scipy.special import stdtrit
 
-__all__ = ["COVERAGE", "is_beyond", "n_independent", "t_quantile"]
+__all__ = ["COVERAGE", "is_beyond", "n_independent", "t_quantile", "together"]
 
 COVERAGE = 0.95
 """Of the intervals behind the study's claims."""
@@ -23,6 +23,11 @@ def is_beyond(value: float, se: float | None, n_chains: int, coverage: float = C
     """Whether the interval of `t_quantile` about ``value`` excludes 0. Of a difference between two sets of chains,
     ``n_chains`` is the number of the smaller set, which makes the interval too wide rather than too narrow."""
     return se is not None and abs(value) > t_quantile(n_chains, coverage) * se
+
+
+def together(n_intervals: int) -> float:
+    """The coverage of each of so many intervals that all of them hold with `COVERAGE` (Bonferroni)."""
+    return 1 - (1 - COVERAGE) / max(1, n_intervals)
 
 
 def n_independent(n_races: int, n_runs: int) -> int:
