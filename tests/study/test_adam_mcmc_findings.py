@@ -130,6 +130,17 @@ def test_rates_of_chains_that_have_not_settled_have_a_mark_in_the_sentence_on_di
     )
 
 
+def test_gains_of_chains_that_have_settled_are_said_for_every_dimension():
+    small = acceptance_record(100)
+    small["cells"][1]["acceptance"] = [rate + 0.1 for rate in small["cells"][0]["acceptance"]]
+    found = [acceptance_record(10), small, acceptance_record(1000, jump=[1e-4] * 4)]
+    (line,) = [line for line in acceptance_findings(found, 0.7) if line.startswith("The gain of chains")]
+    assert "at s √T = 0.7: for γ / s = 0.1 and s_d = 1 it is +0." in line
+    assert "at D = 10 and +0.1000 ± " in line
+    assert line.endswith("at D = 100.")
+    assert not any("The gain of chains" in line for line in acceptance_findings(found[1:], 0.7))
+
+
 def test_acceptance_is_said_for_every_dimension():
     usable = acceptance_record(10)
     usable["cells"][0]["acceptance"] = [0.31, 0.32] * 2

@@ -67,7 +67,8 @@ def acceptance_findings(found: Sequence[Mapping], scale: float) -> list[str]:
     all s."""
     rows = _comparisons(found)
     shown = [row for row in rows if row.scale == scale]
-    return _counts(shown, scale) + _over_scales(rows) + _by_dimension(found, scale) + _ess_findings(found)
+    of_gains = _counts(shown, scale) + _over_scales(rows) + _gains_by_dimension(shown, scale)
+    return of_gains + _by_dimension(found, scale) + _ess_findings(found)
 
 
 def acceptance_counts(found: Sequence[Mapping], scale: float) -> list[str]:
@@ -174,6 +175,21 @@ def _where(row: Comparison) -> str:
         f"{gained} ({target_label(row.record)}, γ / s = {row.ratio:g}, s √T = {row.scale:g}; E x² is "
         f"{' without and '.join(squares)} with the noise)"
     )
+
+
+def _gains_by_dimension(rows: Sequence[Comparison], scale: float) -> list[str]:
+    """How the gain scales with D: of pairs on Gaussians that have settled, those with the same gamma / s and s_d."""
+    groups: dict[tuple[float, float], list[str]] = {}
+    for row in rows:
+        if row.record["target"].startswith("gaussian") and not row.is_unsettled:
+            gain = f"{said_with_error(row.gain, row.se, signed=True)} at D = {row.record['dimension']:,}"
+            groups.setdefault((row.ratio, row.with_noise["directional_noise"]), []).append(gain)
+    said = [
+        f"for γ / s = {ratio:g} and s_d = {along:g} it is {listed(gains)}"
+        for (ratio, along), gains in groups.items()
+        if len(gains) > 1
+    ]
+    return [f"The gain of chains that have settled, at s √T = {scale:g}: {'; '.join(said)}."] if said else []
 
 
 USABLE = 0.3
