@@ -32,6 +32,28 @@ def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_
     assert unsettled > 0.5 * raised
 
 
+def test_gains_of_chains_that_have_settled_are_small_unless_neither_chain_keeps_the_target():
+    """docs/studies/adam_mcmc.md: at γ / s = 0.01 against D, and of the one pair with updates as long as s."""
+    found = published("adam_mcmc", "adam_prolate")
+    settled = {}
+    for _, row in found.groupby(found.index // 7):
+        cells = row.set_index(["metric", "detail"])
+        gain = cells.loc["acceptance_gain"]
+        if not gain["shown"].iloc[0].endswith("*"):
+            settled[row["model"].iloc[0], gain.index[0]] = cells
+    for dimension in (10, 100):
+        gain = settled[f"gaussian-{dimension}", "0.01"].loc["acceptance_gain"].iloc[0]
+        assert abs(gain["value"]) < 2 * gain["se"]
+    gain = settled["gaussian-1000", "0.01"].loc["acceptance_gain"].iloc[0]
+    assert 4 * gain["se"] < gain["value"] < 0.01
+    assert {target.rpartition("-")[2] for target, _ in settled} == {"10", "100", "1000"}
+    (long,) = [cells for cells in settled.values() if cells.loc[("update_length", "1"), "value"] > 0.7]
+    assert long.loc["acceptance_gain"].iloc[0]["value"] > 0.1
+    wide, narrow = (long.loc[("second_moment", side)] for side in ("0", "1"))
+    assert wide["value"] - 3 * wide["se"] > 1.1
+    assert narrow["value"] + 3 * narrow["se"] < 0.9
+
+
 def test_effective_sample_sizes_of_adam_mcmc_are_known_on_every_target_with_and_without_noise_along_the_update():
     found = published("adam_mcmc", "adam_efficiency")
     for metric in ("ess_per_second", "jump_per_second"):
