@@ -225,7 +225,7 @@ def test_regret_is_over_the_best_arm():
     assert "not to be trusted" not in table.caption
     # The mean of the ratio is 2, and its standard error from three runs is 0.12.
     assert "MALA, ξ(σ̂): the error of the arms chosen by |acceptance − optimum|" in table.caption
-    assert "larger, by the 95% t interval" in table.caption
+    assert "larger, by t intervals that together hold with 95%" in table.caption
     chosen = adam_choices({"races": [races()]}).rows
     assert chosen[0].cells[0].text == "h=1e-05 n=10"
 

@@ -75,14 +75,14 @@ def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_seco
 
 
 def test_samplers_without_a_test_chose_large_batches_too():
-    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD with all data takes one to two steps of AdamMCMC."""
+    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD's step with all data is longer than AdamMCMC's."""
     found = published("adam_mcmc", "adam_costs")
     found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
     seconds = found.set_index(["sampler", "detail"])["value"]
     for sampler in ("sgld", "sghmc", "sgnht"):
         assert {detail.split()[0] for detail in seconds[sampler].index} & {"n=800000", "n=80000"}
     ratios = seconds["sgld"]["n=800000"] / seconds["adam-mcmc"]
-    assert ratios.between(0.9, 2.1).all()
+    assert (ratios > 1).all()
 
 
 def findings() -> str:

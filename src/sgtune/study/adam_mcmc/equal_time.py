@@ -1,4 +1,5 @@
-"""Sentences on samplers at equal seconds: which is better, by 95% t intervals, and what misleads a reader."""
+"""Sentences on samplers at equal seconds: which is better, by t intervals that together hold with 95%, and what
+misleads a reader."""
 
 # ruff: noqa: RUF001 - sentences have Greek letters and signs of mathematics
 
@@ -7,7 +8,7 @@ from itertools import product
 from math import hypot
 from typing import NamedTuple
 
-from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile
+from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile, together
 from sgtune.study.adam_mcmc.names import OWN, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error
 from sgtune.study.artifacts.labels import MODELS
@@ -51,7 +52,8 @@ class Difference(NamedTuple):
     gain: float
     """How much smaller the error of the sampler with a test is."""
     se: float
-    is_clear: bool
+    n_independent: int
+    """Of the sampler that has fewer races or runs."""
 
     def said(self) -> str:
         """``MALA than for SGLD``."""
@@ -77,7 +79,7 @@ def _differences(own: Mapping[str, dict], metric: str) -> list[Difference]:
             continue
         gain, se = second.value - first.value, hypot(first.se, second.se)
         n = min(_n_independent(own[sampler]) for sampler in (tested, other))
-        found.append(Difference(tested, other, second.value, gain, se, is_beyond(gain, se, n)))
+        found.append(Difference(tested, other, second.value, gain, se, n))
     return found
 
 
@@ -88,18 +90,20 @@ def error_findings(own: Mapping[str, dict]) -> list[str]:
         pairs = _differences(own, metric)
         if not pairs:
             continue
-        smaller = [pair.said() for pair in pairs if pair.is_clear and pair.gain > 0]
-        larger = [pair.said() for pair in pairs if pair.is_clear and pair.gain < 0]
+        coverage = together(len(pairs))
+        clear = [pair for pair in pairs if is_beyond(pair.gain, pair.se, pair.n_independent, coverage)]
+        smaller = [pair.said() for pair in clear if pair.gain > 0]
+        larger = [pair.said() for pair in clear if pair.gain < 0]
         said = [
             f"{'smaller' if pairs_said is smaller else 'larger'} for {listed(pairs_said)}"
             for pairs_said in (smaller, larger)
             if pairs_said
         ]
-        open_pairs = [pair for pair in pairs if not pair.is_clear]
-        clear = f"clearly {' and '.join(said)}" if said else "no difference is clear"
+        open_pairs = [pair for pair in pairs if pair not in clear]
+        verdict = f"clearly {' and '.join(said)}" if said else "no difference is clear"
         lines.append(
             f"{MODELS[next(iter(own.values()))['model']]}, {label} of samplers with a test on all data against those "
-            f"without: {clear}{_most(open_pairs, len(pairs))}."
+            f"without: {verdict}{_most(open_pairs, len(pairs))}."
         )
     return lines
 

@@ -56,9 +56,10 @@ def adam_findings(records: Records) -> Table:
         "the draws in posterior sds, 1 under the target; D the number of parameters; T the trace of the curvature, D "
         "of N(0, I). ξ(σ̂) and ξ whitened are errors of the posterior's sds.\n"
         "A difference is claimed if its 95% t interval excludes 0: beyond 4.3 standard errors with 3 races, 3.2 with 4 "
-        "chains, and two with many. Gains of acceptance and of effective samples need more: the intervals of all "
-        "comparisons in a sentence together hold with 95% (Bonferroni). ± is one standard error. Cases whose chains "
-        "are stuck or too slow for an estimate of E x² are counted as too slow to tell.",
+        "chains, and two with many. Differences between samplers, judges, and chains with and without noise along the "
+        "update need more: the intervals of all comparisons of one kind together hold with 95% (Bonferroni). ± is one "
+        "standard error. Cases whose chains are stuck or too slow for an estimate of E x² are counted as too slow to "
+        "tell.",
         stub=("Question",),
         columns=(("", "Finding"),),
         rows=tuple(

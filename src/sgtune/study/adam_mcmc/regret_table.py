@@ -11,7 +11,7 @@ import numpy as np
 
 from sgtune.axes import named
 from sgtune.study.adam_mcmc.edges import edges_said
-from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent
+from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, together
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
 from sgtune.study.artifacts.labels import METRICS
@@ -118,27 +118,35 @@ def _percent(rate: float) -> str:
     return "stuck" if rate == 0 else format_number(100 * rate, "general")
 
 
-def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, key: str) -> list[str]:
-    """Of each sampler that both judges tuned: whether the regrets of the acceptance rate and of MAMBA differ."""
+def acceptance_against_mamba(found: Sequence[Mapping], seconds: float, keys: Sequence[str]) -> list[str]:
+    """Of each loss, and each sampler that both judges tuned: whether the regrets of the acceptance rate and of MAMBA
+    differ, by intervals that together hold."""
+    compared = []
+    for key in keys:
+        for record in found:
+            own = record["regret"]
+            chosen = {one["tuner"]: one["arms"] for one in own["chosen"]}
+            if not {"mamba", "acceptance"} <= chosen.keys():
+                continue
+            runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
+            losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
+            quotient = _quotient(losses, chosen["acceptance"], chosen["mamba"], key)
+            if quotient.se is not None:
+                n_least = n_independent(len(chosen["mamba"]), len(losses))
+                compared.append((record["sampler"], key, quotient, n_least))
     lines = []
-    for record in found:
-        own = record["regret"]
-        chosen = {one["tuner"]: one["arms"] for one in own["chosen"]}
-        if not {"mamba", "acceptance"} <= chosen.keys():
-            continue
-        runs = {run["arm"]: run for run in own["runs"] if run["seconds"] == seconds}
-        losses = np.array([runs[arm]["losses"][key] for arm in range(len(own["arms"]))], float).T
-        quotient = _quotient(losses, chosen["acceptance"], chosen["mamba"], key)
-        if quotient.se is None:
-            continue
-        n_least = n_independent(len(chosen["mamba"]), len(losses))
-        differs = is_beyond(quotient.value - 1, quotient.se, n_least)
+    for sampler, key, quotient, n_least in compared:
+        differs = is_beyond(quotient.value - 1, quotient.se, n_least, together(len(compared)))
         verdict = "smaller" if quotient.value < 1 else "larger"
         text = estimate_text(quotient.value, quotient.se) or f"{quotient.value:.3g}, the same arms"
         lines.append(
-            f"{sampler_label(record['sampler'])}, {_loss_label(key)}: the error of the arms chosen by |acceptance − "
+            f"{sampler_label(sampler)}, {_loss_label(key)}: the error of the arms chosen by |acceptance − "
             f"optimum| over the error of the arms chosen by {JUDGES['mamba']} is {text}: "
-            + (f"{verdict}, by the 95% t interval." if differs else "no difference is shown.")
+            + (
+                f"{verdict}, by t intervals that together hold with 95%."
+                if differs
+                else "no difference is shown."
+            )
         )
     return lines
 
@@ -160,9 +168,7 @@ def regret_findings(records: Records) -> list[str]:
     if not found:
         return []
     seconds = max(run["seconds"] for run in found[0]["regret"]["runs"])
-    lines = [
-        line for key in found[0]["regret"]["losses"] for line in acceptance_against_mamba(found, seconds, key)
-    ]
+    lines = acceptance_against_mamba(found, seconds, found[0]["regret"]["losses"])
     for record in found:
         runs = {run["arm"]: run for run in record["regret"]["runs"] if run["seconds"] == seconds}
         for one in record["regret"]["chosen"]:
