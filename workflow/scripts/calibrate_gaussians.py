@@ -2,7 +2,7 @@
 
 from sgtune.study.job import job
 
-with job(snakemake, optimisation=3) as this:
+with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.cell_chains import SAMPLER
     from sgtune.study.adam_mcmc.costs import least_costs

@@ -204,17 +204,14 @@ class Job:
 
 
 @contextmanager
-def job(snakemake, saved: bool = True, optimisation: int = 1) -> Iterator[Job]:
+def job(snakemake, saved: bool = True) -> Iterator[Job]:
     """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line.
 
     ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
-    ``optimisation``: LLVM's level. With the first, programs compile in half the time, and run as fast (measured for all
-    three models), because their inner loops are products of matrices, gathers and random bits. Steps without data are
-    cheap arithmetic, and 1.4 times as fast with the third.
     """
     open_log(snakemake)
     _end_with_workflow()
-    _optimise(optimisation)
+    _compile_quickly()
     _use_threads(snakemake.threads)
     _share_compiled_programs(Path("results", ".cache", "jax"))
     try:
@@ -277,11 +274,12 @@ def _processor() -> str:
     return f"{crc32(features.encode()):08x}"
 
 
-def _optimise(level: int) -> None:
-    """LLVM's level, unless the user named one."""
+def _compile_quickly() -> None:
+    """LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
+    models), because their inner loops are products of matrices, gathers and random bits."""
     flags = os.environ.get("XLA_FLAGS", "")
     if OPTIMISATION not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --{OPTIMISATION}={level}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} --{OPTIMISATION}=1".strip()
 
 
 def _use_threads(number: int) -> None:
