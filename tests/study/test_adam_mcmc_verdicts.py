@@ -161,3 +161,11 @@ def test_chains_from_exact_draws_show_a_bias_before_they_settle():
         moved = of_data | {"jump": [0.1] * 4, "time": times[0], "time_without": times[1:]}
         assert has_left_target({"n_data": 100}, moved) == is_claimed
     assert not has_left_target({"n_data": 1}, cell | {"acceptance": [1e-4] * 4})
+
+
+def test_the_figure_shows_the_mean_squares_of_every_target():
+    """The panels share an axis, and the largest is not of the first target."""
+    wide = acceptance_record(100, square=[1.6, 1.61, 1.6, 1.61])
+    *_, squares = adam_acceptance_curves({"acceptance": [acceptance_record(10), wide]}).axes
+    assert squares.get_ylim()[0] == 0
+    assert squares.get_ylim()[1] > 1.605

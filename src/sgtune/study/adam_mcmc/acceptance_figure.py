@@ -79,7 +79,6 @@ def adam_acceptance_curves(records: Records) -> Figure:
                 axis.set_yscale("log")
             if row == "square":
                 axis.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
-                axis.set_ylim(bottom=0)
                 axis.set_xlabel("s √T")
             if row == "acceptance":
                 axis.set_ylim(-0.02, 1.02)
@@ -87,6 +86,8 @@ def adam_acceptance_curves(records: Records) -> Figure:
             if column == 0:
                 axis.set_ylabel(ROWS[row])
             log_ticks(axis.xaxis)
+    # Only now: a limit that is set ends the scaling of all panels that share the axis.
+    axes[list(ROWS).index("square"), 0].set_ylim(bottom=0)
     handles = [
         Line2D([], [], color=color, label=f"γ / s = {ratio:g}")
         for ratio, color in zip(ratios, COLORS, strict=False)
