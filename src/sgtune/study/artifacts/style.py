@@ -113,5 +113,5 @@ def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path,
         for kind, (target, metadata) in formats.items():
             with atomic_write(target) as path:
                 figure.savefig(path, format=kind, metadata=metadata)
-            # What the first file was laid out to holds for the other one. With "none" Matplotlib would still draw twice.
+            # The first file's layout holds for the other one. With "none" Matplotlib would still draw it twice.
             figure.set_layout_engine(None)
