@@ -92,7 +92,7 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
     for model in ("logistic", "pmf", "bnn"):
         for rule in ("tune_sampler", "evaluate_sampler"):
             assert jobs[rule, model] == 6
-        # Regret of PMF would need a reference that this run does not have, and the network's would need longer runs.
+        # Regret of PMF would need a reference that this run does not have, and the network's would need more minutes.
         for rule in ("screen_grid", "rerun_finalists"):
             assert jobs[rule, model] == (6 if model == "logistic" else 0)
         for rule in ("find_map", "calibrate_cost", "estimate_discrepancies"):
