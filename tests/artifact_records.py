@@ -59,7 +59,7 @@ def reference_records(model):
         "sd": 0.25,
         "sd_error": 0.034,
         "r_hat_max": 1.23,
-        "r_hat_p99": 1.07,
+        "r_hat_p99": 1.04,
         "r_hat_median": 1.001,
         "ess_min": 12.0,
         "ess_median": 400.0,

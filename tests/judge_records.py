@@ -49,6 +49,7 @@ def width_record(model):
             shape = {"identity": math.hypot(3.2, 28 * width), "laplace": math.hypot(0.3, 3.2 * (1 - width))}
             rows += [
                 {"width": float(width), "discrepancy": discrepancy, "scale": scale, "value": value}
+                | {"n_points": 100}
                 for scale, value in shape.items()
             ]
     return {"model": model, "rows": rows} | provenance_of("measure_widths")

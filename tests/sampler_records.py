@@ -136,6 +136,8 @@ def regret_record(tuning, rng, replicates=4):
             runs.append({"arm": place, "seconds": seconds, "steps": 100, "diverged": diverged})
             runs[-1]["losses"] = of_losses
     order = sorted(range(len(arms)), key=lambda place: means[place])
+    unstable = {run["arm"] for run in runs if any(run["diverged"])}
+    good = [place for place in order if place not in unstable]
     return {
         "model": model,
         "sampler": sampler,
@@ -151,9 +153,9 @@ def regret_record(tuning, rng, replicates=4):
         "random": order[-3:],
         "arms": arms,
         "runs": runs,
-        "finalists": dict.fromkeys(losses, order[:4]),
+        "finalists": dict.fromkeys(losses, good[:4]),
         "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
-        "oracles": {loss: [order[i % 2] for i in range(tunings)] for loss in losses[:1]},
+        "oracles": {loss: [good[i % 2] for i in range(tunings)] for loss in losses[:1]},
         "frozen": dict.fromkeys(losses, 1.0),
     } | provenance_of("rerun_finalists")
 

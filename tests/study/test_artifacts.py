@@ -45,6 +45,9 @@ def test_an_artifact_without_its_records_says_which_are_missing(name):
             maker({kind: [] for kind in full})
         return
     for kind in ENTRIES[name].kinds:
+        if kind == "widths" and ENTRIES[name].kinds[0] != kind:  # without draws of NUTS there are none
+            assert maker(full | {kind: []}).rows
+            continue
         with pytest.raises(DataError, match=f"{name}: no {kind} records; it needs at least one"):
             maker(full | {kind: []})
     if ENTRIES[name].model:

@@ -8,9 +8,9 @@ from reference_models import gaussian_model
 from sgtune.files import read_json, write_json
 from sgtune.metrics.spread import relative_sd_error
 from sgtune.model import define_model
-from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, draws
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, draws, is_trusted
 from sgtune.study.ground_truth.accuracy import monte_carlo_error, standard_errors
-from sgtune.study.ground_truth.convergence import is_trusted, of_functionals
+from sgtune.study.ground_truth.convergence import of_functionals
 from sgtune.study.ground_truth.record import doubts, reference_record
 
 DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000

@@ -26,7 +26,7 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
     assert table.rows[-1].labels == ("PMF", judged)
     assert len(table.rows) == 1 + len(BLOCKS) + 2
     assert (
-        shown["PMF", "U (users)"] | {"Trusted": "–", "R-hat, 99%": "1.07", "Sd": "0.250"}
+        shown["PMF", "U (users)"] | {"Trusted": "yes", "R-hat, 99%": "1.04", "Sd": "0.250"}
         == shown["PMF", "U (users)"]
     )
     # The root mean square of 0.3 and 0.4, for the functionals, or for the position of a model without functionals.
@@ -45,7 +45,7 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
         assert words in table.caption
     # Chains without draws have no diagnostics; a parameter that never moved has an infinite R-hat.
     unknown = dict.fromkeys(("sd_error", "r_hat_max", "r_hat_p99", "r_hat_median", "ess_min", "ess_median"))
-    stuck = {"r_hat_max": None, "ess_min": 0.0}
+    stuck = {"r_hat_max": None, "r_hat_p99": None, "ess_min": 0.0}
     pmf["blocks"] = {
         name: held | (unknown if name == "users" else stuck) for name, held in pmf["blocks"].items()
     }
@@ -53,6 +53,8 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
     table = TABLES["reference"](records)
     worst = {row.labels[1]: row.cells[headings.index("R-hat, worst")].shown for row in table.rows}
     assert (worst["U (users)"], worst["V (items)"]) == ("–", "∞")
+    trusted = {row.labels[1]: row.cells[headings.index("Trusted")].shown for row in table.rows}
+    assert (trusted["U (users)"], trusted["V (items)"]) == ("no", "no")
     assert "2 chains of 500 draws (321 of them lost)" in table.caption
     del pmf["functionals"]
     with pytest.raises(DataError, match="the draws of pmf are of another version of sgtune"):

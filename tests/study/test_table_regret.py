@@ -10,9 +10,10 @@ from artifact_records import MODELS, cells_by, choose, make_files, records_of
 
 from sgtune.study.artifacts import TABLES
 from sgtune.study.artifacts.labels import METRICS, READ_BY
-from sgtune.study.artifacts.layout import NO_ARM, NOT_TRUSTED
+from sgtune.study.artifacts.layout import AT_CAP, NO_ARM, NOT_TRUSTED
 from sgtune.study.artifacts.means import metric_of
 from sgtune.study.artifacts.regret import losses_of, regret_cells
+from sgtune.study.artifacts.regret_remarks import unknown_said
 from sgtune.study.catalogue import MODELS as STUDIED
 
 # Two fresh replicates (rows) of three arms.
@@ -50,20 +51,24 @@ def shown(**changes):
     return {(cell.tuner, cell.metric.removeprefix("xi_white_x100_")): cell.shown for cell in cells}
 
 
+def number(text):
+    return float(text.split(" ")[0])
+
+
 def test_a_table_of_regret_by_hand():
     cells = shown()
-    assert cells["mamba-ksd", "regret"] == "4.50 ± 2.12"
-    assert cells["heuristic", "regret"] == "1.00 ± 0.00"
+    assert cells["mamba-ksd", "regret"] == "4.5 ± 2.1"
+    assert cells["heuristic", "regret"] == "1.00"  # the best finalist itself
     assert cells["finalist", "xi_white_x100"] == "100 ± 0"
     # The oracle's arms have means 1 and 3: 2 on average.
-    assert cells["oracle", "regret"].startswith("2.00 ± ")
-    assert cells["heuristic", "over_oracle"].startswith("0.500 ± ")
-    assert cells["mamba-ksd", "over_oracle"].startswith("2.25 ± ")
+    assert number(cells["oracle", "regret"]) == pytest.approx(2, abs=0.051)
+    assert number(cells["heuristic", "over_oracle"]) == pytest.approx(0.5, abs=0.051)
+    assert number(cells["mamba-ksd", "over_oracle"]) == pytest.approx(2.25, abs=0.051)
     # The random arms' have means 6 and 1: 3.5 on average.
-    assert cells["random", "regret"].startswith("3.50 ± ")
-    assert cells["random", "over_oracle"].startswith("1.75 ± ")
-    assert cells["frozen", "regret"] == "4.00 ± 0.00"
-    assert cells["frozen", "over_oracle"].startswith("2.00 ± ")
+    assert number(cells["random", "regret"]) == pytest.approx(3.5, abs=0.051)
+    assert number(cells["random", "over_oracle"]) == pytest.approx(1.75, abs=0.051)
+    assert cells["frozen", "regret"] == "4.00"
+    assert number(cells["frozen", "over_oracle"]) == pytest.approx(2, abs=0.051)
     assert ("oracle", "over_oracle") not in cells
 
 
@@ -75,8 +80,8 @@ def test_each_loss_is_compared_with_its_own_oracle():
     both = {"losses": ["xi_white", "xi_rel"], "runs": runs, "frozen": {"xi_white": 4.0, "xi_rel": 4.0}}
     both["finalists"] = {"xi_white": [0, 1], "xi_rel": [0, 1]}
     own = shown(**both, oracles={"xi_white": [1, 0], "xi_rel": [1, 1]})
-    assert own["mamba-ksd", "over_oracle"].startswith("2.25 ± ")
-    assert own["mamba-ksd", "xi_rel_x100_over_oracle"].startswith("4.50 ± ")
+    assert number(own["mamba-ksd", "over_oracle"]) == pytest.approx(2.25, abs=0.051)
+    assert number(own["mamba-ksd", "xi_rel_x100_over_oracle"]) == pytest.approx(4.5, abs=0.051)
     assert ("mamba-ksd", "xi_rel_x100_over_oracle") not in shown(**both)
     files = make_files(1, ("logistic",))
     assert "its own oracle" not in TABLES["regret"](records_of(files)).caption
@@ -100,10 +105,11 @@ def test_what_diverged_counts_as_its_cap_and_is_named():
     runs[1] |= {"diverged": [True, True], "losses": {"xi_white": [10.0, 10.0]}}
     cells = shown(runs=runs)
     assert cells["heuristic", "regret"] == cells["heuristic", "over_oracle"] == "diverged"
+    assert cells["mamba-ksd", "regret"] == AT_CAP  # the best finalist is now an arm that diverged once
     none = [{"tuner": "mamba-ksd", "arms": [None, None]}, {"tuner": "heuristic", "arms": [1]}]
     assert shown(chosen=none)["mamba-ksd", "regret"] == NO_ARM
     once = [{"tuner": "mamba-ksd", "arms": [0, None]}, {"tuner": "heuristic", "arms": [1]}]
-    assert shown(chosen=once)["mamba-ksd", "regret"].startswith("6.50 ± ")
+    assert shown(chosen=once)["mamba-ksd", "regret"].startswith("6.5 ± ")
     assert shown(chosen=once)["mamba-ksd", "regret"].endswith(" (2/4)")
 
 
@@ -113,6 +119,21 @@ def test_what_lies_at_the_cap_may_be_anything_above_it():
     cells = shown(runs=runs)
     assert cells["mamba-ksd", "regret"].startswith("≥ 6.50 ± ")
     assert not cells["heuristic", "regret"].startswith("≥")
+    # Arm 0 is one of the oracle's: a ratio to what may be anything is not known.
+    names = ("mamba-ksd", "heuristic", "random")
+    assert {cells[name, "over_oracle"] for name in names} == {AT_CAP}
+    assert ("frozen", "over_oracle") not in cells
+    assert cells["frozen", "regret"] == "4.00"
+    assert shown(oracles={"xi_white": [1, None]})["heuristic", "over_oracle"] == AT_CAP
+
+
+def test_a_ratio_that_is_not_known_is_explained():
+    files = make_files(1, ("logistic",))
+    assert unknown_said([]) == ""
+    held = files["regret"]["logistic/sgld"]
+    held["oracles"] = {loss: [None] * len(arms) for loss, arms in held["oracles"].items()}
+    caption = TABLES["regret"](records_of(files)).caption
+    assert f"“{AT_CAP}”: not known, because a run of the oracle's arms" in caption
 
 
 def test_without_a_reference_that_is_trusted_no_number_is_printed():
@@ -126,6 +147,23 @@ def test_without_a_reference_that_is_trusted_no_number_is_printed():
     assert {cell.model for cell in cells if cell.missing == NOT_TRUSTED} == {"pmf"}
     assert all(cell.value is None for cell in cells if cell.model == "pmf")
     assert "the reference of PMF is not trusted" in table.caption
+
+
+def test_without_a_reference_of_the_parameters_their_error_is_left_out():
+    files = make_files(1)
+    metrics = {}
+    for r_hat in (1.04, 1.06):
+        reference = files["reference"]["pmf/nuts"]
+        reference["blocks"]["items"] = reference["blocks"]["items"] | {"r_hat_p99": r_hat}
+        table = TABLES["regret"](records_of(files))
+        cells = [
+            cell for row in table.rows for cell in row.cells if cell.model == "pmf" and cell.value is not None
+        ]
+        metrics[r_hat] = {cell.metric for cell in cells}
+    of_xi = {"relative_sd_error_x100", "relative_sd_error_x100_regret"}
+    assert metrics[1.04] - metrics[1.06] == of_xi
+    assert "functional_error_over_oracle" in metrics[1.06]
+    assert "Left out, because the reference is not trusted for it: ξ(σ̂) × 10² (PMF)" in table.caption
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +207,8 @@ def test_the_caption_says_what_is_behind_the_numbers(table):
         "the reference's own error is in every loss",
         "Monte Carlo error: ξ(σ̂) × 10²: 1.20, ξ whitened × 10²: 1.40 (Logistic regression); ξ(σ̂) × 10²: 1.20, Error",
         "Logistic regression, SGHMC: h=1.25e-06 n=80000 L=10 (4 of 4)",
-        "1.06 to 1.11",
+        "Arms that diverged in the screen: Logistic regression, SGLD: ",
+        "an arm that the screen missed may be better than every finalist",
     ):
         assert words in table.caption
 

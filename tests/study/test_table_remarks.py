@@ -10,8 +10,9 @@ from sgtune.study.artifacts import TABLES
 from sgtune.study.artifacts.choices import choice_cells
 from sgtune.study.artifacts.labels import METRICS, TUNERS
 from sgtune.study.artifacts.means import SOURCES
-from sgtune.study.artifacts.remarks import OF_REFERENCE as NEED_REFERENCE
 from sgtune.study.artifacts.remarks import by_model, floor_said, meanings, tuning_runs_said
+from sgtune.study.artifacts.trust import OF_POSITION
+from sgtune.study.artifacts.trust import OF_REFERENCE as NEED_REFERENCE
 
 OF_EVALUATION = ("table1", "table2", "table3", "table6", "table8", "table10", "xi_by_block", "ood")
 
@@ -77,27 +78,27 @@ def test_under_every_table_of_xi_stands_the_reference_s_own_error(name):
 def test_a_reference_that_is_not_trusted_or_not_there_is_no_truth():
     files = make_files(1, ("logistic",))
     files["reference"]["logistic/nuts"]["trusted"] = False
-    assert (
-        "ξ(σ̂) × 10²: 1.20 (and it is NOT trusted, see its table)."
-        in TABLES["table1"](records_of(files)).caption
-    )
+    assert "ξ(σ̂) × 10²: 1.20 (NOT trusted, see its table)." in TABLES["table1"](records_of(files)).caption
     del files["reference"]["logistic/nuts"]
     assert "Monte Carlo" not in TABLES["table1"](records_of(files)).caption
 
 
 @pytest.mark.parametrize("name", ["table2", "table8", "xi_by_block"])
 def test_nothing_is_best_by_a_distance_from_a_reference_that_is_not_trusted(name):
-    def made(trusted):
-        files = make_files(3, ("pmf",), tunings=1)
-        files["reference"]["pmf/nuts"]["trusted"] = trusted
+    def made(trusted, tunings=2, **block):
+        files = make_files(3, ("pmf",), tunings=tunings)
+        reference = files["reference"]["pmf/nuts"]
+        reference["trusted"] = trusted
+        reference["blocks"]["users"] = reference["blocks"]["users"] | block
         for record in files["evaluation"].values():
-            # The runs of one arm have one number, so the best arm is certain.
-            arms = [run["arm"] for run in record["runs"]]
-            for run in record["runs"]:
-                for key in ("relative_sd_error", "xi_rel", "functional_error", "ksd") if run["table"] else ():
-                    # No KSD is below its floor: such a KSD is not marked.
-                    lowest = 10.0 if key == "ksd" else 0.1
-                    run["table"][key] = lowest * (1 + arms.index(run["arm"])) + 1e-6 * run["replicate"]
+            # The runs of one tuner have one number, so the best one is certain.
+            for rank, tuner in enumerate(record["tuners"], 1):
+                for run in (record["runs"][place] for place in tuner["runs"] if place is not None):
+                    for key in (
+                        ("relative_sd_error", "xi_rel", "functional_error", "ksd") if run["table"] else ()
+                    ):
+                        # No KSD is below its floor: such a KSD is not marked.
+                        run["table"][key] = (10.0 if key == "ksd" else 0.1) * rank + 1e-6 * run["replicate"]
         table = TABLES[name](records_of(files))
         return {cell.metric for row in table.rows for cell in row.cells if cell.best}, table.caption
 
@@ -106,9 +107,17 @@ def test_nothing_is_best_by_a_distance_from_a_reference_that_is_not_trusted(name
     assert "Never marked" not in caption
     unmarked, caption = made(False)
     assert unmarked == marked - set(NEED_REFERENCE)
-    assert "Never marked, because the reference of PMF is not trusted: ξ(σ̂) × 10²" in caption
+    assert "Never marked, because the reference of PMF is not trusted for it: ξ(σ̂) × 10²" in caption
+    # The functionals can be known although the parameters are not.
+    of_functionals, caption = made(True, r_hat_p99=1.06)
+    assert of_functionals == marked - set(OF_POSITION)
+    assert "Never marked, because the reference of PMF is not trusted for it: ξ(σ̂) × 10²" in caption
     # What needs no reference is marked as before.
     assert ("ksd" in unmarked) == (name != "xi_by_block")
+    # The error of the runs of one arm is not that of a tuner.
+    alone, caption = made(True, tunings=1)
+    assert not alone
+    assert "No tuner is marked as the best, because with one tuning run" in caption
 
 
 def test_metrics_of_the_caption_are_those_of_the_table_with_all_that_the_reference_knows_of():

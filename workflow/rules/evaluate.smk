@@ -192,6 +192,8 @@ rule measure_sensitivity:
         sensitivity=f"{RUN}/sensitivity.json",
     log:
         f"{LOGS}/measure_sensitivity.log",
+    # It takes minutes and needs no other job. Last, it would hold up the timed jobs, with a core idle beside it.
+    priority: 20
     conda:
         "../../envs/sgtune.yaml"
     resources:

@@ -37,9 +37,9 @@ def stein_metrics(
 
     They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is an unbiased estimate
     of KSD^2 of all draws (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
-    standard error from choosing the subset. ``_floor``: the KSD of as many independent draws of the posterior
-    (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none. All scores are
-    computed at once, so they are padded only once.
+    standard error from choosing the subset. ``_floor``: the KSD of as many independent draws of the posterior's Laplace
+    approximation (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none. All
+    scores are computed at once, so they are padded only once.
 
     Args:
         streams: for each chain, the names of the random stream of its subset.

@@ -90,10 +90,12 @@ def clocks(records: Records) -> Table:
         name="clocks",
         title=artifact("clocks").title,
         caption="The same arm run for the same seconds: converted to steps by the measured cost of a step (by measured "
-        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± its standard "
-        "error. The time taken is the time of the run itself, without compilation; by measured costs a run "
+        "costs), and by the wall clock; mean ± sd over runs, and the ratio of the means ± the standard "
+        "error that it would have if the runs were independent. The time taken is the time of the run itself, without "
+        "compilation; by measured costs a run "
         "has one core, and other jobs run beside it. Runs of the same number have the same start and the "
-        "same random streams, so the steps that both make are identical. Where the numbers of samples "
+        "same random streams, so the steps that both make are identical, and that error is too large. Where the "
+        "numbers of samples "
         f"differ, a step of a run does not cost what was measured.\n{'; '.join(map(_case, found))}.\n"
         f"{meanings(dict.fromkeys(chain(*losses.values())))}. {FINITE}{reference_said(records, 'clocks', losses)}",
         rows=("metric",),

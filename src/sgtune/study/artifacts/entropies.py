@@ -1,11 +1,12 @@
 """Predictive entropy on the test set and on out-of-distribution inputs, which a good posterior distinguishes."""
 
 from sgtune.study.artifacts.labels import OOD_SETS
-from sgtune.study.artifacts.layout import Table, lay_out, mark_best
+from sgtune.study.artifacts.layout import Table, lay_out
 from sgtune.study.artifacts.means import evaluation_cells
 from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import BOLD, FINITE, spread_said
+from sgtune.study.artifacts.remarks import FINITE, spread_said
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.tables import marked
 
 __all__ = ["ood", "ood_set"]
 
@@ -31,14 +32,15 @@ def ood_set(records: list[dict]) -> tuple[str, str]:
 def ood(records: Records) -> Table:
     """Mean predictive entropy on both sets, and its AUROC as a detector."""
     found = need(records, "evaluation", "ood")
+    cells, bold = marked(records, "ood", [c for record in found for c in evaluation_cells(record, METRICS)])
     name, missing = ood_set(found)
     about = (
         f"{spread_said(found)} Mean entropy, in nats, of the averaged predictions on the test set and on {name}, whose "
         "images belong to none of the model's classes, and AUROC: the probability that one of these has "
-        f"the higher entropy, 0.5 if the entropies have no information.\n{BOLD} {FINITE}"
+        f"the higher entropy, 0.5 if the entropies have no information.\n{bold} {FINITE}"
     )
     return lay_out(
-        mark_best(cell for record in found for cell in evaluation_cells(record, METRICS)),
+        cells,
         name="ood",
         title=artifact("ood").title,
         caption=missing or about,

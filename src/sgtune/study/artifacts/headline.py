@@ -1,6 +1,6 @@
 """Regret in short: one number for each tuner and model, the mean over the samplers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from math import sqrt
@@ -30,6 +30,7 @@ from sgtune.study.artifacts.regret import (
 from sgtune.study.artifacts.regret_remarks import doubts, left_out, oracles_said
 from sgtune.study.artifacts.remarks import by_model, reference_said
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.trust import doubted
 
 __all__ = ["headline"]
 
@@ -43,6 +44,7 @@ def headline(records: Records) -> Table:
     models = in_order((record["model"] for record in found), MODELS)
     own = {model: [record for record in found if record["model"] == model] for model in models}
     losses = {model: _losses_with_oracle(own[model][0]) for model in models}
+    not_trusted = doubted(records, "headline") & {(model, loss) for model in models for loss in losses[model]}
     said = ", ".join(
         f"{' and '.join(map(_loss, metrics))} ({label(model, MODELS)})" for model, metrics in losses.items()
     )
@@ -50,7 +52,7 @@ def headline(records: Records) -> Table:
     cells = []
     for model in models:
         for metric in losses[model]:
-            of_loss = list(_cells(own[model], metric, _loss(metric) if several else ""))
+            of_loss = list(_cells(own[model], not_trusted, metric, _loss(metric) if several else ""))
             cells += mark_best(of_loss) if can_be_marked(own[model]) else of_loss
     return lay_out(
         cells,
@@ -62,11 +64,13 @@ def headline(records: Records) -> Table:
         f"Judged {by_model(found, _runs_said)}. "
         "Seconds are steps at their measured cost, on which everything is compared; the table "
         f"“{artifact('clocks').title}” has runs by the wall clock. "
-        "“(k/n)”: mean of k of the n samplers; the others had no run that stayed finite. "
+        "“(k/n)”: mean of k of the n samplers; for the others no run of the tuner's arms stayed finite, or one of the "
+        "oracle's did not stay below the cap. "
         f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(chain(*losses.values()))}, so the mean is "
-        "a lower bound. A tuner with a smaller grid is for the samplers that have one. Bold: the best of a "
+        "a lower bound. 1.00 without an error: the oracle's arms. A tuner with a smaller grid is for the samplers that "
+        "have one. Bold: the best of a "
         "model, if every other is more than two standard errors of the difference away; "
-        f"{UNMARKED}.{doubts(found)}{left_out(records, found)}"
+        f"{UNMARKED}.{doubts(found, not_trusted)}{left_out(records, found)}"
         f"{reference_said(records, 'headline', losses)}",
         rows=("tuner",),
         columns=("model", "detail") if several else ("model",),
@@ -88,11 +92,13 @@ def _runs_said(found: Sequence[dict]) -> str:
     return f"{after(longest)}, {runs_said(found)}"
 
 
-def _cells(found: Sequence[dict], metric: str, detail: str) -> Iterator[Cell]:
+def _cells(
+    found: Sequence[dict], not_trusted: Set[tuple[str, str]], metric: str, detail: str
+) -> Iterator[Cell]:
     longest = after(max(seconds for record in found for seconds in seconds_of(record)))
     of_loss = [
         cell
-        for cell in regret_cells(found)
+        for cell in regret_cells(found, not_trusted)
         if (cell.metric, cell.detail) == (f"{metric}_over_oracle", longest)
     ]
     for tuner in in_order((cell.tuner for cell in of_loss), TUNERS):

@@ -11,6 +11,7 @@ from sgtune.study.artifacts.labels import DETAILS, METRICS, MODELS, SAMPLERS, TU
 from sgtune.study.artifacts.marks import FEWEST_REPLICATES, mark_best
 
 __all__ = [
+    "AT_CAP",
     "DAGGER",
     "DASH",
     "DIVERGED",
@@ -31,6 +32,7 @@ DIVERGED = "diverged"
 NO_ARM = f"{DASH} (no arm)"
 NOISE = f"{DASH} (noise)"
 NOT_TRUSTED = f"{DASH} (reference)"
+AT_CAP = f"{DASH} (cap)"
 DAGGER = "†"
 DIGITS = 3
 MOST_DIGITS = 5

@@ -10,7 +10,7 @@ from sgtune.study.artifacts.labels import MODELS, label
 from sgtune.study.artifacts.layout import DASH, Cell, Table, lay_out
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
-from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, is_trusted
 
 __all__ = ["modes", "reference"]
 
@@ -87,10 +87,8 @@ def reference(records: Records) -> Table:
             # Where there is no ESS either, there are too few draws for R-hat.
             missing = DASH if summary["ess_median"] is None else INFINITE
             cells += [_cell(model, f"block_{metric}", summary[metric], block, missing) for metric in IN_BLOCK]
-        trusted = replace(
-            _cell(model, "block_trusted", None, "functionals"), text="yes" if record["trusted"] else "no"
-        )
-        cells.append(trusted)
+            trusted = record["trusted"] if block == "functionals" else is_trusted(summary)
+            cells.append(replace(_cell(model, "block_trusted", None, block), text="yes" if trusted else "no"))
         said.append(_said(record))
     return lay_out(
         cells,
@@ -99,9 +97,10 @@ def reference(records: Records) -> Table:
         caption="NUTS from the MAP, by block of the parameters and of the quantities that tuners are judged by (the "
         "model's functionals if it has them, otherwise all parameters): number, root mean square of the "
         "standard deviations, their Monte Carlo error relative to them, R-hat and bulk effective sample "
-        f"size. A reference is trusted if R-hat of these quantities is at most {R_HAT_TRUSTED} for 99% of "
-        f"them and their median effective sample size is at least {ESS_TRUSTED}; otherwise no regret is "
-        f"printed. Its own error is the error that exact draws would have against it. {' '.join(said)}",
+        f"size. A row is trusted if R-hat is at most {R_HAT_TRUSTED} for 99% of its quantities and their median "
+        f"effective sample size is at least {ESS_TRUSTED}. No regret is printed unless what tuners are judged by is "
+        "trusted, and none in ξ of the parameters, nor a best tuner in it, unless all blocks are, too. The reference's "
+        f"own error is the error that exact draws would have against it. {' '.join(said)}",
         rows=("model", "detail"),
         columns=("metric",),
         stub={"detail": "Block"},

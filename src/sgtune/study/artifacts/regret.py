@@ -1,13 +1,13 @@
-"""Regret: how much worse a tuner's arm is than the best arm of its grid, with arms for comparison."""
+"""Regret: how much worse a tuner's arm is than the best finalist of its grid, with arms for comparison."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
 
-from sgtune.axes import named
-from sgtune.study.artifacts.labels import METRICS, MODELS, SAMPLERS, in_order, label
+from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
 from sgtune.study.artifacts.layout import (
+    AT_CAP,
     DIVERGED,
     FEWEST_REPLICATES,
     NO_ARM,
@@ -20,7 +20,14 @@ from sgtune.study.artifacts.layout import (
 from sgtune.study.artifacts.means import SOURCES, identity, metric_of
 from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
-from sgtune.study.artifacts.regret_remarks import doubts, left_out, oracles_said
+from sgtune.study.artifacts.regret_remarks import (
+    BIASES,
+    diverged_said,
+    doubts,
+    left_out,
+    oracles_said,
+    unknown_said,
+)
 from sgtune.study.artifacts.remarks import (
     budgets_said,
     by_model,
@@ -30,6 +37,7 @@ from sgtune.study.artifacts.remarks import (
     tuning_runs_said,
 )
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.trust import doubted
 from sgtune.study.catalogue import cap_of
 
 __all__ = [
@@ -83,6 +91,11 @@ class _Fresh:
         """(R, arms)."""
         return np.array([run["losses"][key] for run in self.runs], float).T
 
+    def are_at_cap(self, arms: Sequence[int | None], key: str) -> bool:
+        """Whether the loss of one of ``arms`` is only known to be at least the cap: a run is at it, or diverged, or
+        there is no arm."""
+        return any(arm is None or max(self.runs[arm]["losses"][key]) >= cap_of(key) for arm in arms)
+
     def counts(self, arms: Sequence[int | None]) -> dict[str, int]:
         """How many runs of ``arms`` stayed finite, and of how many; an arm that is None has none that did."""
         kept = [0 if arm is None else self.runs[arm]["diverged"].count(False) for arm in arms]
@@ -111,50 +124,51 @@ def _at_least(cell: Cell, fresh: _Fresh, arms: Sequence[int | None], key: str) -
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
     fresh, (key, factor) = _Fresh(record, seconds), SOURCES[metric]
-    losses, oracles = fresh.losses(key), record["oracles"].get(key)
+    losses, oracles, random = fresh.losses(key), record["oracles"].get(key), record["random"]
     best = best_of(losses, record["finalists"][key])
-    below = {f"{metric}_regret": (losses[:, [best]], 1.0)}
+    below = {f"{metric}_regret": [best]}
     common = {"model": record["model"], "sampler": record["sampler"], "detail": after(seconds)}
+
+    def over(name: str, arms: Sequence[int | None], *, same_tunings: bool = True, **whose: object) -> Cell:
+        """The mean loss of ``arms`` over that of the arms ``below``."""
+        cell, counts = Cell(**common | whose, metric=name), fresh.counts(arms)
+        if counts["finite"] and fresh.are_at_cap(below[name], key):
+            return replace(cell, missing=AT_CAP, **counts)
+        above, smallest = (chosen_losses(losses, some, key) for some in (arms, below[name]))
+        estimate = ratio(above, smallest, same_tunings=same_tunings)
+        return _at_least(replace(cell, **_shown(estimate, counts, arms)), fresh, arms, key)
+
     if oracles is not None:
-        of_oracle = chosen_losses(losses, oracles, key)
-        regret_of_oracle = ratio(of_oracle, losses[:, [best]])
-        below = {f"{metric}_over_oracle": (of_oracle, regret_of_oracle.value)} | below
-        shown = _shown(regret_of_oracle, fresh.counts(oracles), oracles)
-        yield Cell(**common, tuner="oracle", metric=f"{metric}_regret", **shown)
+        yield over(f"{metric}_regret", oracles, tuner="oracle")
+        below = {f"{metric}_over_oracle": oracles} | below
     for chosen in record["chosen"]:
-        own, arms = identity({**record, **chosen}) | common, chosen["arms"]
-        for name, (smallest, _) in below.items():
-            estimate = ratio(chosen_losses(losses, arms, key), smallest)
-            cell = Cell(**own, metric=name, **_shown(estimate, fresh.counts(arms), arms))
-            yield _at_least(cell, fresh, arms, key)
+        for name in below:
+            yield over(name, chosen["arms"], **identity({**record, **chosen}))
     finalist = ratio(factor * losses[:, [best]], np.ones((len(losses), 1)))
     shown = _shown(finalist, fresh.counts([best]), [best])
     yield Cell(**common, tuner="finalist", metric=metric, **shown)
-    for name, (smallest, _) in below.items():
-        random = record["random"]
+    for name, arms in below.items():
         if random:
-            estimate = ratio(chosen_losses(losses, random, key), smallest)
-            shown = _shown(estimate, fresh.counts(random), random)
-            yield _at_least(Cell(**common, tuner="random", metric=name, **shown), fresh, random, key)
-        if finite(record["frozen"].get(key)) is not None:
-            frozen = over_loss(record["frozen"][key], smallest)
+            yield over(name, random, same_tunings=False, tuner="random")
+        if finite(record["frozen"].get(key)) is not None and not fresh.are_at_cap(arms, key):
+            frozen = over_loss(record["frozen"][key], chosen_losses(losses, arms, key))
             yield Cell(**common, tuner="frozen", metric=name, value=frozen.value, se=frozen.se)
 
 
-def regret_cells(found: Sequence[dict]) -> list[Cell]:
+def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset()) -> list[Cell]:
     """For each record's tuners, seconds and losses: the mean loss of the chosen arms over the smallest mean loss of the
     finalists, for losses with an oracle also over the oracle's mean loss; and the arms for comparison. No numbers if
-    the reference is not trusted."""
+    the reference is not trusted, or if the (model, metric) is among the ``doubts`` (`trust.doubted`)."""
     cells = []
     for record in found:
-        own = [
-            cell
-            for seconds in seconds_of(record)
-            for metric in losses_of(record)
-            for cell in _cells_at(record, seconds, metric)
-        ]
-        if record["trusted"] is False:
-            own = [replace(cell, value=None, se=None, missing=NOT_TRUSTED) for cell in own]
+        own = []
+        for seconds in seconds_of(record):
+            for metric in losses_of(record):
+                of_loss = _cells_at(record, seconds, metric)
+                if record["trusted"] is False or (record["model"], metric) in doubts:
+                    nothing = {"value": None, "se": None, "text": None, "missing": NOT_TRUSTED}
+                    of_loss = (replace(cell, **nothing) for cell in of_loss)
+                own += of_loss
         tuners = {chosen["tuner"] for chosen in record["chosen"]}
         of_tuners = [cell for cell in own if cell.tuner in tuners]
         cells += mark_best(of_tuners) if can_be_marked([record]) else of_tuners
@@ -202,33 +216,16 @@ def _design(records: Sequence[dict]) -> str:
     )
 
 
-def _diverged(found: Sequence[dict]) -> str:
-    """The arms, of those chosen and of the finalists, that diverged in a fresh run, by name."""
-    said = []
-    models, samplers = (list(dict.fromkeys(record[key] for record in found)) for key in ("model", "sampler"))
-    places = [*in_order(models, MODELS), *in_order(samplers, SAMPLERS)]
-    for record in sorted(found, key=lambda one: (places.index(one["model"]), places.index(one["sampler"]))):
-        lost: dict[int, int] = {}
-        for run in record["runs"]:
-            lost[run["arm"]] = max(lost.get(run["arm"], 0), sum(run["diverged"]))
-        n = len(record["runs"][0]["diverged"])
-        arms = [f"{named(record['arms'][arm])} ({k} of {n})" for arm, k in lost.items() if k]
-        if arms:
-            said.append(
-                f"{label(record['model'], MODELS)}, {label(record['sampler'], SAMPLERS)}: {', '.join(arms)}"
-            )
-    return f"\nDiverged in fresh runs: {'; '.join(said)}." if said else ""
-
-
 def regret(records: Records) -> Table:
-    """How much worse a tuner's arm is than the best arm of its grid."""
-    found = need(records, "regret", "regret")
+    """How much worse a tuner's arm is than the best finalist of its grid."""
+    found, not_trusted = need(records, "regret", "regret"), doubted(records, "regret")
     settings = need(records, "settings", "regret")
     models = in_order((record["model"] for record in found), MODELS)
     of_models = {record["model"]: losses_of(record) for record in found}
     losses = list(dict.fromkeys(metric for model in models for metric in of_models[model]))
+    cells = _without_repeated_dashes(regret_cells(found, not_trusted))
     return lay_out(
-        _headline_first(_without_repeated_dashes(regret_cells(found)), of_models.values()),
+        _headline_first(cells, of_models.values()),
         name="regret",
         title=artifact("regret").title,
         caption="Ratios of mean losses of arms, in fresh runs that were not used to choose them; ± one standard "
@@ -246,10 +243,9 @@ def regret(records: Records) -> Table:
         "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
         "finite, and the cell is never in bold; “diverged”: none did. Bold: best of a sampler, if every other "
         f"is more than two standard errors of the difference away; {UNMARKED}. The same choices are marked "
-        f"together.{doubts(found)}{left_out(records, found)}\nThree biases of regret remain: the smallest of the "
-        "finalists' noisy means is too small; among arms that are nearly as good, the truly best one has a regret of "
-        "1.06 to 1.11 (simulated); and the reference's own error is in every loss, which moves ratios of small "
-        f"losses towards 1.\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{_diverged(found)}",
+        "together. 1.00 without an error: the arms are the same ones."
+        f"{unknown_said(cells)}{doubts(found, not_trusted)}{left_out(records, found)}\n{BIASES}"
+        f"\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{diverged_said(found)}",
         rows=("detail", "tuner", "metric"),
         columns=("sampler",),
         stub={"detail": "Runs"},

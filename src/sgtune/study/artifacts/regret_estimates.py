@@ -36,14 +36,16 @@ def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> in
     return min(finalists, key=lambda arm: losses[:, arm].mean())
 
 
-def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> Estimate:
+def ratio(
+    above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"], *, same_tunings: bool = True
+) -> Estimate:
     """The mean of ``above`` over the mean of ``below``, and its standard error.
 
     The variance is the sum of two independent parts: the variance from replicates, by the jackknife that leaves
-    replicate i out of both arrays; and the variance from tuning runs, by the jackknife over columns, of both arrays at
-    once if they have equally many (the same tuning runs), otherwise of each alone. An array of one column has no
-    variance from tuning. (Columns also differ by the noise of their means, so the second variance includes some of the
-    first: the sum is slightly too large.)
+    replicate i out of both arrays; and the variance from tuning runs, by the jackknife over columns: of both arrays at
+    once if they have equally many, which are then of the ``same_tunings``, otherwise of each alone. An array of one
+    column has no variance from tuning. (Columns also differ by the noise of their means, so the second variance
+    includes some of the first: the sum is slightly too large.)
     """
     n, (s, t) = len(above), (above.shape[1], below.shape[1])
     value = float(above.mean() / below.mean())
@@ -51,7 +53,7 @@ def ratio(above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"]) -> E
         return Estimate(value, None)
 
     without = [_means_without(above, 0) / _means_without(below, 0)]
-    if s == t:
+    if s == t and same_tunings:
         without.append(_means_without(above, 1) / _means_without(below, 1))
     else:
         without += [_means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]

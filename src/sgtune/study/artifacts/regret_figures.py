@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.artifacts.figures import tuner_handles
 from sgtune.study.artifacts.labels import METRICS, MODELS, READ_BY, SAMPLERS, TUNERS, in_order, label
-from sgtune.study.artifacts.layout import DIVERGED, NO_ARM, NOT_TRUSTED, Cell
+from sgtune.study.artifacts.layout import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 from sgtune.study.artifacts.records import Records, looks_at_test_set, need
 from sgtune.study.artifacts.regret import after, losses_of, regret_cells, runs_said, seconds_of
 from sgtune.study.artifacts.remarks import by_model
@@ -29,7 +29,7 @@ ORACLE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
 OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
 """Why a tuner has no regret that a scale could show -> what the strip of such tuners is called."""
 
-NOTHING = {NOT_TRUSTED: "the reference is\nnot trusted"}
+NOTHING = {NOT_TRUSTED: "the reference is\nnot trusted", AT_CAP: "the oracle's loss\nis not known"}
 """Why a panel is empty -> what it says; else that it was not computed."""
 
 

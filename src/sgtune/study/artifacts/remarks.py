@@ -1,26 +1,26 @@
 """Sentences of captions about a table's numbers, from its records: the number of runs, their errors, the reference."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from statistics import median
 
 from sgtune.study import catalogue
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import NOISE, Cell, format_number
 from sgtune.study.artifacts.means import SOURCES, entry_of
-from sgtune.study.artifacts.records import Records, belonging, finite, need
+from sgtune.study.artifacts.records import Records, finite, need
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.trust import doubted
 from sgtune.study.config.sections import model_settings, tunes_alone
 
 __all__ = [
     "BOLD",
     "CALIBRATION",
     "FINITE",
-    "OF_REFERENCE",
+    "ONE_TUNING_RUN",
     "beside_said",
     "budgets_said",
     "by_model",
     "counted",
-    "doubted",
     "floor_said",
     "meanings",
     "not_in_paper_said",
@@ -35,6 +35,8 @@ FINITE = (
     "“(k/n)”: mean of the k of n replicates that have an arm and are finite; it is never marked. "
     "“diverged”: no replicate is finite."
 )
+ONE_TUNING_RUN = "because with one tuning run the error leaves out how much choices vary"
+"""Why no tuner is marked."""
 BOLD = (
     "Bold: best of a sampler and metric, if every other that is finite in all replicates is more than two "
     "standard errors of the difference away (between tuning runs, if these differ more than replicates "
@@ -131,16 +133,20 @@ def reference_said(records: Records, name: str, metrics: Mapping[str, Iterable[s
     ``name`` that is not made from references."""
     if "reference" not in artifact(name).kinds:
         return ""
+    doubts = doubted(records, name)
 
     def say(own: list[dict]) -> str:
-        errors = own[0]["monte_carlo_error"]
+        model, errors = own[0]["model"], own[0]["monte_carlo_error"]
         numbers = {
             metric: factor * errors[key]
             for metric, (key, factor) in SOURCES.items()
-            if metric in metrics[own[0]["model"]] and finite(errors.get(key)) is not None
+            if metric in metrics[model] and finite(errors.get(key)) is not None
         }
-        words = ", ".join(f"{METRICS[metric].label}: {format_number(n)}" for metric, n in numbers.items())
-        return words + ("" if own[0]["trusted"] else " (and it is NOT trusted, see its table)")
+        return ", ".join(
+            f"{METRICS[metric].label}: {format_number(number)}"
+            + (" (NOT trusted, see its table)" if (model, metric) in doubts else "")
+            for metric, number in numbers.items()
+        )
 
     found = [one for one in need(records, "reference", name) if "monte_carlo_error" in one]
     said = by_model([one for one in found if one["model"] in metrics], say)
@@ -156,26 +162,15 @@ def not_in_paper_said(found: Iterable[dict]) -> str:
     return f"\nCompared too, but not in the paper: {names}." if names else ""
 
 
-OF_REFERENCE = ("relative_sd_error_x100", "xi_rel_x100", "xi_white_x100", "functional_error")
-"""Metrics that compare with the reference."""
-
-
-def doubted(records: Records, name: str) -> list[str]:
-    """The models of the artifact ``name`` that have a reference which is not trusted."""
-    if "reference" not in artifact(name).kinds:
-        return []
-    found = [one for one in belonging(records, "reference", name) if "monte_carlo_error" in one]
-    return in_order((one["model"] for one in found if not one["trusted"]), MODELS)
-
-
-def unmarked_said(cells: Iterable[Cell], models: Sequence[str]) -> str:
-    """A sentence about the metrics of ``models``, of `doubted`, that are not marked; empty if there are none."""
-    cells = [cell for cell in cells if cell.model in models and cell.metric in OF_REFERENCE]
+def unmarked_said(cells: Iterable[Cell], doubts: Set[tuple[str, str]]) -> str:
+    """A sentence about the metrics of the cells that are not marked because they are `doubted`; empty if there are
+    none."""
+    cells = [cell for cell in cells if (cell.model, cell.metric) in doubts]
     metrics = dict.fromkeys(METRICS[cell.metric].label for cell in cells)
     if not metrics:
         return ""
-    words = ", ".join(label(model, MODELS) for model in models)
-    return f" Never marked, because the reference of {words} is not trusted: {', '.join(metrics)}."
+    words = ", ".join(label(model, MODELS) for model in in_order((cell.model for cell in cells), MODELS))
+    return f" Never marked, because the reference of {words} is not trusted for it: {', '.join(metrics)}."
 
 
 def roots_said(cells: Sequence[Cell]) -> str:

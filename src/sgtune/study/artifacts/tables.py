@@ -5,6 +5,7 @@
 from dataclasses import replace
 
 from sgtune.study import catalogue
+from sgtune.study.artifacts.exact_draws import with_floors
 from sgtune.study.artifacts.layout import Cell, Table, lay_out, mark_best
 from sgtune.study.artifacts.means import SOURCES, evaluation_cells, mean_cell
 from sgtune.study.artifacts.records import Records, need
@@ -12,8 +13,7 @@ from sgtune.study.artifacts.remarks import (
     BOLD,
     CALIBRATION,
     FINITE,
-    OF_REFERENCE,
-    doubted,
+    ONE_TUNING_RUN,
     floor_said,
     meanings,
     not_in_paper_said,
@@ -23,24 +23,24 @@ from sgtune.study.artifacts.remarks import (
     unmarked_said,
 )
 from sgtune.study.artifacts.studies import artifact
+from sgtune.study.artifacts.trust import doubted
 
-__all__ = ["long_table", "short_table", "xi_by_block"]
+__all__ = ["long_table", "marked", "short_table", "xi_by_block"]
 
 
 def short_table(records: Records, *, model: str) -> Table:
     """The tuners by the metrics of the paper's text (its Tables 1 to 3), with ours beside the paper's."""
     name, metrics = catalogue.MODELS[model].study.short
-    found = need(records, "evaluation", name)
+    found = with_floors(records, name)
     floor = floor_said(found) if "ksd" in metrics else ""
-    cells = _marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
-    unmarked = unmarked_said(cells, doubted(records, name))
+    cells, bold = marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
     return lay_out(
         cells,
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{floor}{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD}{unmarked} {FINITE}{not_in_paper_said(found)}",
+        f"\n{bold} {FINITE}{not_in_paper_said(found)}",
         rows=("tuner", "metric"),
         columns=("sampler",),
     )
@@ -49,28 +49,31 @@ def short_table(records: Records, *, model: str) -> Table:
 def long_table(records: Records, *, model: str) -> Table:
     """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
     name, metrics = catalogue.MODELS[model].study.long
-    found = need(records, "evaluation", name)
-    cells = _marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
-    unmarked = unmarked_said(cells, doubted(records, name))
+    found = with_floors(records, name)
+    cells, bold = marked(records, name, [c for record in found for c in evaluation_cells(record, metrics)])
     return lay_out(
         cells,
         name=name,
         title=artifact(name).title,
         caption=f"{spread_said(found)} {meanings(metrics)}.{roots_said(cells)}"
         f"{_remarks(records, name, model, metrics)}"
-        f"\n{BOLD}{unmarked} A larger number of samples is not better by itself. {FINITE}{not_in_paper_said(found)}",
+        f"\n{bold} A larger number of samples is not better by itself. {FINITE}{not_in_paper_said(found)}",
         rows=("sampler", "metric"),
         columns=("tuner",),
     )
 
 
-def _marked(records: Records, name: str, cells: list[Cell]) -> list[Cell]:
-    """`mark_best`, but nothing is the best by a distance from a reference that is not trusted."""
-    models = doubted(records, name)
-    return [
-        replace(cell, best=cell.best and not (cell.model in models and cell.metric in OF_REFERENCE))
-        for cell in mark_best(cells)
+def marked(records: Records, name: str, cells: list[Cell]) -> tuple[list[Cell], str]:
+    """`mark_best`, and the sentences that say what is marked. Nothing is the best by a distance from quantities whose
+    reference is not trusted, nor with one tuning run: the errors of its cells are those of its arms, not of the
+    tuner."""
+    if max(len(record["arms"]) for record in need(records, "evaluation", name)) == 1:
+        return cells, f"No tuner is marked as the best, {ONE_TUNING_RUN}."
+    doubts = doubted(records, name)
+    found = [
+        replace(cell, best=cell.best and (cell.model, cell.metric) not in doubts) for cell in mark_best(cells)
     ]
+    return found, f"{BOLD}{unmarked_said(cells, doubts)}"
 
 
 def _remarks(records: Records, name: str, model: str, metrics: tuple[str, ...]) -> str:
@@ -93,8 +96,7 @@ def xi_by_block(records: Records) -> Table:
         }
         values["all parameters"] = [row.get(key) for row in record["table"]]
         cells += [replace(mean_cell(record, metric, own), detail=block) for block, own in values.items()]
-    cells = _marked(records, "xi_by_block", cells)
-    unmarked = unmarked_said(cells, doubted(records, "xi_by_block"))
+    cells, bold = marked(records, "xi_by_block", cells)
     return lay_out(
         cells,
         name="xi_by_block",
@@ -102,7 +104,7 @@ def xi_by_block(records: Records) -> Table:
         caption="ξ(σ̂) × 10² of the features of users and items (U, V), of their means and of the logarithms of "
         f"their precisions Λ, against NUTS. {spread_said(found)} The blocks differ in size by orders of "
         "magnitude, so the error of all parameters is mostly the error of the largest block."
-        f"{reference_said(records, 'xi_by_block', {'pmf': [metric]})}\n{BOLD}{unmarked} {FINITE}",
+        f"{reference_said(records, 'xi_by_block', {'pmf': [metric]})}\n{bold} {FINITE}",
         rows=("tuner", "detail"),
         columns=("sampler",),
         stub={"detail": "Block"},

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED
 from sgtune.study.ground_truth.accuracy import StandardErrors, columns_of, relative_error, standard_errors
 from sgtune.study.ground_truth.draws import FLAT, functionals_of, summary, variables_of
 from sgtune.study.ground_truth.effective import FEWEST_DRAWS, r_hat, r_hat_and_ess
@@ -14,7 +13,7 @@ from sgtune.study.ground_truth.effective import FEWEST_DRAWS, r_hat, r_hat_and_e
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["Convergence", "by_block", "convergence", "diagnostics", "is_trusted", "of_functionals"]
+__all__ = ["Convergence", "by_block", "convergence", "diagnostics", "of_functionals"]
 
 
 class Convergence(NamedTuple):
@@ -142,11 +141,6 @@ def of_functionals(
         moments = {"mean": mean, "sd": sd}
     sizes = {"n": len(sd), "sd_error": relative_error(errors.sd, sd)}
     return sizes | moments | _over_all(checked.r_hat, checked.ess_bulk)
-
-
-def is_trusted(functionals: dict) -> bool:
-    """Whether draws with these diagnostics (`of_functionals`) can be trusted."""
-    return functionals["r_hat_p99"] <= R_HAT_TRUSTED and functionals["ess_median"] >= ESS_TRUSTED
 
 
 def _over_all(r_hats: Float[np.ndarray, " k"], ess: Float[np.ndarray, " k"]) -> dict[str, float]:

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, is_trusted
 from sgtune.study.ground_truth.accuracy import monte_carlo_error, standard_errors
 from sgtune.study.ground_truth.convergence import (
     by_block,
     convergence,
     diagnostics,
-    is_trusted,
     of_functionals,
 )
 from sgtune.study.ground_truth.draws import covariance, summary
