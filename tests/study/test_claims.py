@@ -86,11 +86,11 @@ def test_the_papers_own_fssd_did_not_choose_the_largest_step_sizes():
     assert set(steps["paper"]) <= {-5.0, -5.5, -6.0}
 
 
-def test_on_movielens_the_papers_ksd_chooses_chains_that_hardly_move_for_three_samplers():
+def test_on_movielens_the_papers_ksd_chooses_chains_that_hardly_move_for_two_samplers():
     found = published("tuning", "table7")
     steps = found[(found["tuner"] == "mamba-ksd") & (found["metric"] == "log10_step_size")]
     smallest = set(steps[steps["value"] == -7.5]["sampler"])
-    assert smallest == {"sgld", "sgld-cv", "sghmc"}
+    assert smallest == {"sgld", "sgld-cv"}
     # Their sds are nearly zero, so that the relative error of the sds is nearly 1.
     errors = published("tuning", "table2")
     errors = errors[(errors["tuner"] == "mamba-ksd") & (errors["metric"] == "relative_sd_error_x100")]
@@ -136,23 +136,19 @@ def test_on_the_network_the_papers_ksd_is_as_good_as_the_mode_and_mamba_on_avera
     samplers = found.loc["mamba"].index
     better = {one for one in samplers if is_larger(found.loc["frozen", one], found.loc["mamba", one])}
     worse = {one for one in samplers if is_larger(found.loc["mamba", one], found.loc["frozen", one])}
-    assert better == {"sghmc", "sghmc-cv", "sgnht"}
-    assert worse == {"sgld", "sgnht-cv"}
-    # After 5 s the same arms are better than the mode for four samplers, and on average; and so is step size 1/N.
+    assert better == {"sghmc", "sghmc-cv", "sgnht", "sgnht-cv"}
+    assert worse == {"sgld"}
+    # After 5 s the same arms are better than the mode and step size 1/N on average; each sampler's mean is ahead of it.
     after_five = published("tuning", "table10")
     after_five = after_five[after_five["metric"] == "log_loss"].set_index(["tuner", "sampler"])
     modes = published("tuning", "modes")
     mode = modes[(modes["model"] == "bnn") & (modes["metric"] == "log_loss")]["value"].item()
     mode = pd.Series({"value": mode, "se": 0.0})
     ours = after_five.loc["mamba"]
-    ahead = (mode["value"] - ours["value"]) / ours["se"]
-    assert set(ahead[ahead > 3].index) == {"sgld", "sghmc", "sghmc-cv", "sgnht"}
-    assert round(ahead["sgld-cv"], 1) == 2.0
-    assert {one for one in samplers if is_larger(ours.loc[one], mode)} == {"sgnht-cv"}
+    assert set(ours[ours["value"] < mode["value"]].index) == set(samplers)
     average, of_heuristic = (mean_over_samplers(after_five, tuner) for tuner in ("mamba", "heuristic"))
     assert is_larger(mode, average)
-    assert is_larger(mode, of_heuristic)
-    assert abs(average["value"] - of_heuristic["value"]) <= 2 * math.hypot(average["se"], of_heuristic["se"])
+    assert is_larger(of_heuristic, average)
 
 
 def test_in_longer_races_on_the_network_mamba_is_best_for_sghmc_and_worse_than_the_mode_for_sgld_cv():
@@ -215,24 +211,24 @@ def test_sizes_of_differences_from_the_papers_are_those_of_the_published_run():
     parts = published("tuning", "tuning_parts")
     overruns = parts[(parts["tuner"] == "mamba") & (parts["metric"] == "overrun_percent")]
     is_sghmc = overruns["sampler"].str.startswith("sghmc")
-    assert [round(value) for value in _extremes(overruns[is_sghmc]["value"])] == [43, 699]
-    assert round(overruns[~is_sghmc]["value"].max()) == 28
+    assert [round(value) for value in _extremes(overruns[is_sghmc]["value"])] == [63, 769]
+    assert round(overruns[~is_sghmc]["value"].max()) == 43
     for table, metric in (("table10", "ece"), ("table10", "mce"), ("table8", "rmse")):
         unit = "_percent" if table == "table10" else ""
         cells = published("tuning", table).pivot_table(
             index=["tuner", "sampler"], columns="metric", values="value"
         )
         found += _extremes((cells[f"{metric}_as_published{unit}"] / cells[f"{metric}{unit}"]).dropna())
-    assert [round(value, 1) for value in found[:6]] == [0.5, 0.9, 0.9, 3.9, 0.3, 3.1]
-    assert [round(value, 2) for value in found[6:]] == [1.02, 1.34]
-    assert [round(value, 3) for value in _extremes(errors)] == [0.989, 1.003]
+    assert [round(value, 1) for value in found[:6]] == [0.6, 1.6, 0.9, 5.4, 0.5, 2.0]
+    assert [round(value, 2) for value in found[6:]] == [1.02, 1.37]
+    assert [round(value, 3) for value in _extremes(errors)] == [0.992, 1.02]
     page = (ROOT / "docs/differences.md").read_text("utf-8")
     for words in (
-        "made 0.5 to 0.9 of the steps",
-        "up to 28% of the budget more for it with SGLD and SGNHT, and 43% to 699% more with SGHMC",
-        "0.989 to 1.003 times",
-        "ECE is 0.9 to 3.9 times ours, its MCE 0.3 to 3.1 times",
-        "RMSE 1.02 to 1.34 times",
+        "made 0.6 to 1.6 times the steps",
+        "up to 43% of the budget more for it with SGLD and SGNHT, and 63% to 769% more with SGHMC",
+        "0.992 to 1.020 times",
+        "ECE is 0.9 to 5.4 times ours, its MCE 0.5 to 2.0 times",
+        "RMSE 1.02 to 1.37 times",
     ):
         assert words in " ".join(page.split())
 
