@@ -8,7 +8,7 @@ import pytest
 from artifact_records import MODELS, SAMPLERS, cells_by, make_files, records_of
 
 from sgtune.study.artifacts.headline import headline
-from sgtune.study.artifacts.layout import NOT_TRUSTED
+from sgtune.study.artifacts.layout import AT_CAP, NOT_TRUSTED
 from sgtune.study.artifacts.regret import after, regret_cells, seconds_of
 
 
@@ -75,6 +75,16 @@ def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out(files):
     cell = cells_by(headline(records), "model", "tuner")["logistic", "mamba-ksd"]
     assert (cell.finite, cell.replicates) == (len(SAMPLERS) - 1, len(SAMPLERS))
     assert f"({cell.finite}/{cell.replicates})" in cell.shown
+
+
+def test_no_number_where_every_oracle_is_at_the_cap(files):
+    records = records_of(files)
+    for record in records["regret"]:
+        if record["model"] == "logistic":
+            record["oracles"]["xi_white"] = [None]
+    cells = cells_by(headline(records), "model", "tuner")
+    assert cells["logistic", "mamba-ksd"].shown == cells["logistic", "frozen"].shown == AT_CAP
+    assert cells["pmf", "mamba-ksd"].value is not None
 
 
 def test_no_number_where_the_reference_is_not_trusted(files):

@@ -73,7 +73,7 @@ def test_several_models_have_a_heading_each():
 def test_tables_carry_the_provenance_of_their_own_records_only(made):
     folder, _paths = made
     # The reference has a mode, and a summary and two chains of NUTS; all models share one file of settings. Table 1 has
-    # the KSD of exact draws from the job of widths.
+    # the file of widths, from which the KSD of exact draws is taken above 200 parameters.
     for name, n_files in (
         ("cost", 3),
         ("deviations", 1),

@@ -7,6 +7,7 @@ from math import sqrt
 
 from sgtune.study.artifacts.labels import METRICS, MODELS, TUNERS, in_order, label
 from sgtune.study.artifacts.layout import (
+    AT_CAP,
     DIVERGED,
     NOT_TRUSTED,
     Cell,
@@ -113,8 +114,9 @@ def _cells(
         }
         about |= {"at_test_set": any(cell.at_test_set for cell in cells)}
         if not known:
-            untrusted = any(cell.missing == NOT_TRUSTED for cell in cells)
-            yield Cell(**about, missing=NOT_TRUSTED if untrusted else DIVERGED)
+            reasons = {cell.missing for cell in cells}
+            missing = next((reason for reason in (NOT_TRUSTED, AT_CAP) if reason in reasons), DIVERGED)
+            yield Cell(**about, missing=missing)
             continue
         # Samplers are fixed, and each has its own runs.
         errors = [cell.se for cell in known]

@@ -150,9 +150,11 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     for name, arms in below.items():
         if random:
             yield over(name, random, same_tunings=False, tuner="random")
-        if finite(record["frozen"].get(key)) is not None and not fresh.are_at_cap(arms, key):
+        if finite(record["frozen"].get(key)) is not None:
+            cell = Cell(**common, tuner="frozen", metric=name, missing=AT_CAP)
             frozen = over_loss(record["frozen"][key], chosen_losses(losses, arms, key))
-            yield Cell(**common, tuner="frozen", metric=name, value=frozen.value, se=frozen.se)
+            known = not fresh.are_at_cap(arms, key)
+            yield replace(cell, value=frozen.value, se=frozen.se, finite=1) if known else cell
 
 
 def regret_cells(found: Sequence[dict], doubts: Set[tuple[str, str]] = frozenset()) -> list[Cell]:
