@@ -49,6 +49,8 @@ jaxtyping.jaxtyped = _of_modules
 # Before the package is imported. By the numeric tower an int is a float, as everywhere in Python.
 install_import_hook(_shaped_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
+from sgtune.sampling import by_clock  # noqa: E402
+from sgtune.sampling.lockstep import Lockstep  # noqa: E402
 from sgtune.study.data import logistic  # noqa: E402
 
 CACHE = "SGTUNE_TESTS_CACHE"
@@ -100,3 +102,24 @@ def logistic_data_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     logistic.write(folder / "logistic.json", logistic.simulate())
     return folder
+
+
+@pytest.fixture
+def by_steps(monkeypatch):
+    """``by_steps(seconds)``: the wall clock of chains and races is one that each step of a chain advances by this many
+    seconds, so that a test of it does not depend on the machine's load."""
+
+    def set_clock(seconds_per_step):
+        clock = [0.0]
+        advance_chunk = Lockstep.advance_chunk
+
+        def advance(self, n_draws, stride=1):
+            before = self.steps_done
+            draws = advance_chunk(self, n_draws, stride)
+            clock[0] += (self.steps_done - before) * seconds_per_step
+            return draws
+
+        monkeypatch.setattr(Lockstep, "advance_chunk", advance)
+        monkeypatch.setattr(by_clock, "perf_counter", lambda: clock[0])
+
+    return set_clock

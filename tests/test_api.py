@@ -81,8 +81,8 @@ def test_tune_as_documented(model):
     assert result.seconds["nominal"] == pytest.approx(0.969, abs=0.001)
 
 
-def test_chains_start_at_the_map_by_default(model):
-    """Also with a wall-clock budget: all samples are counted, and the time exceeds the budget by at most a chunk."""
+def test_chains_start_at_the_map_by_default(model, by_steps):
+    """Also with a wall-clock budget: all samples are counted, and the time exceeds the budget by at most a step."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
     at_map = sgtune.sample(model, "sgld", **still).draws
     gradient = sgtune.sample(model, "sgld", **still).scores()
@@ -90,8 +90,9 @@ def test_chains_start_at_the_map_by_default(model):
     elsewhere = np.asarray(at_map[0]) + 1
     moved = sgtune.sample(model, "sgld", position=elsewhere, **still).draws
     np.testing.assert_allclose(moved, np.tile(elsewhere, (3, 1)), rtol=1e-5)
+    by_steps(1e-3)
     chain = sgtune.sample(model, "sgld", step_size=1e-5, batch_size=100, budget=Budget(seconds=0.2))
-    assert 0.2 <= chain.seconds < 0.6
+    assert 0.2 <= chain.seconds < 0.2011
     assert len(chain.draws) == chain.n_samples // chain.stride
 
 

@@ -10,7 +10,6 @@ import pytest
 from sgtune import Budget, sample
 from sgtune.errors import InputError
 from sgtune.model import define_model
-from sgtune.sampling import by_clock
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
@@ -58,31 +57,12 @@ def check_kept(chain, at_most):
     assert chain.stride == 1 or len(chain.draws) > at_most // 2 - 1
 
 
-@pytest.fixture
-def by_steps(monkeypatch):
-    """``by_steps(seconds)``: a clock that each step advances by this many seconds."""
-
-    def set_clock(seconds_per_step):
-        clock = [0.0]
-        advance_chunk = Lockstep.advance_chunk
-
-        def advance(self, n_draws, stride=1):
-            before = self.steps_done
-            draws = advance_chunk(self, n_draws, stride)
-            clock[0] += (self.steps_done - before) * seconds_per_step
-            return draws
-
-        monkeypatch.setattr(Lockstep, "advance_chunk", advance)
-        monkeypatch.setattr(by_clock, "perf_counter", lambda: clock[0])
-
-    return set_clock
-
-
 @pytest.mark.parametrize("kept_draws", [1, 2, 7, 100, 10**6])
-def test_draws_kept_by_the_clock_are_few_and_even(kept_draws):
+def test_draws_kept_by_the_clock_are_few_and_even(by_steps, kept_draws):
+    by_steps(1e-4)
     chain = count(Budget(seconds=0.15), kept_draws)
     check_kept(chain, kept_draws)
-    assert chain.n_samples > 200
+    assert chain.n_samples == pytest.approx(1_500, abs=1)
     assert chain.clock[-1] == (chain.seconds, chain.n_samples)
     for at, steps in chain.clock:
         assert chain.made_by(at) == steps

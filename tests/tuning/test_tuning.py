@@ -114,10 +114,13 @@ def test_a_rung_adds_its_amount_to_those_before_it(narrow, budget):
 
 
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
-def test_both_clocks_keep_the_same_winner(narrow, clock):
+def test_both_clocks_keep_the_same_winner(narrow, by_steps, clock):
+    """A step takes 10 microseconds: 1,500 steps in the first rung."""
+    by_steps(1e-5)
     settings = replace(ONE_SENSIBLE, clock=clock)
-    budget = Budget(seconds=0.06)
-    result = tune(narrow, "sgld", tuner="mamba-ksd-scaled", budget=budget, settings=settings)
+    cost = CostTable({("sgld", narrow.n_data, None): 1e-5})
+    options = {"budget": Budget(seconds=0.06), "cost": cost, "settings": settings}
+    result = tune(narrow, "sgld", tuner="mamba-ksd-scaled", **options)
     assert result.best.step_size == pytest.approx(SENSIBLE)
     check_rungs(result)
     parts = ("sampling", "gradients", "discrepancy")
