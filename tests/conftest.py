@@ -68,13 +68,17 @@ _options = {
 for _name, _value in _options.items():
     jax.config.update(_name, _value)
     os.environ[_name.upper()] = str(_value)
-# XLA reads its flags when the first program is compiled. The first is the flag of the pipeline's jobs. With the second,
+# XLA reads its flags when the first program is compiled. Level 1 is the flag of the pipeline's jobs. With the others,
 # programs compile in two thirds of the time and run almost as fast, and so do the tests. XLA stops at a flag that it
-# does not know, and it may drop this one.
+# does not know, and it may drop these.
 FLAGS = ["--xla_backend_optimization_level=1"]
 if tuple(int(number) for number in jaxlib.__version__.split(".")[:2]) < (0, 11):
-    FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+    FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+# Level 0 in place of 1, for the tests and their jobs: most programs run for less time than they need to be compiled. A
+# file with the mark `optimised` has others.
+UNOPTIMISED = "jax_disable_most_optimizations"
+os.environ.setdefault(UNOPTIMISED.upper(), "1")
 # As in the pipeline's jobs: the processes of the tests run beside each other.
 os.environ.setdefault("PJRT_NPROC", "1")
 
@@ -86,7 +90,17 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_programs_in_memory():
+def level_of_optimisation(request):
+    """Level 1 for the programs of a file with the mark `optimised`, and level 0 for all others."""
+    is_optimised = request.node.get_closest_marker("optimised") is not None
+    jax.config.update(UNOPTIMISED, not is_optimised)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(UNOPTIMISED.upper(), "0" if is_optimised else "1")
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs_in_memory(level_of_optimisation):
     """Clear compiled programs after each test file.
 
     Each program holds several memory maps. Linux allows a process 65,530; beyond this XLA crashes without a message.

@@ -18,6 +18,8 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.data import logistic as logistic_data
 from sgtune.tuning import Settings
 
+pytestmark = pytest.mark.optimised
+
 N_TRAIN, DIMENSION = 4_000, 10
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from workflow_runs import ROOT
 
+pytestmark = pytest.mark.optimised
+
 PUBLIC = ("metrics", "samplers", "stein", "tuning")
 """Packages with public names of their own."""
 

@@ -122,6 +122,11 @@ sgtune.load_model
 """
 
 
+def as_a_user() -> dict[str, str]:
+    """The environment without the package of this checkout and without the tests' flags of XLA."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "XLA_FLAGS")}
+
+
 def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
     """The library imports none of the study's dependencies, even where they are installed."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
@@ -136,7 +141,7 @@ def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
         [sys.executable, "-c", LIBRARY.format(refused=refused, target=str(tmp_path))],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env=as_a_user() | {"PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
         timeout=300,
     )
@@ -165,7 +170,7 @@ def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
     """The library alone does not install Snakemake; with the study added, a dry run plans the whole workflow."""
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env/bin/python")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = as_a_user()
 
     def run(*command: str, cwd: Path = tmp_path) -> str:
         done = subprocess.run(

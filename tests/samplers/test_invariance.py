@@ -11,6 +11,8 @@ from small_models import gaussian_model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 
+pytestmark = pytest.mark.optimised
+
 WIDTH, N_STEPS = 512, 2_000
 SIGMAS = 4.5
 

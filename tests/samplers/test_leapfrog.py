@@ -9,6 +9,8 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.models import load_model
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.fixture(scope="module")
 def paper_posterior(logistic_data_dir):

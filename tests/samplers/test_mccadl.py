@@ -13,6 +13,8 @@ from scipy.linalg import expm
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.mccadl import damped, ornstein_uhlenbeck
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.mark.parametrize("norm", [0.0, 1e-3, 0.4, 3.0, 70.0])
 def test_the_covariance_flow_is_the_matrix_exponential(norm):

@@ -15,6 +15,8 @@ from injected_noise import SIGMAS, ensemble_means
 from sgtune.samplers import SAMPLERS, check_not_clipped
 from sgtune.samplers.sghmc_shang import clipped_statistics
 
+pytestmark = pytest.mark.optimised
+
 STEP_SIZE, HEIGHT = 0.01, 1_000.0
 SHAPE_ROOT = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
 LARGEST_HALF_NOISE = STEP_SIZE * HEIGHT / 2 * 1.5

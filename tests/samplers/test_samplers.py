@@ -12,6 +12,8 @@ from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
+pytestmark = pytest.mark.optimised
+
 PRECISION = np.array([[2.0, -1.2], [-1.2, 1.5]])
 MEAN = np.array([0.5, -1.0])
 COVARIANCE = np.linalg.inv(PRECISION)

@@ -13,6 +13,8 @@ from sgtune.model import define_model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
+pytestmark = pytest.mark.optimised
+
 STEP = 2.0**-30
 """The step size with which `counting_model` moves by 1 in each step of SGLD, up to noise of 4e-5."""
 

@@ -22,6 +22,8 @@ from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck
 from sgtune.study.parts import Parts
 
+pytestmark = pytest.mark.optimised
+
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
     **{

@@ -16,6 +16,8 @@ from sgtune.study.adam_mcmc.planes import PLANES, plane_model
 from sgtune.study.adam_mcmc.verdicts import STUCK
 from sgtune.study.artifacts import make_table
 
+pytestmark = pytest.mark.optimised
+
 SIGMAS = 4.5
 
 

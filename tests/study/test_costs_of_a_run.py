@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 import yaml
 from config_files import raw_config
+from cost_tables import costs_of
 from snakemake.utils import update_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study import catalogue
 from sgtune.study.artifacts import form_of, requested
-from sgtune.study.config.sections import settings_of, shapes_of, studied
-from sgtune.study.data import movielens
+from sgtune.study.config.sections import studied
+
+pytestmark = pytest.mark.optimised
 
 STUDY = {
     "models": ["pmf"],
@@ -50,22 +51,7 @@ def finished(request, workplace) -> tuple[float, Path, str]:
     """
     config = raw_config("tiny")
     update_config(config, yaml.safe_load((workplace / "study.yaml").read_text()))
-    n_data = catalogue.MODELS["pmf"].n_data(config["data"]["pmf"])
-    rows = [
-        {
-            "sampler": sampler,
-            "batch_size": batch_size,
-            "n_leapfrog": leapfrogs,
-            "seconds_per_step": request.param * SECONDS_PER_STEP,
-        }
-        for sampler, batch_size, leapfrogs in shapes_of(settings_of(config, "cost", "pmf"), n_data)
-    ]
-    # The numbers of users and items of the simulated set determine D.
-    n_users, n_items = (
-        movielens.simulate(config["data"]["pmf"]["simulated"])[:, column].max() for column in (0, 1)
-    )
-    dimension = 20 * int(n_users + n_items) + 80
-    models = {"pmf": {"n_data": n_data, "dimension": dimension, "rows": rows}}
+    models = {"pmf": costs_of(config, "pmf", request.param * SECONDS_PER_STEP)}
     (workplace / "costs.json").write_text(json.dumps({"models": models}))
     overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(workplace / "study.yaml")]
     # Only figures 1 and 2 show the estimates; figures drawn from tables have separate tests.

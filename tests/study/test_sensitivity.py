@@ -19,6 +19,8 @@ from sgtune.study.sensitivity import (
     signal_over_noise,
 )
 
+pytestmark = pytest.mark.optimised
+
 SIGMAS = 4.5
 
 

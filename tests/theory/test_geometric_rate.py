@@ -16,6 +16,8 @@ from sgtune.theory.geometric_rate import (
     total_variation,
 )
 
+pytestmark = pytest.mark.optimised
+
 GRID = np.linspace(-6, 6, 241)
 TARGET = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 STEP_SIZE, START = 0.1, 3.0

@@ -12,6 +12,8 @@ from sgtune.study.data import mnist, movielens
 from sgtune.study.models import bnn, pmf
 from sgtune.tuning import Grid, Halving, Settings, stein
 
+pytestmark = pytest.mark.optimised
+
 # Seconds of a step, measured on two cores. With a fixed table the outcome does not depend on this machine.
 COST = CostTable({("sgld-cv", 800_000, None): 4e-3, ("sgld-cv", 80_000, None): 1e-3, ("sgld-cv", 8_000, None): 1e-4,
                   ("sgld-cv", 800, None): 1.4e-5})  # fmt: skip
