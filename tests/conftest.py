@@ -49,7 +49,7 @@ jaxtyping.jaxtyped = _of_modules
 # Before the package is imported. By the numeric tower an int is a float, as everywhere in Python.
 install_import_hook(_shaped_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
-from sgtune.sampling import by_clock  # noqa: E402
+from sgtune.sampling import by_clock, lockstep  # noqa: E402
 from sgtune.sampling.lockstep import Lockstep  # noqa: E402
 from sgtune.study.data import logistic  # noqa: E402
 
@@ -106,6 +106,7 @@ def few_programs_in_memory(level_of_optimisation):
     Each program holds several memory maps. Linux allows a process 65,530; beyond this XLA crashes without a message.
     """
     yield
+    lockstep._compiled.clear()
     jax.clear_caches()
     gc.collect()
 

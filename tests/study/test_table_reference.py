@@ -37,8 +37,10 @@ def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():
     for words in (
         "at most 1.05 for 99%",
         "at least 200",
-        "Logistic regression: trusted; its own error 0.012 in ξ(σ̂), 0.013 in ξ of relative errors, 0.014 in ",
-        "PMF: NOT trusted; its own error 0.012 in ξ(σ̂), 0.013 in ξ of relative errors, 0.015 in the error of the "
+        "Logistic regression: trusted for what tuners are judged by; its own error "
+        "0.012 in ξ(σ̂), 0.013 in ξ of relative errors, 0.014 in ",
+        "PMF: NOT trusted for what tuners are judged by; its own error "
+        "0.012 in ξ(σ̂), 0.013 in ξ of relative errors, 0.015 in the error of the "
         "functionals; 2 chains of 500 draws, 3 divergences",
         "25% of the trajectories cut",
     ):

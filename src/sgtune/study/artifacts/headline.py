@@ -70,7 +70,7 @@ def headline(records: Records) -> Table:
         f"“{AT_LEAST}”: a sampler's run diverged or is at the cap, {cap_said(chain(*losses.values()))}, so the mean is "
         "a lower bound. 1.00 without an error: the oracle's arms. A tuner with a smaller grid is for the samplers that "
         "have one. Bold: the best of a "
-        "model, if every other is more than two standard errors of the difference away; "
+        "model, if every other with a standard error is more than two standard errors of the difference away; "
         f"{UNMARKED}.{doubts(found, not_trusted)}{left_out(records, found)}"
         f"{reference_said(records, 'headline', losses)}",
         rows=("tuner",),

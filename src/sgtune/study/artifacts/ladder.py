@@ -22,6 +22,14 @@ KINDS = {
 }
 """The labels of the kinds of Gaussians, in the order of print."""
 
+CURVATURES = {
+    "axis": "over three decades",
+    "axis-narrow": "the same a thousand times as large, as in other units",
+    "rotated": "over three decades, rotated so that all marginal sds are nearly equal",
+    "equicorrelated": "all parameters correlated by 0.9",
+}
+"""What the table says of them."""
+
 BOUND = 1.25
 """The bound for a good tuner, in units of the oracle's expected error."""
 
@@ -101,6 +109,12 @@ def _cells(choices: Choices) -> tuple[Cell, ...]:
     )
 
 
+def _curvatures(found: Sequence[Choices]) -> str:
+    """What the kinds of Gaussians are."""
+    kinds = in_order({choices.kind for choices in found}, KINDS)
+    return f"Curvatures: {'; '.join(f'“{KINDS[kind]}”, {CURVATURES[kind]}' for kind in kinds)}."
+
+
 def _above(found: Sequence[Choices]) -> str:
     """How many of the Gaussians each tuner is above the bound on, in the mean."""
 
@@ -132,11 +146,9 @@ def gaussian_ladder(records: Records) -> Table:
         name="gaussian_ladder",
         title=artifact("gaussian_ladder").title,
         caption=f"{runs_said(found)}; N = {found[0]['n_data']:,}. Errors are the expected errors of an arm after R by "
-        "linear theory, exact and without a run; ± one standard error over races and samplers. "
+        "linear theory, exact and without a run; ± one standard error over several races and samplers. "
         f"{_above(choices)}\nThe oracle runs the race of MAMBA and sees the true error of its own draws. "
-        "Curvatures: over three decades along the axes; a thousand times as large, "
-        "which is the same in other units; the first rotated, so that all marginal sds are nearly equal; "
-        f"and all parameters correlated by 0.9.\n{meanings(COLUMNS)}.\n“≥”: some error is above "
+        f"{_curvatures(choices)}\n{meanings(COLUMNS)}.\n“≥”: some error is above "
         f"{ESCAPED:g}, or a race ended without an arm; both count as {ESCAPED:g}.",
         stub=("Dimension", "Curvatures", "Tuner"),
         columns=tuple(("", METRICS[name].label) for name in COLUMNS),

@@ -114,7 +114,8 @@ def _said(record: dict) -> str:
     ]
     lost = f" ({checks['draws_lost']:,} of them lost)" if checks["draws_lost"] else ""
     return (
-        f"{label(record['model'], MODELS)}: {'trusted' if record['trusted'] else 'NOT trusted'}; its own error "
+        f"{label(record['model'], MODELS)}: {'trusted' if record['trusted'] else 'NOT trusted'} for what tuners are "
+        "judged by; its own error "
         f"{', '.join(known) or 'unknown'}; {checks['chains']} chains of {checks['draws']:,} draws{lost}, "
         f"{checks['divergences']:,} divergences, {checks['n_parameters_stuck']:,} parameters stuck in a chain, "
         f"{checks['leapfrogs_per_draw']:.3g} leapfrogs a draw, "

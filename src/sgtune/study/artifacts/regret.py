@@ -244,8 +244,8 @@ def regret(records: Records) -> Table:
         f"{cap_said(losses)} (the loss itself, not in hundredths): “{AT_LEAST}” marks such cells. A run that "
         "diverged and a tuning run without an arm also count as the cap: “(k/n)”: k of the n runs stayed "
         "finite, and the cell is never in bold; “diverged”: none did. Bold: best of a sampler, if every other "
-        f"is more than two standard errors of the difference away; {UNMARKED}. The same choices are marked "
-        "together. 1.00 without an error: the arms are the same ones."
+        f"that stayed finite is more than two standard errors of the difference away; {UNMARKED}. The same "
+        "choices are marked together. 1.00 without an error: the arms are the same ones."
         f"{unknown_said(cells)}{doubts(found, not_trusted)}{left_out(records, found)}\n{BIASES}"
         f"\n{meanings(losses)}.{reference_said(records, 'regret', of_models)}{diverged_said(found)}",
         rows=("detail", "tuner", "metric"),
