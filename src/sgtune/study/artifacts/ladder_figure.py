@@ -92,6 +92,7 @@ def gaussian_ladder_dots(records: Records) -> Figure:
         for mark, words in MARKS.items()
         if mark in shown
     ]
-    title = f"mean ± 2 s.e.; {runs_said(found)}"
+    spread = "mean ± 2 s.e.; " if any(len(one.runs) > 1 for one in choices) else ""
+    title = f"{spread}{runs_said(found)}"
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4, title=title)
     return figure
