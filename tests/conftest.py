@@ -78,37 +78,46 @@ os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 # Level 0 in place of 1, for the tests and their jobs: most programs run for less time than they need to be compiled. A
 # file with the mark `optimised` has others.
 UNOPTIMISED = "jax_disable_most_optimizations"
-os.environ.setdefault(UNOPTIMISED.upper(), "1")
+MOST_MAPS = 20_000
+os.environ[UNOPTIMISED.upper()] = "1"
 # As in the pipeline's jobs: the processes of the tests run beside each other.
 os.environ.setdefault("PJRT_NPROC", "1")
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests first, so that with two workers none runs alone for minutes at the end."""
+    """Files with slow tests first, so that with two workers none runs alone for minutes at the end; and those with the
+    mark `optimised` together, so that the level of optimisation changes twice."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    optimised = {item.path for item in items if item.get_closest_marker("optimised")}
+    items.sort(key=lambda item: (item.path not in slow, (item.path in slow) == (item.path in optimised)))
+
+
+def pytest_collection_finish():
+    """Hundreds of thousands of objects live until the end: the garbage collector need not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def level_of_optimisation(request):
-    """Level 1 for the programs of a file with the mark `optimised`, and level 0 for all others."""
-    is_optimised = request.node.get_closest_marker("optimised") is not None
-    jax.config.update(UNOPTIMISED, not is_optimised)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv(UNOPTIMISED.upper(), "0" if is_optimised else "1")
-        yield
+    """Level 1 for the programs of a file with the mark `optimised`, and level 0 for all others.
 
-
-@pytest.fixture(scope="module", autouse=True)
-def few_programs_in_memory(level_of_optimisation):
-    """Clear compiled programs after each test file.
-
-    Each program holds several memory maps. Linux allows a process 65,530; beyond this XLA crashes without a message.
+    Compiled programs stay in memory for the next file, unless they are of the other level, or too many: each holds
+    several memory maps, of which Linux allows a process 65,530; beyond this XLA crashes without a message.
     """
-    yield
-    lockstep._compiled.clear()
-    jax.clear_caches()
-    gc.collect()
+    unoptimised = "1" if request.node.get_closest_marker("optimised") is None else "0"
+    if os.environ[UNOPTIMISED.upper()] != unoptimised or _memory_maps() > MOST_MAPS:
+        lockstep._compiled.clear()
+        jax.clear_caches()
+        gc.collect()
+    jax.config.update(UNOPTIMISED, unoptimised == "1")
+    os.environ[UNOPTIMISED.upper()] = unoptimised
+
+
+def _memory_maps() -> int:
+    """How many this process has; 0 where there is no /proc."""
+    maps = Path("/proc/self/maps")
+    return len(maps.read_bytes().splitlines()) if maps.exists() else 0
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ TENTH = 80_000
 def test_leapfrog_is_stable_where_the_explicit_order_is_not(paper_posterior):
     """10% batches, L = 10, h = 1e-6 and h = 1/N: measured xi 0.33 and 0.55; explicit order 27 and 52."""
     arms = [Arm(1e-6, TENTH, 10), Arm(1 / 800_000, TENTH, 10)]
-    leapfrog = sd_errors(paper_posterior, "sghmc", arms, 200, 50)
+    leapfrog = sd_errors(paper_posterior, "sghmc", arms, 120, 40)
     assert leapfrog[0] < 0.7
     assert leapfrog[1] < 1
     assert min(sd_errors(paper_posterior, "sghmc-as-published", arms, 60, 40)) > 10

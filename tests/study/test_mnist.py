@@ -84,7 +84,7 @@ def downloads(images, tmp_path):
 def test_downloaded_images_are_prepared_and_loaded(images, downloads, tmp_path):
     mnist.write(tmp_path / "bnn.json", mnist.read_set(downloads), made_by="a test")
     loaded = mnist.load(tmp_path)
-    assert loaded.keys() == {*images.keys() - {"ood"}, "checksum"}
+    assert loaded.keys() == {*images.keys() - {"ood"}, "checksum", "n_hidden"}
     order = random_order(300)
     for name in mnist.NAMES:
         expected = images[name][order] if name.startswith("train") else images[name]

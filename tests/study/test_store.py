@@ -12,6 +12,7 @@ from sgtune import model as base
 from sgtune.errors import DataError
 from sgtune.files import read_json, write_json
 from sgtune.model import define_model
+from sgtune.study.catalogue import MODELS
 from sgtune.study.data import logistic, mnist, movielens, store
 from sgtune.study.data import ood_images as ood
 from sgtune.study.models import bnn, load_model, pmf
@@ -188,6 +189,13 @@ def test_models_have_the_rows_in_the_order_of_define_model(folder):
         (bnn.load(folder), bnn.from_arrays(images["train_images"], images["train_labels"])),
     ):
         jax.tree.map(np.testing.assert_array_equal, loaded.data, shuffled.data)
+
+
+@pytest.mark.parametrize(("n_hidden", "dimension"), [(None, 79_510), (7, 5_575)])
+def test_the_network_has_the_hidden_units_that_its_file_names(tmp_path, n_hidden, dimension):
+    mnist.write(tmp_path / "bnn.json", mnist.simulate(60), made_by="a test", n_hidden=n_hidden)
+    assert bnn.load(tmp_path).dimension == dimension
+    assert MODELS["bnn"].dimension({"n_hidden": n_hidden or 100}) == dimension
 
 
 def test_a_model_is_hashed_unless_it_comes_with_a_checksum(monkeypatch):

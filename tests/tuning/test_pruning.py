@@ -92,7 +92,7 @@ def test_points_and_scores_of_the_large_models_prune_as_all_points_do(make):
             model,
             "sgld",
             tuner="mamba-ksd",
-            budget=sgtune.Budget(seconds=1.0),
+            budget=sgtune.Budget(seconds=0.5),
             cost=cost,
             settings=Settings(
                 log10_step_sizes=tuple(np.arange(-2, -8, -1.0)), batch_fractions=(1.0, 0.1, 0.01), **settings

@@ -9,12 +9,13 @@ with job(snakemake, saved=False) as this:
     from sgtune.study.data.downloads import MNIST
     from sgtune.study.data.store import check_files
 
-    n_simulated = this.settings["data"]["bnn"]["simulated"]
+    settings = this.settings["data"]["bnn"]
+    n_simulated = settings["simulated"]
     if n_simulated is None:
         folder = Path(snakemake.input[0]).parent
         check_files(folder, MNIST.sha256)
         arrays, made_by = mnist.read_set(folder), "MNIST"
     else:
         arrays, made_by = mnist.simulate(n_simulated), "sgtune.study.data.mnist.simulate"
-    mnist.write(snakemake.output.facts, arrays, made_by=made_by)
+    mnist.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
     this.sign(snakemake.output.facts, "bnn")

@@ -64,6 +64,11 @@ def _n_images(data: Mapping) -> int:
     return 60_000 if data["simulated"] is None else data["simulated"]
 
 
+def _n_weights(data: Mapping) -> int:
+    """Weights and biases of two layers: from 784 pixels to the hidden units, and from these to 10 classes."""
+    return (784 + 1) * data["n_hidden"] + (data["n_hidden"] + 1) * 10
+
+
 MODELS: dict[str, ModelEntry] = {
     "logistic": ModelEntry(
         "Logistic regression",
@@ -105,7 +110,7 @@ MODELS: dict[str, ModelEntry] = {
         "sgtune.study.models.bnn:load",
         "classification",
         _n_images,
-        lambda data: 79_510,
+        _n_weights,
         ("log_loss", "brier"),
         ("log_loss", "brier"),
         out_of_distribution=True,

@@ -105,8 +105,11 @@ def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return noisy.astype(np.uint8).reshape(-1, N_PIXELS)
 
 
-def write(path_json: str | Path, arrays: dict, *, made_by: str) -> None:
+def write(path_json: str | Path, arrays: dict, *, made_by: str, n_hidden: int | None = None) -> None:
     """Write the digits of `read_set` or `simulate` to ``path_json`` and the files beside it, for `load`.
+
+    Args:
+        n_hidden: hidden units of the network for these digits; None for as many as it has by default.
 
     Raises:
         DataError: an array has another dtype or shape, or labels are outside 0 to 9.
@@ -122,6 +125,7 @@ def write(path_json: str | Path, arrays: dict, *, made_by: str) -> None:
             "made_by": made_by,
             "n_train": len(arrays["train_labels"]),
             "n_test": len(arrays["test_labels"]),
+            "n_hidden": n_hidden,
         },
         training=("train_images", "train_labels"),
         shuffle=True,
@@ -133,10 +137,11 @@ def load(data_dir: str | Path) -> dict:
 
     Returns:
         ``train_images`` and ``test_images``, (n, 784) uint8 from 0 to 255; ``train_labels`` and ``test_labels``,
-        (n,) uint8 from 0 to 9; ``checksum`` of the training arrays. The training rows are in random order.
+        (n,) uint8 from 0 to 9; ``checksum`` of the training arrays; ``n_hidden`` as in `write`. The training rows are in
+        random order.
 
     Raises:
         DataError: ``bnn.json`` or a file that it names is missing or truncated, or has another dtype or shape.
     """
     arrays, facts = read_arrays(Path(data_dir) / "bnn.json", ARRAYS, "the rule prepare_mnist")
-    return {**arrays, "checksum": facts["checksum"]}
+    return {**arrays, "checksum": facts["checksum"], "n_hidden": facts.get("n_hidden")}

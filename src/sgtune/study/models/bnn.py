@@ -89,6 +89,7 @@ def load(data_dir: str | Path) -> Model:
         arrays["train_images"],
         arrays["train_labels"],
         test_data=test_data,
+        n_hidden=arrays["n_hidden"] or N_HIDDEN,
         data_dir=data_dir,
         shuffle_seed=None,
         checksum=arrays["checksum"],
