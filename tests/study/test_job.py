@@ -11,7 +11,7 @@ import pytest
 from sgtune.errors import DataError
 from sgtune.files import write_json
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.job import Job, _use_threads
+from sgtune.study.job import Job, _compile_quickly, _use_threads
 
 SETTINGS = {"regret": {"seconds": [1, 2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
@@ -91,3 +91,13 @@ def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypa
         monkeypatch.setenv("PJRT_NPROC", named)
     _use_threads(3)
     assert os.environ["PJRT_NPROC"] == used
+
+
+@pytest.mark.parametrize("jaxlib", ["0.10.2", "0.11.0.dev1"])
+@pytest.mark.parametrize("level", [None, "--xla_backend_optimization_level=3"])
+def test_xla_has_flags_that_it_knows_and_those_of_the_user_first(monkeypatch, level, jaxlib):
+    monkeypatch.setattr("sgtune.study.job.version", {"jaxlib": jaxlib}.get)
+    monkeypatch.setenv("XLA_FLAGS", level or "")
+    _compile_quickly()
+    parts = ["--xla_cpu_parallel_codegen_split_count=1"] if jaxlib == "0.10.2" else []
+    assert os.environ["XLA_FLAGS"].split() == [level or "--xla_backend_optimization_level=1", *parts]

@@ -1,5 +1,5 @@
-"""The rule `restore` as a user runs it: a small study, deleted with all that it had after half of its jobs, restored, and
-run on, to the numbers that it had before."""
+"""The rule `restore` as a user runs it: a small study is lost after half of its jobs, restored, and run on, to the
+numbers of the same study before it was lost."""
 
 import json
 import re
@@ -169,7 +169,7 @@ def test_a_forgotten_restore_gives_a_warning(lost):
 
 
 @pytest.mark.slow
-def test_a_restored_run_goes_on_to_the_numbers_that_it_had(lost):
+def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost):
     lose_again(lost, with_metadata=True)
     study(lost, "restore")
     done = study(lost, JUDGED, REGRET)
@@ -182,7 +182,9 @@ def test_a_restored_run_goes_on_to_the_numbers_that_it_had(lost):
         assert here["provenance"] != there["provenance"], name
         assert numbers_in(here) == numbers_in(there), name
     for path in [finished / "tuning/logistic/sgld.json", *(finished / "data").rglob("*.np?")]:
-        assert (lost / "results/lost" / path.relative_to(finished)).read_bytes() == path.read_bytes(), path.name
+        assert (lost / "results/lost" / path.relative_to(finished)).read_bytes() == path.read_bytes(), (
+            path.name
+        )
     results = [f"results/lost/{name}" for name in ("widths/logistic.json", "estimates/logistic.json")]
     planned = jobs_of(study(lost, "--dry-run", *results, JUDGED, TUNED, REGRET).stdout)
     assert planned == {"measure_widths", "estimate_discrepancies"}

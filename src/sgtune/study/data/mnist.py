@@ -137,8 +137,8 @@ def load(data_dir: str | Path) -> dict:
 
     Returns:
         ``train_images`` and ``test_images``, (n, 784) uint8 from 0 to 255; ``train_labels`` and ``test_labels``,
-        (n,) uint8 from 0 to 9; ``checksum`` of the training arrays; ``n_hidden`` as in `write`. The training rows are in
-        random order.
+        (n,) uint8 from 0 to 9; ``checksum`` of the training arrays; ``n_hidden`` as in `write`. The training rows are
+        in random order.
 
     Raises:
         DataError: ``bnn.json`` or a file that it names is missing or truncated, or has another dtype or shape.
