@@ -74,13 +74,13 @@ FIGURES: dict[str, Artifact] = {
             "value of a judge is the mean of its terms over pairs of two different draws, an unbiased "
             "estimate of its square, by which the bias of a long chain is estimated; for the virial it is "
             "the jackknife estimate. Where draws are few for the dimension, KSD with a kernel of "
-            "width 1 (in posterior sds) does not see draws that are somewhat too narrow or too wide, "
-            "because no two of them are near each other. With a kernel of width √D it does not see them "
-            "either, because its noise grows with the kernel. Neither sees one coordinate among many, or a "
-            "frozen common mode. FSSD sees shifts, and chains that hardly move. PSD sees widths, shifts and the common "
-            "mode, but not one coordinate among many. The virial sees widths in any dimension and large shifts, but "
-            "above 200 dimensions no correlation. None sees the weights of modes that are far apart: the "
-            "scores are the same."
+            "width 1 (in posterior sds) does not see draws that are too wide, because no two of them are near "
+            "each other, and the more dimensions there are, the less it sees draws that are too narrow. With a "
+            "kernel of width √D it sees these still less, because its noise grows with the kernel. Neither sees "
+            "one coordinate among many, or a frozen common mode. FSSD sees shifts, and chains that hardly move. "
+            "PSD sees widths, shifts and the common mode, but not one coordinate among many. The virial sees "
+            "widths in any dimension and large shifts, but above 200 dimensions no correlation. None sees the "
+            "weights of modes that are far apart: the scores are the same."
         ),
     ),
     "sensitivity_values": Artifact(
