@@ -78,7 +78,6 @@ os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 # Level 0 in place of 1, for the tests and their jobs: most programs run for less time than they need to be compiled. A
 # file with the mark `optimised` has others.
 UNOPTIMISED = "jax_disable_most_optimizations"
-MOST_MAPS = 20_000
 os.environ[UNOPTIMISED.upper()] = "1"
 # As in the pipeline's jobs: the processes of the tests run beside each other.
 os.environ.setdefault("PJRT_NPROC", "1")
@@ -98,12 +97,16 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+MOST_MAPS = 10_000
+"""With more memory maps than these, a process forgets its programs before the next file: each program holds several
+maps, of which Linux allows 65,530; beyond this XLA crashes without a message. A file adds up to 3,000."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def level_of_optimisation(request):
     """Level 1 for the programs of a file with the mark `optimised`, and level 0 for all others.
 
-    Compiled programs stay in memory for the next file, unless they are of the other level, or too many: each holds
-    several memory maps, of which Linux allows a process 65,530; beyond this XLA crashes without a message.
+    Compiled programs stay in memory for the next file, unless they are of the other level, or too many.
     """
     unoptimised = "1" if request.node.get_closest_marker("optimised") is None else "0"
     if os.environ[UNOPTIMISED.upper()] != unoptimised or _memory_maps() > MOST_MAPS:

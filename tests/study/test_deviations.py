@@ -30,6 +30,12 @@ def paper_config(**changes):
     return changed(config, **changes)
 
 
+def test_a_network_of_another_size_differs_from_the_papers():
+    assert ("Neural network", "Data") not in rows_of(paper_config())
+    rows = rows_of(paper_config(data__bnn__n_hidden=50))
+    assert rows["Neural network", "Data"] == ["MNIST", "MNIST, 50 hidden units"]
+
+
 def test_changed_settings_are_beside_the_papers_and_unchanged_ones_are_named():
     rows = rows_of(CONFIG)
     assert rows["All models", "Tuning runs of a tuner"] == ["1", "2"]

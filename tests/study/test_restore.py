@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from config_files import raw_config
-from cost_tables import costs_of
 from workflow_runs import ROOT, snakemake
 
 STUDY = {
@@ -20,8 +18,6 @@ STUDY = {
     "tuners": ["mamba-ksd", "heuristic"],
     "reference": {"chains": 1, "n_draws": 60, "block": 40},
     "tuning": {"replicates": 1},
-    # Every draw goes into the results: two runs from one cost table agree bit for bit.
-    "calibration": {"table": "costs.json"},
 }
 OVERLAY = yaml.safe_dump(STUDY)
 TUNED = "results/lost/tuning/logistic/sgld.json"
@@ -58,8 +54,6 @@ def lost(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("lost")
     (folder / "config").symlink_to(ROOT / "config")
     (folder / "lost.yaml").write_text(OVERLAY)
-    costs = {"models": {"logistic": costs_of(raw_config("tiny"), "logistic", 1e-4)}}
-    (folder / "costs.json").write_text(json.dumps(costs))
     done = study(folder, TUNED, JUDGED, REGRET, f"{REFERENCE}/nuts.json", COSTS)
     assert done.returncode == 0, done.stderr[-2000:]
     (folder / "results/lost").rename(folder / "finished")
@@ -175,6 +169,7 @@ def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost):
     done = study(lost, JUDGED, REGRET)
     assert done.returncode == 0, done.stderr[-2000:]
     assert jobs_of(done.stderr) == set(SECOND_HALF)
+    # Every draw goes into these numbers, and so do the measured costs: with those saved they agree bit for bit.
     finished = lost / "finished"
     for name in (JUDGED, SCREENED, REGRET):
         there = json.loads((finished / name.removeprefix("results/lost/")).read_text())

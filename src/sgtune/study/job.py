@@ -280,8 +280,8 @@ def _compile_quickly() -> None:
     models), because their inner loops are products of matrices, gathers and random bits.
 
     A program is compiled in one part. Parts would be compiled on several threads, which the other jobs use: together
-    five jobs of the default run take 4% less time (measured on two cores). XLA does not start if it does not know a
-    flag, and it may drop this one.
+    five jobs of the default run take 4% less time (measured on two cores; not measured for a job that runs alone). XLA
+    does not start if it does not know a flag, and a later XLA may drop this one, so it is set only where it is known.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     wanted = {OPTIMISATION: 1}

@@ -45,7 +45,10 @@ def data_said(settings: Mapping, model: str) -> str:
         words = f"{own['n_rows']:,} rows, {own['n_train']:,} of them train, D = {own['dimension']}"
         return words + ("" if own["seed"] == 42 else f", seed {own['seed']}")
     of_paper = {"pmf": "MovieLens 100K", "bnn": "MNIST"}[model]
-    return of_paper if own["simulated"] is None else f"{own['simulated']:,} simulated"
+    words = of_paper if own["simulated"] is None else f"{own['simulated']:,} simulated"
+    # Earlier runs do not name the network's hidden units.
+    n_hidden = own.get("n_hidden", 100)
+    return words + ("" if n_hidden == 100 else f", {n_hidden:,} hidden units")
 
 
 def smaller_said(settings: Mapping, model: str) -> str | None:
