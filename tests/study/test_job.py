@@ -1,7 +1,6 @@
 """A job finds its input files, and says what its pieces depend on."""
 
 import hashlib
-import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +10,7 @@ import pytest
 from sgtune.errors import DataError
 from sgtune.files import write_json
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.job import Job, _compile_quickly, _use_threads
+from sgtune.study.job import Job
 
 SETTINGS = {"regret": {"seconds": [1, 2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
@@ -82,31 +81,3 @@ def test_a_file_of_another_configuration_is_refused(folder, name, read):
 def test_only_a_job_whose_rule_names_a_folder_has_pieces(folder):
     assert job_with({}).parts is None
     assert job_with({}, parts=str(folder / "parts")).parts.folder == folder / "parts"
-
-
-@pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
-def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch, named, used):
-    monkeypatch.delenv("PJRT_NPROC", raising=False)
-    if named is not None:
-        monkeypatch.setenv("PJRT_NPROC", named)
-    _use_threads(3)
-    assert os.environ["PJRT_NPROC"] == used
-
-
-LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="
-
-
-@pytest.mark.parametrize(
-    ("jaxlib", "named", "used"),
-    [
-        ("0.10.2", "", {LEVEL + "1", PARTS + "1"}),
-        ("0.11.0.dev1", "", {LEVEL + "1"}),
-        ("0.10.2", LEVEL + "3", {LEVEL + "3", PARTS + "1"}),
-        ("0.10.2", PARTS + "4", {LEVEL + "1", PARTS + "4"}),
-    ],
-)
-def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
-    monkeypatch.setattr("sgtune.study.job.version", {"jaxlib": jaxlib}.get)
-    monkeypatch.setenv("XLA_FLAGS", named)
-    _compile_quickly()
-    assert set(os.environ["XLA_FLAGS"].split()) == used
