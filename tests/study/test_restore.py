@@ -8,18 +8,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from workflow_runs import ROOT, snakemake
 
-STUDY = {
-    "run": "lost",
-    "models": ["logistic"],
-    "samplers": ["sgld"],
-    "tuners": ["mamba-ksd", "heuristic"],
-    "reference": {"chains": 1, "n_draws": 60, "block": 40},
-    "tuning": {"replicates": 1},
-}
-OVERLAY = yaml.safe_dump(STUDY)
+OVERLAY = """
+run: lost
+models: [logistic]
+samplers: [sgld]
+tuners: [mamba-ksd, heuristic]
+reference: {chains: 1, n_draws: 60, block: 40}
+tuning: {replicates: 1}
+"""
 TUNED = "results/lost/tuning/logistic/sgld.json"
 JUDGED = "results/lost/evaluation/logistic/sgld.json"
 SCREENED = "results/lost/screen/logistic/sgld.json"
