@@ -2,7 +2,7 @@
 
 import pytest
 
-from sgtune.study.data import logistic
+from sgtune.study.posteriors import logistic_data as logistic
 
 
 @pytest.fixture(scope="session")

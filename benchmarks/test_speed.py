@@ -12,11 +12,11 @@ import pytest
 
 from sgtune import stein
 from sgtune.mode.find import map_position
-from sgtune.posterior import scores
+from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.models import load_model
+from sgtune.study.posteriors import load_model
 
 pytestmark = pytest.mark.benchmark
 

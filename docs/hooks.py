@@ -12,7 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from sgtune.study.catalogue import FIGURES, STUDIES
-from sgtune.study.publish import ORIGIN, described, origin_said
+from sgtune.study.report.publish import ORIGIN, described, origin_said
 
 PUBLISHED = Path("results/published")
 CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"

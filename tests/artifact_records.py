@@ -43,9 +43,9 @@ from sampler_records import (  # noqa: F401 - as above
     tuning_record,
 )
 
-from sgtune.files import write_json
-from sgtune.study.artifacts import TABLES, make_table
-from sgtune.study.artifacts.records import load_records
+from sgtune.study.report import TABLES, make_table
+from sgtune.study.report.records import load_records
+from sgtune.support.files import write_json
 
 
 def reference_records(model):

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy import special, stats
 
-from sgtune.study.models import drbm
+from sgtune.study.posteriors import drbm
 
 __all__ = ["boltzmann_log_probabilities", "boltzmann_position", "normal_log_prior", "small_boltzmann"]
 

@@ -51,7 +51,7 @@ install_import_hook(_shaped_modules(), "beartype.beartype(conf=beartype.Beartype
 
 from sgtune.sampling import by_clock, lockstep  # noqa: E402
 from sgtune.sampling.lockstep import Lockstep  # noqa: E402
-from sgtune.study.data import logistic  # noqa: E402
+from sgtune.study.posteriors import logistic_data as logistic  # noqa: E402
 
 CACHE = "SGTUNE_TESTS_CACHE"
 """The environment variable in which the processes of pytest-xdist find the first one's cache."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sgtune.study.catalogue import MODELS
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.data import movielens
+from sgtune.study.posteriors import movielens
 
 
 def costs_of(config: Mapping, model: str, seconds_per_step: float) -> dict:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgtune.errors import DataError
-from sgtune.study.data.downloads import download
+from sgtune.study.posteriors.downloads import download
+from sgtune.support.errors import DataError
 
 
 def assert_refuses(words, function, *arguments, name="", **named):

@@ -6,7 +6,7 @@ from pathlib import Path
 from config_files import changed, raw_config
 
 from sgtune.sampling.budget import CostTable
-from sgtune.study.forecast import StepCosts
+from sgtune.study.pipeline.forecast import StepCosts
 
 STEP = 1e-3
 """Seconds of a step with a batch of 100 rows or less."""

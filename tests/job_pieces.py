@@ -1,7 +1,7 @@
 """Shared by tests of a job's pieces: its log, and a record of its calls."""
 
-from sgtune.study import per_sampler as jobs
-from sgtune.study.parts import Parts
+from sgtune.study.experiments import per_sampler as jobs
+from sgtune.study.pipeline.parts import Parts
 
 __all__ = ["TAKEN", "Calls", "Log"]
 

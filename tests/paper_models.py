@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
-from sgtune.study.models import bnn, pmf
+from sgtune.study.posteriors import bnn, pmf
 
 __all__ = [
     "N_HIDDEN",

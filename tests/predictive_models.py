@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from sgtune.study.models import bnn, pmf
+from sgtune.study.posteriors import bnn, pmf
 
 __all__ = ["random_draws", "small_network", "small_pmf"]
 

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import define_model
-from sgtune.study.data import logistic as logistic_data
 from sgtune.study.ground_truth import nuts
-from sgtune.study.models import logistic
+from sgtune.study.posteriors import logistic, logistic_data
 
 __all__ = [
     "DIMENSION",

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import define_model
-from sgtune.study.models import logistic
+from sgtune.study.posteriors import logistic
 
 __all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "small_logistic_model"]
 

@@ -12,10 +12,10 @@ import pytest
 
 import sgtune
 from sgtune import Budget, CostTable
-from sgtune.errors import DataError, InputError
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.data import logistic as logistic_data
+from sgtune.study.posteriors import logistic_data
+from sgtune.support.errors import DataError, InputError
 from sgtune.tuning import Settings
 
 pytestmark = pytest.mark.optimised

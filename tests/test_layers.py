@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/sgtune"
 # Imported on first use, so that the public interface has this name without importing the study.
-LAZY = {"sgtune": {"sgtune.study.models"}}
+LAZY = {"sgtune": {"sgtune.study.posteriors"}}
 
 
 def name_of(path: Path) -> str:

@@ -11,11 +11,11 @@ from reference_models import gaussian_log_likelihood, gaussian_model, standard_n
 from small_models import logistic_arrays, small_logistic_model
 
 from sgtune import metrics
-from sgtune.derived import hold_out
-from sgtune.errors import InputError
 from sgtune.mode.find import find_map, map_position
 from sgtune.model import define_model
-from sgtune.study.models import logistic
+from sgtune.model.derived import hold_out
+from sgtune.study.posteriors import logistic
+from sgtune.support.errors import InputError
 
 
 def regression(n_rows=100, **settings):

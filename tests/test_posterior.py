@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
 
-from sgtune import posterior
-from sgtune.derived import temper
-from sgtune.errors import InputError
 from sgtune.mode import curvature
 from sgtune.mode.hutchinson import hutchinson_diagonal
-from sgtune.model import define_model
-from sgtune.positions import to_matrix
-from sgtune.study.data import logistic as logistic_data
-from sgtune.study.models import logistic
+from sgtune.model import define_model, posterior
+from sgtune.model.derived import temper
+from sgtune.model.positions import to_matrix
+from sgtune.study.posteriors import logistic, logistic_data
+from sgtune.support.errors import InputError
 
 
 @pytest.fixture(scope="module")

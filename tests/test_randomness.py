@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from sgtune.randomness import BLOCK, named_key, named_keys
+from sgtune.support.randomness import BLOCK, named_key, named_keys
 
 
 def numbers_of(keys):

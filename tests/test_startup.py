@@ -28,17 +28,17 @@ QUANTILES = ("scipy",)
 
 ALLOWED = {
     # Every job; the Snakefile.
-    "sgtune.study.job": (),
+    "sgtune.study.pipeline.job": (),
     "sgtune.study.config.sections": (),
-    "sgtune.study.artifacts": (),
-    "sgtune.study.restore": (),
+    "sgtune.study.report": (),
+    "sgtune.study.pipeline.restore": (),
     # Tables, figures.
-    "sgtune.study.artifacts.make": (),
-    "sgtune.study.artifacts.figures": FIGURE,
-    "sgtune.study.artifacts.regret_figures": FIGURE,
-    "sgtune.study.artifacts.entropy_figure": FIGURE,
+    "sgtune.study.report.make": (),
+    "sgtune.study.mamba.figures": FIGURE,
+    "sgtune.study.mamba.regret_figures": FIGURE,
+    "sgtune.study.mamba.entropy_figure": FIGURE,
     # Of further studies.
-    "sgtune.study.catalogue.studies": (),
+    "sgtune.study.report.studies": (),
     "sgtune.study.ccadl.settings": (),
     "sgtune.study.ccadl.normal_table": (),
     "sgtune.study.ccadl.drbm_table": (),
@@ -53,16 +53,16 @@ ALLOWED = {
     "sgtune.study.adam_mcmc.evaluation_table": QUANTILES,
     "sgtune.study.adam_mcmc.theory_figures": FIGURE,
     # Data.
-    "sgtune.study.data.downloads": (),
-    "sgtune.study.data.movielens": (),
-    "sgtune.study.data.mnist": (),
-    "sgtune.study.data.ood_images": (),
+    "sgtune.study.posteriors.downloads": (),
+    "sgtune.study.posteriors.movielens": (),
+    "sgtune.study.posteriors.mnist": (),
+    "sgtune.study.posteriors.ood_images": (),
     # Jobs that load a model.
-    "sgtune.study.models": ("jax",),
-    "sgtune.study.per_sampler": ("jax",),
-    "sgtune.study.evaluation": ("jax",),
+    "sgtune.study.posteriors": ("jax",),
+    "sgtune.study.experiments.per_sampler": ("jax",),
+    "sgtune.study.experiments.evaluation": ("jax",),
     "sgtune.tuning": ("jax",),
-    "sgtune.study.discrepancies": ("jax",),
+    "sgtune.study.experiments.discrepancies": ("jax",),
     "sgtune.mode.curvature": ("jax",),
     "sgtune.mode.find": ("jax",),
 }
@@ -91,7 +91,7 @@ def test_making_a_table_or_a_figure_loads_no_more_than_it_needs(call, made, allo
     """
     files = list(map(str, write_files(make_files(2, ("bnn",)), tmp_path)))
     program = (
-        f"import sys; from sgtune.study.artifacts import make_figure, make_table; files = {files}; {call}; "
+        f"import sys; from sgtune.study.report import make_figure, make_table; files = {files}; {call}; "
         f"print(*[name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ from small_models import gaussian_model, small_logistic_model
 import sgtune
 from sgtune import Budget, sample, temper
 from sgtune.mode.find import map_position
-from sgtune.posterior import log_posterior, scores
+from sgtune.model.posterior import log_posterior, scores
 from sgtune.samplers.gradients import control_variate
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sgtune import metrics, samplers, stein, tuning
-    from sgtune.derived import temper
-    from sgtune.errors import InputError
     from sgtune.model import Model, define_model
+    from sgtune.model.derived import temper
     from sgtune.samplers import gradients
     from sgtune.sampling.arm import Arm
     from sgtune.sampling.budget import Budget, CostTable
     from sgtune.sampling.chain import Chain, sample
-    from sgtune.study.models import load_model
+    from sgtune.study.posteriors import load_model
+    from sgtune.support.errors import InputError
     from sgtune.tuning import TuningResult, calibrate_cost, tune
 
 __version__ = "0.1.0"
@@ -28,18 +28,18 @@ _HOME = {
     "Budget": "sgtune.sampling.budget",
     "Chain": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
-    "InputError": "sgtune.errors",
+    "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
     "gradients": "sgtune.samplers.gradients",
-    "load_model": "sgtune.study.models",
+    "load_model": "sgtune.study.posteriors",
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
     "stein": "sgtune.stein",
-    "temper": "sgtune.derived",
+    "temper": "sgtune.model.derived",
     "tune": "sgtune.tuning",
     "tuning": "sgtune.tuning",
 }

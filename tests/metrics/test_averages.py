@@ -8,9 +8,9 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import metrics
-from sgtune.errors import InputError
 from sgtune.metrics import averages
-from sgtune.positions import flatten
+from sgtune.model.positions import flatten
+from sgtune.support.errors import InputError
 
 MODELS = {"logistic": small_logistic_model, "pmf": small_pmf, "network": small_network}
 

@@ -7,9 +7,9 @@ from predictive_models import small_pmf
 from small_models import small_logistic_model
 
 from sgtune import metrics
-from sgtune.errors import InputError
 from sgtune.metrics.calibration import check_targets
-from sgtune.positions import flatten
+from sgtune.model.positions import flatten
+from sgtune.support.errors import InputError
 
 
 def random_predictions(seed, m=500, classes=4):

@@ -10,7 +10,6 @@ import pytest
 from predictive_models import random_draws
 from reference_models import gaussian_model
 
-from sgtune.errors import InputError
 from sgtune.metrics import reference as module
 from sgtune.metrics.reference import (
     Moments,
@@ -19,6 +18,7 @@ from sgtune.metrics.reference import (
     reference_errors,
 )
 from sgtune.model import define_model
+from sgtune.support.errors import InputError
 
 NAMES = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
 

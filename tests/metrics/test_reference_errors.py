@@ -6,9 +6,9 @@ import pytest
 from predictive_models import random_draws, small_pmf
 
 from sgtune import metrics
-from sgtune.errors import InputError
 from sgtune.metrics.reference import Reference, reference_errors
 from sgtune.metrics.spread import functional_error, xi_rel, xi_white
+from sgtune.support.errors import InputError
 
 
 def test_every_parameter_counts_alike_in_any_unit():

@@ -18,14 +18,14 @@ from reference_models import (
     standard_normal,
 )
 
-from sgtune.errors import InputError
 from sgtune.mode.adam import descend
 from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.model import Found, define_model
-from sgtune.positions import flatten
-from sgtune.posterior import LARGE_DIMENSION, log_posterior, negative_hessian, scores
-from sgtune.randomness import named_key
-from sgtune.study.models import logistic
+from sgtune.model.positions import flatten
+from sgtune.model.posterior import LARGE_DIMENSION, log_posterior, negative_hessian, scores
+from sgtune.study.posteriors import logistic
+from sgtune.support.errors import InputError
+from sgtune.support.randomness import named_key
 
 
 @pytest.fixture(scope="module")

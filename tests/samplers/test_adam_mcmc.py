@@ -7,10 +7,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal, norm
 
-from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.adam_mcmc import make_adam_mcmc
 from sgtune.samplers.target import Target
+from sgtune.support.errors import InputError
 
 SIGMAS = 4.5
 START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}

@@ -5,7 +5,6 @@ import pytest
 from small_models import logistic_arrays, small_logistic_model
 
 from sgtune import Budget, sample, tune
-from sgtune.errors import InputError
 from sgtune.samplers import (
     SAMPLERS,
     check_not_clipped,
@@ -16,7 +15,8 @@ from sgtune.samplers import (
 )
 from sgtune.sampling.arm import Arm, check_arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.models import logistic
+from sgtune.study.posteriors import logistic
+from sgtune.support.errors import InputError
 from sgtune.tuning import Heuristic
 
 

@@ -13,13 +13,13 @@ from jax.flatten_util import ravel_pytree
 from predictive_models import small_network, small_pmf
 from small_models import logistic_arrays, small_logistic_model
 
-from sgtune.errors import InputError
 from sgtune.model import Found, define_model
-from sgtune.posterior import density_of
+from sgtune.model.posterior import density_of
 from sgtune.samplers.covariance import CHUNK_FLOATS, LARGEST_FULL_DIMENSION, empirical_covariance
 from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.samplers.minibatch import block_rows, subset_indices
-from sgtune.study.models import logistic
+from sgtune.study.posteriors import logistic
+from sgtune.support.errors import InputError
 
 MODELS = {
     "logistic": cache(partial(small_logistic_model, n_data=120, dimension=3, seed=3)),

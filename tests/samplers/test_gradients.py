@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from small_models import gaussian_model, logistic_arrays, small_logistic_model
 
-from sgtune.errors import InputError
 from sgtune.model import define_model
-from sgtune.posterior import density_of, scores
+from sgtune.model.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
 from sgtune.samplers.gradients import ESTIMATORS, subset_scores
 from sgtune.samplers.minibatch import block_rows
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.models import logistic
+from sgtune.study.posteriors import logistic
+from sgtune.support.errors import InputError
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)

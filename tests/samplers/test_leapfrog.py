@@ -7,7 +7,7 @@ from sgtune.metrics import relative_sd_error
 from sgtune.mode.curvature import laplace_sd
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.models import load_model
+from sgtune.study.posteriors import load_model
 
 pytestmark = pytest.mark.optimised
 

@@ -8,12 +8,12 @@ from jax.flatten_util import ravel_pytree
 from small_models import gaussian_model
 
 from sgtune import Budget, sample, tune
-from sgtune.errors import InputError
 from sgtune.model import define_model
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.errors import InputError
 
 MALA = SAMPLERS["mala"]
 SIGMAS = 4.5

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from small_models import gaussian_model
 
-from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS, resolve_sampler
 from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.errors import InputError
 
 pytestmark = pytest.mark.optimised
 

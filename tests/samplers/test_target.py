@@ -9,7 +9,7 @@ import pytest
 from small_models import small_logistic_model
 
 from sgtune.model import define_model
-from sgtune.posterior import density_of
+from sgtune.model.posterior import density_of
 from sgtune.samplers.gradients import minibatch
 from sgtune.samplers.target import offset_at, target_of
 from sgtune.sampling.arm import Arm

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from sgtune import Budget, sample
-from sgtune.errors import InputError
 from sgtune.model import define_model
 from sgtune.sampling import by_clock
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.support.errors import InputError
 
 pytestmark = pytest.mark.optimised
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import naive_ksd, naive_pairs, sizes, some_draws, varied
 
-from sgtune.errors import InputError
 from sgtune.stein import ksd
+from sgtune.support.errors import InputError
 
 
 @varied

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.linalg import hadamard
 from stein_forms import a_factor, sizes, some_draws, varied
 
-from sgtune.errors import InputError
 from sgtune.stein import psd, psd_stretches
 from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
+from sgtune.support.errors import InputError
 
 # In the package the function hides the module of the same name.
 MODULE = import_module("sgtune.stein.psd")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from sgtune.errors import InputError
 from sgtune.stein.quadratic import (
     LEAST_SHARE,
     N_STRETCHES,
@@ -15,6 +14,7 @@ from sgtune.stein.quadratic import (
     squared_bias,
     stretch_of,
 )
+from sgtune.support.errors import InputError
 
 
 @pytest.mark.parametrize(

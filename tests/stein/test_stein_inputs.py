@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import a_factor, few_shapes, naive_fssd, naive_ksd, sizes, some_draws, varied
 
-from sgtune.errors import InputError
 from sgtune.stein import DISCREPANCIES, fssd, fssd_at, ksd, optimise_locations, psd, rescale
+from sgtune.support.errors import InputError
 
 # The PSD also needs the mode as its centre; otherwise it has the arguments of the others.
 CALLED_ALIKE = {**DISCREPANCIES, "psd": psd}

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import a_factor, naive_pairs, sizes, some_draws, varied
 
-from sgtune.errors import InputError
 from sgtune.stein import ksd, ksd_stretches, rescale
 from sgtune.stein.quadratic import N_STRETCHES, mean_square
+from sgtune.support.errors import InputError
 
 
 @varied

@@ -9,10 +9,10 @@ from scipy.signal import lfilter
 from scipy.special import gammaln
 from stein_forms import a_factor, sizes, some_draws, varied
 
-from sgtune.errors import InputError
 from sgtune.stein import virial
 from sgtune.stein.quadratic import N_STRETCHES
 from sgtune.stein.virials import squared_error, virial_bias, virial_error, virial_score, virial_sums
+from sgtune.support.errors import InputError
 
 SIGMAS = 4.0
 

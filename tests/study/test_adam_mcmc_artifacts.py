@@ -5,7 +5,6 @@
 import numpy as np
 import pytest
 
-from sgtune.axes import named
 from sgtune.study.adam_mcmc.acceptance_figure import adam_acceptance_curves
 from sgtune.study.adam_mcmc.acceptance_table import adam_acceptance
 from sgtune.study.adam_mcmc.bias_table import VARIANTS as LABELS
@@ -19,6 +18,7 @@ from sgtune.study.adam_mcmc.races import judges_for
 from sgtune.study.adam_mcmc.regret_table import adam_choices, adam_regret
 from sgtune.study.adam_mcmc.theory_figures import VARIANTS, adam_bias_curves, adam_distances
 from sgtune.study.adam_mcmc.verdicts import estimate_text, rate_text
+from sgtune.support.axes import named
 
 ARM = {"step_size": 0.1, "batch_size": 1, "n_leapfrog": None}
 

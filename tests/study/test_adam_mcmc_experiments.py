@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from config_files import valid
 
-from sgtune.posterior import density_of, log_posterior, score
+from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
@@ -20,7 +20,7 @@ from sgtune.study.adam_mcmc.names import SLOW_CURVE
 from sgtune.study.adam_mcmc.settings import experiment_settings, posterior_settings
 from sgtune.study.adam_mcmc.stationarity import is_too_slow
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
 
 pytestmark = pytest.mark.optimised
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from artifact_records import provenance_of
 
-from sgtune.errors import InputError
-from sgtune.files import write_json
-from sgtune.posterior import density_of, log_posterior
+from sgtune.model.posterior import density_of, log_posterior
 from sgtune.study.adam_mcmc.plane_bias import measure_plane_bias
 from sgtune.study.adam_mcmc.plane_table import TARGETS, VARIANTS, adam_plane_bias
 from sgtune.study.adam_mcmc.planes import PLANES, plane_model
 from sgtune.study.adam_mcmc.verdicts import STUCK
-from sgtune.study.artifacts import make_table
+from sgtune.study.report import make_table
+from sgtune.support.errors import InputError
+from sgtune.support.files import write_json
 
 pytestmark = pytest.mark.optimised
 

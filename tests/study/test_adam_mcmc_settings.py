@@ -8,7 +8,6 @@ import pytest
 from config_files import SCHEMA_PATH, config_with, raw_config, valid
 from workflow_runs import ROOT, snakemake
 
-from sgtune.errors import InputError
 from sgtune.study.adam_mcmc.settings import (
     costs_settings,
     experiment_settings,
@@ -20,6 +19,7 @@ from sgtune.study.adam_mcmc.settings import (
 )
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
+from sgtune.support.errors import InputError
 
 GRID = "adam_mcmc__grids__logistic__adam-mcmc"
 BAD = [

@@ -2,9 +2,9 @@
 
 from artifact_records import make_files, records_of
 
-from sgtune.study.artifacts.answer import answer_of
-from sgtune.study.artifacts.headline import headline
-from sgtune.study.artifacts.writers import write_csv
+from sgtune.study.mamba.headline import headline
+from sgtune.study.report.answer import answer_of
+from sgtune.study.report.writers import write_csv
 
 HEADINGS = "model,sampler,tuner,metric,value,at_test_set,shown"
 ROWS = """

@@ -19,9 +19,9 @@ from artifact_records import (
     studied,
 )
 
-from sgtune.errors import DataError, InputError
 from sgtune.study import catalogue
-from sgtune.study.artifacts import (
+from sgtune.study.pipeline.provenance import summarise
+from sgtune.study.report import (
     FIGURES,
     TABLES,
     caption_of,
@@ -31,8 +31,8 @@ from sgtune.study.artifacts import (
     make_table,
     requested,
 )
-from sgtune.study.artifacts.records import KINDS, load_records, provenances
-from sgtune.study.provenance import summarise
+from sgtune.study.report.records import KINDS, load_records, provenances
+from sgtune.support.errors import DataError, InputError
 
 ENTRIES = catalogue.TABLES | catalogue.FIGURES
 
@@ -217,8 +217,6 @@ def test_bad_input_is_named(tmp_path):
 
 
 def test_the_workflow_reads_requires_without_the_heavy_imports():
-    code = (
-        "import sys, sgtune.study.artifacts as a; a.artifact; print({'jax', 'matplotlib'} & set(sys.modules))"
-    )
+    code = "import sys, sgtune.study.report as a; a.artifact; print({'jax', 'matplotlib'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

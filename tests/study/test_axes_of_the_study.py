@@ -9,17 +9,17 @@ from config_files import valid
 from small_models import small_logistic_model
 
 from sgtune import Arm, CostTable
-from sgtune.axes import AXES
 from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.regret import regret_cells
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.parts import Parts
-from sgtune.study.per_sampler import chosen_arms, evaluate_tuned, tune_sampler
-from sgtune.study.regret import Losses, run_arms
-from sgtune.study.screen import rerun_finalists, screen_grid
+from sgtune.study.experiments.per_sampler import chosen_arms, evaluate_tuned, tune_sampler
+from sgtune.study.experiments.regret import Losses, run_arms
+from sgtune.study.experiments.screen import rerun_finalists, screen_grid
+from sgtune.study.mamba.regret import regret_cells
+from sgtune.study.pipeline.parts import Parts
+from sgtune.study.report import TABLES
+from sgtune.study.report.labels import METRICS
+from sgtune.support.axes import AXES
 
 N_DATA = 500
 LOSSES = Losses(("relative_sd_error",), Reference(np.ones(2)))

@@ -14,15 +14,15 @@ from small_models import gaussian_model, small_logistic_model
 
 import sgtune
 from sgtune import Budget, samplers, tuning
-from sgtune.files import write_json
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
-from sgtune.study.artifacts import caption_of, category_of, labels_of, make_figure, requested
-from sgtune.study.artifacts.labels import label
-from sgtune.study.artifacts.style import tuner_style
 from sgtune.study.catalogue import Artifact, ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
-from sgtune.study.per_sampler import tuning_arguments
+from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
+from sgtune.study.report.labels import label
+from sgtune.study.report.style import tuner_style
+from sgtune.support.files import write_json
 from sgtune.tuning.tuners import Tuner
 
 
@@ -123,7 +123,7 @@ def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
         figure.suptitle(f"{title}: {len(records['regret'])} records")
         return figure
 
-    module = ModuleType("sgtune.study.artifacts.toy")
+    module = ModuleType("sgtune.study.report.toy")
     module.draw = draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})

@@ -7,8 +7,8 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl import costs
 from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.table_parts import relative_cost
-from sgtune.study.data import classification
-from sgtune.study.models import mnist79
+from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors import mnist79
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from sgtune.files import write_json
 from sgtune.metrics import mean_prediction
-from sgtune.randomness import named_key
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.artifacts import make_figure, make_table
 from sgtune.study.ccadl.drbm import RunningPrediction, sample_errors, sizes_of
-from sgtune.study.data import classification
-from sgtune.study.models import drbm
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
+from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors import drbm
+from sgtune.study.report import make_figure, make_table
+from sgtune.support.files import write_json
+from sgtune.support.randomness import named_key
 
 
 def test_predictions_are_averaged_once_the_burn_in_is_over():

@@ -18,9 +18,9 @@ from sgtune.study.ccadl.logistic import (
     sample_draws,
 )
 from sgtune.study.ccadl.logistic_table import passes_to, pooled_sd_ratio
-from sgtune.study.data import classification
-from sgtune.study.models import mnist79
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
+from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors import mnist79
 
 SETTINGS = {
     **{"step_sizes": [0.002, 0.005], "frictions": [1.0, 10.0], "batch_size": 50},
@@ -61,7 +61,7 @@ def test_curves_are_those_of_the_chains(model, tmp_path):
     assert len(record["cells"]) == 4
     cell = record["cells"][3]
     assert (cell["step_size"], cell["friction"]) == (0.005, 10.0)
-    from sgtune.randomness import named_key
+    from sgtune.support.randomness import named_key
 
     arms = [Arm(step_size=h, batch_size=50, friction=a) for h in (0.002, 0.005) for a in (1.0, 10.0)]
     start = model.init(named_key(3, "ccadl", "logistic", 1))

@@ -7,12 +7,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.signal import lfilter
 
-from sgtune.posterior import density_of, log_posterior, score
+from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.study.ccadl.autocorrelation import autocovariance, batch_means_time, integrated_time
 from sgtune.study.ccadl.normal import normal_data, normal_model, sample_normal, squared_bias
 from sgtune.study.ccadl.normal_exact import NAMES, posterior_of
 from sgtune.study.ground_truth.draws import arviz_module
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
 
 DATA = np.random.default_rng(1).standard_normal(30) * 1.2 + 0.4
 EXACT = posterior_of(DATA)

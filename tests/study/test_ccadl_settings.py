@@ -9,14 +9,14 @@ import pytest
 from config_files import SCHEMA_PATH, config_with, raw_config, valid
 from workflow_runs import ROOT, snakemake
 
-from sgtune.errors import InputError
-from sgtune.study.catalogue.ccadl import METHODS, SETS
+from sgtune.study.ccadl.artifacts import METHODS, SETS
 from sgtune.study.ccadl.methods import METHODS as RUNS
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.settings import KINDS, data_settings, reference_settings, settings_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
-from sgtune.study.data.classification import SETS as DATA
+from sgtune.study.posteriors.classification_data import SETS as DATA
+from sgtune.support.errors import InputError
 
 BAD = [
     ({"ccadl__normal__batch_size": 1}, "ccadl.normal.batch_size", "1", ">= 2"),

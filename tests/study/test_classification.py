@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged, put
 
-from sgtune.errors import DataError, InputError
-from sgtune.files import file_sha256, read_json, write_json
-from sgtune.study.data import classification, mnist
-from sgtune.study.data import published_tables as tables
-from sgtune.study.data.classification import SETS
-from sgtune.study.data.downloads import CONNECT_4, LETTER, MNIST
-from sgtune.study.data.idx import idx_bytes, write_idx
-from sgtune.study.data.store import random_order
-from sgtune.study.models.classification import load_set_model
+from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors import mnist
+from sgtune.study.posteriors import published_tables as tables
+from sgtune.study.posteriors.classification import load_set_model
+from sgtune.study.posteriors.classification_data import SETS
+from sgtune.study.posteriors.downloads import CONNECT_4, LETTER, MNIST
+from sgtune.study.posteriors.idx import idx_bytes, write_idx
+from sgtune.study.posteriors.store import random_order
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import file_sha256, read_json, write_json
 
 
 def test_sets_and_models_have_the_papers_counts():

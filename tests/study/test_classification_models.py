@@ -17,11 +17,11 @@ from paper_models import single
 from scipy import special
 from scipy.optimize import approx_fprime
 
-from sgtune import posterior
-from sgtune.errors import InputError
-from sgtune.positions import flatten
-from sgtune.study.data.classification import SETS
-from sgtune.study.models import drbm, mnist79
+from sgtune.model import posterior
+from sgtune.model.positions import flatten
+from sgtune.study.posteriors import drbm, mnist79
+from sgtune.study.posteriors.classification_data import SETS
+from sgtune.support.errors import InputError
 
 
 def small_logistic(n_data=40, seed=0):

@@ -12,11 +12,11 @@ from config_files import OVERLAYS, ROOT, SCHEMA, SCHEMA_PATH, config_with, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgtune.errors import InputError
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.describe import resolved
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import check_config, validate_config
+from sgtune.support.errors import InputError
 
 RESOLVED = resolved(SCHEMA)
 

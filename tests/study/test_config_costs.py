@@ -6,9 +6,9 @@ import json
 import pytest
 from config_files import ROOT, SCHEMA_PATH, config_with, raw_config
 
-from sgtune.errors import InputError
 from sgtune.study.config.sections import tunes_alone
 from sgtune.study.config.validate import validate_config
+from sgtune.support.errors import InputError
 
 
 def test_quick_uses_its_own_cost_table_and_the_others_measure_costs():

@@ -6,15 +6,14 @@ import pytest
 import yaml
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config, valid
 
-from sgtune.errors import InputError
-from sgtune.posterior import LARGE_DIMENSION
+from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.study import catalogue
 from sgtune.study.config.describe import describe_keys, resolved
 from sgtune.study.config.model_checks import SMALL_DIMENSION
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import validate_config
-from sgtune.study.data import mnist, movielens
-from sgtune.study.models import bnn, pmf
+from sgtune.study.posteriors import bnn, mnist, movielens, pmf
+from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS
 
 PER_MODEL = {

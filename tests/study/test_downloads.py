@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from sgtune.errors import DataError, InputError
-from sgtune.files import read_json
-from sgtune.study.data.downloads import DATA_SETS, DataSet, download, download_or_stand_in
-from sgtune.study.data.sources import DebianPackage, Site, Wheel, gunzip, zip_member
+from sgtune.study.posteriors.downloads import DATA_SETS, DataSet, download, download_or_stand_in
+from sgtune.study.posteriors.sources import DebianPackage, Site, Wheel, gunzip, zip_member
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import read_json
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
 SUM = hashlib.sha256(CONTENT).hexdigest()

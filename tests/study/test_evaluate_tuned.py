@@ -7,7 +7,7 @@ from job_pieces import Calls, Log
 from small_models import small_logistic_model
 
 from sgtune import CostTable
-from sgtune.study.per_sampler import compare_clocks, evaluate_tuned
+from sgtune.study.experiments.per_sampler import compare_clocks, evaluate_tuned
 
 COST = CostTable({("sgld", 20, None): 1e-3})
 

@@ -8,16 +8,16 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import CostTable, metrics
-from sgtune.errors import InputError
-from sgtune.files import read_json, write_json
 from sgtune.mode.curvature import laplace_scale
-from sgtune.posterior import scores
+from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.chain import Chain
 from sgtune.stein import ksd
-from sgtune.study import evaluation
-from sgtune.study.evaluation import EvaluationSettings, evaluate_run
-from sgtune.study.per_sampler import evaluation_settings
+from sgtune.study.experiments import evaluation
+from sgtune.study.experiments.evaluation import EvaluationSettings, evaluate_run
+from sgtune.study.experiments.per_sampler import evaluation_settings
+from sgtune.support.errors import InputError
+from sgtune.support.files import read_json, write_json
 
 SETTINGS = {
     "seconds": 0.1,

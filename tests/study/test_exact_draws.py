@@ -5,8 +5,8 @@ import pytest
 from artifact_records import cells_by, make_files, records_of
 
 from sgtune.stein import ksd, ksd_floor
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.exact_draws import with_floors
+from sgtune.study.mamba.exact_draws import with_floors
+from sgtune.study.report import TABLES
 
 D, NARROW, WIDE, M, N = 400, 0.2, 1.0, 60, 25
 

@@ -14,9 +14,9 @@ from artifact_records import (
 )
 from figure_parts import labels_of, line_of, texts
 
-from sgtune.study.artifacts import FIGURES
-from sgtune.study.artifacts.figures import curve
-from sgtune.study.artifacts.labels import TUNERS
+from sgtune.study.mamba.figures import curve
+from sgtune.study.report import FIGURES
+from sgtune.study.report.labels import TUNERS
 
 SHOWN = ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd", "mamba-ksd-scaled", "theory")
 

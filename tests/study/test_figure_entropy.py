@@ -5,8 +5,8 @@ import pytest
 from artifact_records import OOD_MISSING, SAMPLERS, choose, make_files, make_records, record_of, records_of
 from figure_parts import labels_of, texts
 
-from sgtune.errors import DataError
-from sgtune.study.artifacts import FIGURES
+from sgtune.study.report import FIGURES
+from sgtune.support.errors import DataError
 
 
 def test_entropy_densities_are_means_over_the_replicates_and_auroc_a_dot_per_tuner():

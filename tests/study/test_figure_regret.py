@@ -5,9 +5,9 @@ import pytest
 from artifact_records import SAMPLERS, choose, make_files, make_records, record_of, records_of
 from figure_parts import line_of, line_points, regret_at, texts
 
-from sgtune.study.artifacts import FIGURES
-from sgtune.study.artifacts.labels import TUNERS
-from sgtune.study.artifacts.regret import regret_cells
+from sgtune.study.mamba.regret import regret_cells
+from sgtune.study.report import FIGURES
+from sgtune.study.report.labels import TUNERS
 
 
 def test_regret_has_a_panel_per_model_and_says_where_the_reference_is_not_trusted():

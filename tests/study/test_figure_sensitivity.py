@@ -7,9 +7,9 @@ import pytest
 from figure_parts import line_of
 from judge_records import sensitivity_record
 
-from sgtune.study.artifacts import FIGURES, TABLES
-from sgtune.study.artifacts.sensitivity_figure import MOST, SEEN, shown_points
-from sgtune.study.artifacts.sensitivity_table import JUDGES
+from sgtune.study.mamba.sensitivity_figure import MOST, SEEN, shown_points
+from sgtune.study.mamba.sensitivity_table import JUDGES
+from sgtune.study.report import FIGURES, TABLES
 
 DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")
 

@@ -21,8 +21,8 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 
 from sgtune.study import catalogue
-from sgtune.study.artifacts import FIGURES, make_figure
-from sgtune.study.artifacts.style import tuner_style
+from sgtune.study.report import FIGURES, make_figure
+from sgtune.study.report.style import tuner_style
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from workflow_runs import snakemake
 
 from sgtune.study.catalogue import losses_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.forecast import LastRun, forecast, read_costs_of, read_last_run
-from sgtune.study.forecast.jobs import StudyOfModel
-from sgtune.study.forecast.run import START_UP
-from sgtune.study.forecast.seen import (
+from sgtune.study.experiments.screen import RANDOM_ARMS
+from sgtune.study.pipeline.forecast import LastRun, forecast, read_costs_of, read_last_run
+from sgtune.study.pipeline.forecast.jobs import StudyOfModel
+from sgtune.study.pipeline.forecast.run import START_UP
+from sgtune.study.pipeline.forecast.seen import (
     DISTINCT,
     FORESEEING,
     FORESEEING_AN_ARM,
@@ -22,7 +23,6 @@ from sgtune.study.forecast.seen import (
     PREDICTION,
     SCORES,
 )
-from sgtune.study.screen import RANDOM_ARMS
 from sgtune.tuning.halving import halving_schedule, single_rung
 
 

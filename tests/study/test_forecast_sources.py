@@ -3,9 +3,9 @@
 import pytest
 from forecasts import STEP, config_of, costs_of, write
 
-from sgtune.errors import DataError
 from sgtune.sampling.budget import CostTable
-from sgtune.study.forecast import StepCosts, forecast, read_costs_of, read_last_run
+from sgtune.study.pipeline.forecast import StepCosts, forecast, read_costs_of, read_last_run
+from sgtune.support.errors import DataError
 
 
 def test_a_step_costs_what_the_table_says():

@@ -6,7 +6,7 @@ import pytest
 from config_files import ROOT
 from workflow_runs import snakemake
 
-from sgtune.study.forecast import Forecast, Row
+from sgtune.study.pipeline.forecast import Forecast, Row
 
 
 def test_timed_jobs_run_one_at_a_time_and_the_others_as_many_as_there_are_cores():

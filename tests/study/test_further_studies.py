@@ -9,15 +9,15 @@ from types import SimpleNamespace
 import pytest
 from config_files import raw_config, valid
 
-from sgtune.errors import DataError
-from sgtune.files import file_sha256, write_json
 from sgtune.study import catalogue
-from sgtune.study.artifacts import artifacts_of, caption_of, category_of, form_of, labels_of
-from sgtune.study.artifacts.records import load_records
-from sgtune.study.artifacts.studies import artifact
 from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import main_sections
-from sgtune.study.publish import MAIN, MARKS, described, publish, published_folder, show_results
+from sgtune.study.report import artifacts_of, caption_of, category_of, form_of, labels_of
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.publish import MAIN, MARKS, described, publish, published_folder, show_results
+from sgtune.study.report.records import load_records
+from sgtune.support.errors import DataError
+from sgtune.support.files import file_sha256, write_json
 
 
 @pytest.mark.parametrize("study", STUDIES)

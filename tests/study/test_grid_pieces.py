@@ -7,8 +7,8 @@ from job_pieces import Calls, Log
 from small_models import small_logistic_model
 
 from sgtune import CostTable
-from sgtune.study import grid_pieces
-from sgtune.study.per_sampler import tune_sampler
+from sgtune.study.experiments import grid_pieces
+from sgtune.study.experiments.per_sampler import tune_sampler
 
 GRIDS = {"log10_step_sizes": [6, -3, -4, -5, -5.5], "batch_fractions": [0.1], "n_leapfrogs": [2]}
 GRID = {"n_steps": 30, "batch_fraction": 0.1, "start_noise": 0.2, "points": 10}

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgtune.errors import DataError
-from sgtune.files import write_json
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.job import Job
+from sgtune.study.pipeline.job import Job
+from sgtune.support.errors import DataError
+from sgtune.support.files import write_json
 
 SETTINGS = {"regret": {"seconds": [1, 2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgtune.errors import InputError
 from sgtune.metrics import xi_white
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
-from sgtune.posterior import negative_hessian, scores
-from sgtune.study.ladder.models import CORRELATION, KINDS, gaussian, ladder_model
-from sgtune.study.ladder.runs import xi_along
+from sgtune.model.posterior import negative_hessian, scores
+from sgtune.study.experiments.ladder_models import CORRELATION, KINDS, gaussian, ladder_model
+from sgtune.study.experiments.ladder_runs import xi_along
+from sgtune.support.errors import InputError
 
 N_DATA = 200
 SIZES = [(kind, dimension) for kind in KINDS for dimension in (2, 13)]
@@ -81,7 +81,7 @@ def test_rotation_leaves_no_axis_where_it_was():
 
 @pytest.mark.parametrize(("kind", "dimension"), SIZES)
 def test_marginal_variances_are_the_diagonal(kind, dimension, monkeypatch):
-    monkeypatch.setattr("sgtune.study.ladder.models.CHUNK", 5)
+    monkeypatch.setattr("sgtune.study.experiments.ladder_models.CHUNK", 5)
     known, q, _ = dense(kind, dimension)
     variances = np.random.default_rng(2).uniform(0.5, 2, (dimension, 3))
     expected = np.stack([np.diag(q * column @ q.T) for column in variances.T], axis=1)

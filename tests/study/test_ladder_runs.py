@@ -7,10 +7,17 @@ from sgtune import metrics
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.config.sections import ladder_settings
-from sgtune.study.ladder import runs
-from sgtune.study.ladder.models import gaussian, ladder_model
-from sgtune.study.ladder.runs import ESCAPED, N_DATA, expected_of, gaussian_ladder, ladder_runs, xi_along
-from sgtune.study.parts import Parts
+from sgtune.study.experiments import ladder_runs as runs
+from sgtune.study.experiments.ladder_models import gaussian, ladder_model
+from sgtune.study.experiments.ladder_runs import (
+    ESCAPED,
+    N_DATA,
+    expected_of,
+    gaussian_ladder,
+    ladder_runs,
+    xi_along,
+)
+from sgtune.study.pipeline.parts import Parts
 from sgtune.tuning import TUNERS, make_arms
 
 DIMENSION = 10

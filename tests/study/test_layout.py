@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sgtune.study.artifacts.layout import Cell, format_number, lay_out, mark_best
+from sgtune.study.report.layout import Cell, format_number, lay_out, mark_best
 
 
 @pytest.mark.parametrize(

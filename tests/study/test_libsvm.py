@@ -9,11 +9,11 @@ import pytest
 from damaged_data import assert_refuses
 from served_files import serving
 
-from sgtune.errors import DataError
-from sgtune.study.data import classification
-from sgtune.study.data.downloads import ACOUSTIC
-from sgtune.study.data.libsvm import parse_libsvm
-from sgtune.study.data.sources import Site
+from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors.downloads import ACOUSTIC
+from sgtune.study.posteriors.libsvm import parse_libsvm
+from sgtune.study.posteriors.sources import Site
+from sgtune.support.errors import DataError
 
 N_FEATURES, N_CLASSES = 50, 3
 N_ROWS = {"acoustic_scale": 60, "acoustic_scale.t": 15}

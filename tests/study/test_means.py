@@ -7,9 +7,9 @@ from statistics import fmean, stdev
 import pytest
 from artifact_records import cells_by, make_files, records_of
 
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.layout import NOISE, format_number, mark_best
-from sgtune.study.artifacts.means import evaluation_cells
+from sgtune.study.report import TABLES
+from sgtune.study.report.layout import NOISE, format_number, mark_best
+from sgtune.study.report.means import evaluation_cells
 
 
 def record_of(squares):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged, put
 
-from sgtune.errors import InputError
-from sgtune.study.data import mnist
-from sgtune.study.data.downloads import MNIST
-from sgtune.study.data.idx import idx_bytes, read_idx, write_idx
-from sgtune.study.data.store import check_files, random_order
+from sgtune.study.posteriors import mnist
+from sgtune.study.posteriors.downloads import MNIST
+from sgtune.study.posteriors.idx import idx_bytes, read_idx, write_idx
+from sgtune.study.posteriors.store import check_files, random_order
+from sgtune.support.errors import InputError
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ from paper_models import (
 from scipy import special
 from scipy.optimize import approx_fprime
 
-from sgtune import positions, posterior
+from sgtune.model import positions, posterior
 from sgtune.samplers.gradients import ESTIMATORS
-from sgtune.study.models import bnn, pmf
+from sgtune.study.posteriors import bnn, pmf
 
 SIGMAS = 5
 

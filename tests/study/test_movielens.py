@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged, put
 
-from sgtune.errors import InputError
-from sgtune.files import file_sha256, read_json
-from sgtune.study.data import movielens
-from sgtune.study.data.downloads import MOVIELENS
-from sgtune.study.data.store import random_order
+from sgtune.study.posteriors import movielens
+from sgtune.study.posteriors.downloads import MOVIELENS
+from sgtune.study.posteriors.store import random_order
+from sgtune.support.errors import InputError
+from sgtune.support.files import file_sha256, read_json
 
 
 def as_text(ratings) -> str:

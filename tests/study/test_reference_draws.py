@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from reference_models import gaussian_model
 
-from sgtune.errors import DataError, InputError
 from sgtune.model import define_model
 from sgtune.study.ground_truth import accuracy, draws, nuts
+from sgtune.support.errors import DataError, InputError
 
 N_CHAINS, N_DRAWS = 2, 400
 

@@ -13,13 +13,13 @@ import pytest
 import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
 
-from sgtune.errors import InputError
 from sgtune.mode.find import map_result
 from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.checkpoints import thinning
 from sgtune.study.ground_truth.draws import covariance, flat_draws
-from sgtune.study.models import pmf
+from sgtune.study.posteriors import pmf
+from sgtune.support.errors import InputError
 
 STATISTICS = ("diverging", "n_steps", "acceptance_rate", "energy", "step_size")
 # Of 130 draws of three float32 parameters every fourth fits into 400 bytes.

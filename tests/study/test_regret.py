@@ -12,9 +12,17 @@ from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.parts import Parts
-from sgtune.study.regret import Losses, best_arms, capped, frozen_losses, oracle_arm, random_arms, run_arms
-from sgtune.study.screen import losses_of, rerun_finalists, screen_grid
+from sgtune.study.experiments.regret import (
+    Losses,
+    best_arms,
+    capped,
+    frozen_losses,
+    oracle_arm,
+    random_arms,
+    run_arms,
+)
+from sgtune.study.experiments.screen import losses_of, rerun_finalists, screen_grid
+from sgtune.study.pipeline.parts import Parts
 from sgtune.tuning import Grid, Halving
 
 COST = CostTable({("sgld", 40, None): 1e-3, ("sgld", 400, None): 2e-3})
@@ -263,7 +271,7 @@ def test_pieces_of_a_job_that_was_killed_are_kept(model, losses, tmp_path, monke
             raise KeyboardInterrupt
         return run_arms(*arguments, **options)
 
-    monkeypatch.setattr("sgtune.study.screen.run_arms", killed)
+    monkeypatch.setattr("sgtune.study.experiments.screen.run_arms", killed)
     with pytest.raises(KeyboardInterrupt):
         screened(model, losses, tmp_path / "part")
     again, log = screened(model, losses, tmp_path / "part")

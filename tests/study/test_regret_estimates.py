@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sgtune.study.artifacts.regret_estimates import best_of, chosen_losses, over_loss, ratio
+from sgtune.study.mamba.regret_estimates import best_of, chosen_losses, over_loss, ratio
 
 # Two fresh replicates (rows) of three arms.
 LOSSES = np.array([[2.0, 1.0, 4.0], [4.0, 1.0, 8.0]])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sgtune.errors import DataError
-from sgtune.study import saved
-from sgtune.study.restore import restore
-from sgtune.study.saved import identity, read_notes, save_job
+from sgtune.study.pipeline import saved
+from sgtune.study.pipeline.restore import restore
+from sgtune.study.pipeline.saved import identity, read_notes, save_job
+from sgtune.support.errors import DataError
 
 RUN, SAVED = Path("results/mine"), Path("results/saved/mine")
 FACTS, MAP, COST, TUNED, JUDGED = (

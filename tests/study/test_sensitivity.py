@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sgtune.stein import fssd, fssd_at, ksd, optimise_locations, psd, virial
-from sgtune.study.readings import JUDGES, read
-from sgtune.study.sensitivity import (
+from sgtune.study.experiments.readings import JUDGES, read
+from sgtune.study.experiments.sensitivity import (
     CORRELATION,
     HALF_DISTANCE,
     PERTURBATIONS,

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses
 
-from sgtune import files
 from sgtune import model as base
-from sgtune.errors import DataError
-from sgtune.files import read_json, write_json
 from sgtune.model import define_model
 from sgtune.study.catalogue import MODELS
-from sgtune.study.data import logistic, mnist, movielens, store
-from sgtune.study.data import ood_images as ood
-from sgtune.study.models import bnn, load_model, pmf
+from sgtune.study.posteriors import bnn, load_model, mnist, movielens, pmf, store
+from sgtune.study.posteriors import logistic_data as logistic
+from sgtune.study.posteriors import ood_images as ood
+from sgtune.support import files
+from sgtune.support.errors import DataError
+from sgtune.support.files import read_json, write_json
 
 RULES = {
     "logistic": "the rule simulate_logistic",

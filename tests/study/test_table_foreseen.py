@@ -10,13 +10,13 @@ from small_models import small_logistic_model
 
 from sgtune import CostTable, metrics
 from sgtune.mode.find import map_position
-from sgtune.study import horizons
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.layout import DASH, NO_ARM, NOT_TRUSTED
-from sgtune.study.artifacts.records import foreseen_of
-from sgtune.study.horizons import AHEAD, compare_horizons
-from sgtune.study.parts import Parts
-from sgtune.study.regret import run_arms
+from sgtune.study.experiments import horizons
+from sgtune.study.experiments.horizons import AHEAD, compare_horizons
+from sgtune.study.experiments.regret import run_arms
+from sgtune.study.pipeline.parts import Parts
+from sgtune.study.report import TABLES
+from sgtune.study.report.layout import DASH, NO_ARM, NOT_TRUSTED
+from sgtune.study.report.records import foreseen_of
 
 
 @pytest.fixture(scope="module")

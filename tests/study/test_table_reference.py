@@ -5,8 +5,8 @@
 import pytest
 from artifact_records import BLOCKS, make_records
 
-from sgtune.errors import DataError
-from sgtune.study.artifacts import TABLES
+from sgtune.study.report import TABLES
+from sgtune.support.errors import DataError
 
 
 def test_the_reference_says_how_it_was_sampled_and_whether_it_is_trusted():

@@ -6,13 +6,13 @@ import pytest
 from artifact_records import SAMPLERS, cells_by, choose, make_files, make_records, records_of
 
 from sgtune.study import catalogue
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.choices import choice_cells
-from sgtune.study.artifacts.labels import METRICS, TUNERS
-from sgtune.study.artifacts.means import SOURCES
-from sgtune.study.artifacts.remarks import by_model, floor_said, meanings, tuning_runs_said
-from sgtune.study.artifacts.trust import OF_POSITION
-from sgtune.study.artifacts.trust import OF_REFERENCE as NEED_REFERENCE
+from sgtune.study.mamba.choices import choice_cells
+from sgtune.study.report import TABLES
+from sgtune.study.report.labels import METRICS, TUNERS
+from sgtune.study.report.means import SOURCES
+from sgtune.study.report.remarks import by_model, floor_said, meanings, tuning_runs_said
+from sgtune.study.report.trust import OF_POSITION
+from sgtune.study.report.trust import OF_REFERENCE as NEED_REFERENCE
 
 OF_EVALUATION = ("table1", "table2", "table3", "table6", "table8", "table10", "xi_by_block", "ood")
 

@@ -12,7 +12,7 @@ from artifact_records import (
     write_files,
 )
 
-from sgtune.study.artifacts import TABLES, make_table
+from sgtune.study.report import TABLES, make_table
 
 
 def cost_files(**changes):

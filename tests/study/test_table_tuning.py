@@ -7,7 +7,7 @@ import math
 import pytest
 from artifact_records import MODELS, SAMPLERS, TUNERS, cells_by, make_files, make_records, records_of
 
-from sgtune.study.artifacts import TABLES
+from sgtune.study.report import TABLES
 
 
 def test_tuning_time_is_compared_with_mamba():

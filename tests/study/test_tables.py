@@ -19,10 +19,10 @@ from artifact_records import (
     record_of,
 )
 
-from sgtune.errors import DataError
-from sgtune.study.artifacts import TABLES, artifact
-from sgtune.study.artifacts.means import SOURCES, evaluation_cells
-from sgtune.study.artifacts.records import load_records
+from sgtune.study.report import TABLES, artifact
+from sgtune.study.report.means import SOURCES, evaluation_cells
+from sgtune.study.report.records import load_records
+from sgtune.support.errors import DataError
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])

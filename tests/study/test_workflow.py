@@ -14,9 +14,9 @@ import psutil
 import pytest
 from workflow_runs import ROOT, snakemake
 
-from sgtune.errors import DataError
 from sgtune.study.ground_truth.draws import read_draws
-from sgtune.study.publish import publish, published_folder, show_results
+from sgtune.study.report.publish import publish, published_folder, show_results
+from sgtune.support.errors import DataError
 
 OVERLAY = """
 run: killed

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import pytest
 from artifact_records import make_records, make_tables
 
-from sgtune.study.artifacts import TABLES
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.writers import to_html, to_markdown
+from sgtune.study.report import TABLES
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.writers import to_html, to_markdown
 
 
 @pytest.fixture(scope="module")

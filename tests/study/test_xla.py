@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sgtune.study.xla import compile_quickly, use_threads
+from sgtune.study.pipeline.xla import compile_quickly, use_threads
 
 
 @pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
@@ -29,7 +29,7 @@ LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_
     ],
 )
 def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
-    monkeypatch.setattr("sgtune.study.xla.version", {"jaxlib": jaxlib}.get)
+    monkeypatch.setattr("sgtune.study.pipeline.xla.version", {"jaxlib": jaxlib}.get)
     monkeypatch.setenv("XLA_FLAGS", named)
     compile_quickly()
     assert set(os.environ["XLA_FLAGS"].split()) == used

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 from small_models import gaussian_model
 
-from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import InputError
 from sgtune.theory.geometric_rate import (
     distances_of_chains,
     distances_of_matrix,

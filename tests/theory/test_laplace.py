@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from reference_models import gaussian_model
 
-from sgtune.errors import InputError
 from sgtune.mode.find import map_position
 from sgtune.model import define_model
-from sgtune.positions import flatten
+from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.errors import InputError
 from sgtune.theory.comparison import against_draws, spread_ratios
 from sgtune.theory.laplace import directions_of, laplace_of
 from sgtune.theory.linear import expected_errors, stationary_variances

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import InputError
 from sgtune.theory.averages import oscillation_of_run, sd_error, variance_of_run
 from sgtune.theory.linear import Directions, expected_errors, expected_run, stationary_variances
 from sgtune.theory.recursions import run_warmth, settled_friction

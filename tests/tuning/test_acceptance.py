@@ -5,8 +5,8 @@ import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Budget, sample, tune
-from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS
+from sgtune.support.errors import InputError
 from sgtune.tuning import Grid, GridSearch, Halving, Settings, acceptance
 
 STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)

@@ -11,12 +11,12 @@ import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, sample, tune
-from sgtune.axes import AXES, STATIC, Axis, key_of, numbers_of
-from sgtune.errors import InputError
-from sgtune.randomness import named_key
 from sgtune.samplers import SAMPLERS
 from sgtune.sampling.arm import check_arm, shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.support.axes import AXES, STATIC, Axis, key_of, numbers_of
+from sgtune.support.errors import InputError
+from sgtune.support.randomness import named_key
 from sgtune.tuning import Settings, make_arms
 
 N_DATA, FEW = 500, 100

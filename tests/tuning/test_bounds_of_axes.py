@@ -2,8 +2,8 @@
 
 import pytest
 
-from sgtune.axes import AXES
-from sgtune.errors import InputError
+from sgtune.support.axes import AXES
+from sgtune.support.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from sgtune.errors import InputError
 from sgtune.sampling.budget import Budget
+from sgtune.support.errors import InputError
 from sgtune.tuning import halving_schedule
 from sgtune.tuning.halving import single_rung
 

@@ -6,15 +6,15 @@ from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model
 
 from sgtune import Arm, Budget, tune
-from sgtune.errors import InputError
 from sgtune.mode import curvature
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
-from sgtune.positions import flatten
-from sgtune.posterior import scores
+from sgtune.model.positions import flatten
+from sgtune.model.posterior import scores
 from sgtune.sampling.lockstep import compiled_programs
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
+from sgtune.support.errors import InputError
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors, stationary_variances
 from sgtune.tuning import Grid, Halving

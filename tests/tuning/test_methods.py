@@ -5,9 +5,9 @@ from small_models import gaussian_model, small_logistic_model
 
 import sgtune
 from sgtune import Budget, CostTable, sample, tune
-from sgtune.errors import InputError
 from sgtune.samplers import SAMPLERS, published_name, resolve_sampler, sampler_names
 from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.support.errors import InputError
 from sgtune.tuning import (
     TUNERS,
     Grid,

@@ -8,8 +8,7 @@ from small_models import small_logistic_model
 import sgtune
 from sgtune.sampling.budget import CostTable
 from sgtune.study.config.sections import model_settings
-from sgtune.study.data import mnist, movielens
-from sgtune.study.models import bnn, pmf
+from sgtune.study.posteriors import bnn, mnist, movielens, pmf
 from sgtune.tuning import Grid, Halving, Settings, stein
 
 pytestmark = pytest.mark.optimised

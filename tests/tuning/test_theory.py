@@ -6,8 +6,8 @@ from reference_models import gaussian_model
 from small_models import check_rungs
 
 from sgtune import Arm, Budget, CostTable, tune
-from sgtune.errors import InputError
 from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.errors import InputError
 from sgtune.theory.laplace import directions_of, laplace_of
 from sgtune.theory.linear import expected_errors
 from sgtune.tuning import AllDivergedError, Grid, Settings, Theory

@@ -8,8 +8,8 @@ import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, tune
-from sgtune.errors import InputError
 from sgtune.mode.find import map_position
+from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
 from sgtune.tuning.judges import Judgement
 

@@ -8,9 +8,9 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 
 import sgtune
 from sgtune import Budget, CostTable, metrics, sample, tune
-from sgtune.errors import InputError
 from sgtune.metrics.predictive import log_loss
 from sgtune.samplers import resolve_sampler
+from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, Settings, race, racer
 from sgtune.tuning.judges import Judgement, stein_metric
 

@@ -8,9 +8,9 @@ from predictive_models import small_pmf
 from small_models import check_rungs, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, tune
-from sgtune.derived import hold_out
-from sgtune.errors import InputError
 from sgtune.model import Found
+from sgtune.model.derived import hold_out
+from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Grid, GridSearch, Halving, Settings, predictive
 from sgtune.tuning.validation import on_fewer_rows
 

@@ -1,6 +1,6 @@
 """Tables and figures."""
 
-from sgtune.study.artifacts import artifacts_of_run, caption_of, category_of, form_of, labels_of
+from sgtune.study.report import artifacts_of_run, caption_of, category_of, form_of, labels_of
 
 
 rule record_settings:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from sgtune.study.artifacts import artifact
-from sgtune.study.artifacts.answer import answer_of
+from sgtune.study.report import artifact
+from sgtune.study.report.answer import answer_of
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.catalogue import STUDIES
@@ -19,9 +19,9 @@ from sgtune.study.config.sections import (
     tunes_alone,
     tuning_settings,
 )
-from sgtune.study.job import prepare_jobs
-from sgtune.study.restore import exit_unless_restorable
-from sgtune.study.saved import read_notes
+from sgtune.study.pipeline.job import prepare_jobs
+from sgtune.study.pipeline.restore import exit_unless_restorable
+from sgtune.study.pipeline.saved import read_notes
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 

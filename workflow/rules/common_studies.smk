@@ -1,6 +1,6 @@
-"""Shared by the rules of further studies (`sgtune.study.catalogue.studies`)."""
+"""Shared by the rules of further studies (`sgtune.study.report.studies`)."""
 
-from sgtune.study.artifacts import artifacts_of, form_of
+from sgtune.study.report import artifacts_of, form_of
 
 STUDY_RESULTS = {}
 """For each further study the result files that its tables and figures are made from, by kind, and its `data` if it

@@ -1,7 +1,10 @@
 """Data sets: downloads and preparation."""
 
-from sgtune.study.data import logistic, mnist, movielens, ood_images
-from sgtune.study.data.downloads import MNIST, MOVIELENS
+from sgtune.study.posteriors import logistic_data as logistic
+from sgtune.study.posteriors import mnist
+from sgtune.study.posteriors import movielens
+from sgtune.study.posteriors import ood_images
+from sgtune.study.posteriors.downloads import MNIST, MOVIELENS
 
 DOWNLOADS = "results/downloads"
 """Shared by all runs: a file is the same from every source."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from sgtune.study.saved import SAVED
+from sgtune.study.pipeline.saved import SAVED
 
 
 localrules:

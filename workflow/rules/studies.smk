@@ -1,4 +1,4 @@
-"""Further studies (`sgtune.study.catalogue.studies`): what they have in common, from result files to the published copy.
+"""Further studies (`sgtune.study.report.studies`): what they have in common, from result files to the published copy.
 
 A study's own rules file comes before this one; it makes the result files and says which there are (`STUDY_RESULTS`).
 """

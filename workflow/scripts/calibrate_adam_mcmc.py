@@ -1,6 +1,6 @@
 """Measure what a step of every shape of AdamMCMC's study costs, on one model."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.budget import batch_size_of

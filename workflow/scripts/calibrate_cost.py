@@ -1,11 +1,11 @@
 """Measure what a step of every shape in the grids costs."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.machine import product_seconds
     from sgtune.sampling.budget import read_costs
     from sgtune.study.config.sections import shapes_of
+    from sgtune.support.machine import product_seconds
     from sgtune.tuning import calibrate_cost
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)

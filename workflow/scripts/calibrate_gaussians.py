@@ -1,6 +1,6 @@
 """Measure what a step of AdamMCMC costs on N(0, I) of every dimension."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation

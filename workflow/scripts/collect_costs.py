@@ -1,6 +1,6 @@
 """Put the measured costs of all models into one file that another run can be given."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     models = {}

@@ -1,6 +1,6 @@
 """Combine the chains of NUTS and write their diagnostics."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     import json

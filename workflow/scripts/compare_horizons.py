@@ -1,9 +1,9 @@
 """Tune one model's samplers for runs of several lengths, and run the chosen arms for the longest."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.horizons import compare_horizons
+    from sgtune.study.experiments.horizons import compare_horizons
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     record = this.reference_record()

@@ -1,10 +1,10 @@
 """List a run's artifacts with their checksums."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
-    from sgtune.files import file_sha256
-    from sgtune.study.publish import artifact_files
+    from sgtune.study.report.publish import artifact_files
+    from sgtune.support.files import file_sha256
 
     root, files = artifact_files(snakemake.input)
     this.write(

@@ -1,11 +1,11 @@
 """Download a data set."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.data.downloads import DATA_SETS, download
+    from sgtune.study.posteriors.downloads import DATA_SETS, download
 
     folder = Path(snakemake.output.source).parent
     # Not in params: another mirror has the same files, and nothing need be made again.

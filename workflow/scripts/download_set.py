@@ -1,11 +1,11 @@
 """Download a data set of a further study, or record why it is unavailable."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.data.downloads import DATA_SETS, download_or_stand_in
+    from sgtune.study.posteriors.downloads import DATA_SETS, download_or_stand_in
 
     folder = Path(snakemake.output.source).parent
     download_or_stand_in(

@@ -1,10 +1,10 @@
 """Estimate the discrepancies of SGLD chains in four ways."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.budget import batch_size_of
-    from sgtune.study.discrepancies import estimate_discrepancies
+    from sgtune.study.experiments.discrepancies import estimate_discrepancies
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
     settings = this.settings["estimates"]

@@ -1,6 +1,6 @@
 """Tune one sampler by the default tuner, run the chosen arms for equal seconds, and judge their draws."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.adam_mcmc.evaluations import evaluate_sampler

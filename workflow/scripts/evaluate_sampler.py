@@ -1,9 +1,9 @@
 """Run the arms that a sampler's tuners chose, and judge their draws."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.per_sampler import chosen_arms, evaluate_tuned, facts_of
+    from sgtune.study.experiments.per_sampler import chosen_arms, evaluate_tuned, facts_of
 
     files = snakemake.input
     model = this.load_model(snakemake.wildcards.model, files.data, ood=this.file("ood"))

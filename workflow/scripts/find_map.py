@@ -1,6 +1,6 @@
 """Find the MAP of a model and keep it beside its data."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.metrics import at_position

@@ -1,6 +1,6 @@
 """Find the MAP of a data set's model, keep it beside the data, and say how well it predicts."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.metrics import at_position

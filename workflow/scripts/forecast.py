@@ -1,11 +1,11 @@
 """Print the expected time of the run."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
-    from sgtune.machine import cores
     from sgtune.study.catalogue import MODELS
-    from sgtune.study.forecast import forecast, read_costs_of, read_last_run
+    from sgtune.study.pipeline.forecast import forecast, read_costs_of, read_last_run
+    from sgtune.support.machine import cores
 
     config = snakemake.config
     costs = {model: read_costs_of(config, model) for model in config["models"]}

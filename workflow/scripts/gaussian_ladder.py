@@ -1,9 +1,9 @@
 """Tune on Gaussians of one dimension, and compute the expected errors of the choices by theory."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.ladder.runs import gaussian_ladder
+    from sgtune.study.experiments.ladder_runs import gaussian_ladder
 
     record = gaussian_ladder(
         int(snakemake.wildcards.dimension),

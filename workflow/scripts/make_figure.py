@@ -1,9 +1,9 @@
 """Draw one figure of a run as SVG and PDF."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
-    from sgtune.study.artifacts import make_figure
+    from sgtune.study.report import make_figure
 
     output = snakemake.output
     make_figure(snakemake.wildcards.figure, snakemake.input, svg=output.svg, pdf=output.pdf)

@@ -1,6 +1,6 @@
 """Acceptance and effective sample sizes of AdamMCMC on N(0, I) of one dimension."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation

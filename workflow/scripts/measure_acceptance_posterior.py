@@ -1,6 +1,6 @@
 """Acceptance and effective sample sizes of AdamMCMC on the posterior of the logistic regression."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.adam_mcmc.acceptance import acceptance_on_posterior

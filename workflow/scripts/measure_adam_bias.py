@@ -1,6 +1,6 @@
 """The bias of AdamMCMC's approximations on N(0, I) against gamma / s."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation

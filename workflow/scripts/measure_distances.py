@@ -1,6 +1,6 @@
 """Total variation to the target against the number of steps, for MALA and AdamMCMC."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation

@@ -1,9 +1,9 @@
 """Measure the discrepancies of reference draws, shrunk or stretched about their mean."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.discrepancies import measure_widths
+    from sgtune.study.experiments.discrepancies import measure_widths
     from sgtune.study.ground_truth.draws import flat_draws, read_draws
 
     settings = this.settings["widths"]

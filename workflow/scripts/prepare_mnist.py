@@ -1,13 +1,13 @@
 """Prepare MNIST, or simulate a similar set."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.data import mnist
-    from sgtune.study.data.downloads import MNIST
-    from sgtune.study.data.store import check_files
+    from sgtune.study.posteriors import mnist
+    from sgtune.study.posteriors.downloads import MNIST
+    from sgtune.study.posteriors.store import check_files
 
     settings = this.settings["data"]["bnn"]
     n_simulated = settings["simulated"]
@@ -16,6 +16,6 @@ with job(snakemake, saved=False) as this:
         check_files(folder, MNIST.sha256)
         arrays, made_by = mnist.read_set(folder), "MNIST"
     else:
-        arrays, made_by = mnist.simulate(n_simulated), "sgtune.study.data.mnist.simulate"
+        arrays, made_by = mnist.simulate(n_simulated), "sgtune.study.posteriors.mnist.simulate"
     mnist.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
     this.sign(snakemake.output.facts, "bnn")

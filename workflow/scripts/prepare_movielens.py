@@ -1,13 +1,13 @@
 """Split MovieLens 100K, or a similar simulated set."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.data import movielens
-    from sgtune.study.data.downloads import MOVIELENS
-    from sgtune.study.data.store import check_files
+    from sgtune.study.posteriors import movielens
+    from sgtune.study.posteriors.downloads import MOVIELENS
+    from sgtune.study.posteriors.store import check_files
 
     data = this.settings["data"]["pmf"]
     if data["simulated"] is None:
@@ -16,6 +16,6 @@ with job(snakemake, saved=False) as this:
         ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
     else:
         ratings = movielens.simulate(data["simulated"], data["seed"])
-        made_by = "sgtune.study.data.movielens.simulate"
+        made_by = "sgtune.study.posteriors.movielens.simulate"
     movielens.write(snakemake.output.facts, ratings, made_by=made_by)
     this.sign(snakemake.output.facts, "pmf")

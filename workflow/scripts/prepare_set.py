@@ -1,12 +1,12 @@
 """Prepare a data set of the CCAdL paper, or simulate a similar one, or record why it is unavailable."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.files import read_json
-    from sgtune.study.data import classification
+    from sgtune.study.posteriors import classification_data as classification
+    from sgtune.support.files import read_json
 
     name, facts = snakemake.wildcards.set, snakemake.output.facts
     n_simulated = this.settings["ccadl"]["data"]["simulated"]
@@ -20,6 +20,6 @@ with job(snakemake, saved=False) as this:
             made_by = f"{source['name']} from {source['source']}"
         else:
             arrays = classification.simulate(name, n_simulated)
-            made_by = "sgtune.study.data.classification.simulate"
+            made_by = "sgtune.study.posteriors.classification_data.simulate"
         classification.write(facts, arrays, name, made_by=made_by)
         this.sign(facts, name)

@@ -1,11 +1,11 @@
 """Copy a finished study's artifacts to the tracked folder; README shows the main ones of two studies."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.publish import IN_README, MAIN, publish, published_folder, show_results
+    from sgtune.study.report.publish import IN_README, MAIN, publish, published_folder, show_results
 
     study = snakemake.params.study
     root = Path.cwd()

@@ -1,6 +1,6 @@
 """Race a sampler with a Metropolis test by several judges, and measure the expected regret of their choices."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.adam_mcmc.races import race_sampler

@@ -1,6 +1,6 @@
 """Record the configuration of the run, defaults filled in."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
     this.write(snakemake.output.settings, {"configuration": snakemake.params.config})

@@ -1,10 +1,10 @@
 """Run the best arms of a grid, and the chosen arms, in fresh replicates."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.per_sampler import chosen_arms, facts_of
-    from sgtune.study.screen import losses_of, rerun_finalists
+    from sgtune.study.experiments.per_sampler import chosen_arms, facts_of
+    from sgtune.study.experiments.screen import losses_of, rerun_finalists
 
     files, sampler = snakemake.input, snakemake.wildcards.sampler
     model = this.load_model(snakemake.wildcards.model, files.data)

@@ -1,6 +1,6 @@
 """The discriminative RBM of one data set by one sampler: test error against passes over the data."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.ccadl.sets import missing

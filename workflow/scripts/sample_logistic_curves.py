@@ -1,6 +1,6 @@
 """Logistic regression by one sampler: test log-likelihood against passes over the data."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.ccadl.logistic import sample_curves

@@ -1,6 +1,6 @@
 """Logistic regression by one sampler: long chains against NUTS."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.ccadl.logistic import Truth, sample_draws

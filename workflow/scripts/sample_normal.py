@@ -1,6 +1,6 @@
 """Sample mean and precision of a normal by one sampler, and compare the draws with the exact posterior."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.compilation import watch_compilation

@@ -1,6 +1,6 @@
 """Sample one chain of NUTS in checkpointed blocks."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     import json

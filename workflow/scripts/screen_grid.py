@@ -1,9 +1,9 @@
 """Run every arm of a sampler's grid a few times, and the race of an oracle."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.screen import losses_of, screen_grid
+    from sgtune.study.experiments.screen import losses_of, screen_grid
     from sgtune.tuning import Settings
     from sgtune.tuning.tuners import TUNERS
 

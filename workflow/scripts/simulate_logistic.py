@@ -1,9 +1,9 @@
 """Simulate the logistic regression data set."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
-    from sgtune.study.data import logistic
+    from sgtune.study.posteriors import logistic_data as logistic
 
     settings = this.settings["data"]["logistic"]
     logistic.write(snakemake.output.facts, logistic.simulate(**settings), seed=settings["seed"])

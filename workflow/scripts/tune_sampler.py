@@ -1,10 +1,10 @@
 """Tune one sampler with each of its tuners."""
 
-from sgtune.study.job import job
+from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.files import file_sha256
-    from sgtune.study.per_sampler import tune_sampler
+    from sgtune.study.experiments.per_sampler import tune_sampler
+    from sgtune.support.files import file_sha256
 
     files = snakemake.input
     model = this.load_model(snakemake.wildcards.model, files.data)

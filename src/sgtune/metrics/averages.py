@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import InputError, check_choice
 from sgtune.metrics.calibration import ece, ece_published, mce, mce_published
 from sgtune.metrics.ood import ENTROPY_FACTS, compare_entropies
 from sgtune.metrics.predictive import accuracy, brier, log_loss, rmse
 from sgtune.model import Model
-from sgtune.positions import from_matrix, to_matrix
+from sgtune.model.positions import from_matrix, to_matrix
+from sgtune.support.errors import InputError, check_choice
 
 __all__ = [
     "at_position",

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from sgtune.errors import InputError
+from sgtune.support.errors import InputError
 
 __all__ = ["check_targets", "class_probabilities", "ece", "ece_published", "mce", "mce_published"]
 

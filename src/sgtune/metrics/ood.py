@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgtune.errors import InputError
 from sgtune.metrics.calibration import class_probabilities
+from sgtune.support.errors import InputError
 
 __all__ = ["auroc", "compare_entropies", "predictive_entropy"]
 

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import InputError
 from sgtune.metrics.spread import functional_error, relative_sd_error, xi_rel, xi_white
 from sgtune.model import Model
-from sgtune.positions import flatten, from_matrix
+from sgtune.model.positions import flatten, from_matrix
+from sgtune.support.errors import InputError
 
 __all__ = [
     "Moments",

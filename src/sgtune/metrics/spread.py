@@ -4,8 +4,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import InputError
 from sgtune.model import Model
+from sgtune.support.errors import InputError
 
 __all__ = [
     "functional_error",

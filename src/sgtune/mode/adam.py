@@ -6,9 +6,9 @@ import jax
 from jaxtyping import PyTree
 
 from sgtune.model import Model
-from sgtune.posterior import density_of
-from sgtune.randomness import named_key
+from sgtune.model.posterior import density_of
 from sgtune.samplers.gradients import minibatch
+from sgtune.support.randomness import named_key
 
 __all__ = ["descend"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sgtune.errors import DataError
-from sgtune.files import atomic_write, read_npz
 from sgtune.model import Model
+from sgtune.support.errors import DataError
+from sgtune.support.files import atomic_write, read_npz
 
 __all__ = ["keep", "read_kept"]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.errors import InputError
 from sgtune.mode.cache import keep, read_kept
 from sgtune.mode.find import FIRST_ROWS, is_value_of_first_rows, map_position, value_of_first_rows
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
-from sgtune.positions import flatten, unflatten
-from sgtune.posterior import LARGE_DIMENSION, negative_hessian
+from sgtune.model.positions import flatten, unflatten
+from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian
+from sgtune.support.errors import InputError
 
 logger = logging.getLogger(__name__)
 

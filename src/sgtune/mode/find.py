@@ -10,14 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from sgtune.errors import InputError, check_integer, check_number
 from sgtune.mode.adam import descend
 from sgtune.mode.cache import keep, read_kept
 from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
-from sgtune.positions import flatten, unflatten
-from sgtune.posterior import LARGE_DIMENSION, Density, density_of, log_posterior, negative_hessian, scores
-from sgtune.randomness import named_key
+from sgtune.model.positions import flatten, unflatten
+from sgtune.model.posterior import (
+    LARGE_DIMENSION,
+    Density,
+    density_of,
+    log_posterior,
+    negative_hessian,
+    scores,
+)
+from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.support.randomness import named_key
 
 __all__ = ["MapResult", "find_map", "map_position", "map_result"]
 

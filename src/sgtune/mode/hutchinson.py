@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.errors import InputError, check_integer
 from sgtune.model import Model
-from sgtune.positions import flatten
-from sgtune.posterior import hessian_products
+from sgtune.model.positions import flatten
+from sgtune.model.posterior import hessian_products
+from sgtune.support.errors import InputError, check_integer
 
 __all__ = ["hutchinson_diagonal"]
 

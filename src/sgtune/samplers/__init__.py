@@ -3,7 +3,6 @@
 ``mala``, ``hmc`` and ``adam-mcmc-exact`` take all data in every step, so they have one name only.
 """
 
-from sgtune.errors import InputError, check_choice
 from sgtune.samplers.adam_mcmc import adam_mcmc, adam_mcmc_exact, adam_mcmc_minibatch
 from sgtune.samplers.base import Sampler
 from sgtune.samplers.ccadl import ccadl, ccadl_as_published, ccadl_diagonal, make_ccadl
@@ -22,6 +21,7 @@ from sgtune.samplers.sghmc_shang_lazy import sghmc_shang_lazy
 from sgtune.samplers.sgld import sgld
 from sgtune.samplers.sgnht import sgnht
 from sgtune.samplers.unit_momentum import in_units_of_steps, sgnht_shang
+from sgtune.support.errors import InputError, check_choice
 
 __all__ = [
     "SAMPLERS",

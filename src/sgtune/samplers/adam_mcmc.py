@@ -51,11 +51,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from sgtune.axes import B1, B2, DIRECTIONAL_NOISE, EPS, MOMENTUM_NOISE, NOISE_SD, SECOND_MOMENT_NOISE
-from sgtune.errors import InputError, check_choice
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import Acceptance, acceptance_statistics, metropolis_step, no_acceptance
 from sgtune.samplers.target import Target
+from sgtune.support.axes import B1, B2, DIRECTIONAL_NOISE, EPS, MOMENTUM_NOISE, NOISE_SD, SECOND_MOMENT_NOISE
+from sgtune.support.errors import InputError, check_choice
 
 __all__ = ["AdamMCMCState", "adam_mcmc", "adam_mcmc_exact", "adam_mcmc_minibatch", "drift", "make_adam_mcmc"]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
-from sgtune.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE, Axis
+from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE, Axis
 
 __all__ = ["Sampler", "noise_like"]
 

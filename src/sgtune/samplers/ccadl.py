@@ -52,12 +52,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION_RATE, KAPPA
-from sgtune.errors import check_choice
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.covariance import FORMS
 from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION_RATE, KAPPA
+from sgtune.support.errors import check_choice
 
 __all__ = ["CCAdLState", "FACTORS", "ccadl", "ccadl_as_published", "ccadl_diagonal", "make_ccadl"]
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import InputError, check_choice, check_integer
-from sgtune.posterior import Density, sum_over_tiles
+from sgtune.model.posterior import Density, sum_over_tiles
+from sgtune.support.errors import InputError, check_choice, check_integer
 
 __all__ = [
     "FORMS",

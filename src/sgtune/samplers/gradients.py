@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from sgtune.errors import check_number
 from sgtune.model import Model
-from sgtune.positions import from_matrix, to_matrix
-from sgtune.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
+from sgtune.model.positions import from_matrix, to_matrix
+from sgtune.model.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
 from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
+from sgtune.support.errors import check_number
 
 __all__ = ["ESTIMATORS", "GradientEstimator", "control_variate", "minibatch", "subset_rows", "subset_scores"]
 

@@ -26,10 +26,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from sgtune.axes import DRIFT
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.metropolis import MetropolisState, acceptance_statistics, start_chain, take_or_leave
 from sgtune.samplers.target import Target
+from sgtune.support.axes import DRIFT
 
 __all__ = ["mala"]
 

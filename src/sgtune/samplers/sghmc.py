@@ -26,9 +26,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION, NOISE_ESTIMATE
 
 __all__ = ["SGHMCState", "sghmc", "sghmc_as_published", "sghmc_chen"]
 

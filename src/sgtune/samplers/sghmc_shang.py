@@ -36,12 +36,12 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION_RATE, KAPPA
-from sgtune.errors import InputError, check_choice
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.covariance import FORMS, Covariance
 from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION_RATE, KAPPA
+from sgtune.support.errors import InputError, check_choice
 
 __all__ = [
     "SGHMCShangState",

@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION_RATE, KAPPA
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.running_covariance import RunningCovariance, no_steps, updated
 from sgtune.samplers.sghmc_shang import SGHMCShangState, clipped_root, clipped_statistics, kicked
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION_RATE, KAPPA
 
 __all__ = ["SGHMCShangLazyState", "sghmc_shang_lazy"]
 

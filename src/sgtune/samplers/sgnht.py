@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION
 
 __all__ = ["SGNHTState", "sgnht"]
 

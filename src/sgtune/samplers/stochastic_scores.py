@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.errors import InputError
 from sgtune.model import Model
-from sgtune.positions import from_matrix
-from sgtune.posterior import density_of, scores
-from sgtune.randomness import named_key
+from sgtune.model.positions import from_matrix
+from sgtune.model.posterior import density_of, scores
 from sgtune.samplers.gradients import GradientEstimator, minibatch
+from sgtune.support.errors import InputError
+from sgtune.support.randomness import named_key
 
 __all__ = ["stochastic_scores"]
 

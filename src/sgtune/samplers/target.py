@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from sgtune.errors import InputError
 from sgtune.model import Model
-from sgtune.posterior import Density, density_of, log_posterior, sum_over_tiles, value_and_score
+from sgtune.model.posterior import Density, density_of, log_posterior, sum_over_tiles, value_and_score
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.minibatch import draw_minibatch
+from sgtune.support.errors import InputError
 
 __all__ = ["Target", "offset_at", "target_of"]
 

@@ -23,10 +23,10 @@ from typing import Any
 
 from jaxtyping import PRNGKeyArray, PyTree
 
-from sgtune.axes import FRICTION, FRICTION_RATE, STEP_SIZE
 from sgtune.samplers.base import Sampler
 from sgtune.samplers.sgnht import SGNHTState, sgnht
 from sgtune.samplers.target import Target
+from sgtune.support.axes import FRICTION, FRICTION_RATE, STEP_SIZE
 
 __all__ = ["in_units_of_steps", "sgnht_shang"]
 

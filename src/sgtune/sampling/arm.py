@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from sgtune.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
-from sgtune.errors import InputError
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.covariance import check_covariance
+from sgtune.support.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
+from sgtune.support.errors import InputError
 
 __all__ = [
     "Arm",
@@ -27,7 +27,8 @@ __all__ = [
 class Arm(Mapping):
     """One setting of the tuned hyperparameters: an immutable, hashable mapping of names to numbers.
 
-    ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `sgtune.axes.COMMON`. ``arm.step_size``
+    ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `sgtune.support.axes.COMMON`.
+    ``arm.step_size``
     is ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
     Entries are always in the same order: the common axes, then all others alphabetically.
     """
@@ -68,7 +69,7 @@ class Arm(Mapping):
 
     @property
     def key(self) -> tuple:
-        """The name of its random streams (`sgtune.axes.key_of`)."""
+        """The name of its random streams (`sgtune.support.axes.key_of`)."""
         return key_of(self, COMMON)
 
     def to_record(self) -> dict[str, float | int | None]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 
-from sgtune.axes import STATIC, key_of, numbers_of
-from sgtune.errors import DataError, InputError, check_integer, check_number
-from sgtune.files import read_json
+from sgtune.support.axes import STATIC, key_of, numbers_of
+from sgtune.support.errors import DataError, InputError, check_integer, check_number
+from sgtune.support.files import read_json
 
 __all__ = ["Budget", "CostTable", "batch_size_of", "check_budget", "read_costs", "rows_of", "shape_of_row"]
 

@@ -8,12 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from sgtune.derived import temper
-from sgtune.errors import check_integer
 from sgtune.model import Model
-from sgtune.positions import from_matrix
-from sgtune.posterior import scores
-from sgtune.randomness import LARGEST_SEED
+from sgtune.model.derived import temper
+from sgtune.model.positions import from_matrix
+from sgtune.model.posterior import scores
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
@@ -22,6 +20,8 @@ from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import thin_draws
+from sgtune.support.errors import check_integer
+from sgtune.support.randomness import LARGEST_SEED
 
 __all__ = ["FEWEST_STEPS", "Chain", "sample"]
 

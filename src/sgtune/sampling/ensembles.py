@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import InputError
 from sgtune.model import Model
-from sgtune.positions import from_matrix
-from sgtune.randomness import named_key
+from sgtune.model.positions import from_matrix
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, chunk_length
+from sgtune.support.errors import InputError
+from sgtune.support.randomness import named_key
 
 __all__ = ["independent_chains"]
 

@@ -19,16 +19,16 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, Key, PyTree
 
-from sgtune.machine import cores
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.posterior import density_of
-from sgtune.randomness import named_key, named_keys
+from sgtune.model.posterior import density_of
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
 from sgtune.sampling.compilation import compiler_options
 from sgtune.sampling.preparation import check_states, shared_constants
 from sgtune.sampling.program import Program, advance, initial_states
+from sgtune.support.machine import cores
+from sgtune.support.randomness import named_key, named_keys
 
 __all__ = ["Lockstep", "chunk_length", "compile_together", "compiled_programs", "data_terms"]
 

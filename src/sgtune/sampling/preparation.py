@@ -6,13 +6,13 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from sgtune.errors import InputError
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.samplers import Sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import offset_at
 from sgtune.sampling.arm import check_position
+from sgtune.support.errors import InputError
 
 __all__ = ["check_states", "shared_constants"]
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PRNGKeyArray, PyTree
 
-from sgtune.posterior import Density
+from sgtune.model.posterior import Density
 from sgtune.samplers import Sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import Target, target_of

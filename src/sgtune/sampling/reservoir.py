@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sgtune.randomness import named_key
+from sgtune.support.randomness import named_key
 
 __all__ = ["FEWEST_POINTS", "Reservoir"]
 
@@ -24,7 +24,7 @@ class Reservoir:
     kept draws are copied out of the sampler's program.
 
     Args:
-        seed, names: of the ranks (`sgtune.randomness.named_key`).
+        seed, names: of the ranks (`sgtune.support.randomness.named_key`).
         thin: only every thin-th draw counts, once there are ten of them; before, ten of all draws do, or all draws if
             there are fewer.
 

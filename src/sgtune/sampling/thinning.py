@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from sgtune.randomness import named_key
+from sgtune.support.randomness import named_key
 
 __all__ = ["evenly_spaced", "random_subset", "thin_draws", "thinning"]
 
@@ -33,7 +33,7 @@ def evenly_spaced(draws: np.ndarray, at_most: int) -> np.ndarray:
 def random_subset(n: int, at_most: int, seed: int, *names: object) -> Int[np.ndarray, " k"]:
     """At most ``at_most`` of the places 0, ..., n - 1, uniformly at random without replacement, ascending.
 
-    The same seed, names and numbers give the same places (`sgtune.randomness.named_key`).
+    The same seed, names and numbers give the same places (`sgtune.support.randomness.named_key`).
     """
     if n <= at_most:
         return np.arange(n)

@@ -8,9 +8,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int, PyTree, Shaped
 
-from sgtune.errors import InputError, check_choice
 from sgtune.stein.kernel import Scale, check_scale, draw_matrices
 from sgtune.stein.quadratic import N_STRETCHES, check_stretches
+from sgtune.support.errors import InputError, check_choice
 
 __all__ = ["TARGETS", "ChainDraws"]
 

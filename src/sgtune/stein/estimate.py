@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.errors import check_integer, check_number
 from sgtune.stein.kernel import Draws, Scale
 from sgtune.stein.ksd import BLOCK, check_block, pair_blocks, stein_values
+from sgtune.support.errors import check_integer, check_number
 
 __all__ = ["KsdEstimate", "ksd_estimate", "ksd_floor"]
 

@@ -8,9 +8,9 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from sgtune.errors import InputError, check_integer
-from sgtune.randomness import LARGEST_SEED, named_key
 from sgtune.stein.kernel import Draws, Scale, draw_matrices, imq, squared_distances
+from sgtune.support.errors import InputError, check_integer
+from sgtune.support.randomness import LARGEST_SEED, named_key
 
 __all__ = ["fssd", "fssd_at", "optimise_locations"]
 

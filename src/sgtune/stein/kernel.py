@@ -14,7 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float, PyTree, Shaped
 
-from sgtune.errors import InputError
+from sgtune.support.errors import InputError
 
 __all__ = ["Draws", "Scale", "check_scale", "draw_matrices", "imq", "rescale", "squared_distances"]
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.errors import InputError, check_integer
 from sgtune.stein.kernel import Draws, Scale, imq, squared_distances
+from sgtune.support.errors import InputError, check_integer
 
 __all__ = ["BLOCK", "Pairs", "check_block", "ksd", "pair_blocks", "stein_values"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sgtune.errors import InputError, check_integer, check_number
+from sgtune.support.errors import InputError, check_integer, check_number
 
 __all__ = [
     "FEWEST_DRAWS",

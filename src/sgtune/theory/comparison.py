@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import InputError
 from sgtune.theory.laplace import Laplace
 from sgtune.theory.linear import expected_run, stationary_variances
 

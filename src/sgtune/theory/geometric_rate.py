@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import InputError, check_integer, check_number
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
+from sgtune.support.errors import InputError, check_integer, check_number
 
 __all__ = [
     "GeometricFit",

@@ -15,12 +15,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from sgtune.errors import InputError
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.positions import flatten, from_matrix
-from sgtune.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
+from sgtune.model.positions import flatten, from_matrix
+from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
+from sgtune.support.errors import InputError
 from sgtune.theory.linear import Directions
 
 __all__ = ["Laplace", "directions_of", "laplace_of"]

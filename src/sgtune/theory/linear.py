@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import InputError, check_integer
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import InputError, check_integer
 from sgtune.theory.averages import sd_error
 from sgtune.theory.recursions import (
     Recursion,

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE
-from sgtune.errors import InputError
 from sgtune.samplers import in_units_of_steps, resolve_sampler, sampler_names
 from sgtune.samplers.gradients import control_variate
 from sgtune.sampling.arm import Arm
+from sgtune.support.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE
+from sgtune.support.errors import InputError
 from sgtune.theory.averages import oscillation_of_run, variance_of_run
 
 __all__ = [

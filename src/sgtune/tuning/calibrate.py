@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
-from sgtune.axes import STATIC, named, numbers_of
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep, compile_together
+from sgtune.support.axes import STATIC, named, numbers_of
 
 __all__ = ["calibrate_cost"]
 

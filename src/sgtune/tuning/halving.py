@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sgtune.errors import check_integer, check_number
+from sgtune.support.errors import check_integer, check_number
 
 __all__ = ["Rung", "Schedule", "halving_schedule", "single_rung"]
 

@@ -6,13 +6,11 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float, Int
 
-from sgtune.errors import check_choice, check_integer
 from sgtune.mode.curvature import laplace_factor, laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.positions import flatten
-from sgtune.posterior import LARGE_DIMENSION
-from sgtune.randomness import named_seed
+from sgtune.model.positions import flatten
+from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.stochastic_scores import stochastic_scores
 from sgtune.sampling.preparation import shared_constants
@@ -22,6 +20,8 @@ from sgtune.stein.psd import psd_stretches
 from sgtune.stein.quadratic import FEWEST_DRAWS, LEAST_SHARE, horizon_score, stretch_of
 from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial_score, virial_sums
+from sgtune.support.errors import check_choice, check_integer
+from sgtune.support.randomness import named_seed
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
 
 __all__ = ["ESCAPED", "at_horizon", "enough_points", "horizon_metric", "mean_virial"]

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sgtune import metrics
-from sgtune.errors import check_choice, check_number
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -18,6 +17,7 @@ from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import subset_rows, subset_scores
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
+from sgtune.support.errors import check_choice, check_number
 
 __all__ = [
     "ArmDraws",

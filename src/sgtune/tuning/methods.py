@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from sgtune.errors import InputError
 from sgtune.sampling.budget import Budget
+from sgtune.support.errors import InputError
 from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES
 from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, predictive

@@ -11,8 +11,6 @@ from time import perf_counter
 
 import numpy as np
 
-from sgtune.errors import InputError
-from sgtune.machine import cores
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.metropolis import remarks_on_acceptance
@@ -23,6 +21,8 @@ from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.compilation import compile_seconds
 from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
 from sgtune.sampling.reservoir import Reservoir
+from sgtune.support.errors import InputError
+from sgtune.support.machine import cores
 from sgtune.tuning.halving import Schedule
 from sgtune.tuning.judges import Metric
 from sgtune.tuning.racer import Racer, all_diverged, describe, rank_arms, record_rung

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sgtune.axes import COMMON
 from sgtune.sampling.arm import Arm
+from sgtune.support.axes import COMMON
 
 if TYPE_CHECKING:
     import pandas as pd

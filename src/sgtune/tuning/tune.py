@@ -4,15 +4,15 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
-from sgtune.errors import InputError, check_choice, check_integer, check_number
 from sgtune.model import Model
-from sgtune.randomness import LARGEST_SEED, named_seed
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import Arm, check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.compilation import compile_seconds, watch_compilation
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
+from sgtune.support.errors import InputError, check_choice, check_integer, check_number
+from sgtune.support.randomness import LARGEST_SEED, named_seed
 from sgtune.tuning.calibrate import calibrate_cost
 from sgtune.tuning.grid import check_names
 from sgtune.tuning.horizon import enough_points

@@ -1,9 +1,9 @@
 """Rows held out of the training data, for tuners that judge by predictions and must not see the test set."""
 
-from sgtune.derived import hold_out
-from sgtune.errors import check_number
 from sgtune.model import Model
+from sgtune.model.derived import hold_out
 from sgtune.sampling.arm import Arm
+from sgtune.support.errors import check_number
 
 __all__ = ["on_fewer_rows", "racing_model"]
 

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.positions import to_matrix
-from sgtune.randomness import named_seed
+from sgtune.model.positions import to_matrix
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.adam_mcmc.autocorrelation import effective_share
@@ -22,7 +21,8 @@ from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.adam_mcmc.names import OPTIMAL_SCALE
 from sgtune.study.adam_mcmc.verdicts import is_decided
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.parts import Parts, code_digest
+from sgtune.study.pipeline.parts import Parts, code_digest
+from sgtune.support.randomness import named_seed
 
 __all__ = ["acceptance_on_gaussian", "acceptance_on_posterior", "arms_of"]
 

@@ -11,8 +11,8 @@ from sgtune.study.adam_mcmc.acceptance_table import ess_per_second, seconds_per_
 from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import is_stuck, moment_cause
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
 __all__ = ["adam_acceptance_curves"]
 

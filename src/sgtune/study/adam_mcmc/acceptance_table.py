@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sgtune.study.adam_mcmc.names import common_middle, mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.verdicts import ess_cause, estimate_text, is_unsettled, rate_text
-from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import DASH, Cell, Row, Table
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = [
     "adam_acceptance",

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sgtune.randomness import named_seed
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.adam_mcmc.settings import n_chains_of
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.parts import Parts, code_digest
+from sgtune.study.pipeline.parts import Parts, code_digest
+from sgtune.support.randomness import named_seed
 
 __all__ = ["N_DATA", "VARIANTS", "measure_bias"]
 

@@ -12,7 +12,7 @@ from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
 from sgtune.study.adam_mcmc.verdicts import squares_cause
-from sgtune.study.artifacts.remarks import counted
+from sgtune.study.report.remarks import counted
 
 __all__ = ["bias_findings"]
 

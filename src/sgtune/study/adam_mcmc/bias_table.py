@@ -11,9 +11,9 @@ from sgtune.study.adam_mcmc.verdicts import (
     rate_text,
     squares_cause,
 )
-from sgtune.study.artifacts.layout import DASH, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import DASH, Row, Table
+from sgtune.study.report.records import Records, need
 
 __all__ = ["adam_bias"]
 

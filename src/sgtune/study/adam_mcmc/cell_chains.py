@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from sgtune.model import Model
-from sgtune.positions import to_matrix
+from sgtune.model.positions import to_matrix
 from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains

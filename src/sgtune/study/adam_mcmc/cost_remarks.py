@@ -3,7 +3,7 @@ more. Tables are made from it, so nothing heavy is imported."""
 
 from collections.abc import Collection, Mapping
 
-from sgtune.axes import STATIC, named, numbers_of
+from sgtune.support.axes import STATIC, named, numbers_of
 
 __all__ = ["remarks_on_costs"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sgtune.axes import STATIC, named
 from sgtune.study.adam_mcmc.cost_remarks import remarks_on_costs
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
-from sgtune.study.artifacts.labels import MODELS, in_order
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.labels import MODELS, in_order
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.records import Records, need
+from sgtune.support.axes import STATIC, named
 
 __all__ = ["adam_costs", "cost_findings"]
 

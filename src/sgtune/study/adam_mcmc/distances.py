@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sgtune.errors import InputError
 from sgtune.sampling.arm import Arm
 from sgtune.study.adam_mcmc.gaussians import logistic_density_model
 from sgtune.study.adam_mcmc.names import SLOW_CURVE
+from sgtune.support.errors import InputError
 from sgtune.theory.geometric_rate import (
     distances_of_chains,
     distances_of_matrix,

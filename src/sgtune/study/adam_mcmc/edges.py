@@ -6,7 +6,7 @@ Imports nothing heavy: tables are made with it.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from sgtune.axes import Axis, symbol_of
+from sgtune.support.axes import Axis, symbol_of
 
 __all__ = ["edges_of", "edges_said"]
 

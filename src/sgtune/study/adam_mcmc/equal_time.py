@@ -11,10 +11,10 @@ from typing import NamedTuple
 from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, t_quantile, together
 from sgtune.study.adam_mcmc.names import OWN, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error
-from sgtune.study.artifacts.labels import MODELS
-from sgtune.study.artifacts.layout import Cell
-from sgtune.study.artifacts.means import evaluation_cells
-from sgtune.study.artifacts.remarks import counted
+from sgtune.study.report.labels import MODELS
+from sgtune.study.report.layout import Cell
+from sgtune.study.report.means import evaluation_cells
+from sgtune.study.report.remarks import counted
 
 __all__ = [
     "error_findings",

@@ -5,17 +5,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sgtune.axes import named
 from sgtune.study.adam_mcmc.edges import edges_said
 from sgtune.study.adam_mcmc.equal_time import ERRORS, remarks_on_ksd, remarks_on_predictions, remarks_on_steps
 from sgtune.study.adam_mcmc.names import sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
-from sgtune.study.artifacts.labels import METRICS, MODELS, in_order
-from sgtune.study.artifacts.layout import Cell, Row, Table, format_number, mark_best
-from sgtune.study.artifacts.means import SOURCES, evaluation_cells
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import roots_said
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.labels import METRICS, MODELS, in_order
+from sgtune.study.report.layout import Cell, Row, Table, format_number, mark_best
+from sgtune.study.report.means import SOURCES, evaluation_cells
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import roots_said
+from sgtune.support.axes import named
 
 __all__ = [
     "adam_evaluation",

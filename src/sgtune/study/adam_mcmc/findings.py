@@ -13,7 +13,7 @@ from sgtune.study.adam_mcmc.intervals import is_beyond, together
 from sgtune.study.adam_mcmc.names import mean_of, target_label, targets_in
 from sgtune.study.adam_mcmc.sentences import listed, said_with_error, too_slow_said
 from sgtune.study.adam_mcmc.verdicts import has_left_target, is_unsettled, moment_cause
-from sgtune.study.artifacts.remarks import counted
+from sgtune.study.report.remarks import counted
 
 __all__ = ["acceptance_counts", "acceptance_findings", "gain_of", "pairs_of"]
 

@@ -17,9 +17,9 @@ from sgtune.study.adam_mcmc.evaluation_table import by_model_and_sampler
 from sgtune.study.adam_mcmc.findings import acceptance_findings
 from sgtune.study.adam_mcmc.names import targets_in
 from sgtune.study.adam_mcmc.regret_table import regret_findings
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.records import Records, need
 
 __all__ = ["adam_findings"]
 

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgtune.errors import check_integer
 from sgtune.mode.find import MapResult
 from sgtune.model import Model, define_model
-from sgtune.randomness import named_seed
+from sgtune.support.errors import check_integer
+from sgtune.support.randomness import named_seed
 
 __all__ = ["logistic_density_model", "standard_normal"]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
-from sgtune.study.artifacts.labels import MODELS, SAMPLERS, in_order
+from sgtune.study.report.labels import MODELS, SAMPLERS, in_order
 
 __all__ = [
     "JUDGES",

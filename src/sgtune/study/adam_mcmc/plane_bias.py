@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sgtune.randomness import named_seed
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.distances import QUICK
 from sgtune.study.adam_mcmc.planes import N_DATA, PLANES, plane_model
 from sgtune.study.adam_mcmc.settings import n_chains_of
+from sgtune.support.randomness import named_seed
 
 __all__ = ["VARIANTS", "measure_plane_bias"]
 

@@ -9,10 +9,10 @@ from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.settings import chains_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text, squares_cause
-from sgtune.study.artifacts.layout import DASH, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import DASH, Row, Table
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = ["adam_plane_bias"]
 

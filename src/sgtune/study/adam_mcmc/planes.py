@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm
 
-from sgtune.errors import check_choice
 from sgtune.model import Model, define_model
+from sgtune.support.errors import check_choice
 
 __all__ = ["N_DATA", "PLANES", "Plane", "plane_model"]
 

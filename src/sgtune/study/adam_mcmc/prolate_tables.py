@@ -34,10 +34,10 @@ from sgtune.study.adam_mcmc.verdicts import (
     is_unsettled,
     moment_cause,
 )
-from sgtune.study.artifacts.layout import DASH, Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import DASH, Cell, Row, Table
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = ["adam_efficiency", "adam_prolate"]
 

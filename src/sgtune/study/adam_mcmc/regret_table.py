@@ -9,18 +9,18 @@ from statistics import fmean
 
 import numpy as np
 
-from sgtune.axes import named
 from sgtune.study.adam_mcmc.edges import edges_said
 from sgtune.study.adam_mcmc.intervals import is_beyond, n_independent, together
 from sgtune.study.adam_mcmc.names import JUDGES, sampler_label, samplers_in
 from sgtune.study.adam_mcmc.verdicts import estimate_text
-from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import DASH, Cell, Row, Table, format_number, mark_best
-from sgtune.study.artifacts.means import SOURCES, metric_of
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
+from sgtune.study.mamba.regret_estimates import Estimate, best_of, chosen_losses, over_loss, ratio
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.layout import DASH, Cell, Row, Table, format_number, mark_best
+from sgtune.study.report.means import SOURCES, metric_of
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
+from sgtune.support.axes import named
 
 __all__ = ["adam_choices", "adam_regret", "regret_findings"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import prod
 
-from sgtune.errors import InputError
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.sections import settings_of as main_settings_of
+from sgtune.support.errors import InputError
 
 __all__ = [
     "MOST_ARMS",

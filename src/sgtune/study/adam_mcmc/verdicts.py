@@ -10,7 +10,7 @@ from statistics import fmean
 from sgtune.study.adam_mcmc.intervals import is_beyond
 from sgtune.study.adam_mcmc.names import mean_of
 from sgtune.study.adam_mcmc.stationarity import LEAST_MOVES, is_too_slow, moves_of
-from sgtune.study.artifacts.layout import format_number
+from sgtune.study.report.layout import format_number
 
 __all__ = [
     "BIASED",
@@ -141,7 +141,7 @@ def ess_cause(record: Mapping, cell: Mapping) -> str:
 
 
 def estimate_text(value: float | None, se: float | None, *, signed: bool = False) -> str | None:
-    """``value ± se`` by the rule "by error" of `sgtune.study.artifacts.layout.format_number`: two digits of the
+    """``value ± se`` by the rule "by error" of `sgtune.study.report.layout.format_number`: two digits of the
     standard error, and no more than five of the value. From 10⁶ up and below 10⁻³ with a power of ten.
 
     None, for the layout's own text, if there is no error, or only an error of rounding.

@@ -72,7 +72,7 @@ def _n_weights(data: Mapping) -> int:
 MODELS: dict[str, ModelEntry] = {
     "logistic": ModelEntry(
         "Logistic regression",
-        "sgtune.study.models.logistic:load",
+        "sgtune.study.posteriors.logistic:load",
         "classification",
         lambda data: data["n_train"],
         lambda data: data["dimension"],
@@ -88,7 +88,7 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "pmf": ModelEntry(
         "PMF",
-        "sgtune.study.models.pmf:load",
+        "sgtune.study.posteriors.pmf:load",
         "regression",
         _n_ratings,
         lambda data: 52_580 if data["simulated"] is None else None,
@@ -107,7 +107,7 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "bnn": ModelEntry(
         "Neural network",
-        "sgtune.study.models.bnn:load",
+        "sgtune.study.posteriors.bnn:load",
         "classification",
         _n_images,
         _n_weights,

@@ -4,11 +4,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.settings_said import listed, number
-from sgtune.study.artifacts.studies import artifact
-from sgtune.study.catalogue.ccadl import METHODS, SETS
+from sgtune.study.ccadl.artifacts import METHODS, SETS
+from sgtune.study.mamba.settings_said import listed, number
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.records import Records, need
 
 __all__ = ["ccadl_deviations"]
 

@@ -8,12 +8,12 @@ from jaxtyping import Float
 
 from sgtune.metrics import mean_prediction
 from sgtune.model import Model
-from sgtune.randomness import named_key
 from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
+from sgtune.support.randomness import named_key
 
 __all__ = ["RunningPrediction", "sample_errors", "sizes_of"]
 

@@ -2,12 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sgtune.study.artifacts.labels import METRICS, in_order
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
-from sgtune.study.catalogue.ccadl import SETS
+from sgtune.study.ccadl.artifacts import SETS
 from sgtune.study.ccadl.findings import pairs_said
 from sgtune.study.ccadl.names import methods_in
 from sgtune.study.ccadl.table_parts import (
@@ -21,6 +16,11 @@ from sgtune.study.ccadl.table_parts import (
     cost_said,
     rows_of,
 )
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.labels import METRICS, in_order
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = ["drbm_errors", "drbm_sets", "missing_said", "sets_in"]
 

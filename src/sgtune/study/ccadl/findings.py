@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from math import hypot
 
-from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import FEWEST_REPLICATES, Cell, Row, format_number
 from sgtune.study.ccadl.names import method_label
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.layout import FEWEST_REPLICATES, Cell, Row, format_number
 
 __all__ = ["PAIRS", "SAME", "best_said", "order_of", "pairs_said", "time_said"]
 

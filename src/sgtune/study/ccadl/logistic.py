@@ -11,13 +11,13 @@ from jaxtyping import Float, Int
 from sgtune.metrics import xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.randomness import named_key
 from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.replicates import by_cell, replicated
 from sgtune.study.ground_truth.draws import Moments, add_draws
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
+from sgtune.support.randomness import named_key
 
 __all__ = ["COORDINATES", "Truth", "late_means", "sample_curves", "sample_draws", "mean_log_likelihoods"]
 

@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.ccadl.ellipses import ellipse_of, pooled
 from sgtune.study.ccadl.looks import FRICTION_LINES, THIN, draw_runs, handles_of, method_style, say_diverged
 from sgtune.study.ccadl.names import methods_in
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.style import INK, WIDTH, styled
 
 __all__ = ["logistic_regression"]
 

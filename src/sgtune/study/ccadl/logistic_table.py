@@ -6,10 +6,6 @@ from math import hypot, isfinite, sqrt
 
 import numpy as np
 
-from sgtune.study.artifacts.layout import Cell, Table, format_number
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
 from sgtune.study.ccadl.ellipses import pooled
 from sgtune.study.ccadl.findings import best_said, pairs_said, time_said
 from sgtune.study.ccadl.names import methods_in, setting
@@ -24,6 +20,10 @@ from sgtune.study.ccadl.table_parts import (
     cost_said,
     rows_of,
 )
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import Cell, Table, format_number
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = ["NEAR", "logistic_convergence", "logistic_errors", "passes_to", "reference_said"]
 

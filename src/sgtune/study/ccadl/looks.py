@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from sgtune.study.catalogue.ccadl import METHODS
+from sgtune.study.ccadl.artifacts import METHODS
 
 __all__ = ["FRICTION_LINES", "THIN", "draw_runs", "handles_of", "method_style", "say_diverged"]
 

@@ -1,7 +1,7 @@
 """The study's samplers as the library has them; h and A of the paper are their ``step_size`` and ``friction``."""
 
-from sgtune.errors import check_choice
 from sgtune.samplers.covariance import FORMS
+from sgtune.support.errors import check_choice
 
 __all__ = ["METHODS", "sampler_of"]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
-from sgtune.study.artifacts.labels import in_order
-from sgtune.study.catalogue.ccadl import METHODS
+from sgtune.study.ccadl.artifacts import METHODS
+from sgtune.study.report.labels import in_order
 
 __all__ = ["mean_of", "method_label", "methods_in", "setting"]
 

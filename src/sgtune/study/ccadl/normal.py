@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 import sgtune
 from sgtune.model import Model
-from sgtune.randomness import named_seed
 from sgtune.study.ccadl.autocorrelation import batch_means_time, integrated_time
 from sgtune.study.ccadl.ensembles import ensemble_of, records_of
 from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.normal_exact import NAMES, NormalGamma, posterior_of
 from sgtune.study.ccadl.replicates import replicated
-from sgtune.study.parts import Parts
+from sgtune.study.pipeline.parts import Parts
+from sgtune.support.randomness import named_seed
 
 __all__ = ["normal_data", "normal_model", "sample_normal", "squared_bias"]
 

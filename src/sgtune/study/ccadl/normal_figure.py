@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.style import INK, WIDTH, styled
 from sgtune.study.ccadl.looks import handles_of, method_style
 from sgtune.study.ccadl.names import methods_in, setting
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.style import INK, WIDTH, styled
 
 __all__ = ["normal_densities"]
 

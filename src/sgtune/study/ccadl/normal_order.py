@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from math import hypot
 
-from sgtune.study.artifacts.layout import Cell, Row, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.studies import artifact
 from sgtune.study.ccadl.findings import PAIRS, SAME, order_of
 from sgtune.study.ccadl.names import mean_of, method_label, setting
 from sgtune.study.ccadl.normal_table import published_of
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import Cell, Row, Table
+from sgtune.study.report.records import Records, need
 
 __all__ = ["normal_order"]
 

@@ -5,13 +5,13 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from sgtune.study.artifacts.layout import Cell, Table
-from sgtune.study.artifacts.records import Records, need
-from sgtune.study.artifacts.remarks import counted
-from sgtune.study.artifacts.studies import artifact
 from sgtune.study.ccadl.findings import best_said
 from sgtune.study.ccadl.names import mean_of, methods_in, setting
 from sgtune.study.ccadl.table_parts import BOLD, CLIPPED, CLIPPING, PARTIAL, clipping_of, rows_of
+from sgtune.study.report.artifacts import artifact
+from sgtune.study.report.layout import Cell, Table
+from sgtune.study.report.records import Records, need
+from sgtune.study.report.remarks import counted
 
 __all__ = ["normal", "normal_details", "published_of"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.parts import Parts, code_digest
+from sgtune.study.pipeline.parts import Parts, code_digest
 
 __all__ = ["by_cell", "replicated"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sgtune.files import read_json
+from sgtune.support.files import read_json
 
 __all__ = ["missing"]
 

@@ -5,7 +5,7 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 from collections.abc import Mapping
 
-from sgtune.errors import InputError
+from sgtune.support.errors import InputError
 
 __all__ = ["KINDS", "check", "data_settings", "reference_settings", "settings_of"]
 

@@ -8,9 +8,9 @@ from math import pi, sqrt
 
 import numpy as np
 
-from sgtune.study.artifacts.labels import METRICS
-from sgtune.study.artifacts.layout import Cell, Row, mark_best
 from sgtune.study.ccadl.names import mean_of, method_label, setting
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.layout import Cell, Row, mark_best
 
 __all__ = [
     "BOLD",

@@ -5,17 +5,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sgtune.axes import FRICTION, NOISE_ESTIMATE
-from sgtune.errors import InputError
 from sgtune.sampling.budget import read_costs
 from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
 from sgtune.study.config.messages import dotted
 from sgtune.study.config.sections import model_settings, settings_of, shapes_of
+from sgtune.support.axes import FRICTION, NOISE_ESTIMATE
+from sgtune.support.errors import InputError
 
 __all__ = ["SMALL_DIMENSION", "check_model"]
 
 SMALL_DIMENSION = 200
-"""As `sgtune.posterior.LARGE_DIMENSION`, whose module imports JAX."""
+"""As `sgtune.model.posterior.LARGE_DIMENSION`, whose module imports JAX."""
 
 
 def check_table(config: Mapping, model: str, key: str) -> None:

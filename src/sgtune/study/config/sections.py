@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping
 from itertools import product
 
-from sgtune.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
-from sgtune.errors import InputError
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS, smaller_of
+from sgtune.support.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
+from sgtune.support.errors import InputError
 
 __all__ = [
     "canonical",

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 from jsonschema import ValidationError
 
-from sgtune.errors import InputError
-from sgtune.study.artifacts.studies import artifacts_of_run
 from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS
 from sgtune.study.config.messages import leaves, validation_message
 from sgtune.study.config.model_checks import check_model
 from sgtune.study.config.sections import canonical
+from sgtune.study.report.artifacts import artifacts_of_run
+from sgtune.support.errors import InputError
 
 __all__ = [
     "check_config",

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from sgtune.errors import DataError
-from sgtune.files import atomic_write, read_npz
 from sgtune.study.ground_truth.draws import Moments
+from sgtune.support.errors import DataError
+from sgtune.support.files import atomic_write, read_npz
 
 __all__ = [
     "RESTORED",

@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.errors import DataError, InputError
-from sgtune.files import atomic_write
 from sgtune.model import Model
-from sgtune.posterior import LARGE_DIMENSION
+from sgtune.model.posterior import LARGE_DIMENSION
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import atomic_write
 
 if TYPE_CHECKING:
     from arviz import InferenceData

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.model import Model
-from sgtune.posterior import Density, log_posterior
+from sgtune.model.posterior import Density, log_posterior
 from sgtune.study.ground_truth.checkpoints import is_key
 
 __all__ = ["STATISTICS", "Kernel", "advance", "agrees", "initial_state", "shapes"]

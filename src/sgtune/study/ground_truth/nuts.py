@@ -13,13 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from sgtune.errors import check_integer
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.positions import flatten
-from sgtune.posterior import LARGE_DIMENSION, density_of, log_posterior
-from sgtune.randomness import named_key
+from sgtune.model.positions import flatten
+from sgtune.model.posterior import LARGE_DIMENSION, density_of, log_posterior
 from sgtune.study.ground_truth.checkpoints import (
     Checkpoints,
     moments_of,
@@ -37,6 +35,8 @@ from sgtune.study.ground_truth.draws import (
     write_draws,
 )
 from sgtune.study.ground_truth.kernel import STATISTICS, Kernel, advance, agrees, initial_state, shapes
+from sgtune.support.errors import check_integer
+from sgtune.support.randomness import named_key
 
 if TYPE_CHECKING:
     from arviz import InferenceData

@@ -1,0 +1,228 @@
+"""The model: a log-prior, one log-likelihood value per datum, and the data."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
+
+from sgtune.support.errors import InputError, check_choice, check_integer
+
+__all__ = ["Found", "Model", "define_model", "log_sigmoid"]
+
+
+@dataclass
+class Found:
+    """Results computed for a model in this process, kept so that each is computed once.
+
+    Attributes:
+        position_shape: shapes and dtypes of a position.
+        mode: the result of `sgtune.mode.find.map_result`.
+        laplace: the result of `sgtune.mode.curvature.laplace_scale`.
+        hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.hutchinson`).
+        at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
+        held_out: the results of `sgtune.model.derived.hold_out`, by the fraction.
+        tempered: the results of `sgtune.model.derived.temper`, by the inverse temperature.
+    """
+
+    position_shape: PyTree | None = None
+    mode: Any = None
+    laplace: np.ndarray | None = None
+    hessian_diagonal: tuple[tuple, np.ndarray] | None = None
+    at_mode: dict[str, PyTree] = field(default_factory=dict)
+    held_out: dict[float, "Model"] = field(default_factory=dict)
+    tempered: dict[float, "Model"] = field(default_factory=dict)
+
+    def once_at_mode(self, name: str, make: Callable[[], PyTree]) -> PyTree:
+        """``make()``, kept in ``at_mode`` by ``name``."""
+        if name not in self.at_mode:
+            self.at_mode[name] = make()
+        return self.at_mode[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A posterior over a pytree of parameters (the *position*), given N exchangeable data.
+
+    log pi(position) = log_prior(position) + sum over the N rows of log_likelihood(position, rows).
+
+    Attributes:
+        name: its name in tables and files.
+        log_prior: ``position -> ()``, up to a constant.
+        log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch.
+        data: pytree of arrays whose leading axis is N, in random order (see `define_model`).
+        init: ``key -> position``, a draw from the prior or another sensible start.
+        predict: ``(position, inputs) -> (n, ...)``, the predictive mean or probability of each input.
+        test_data: dict with ``inputs`` and ``targets``, or None.
+        functionals: ``position -> (K,)``, the quantities that the data identify; chains are compared with a reference
+            by them. None: the position itself.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, or None.
+        task: ``classification`` or ``regression``: which predictive metrics make sense.
+        max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
+        checksum: SHA-256 of the training data; the file of the MAP is identified by it.
+        data_dir: the folder of the MAP's file. None: the MAP is not saved, and every process finds it again.
+    """
+
+    name: str
+    log_prior: Callable
+    log_likelihood: Callable
+    data: PyTree
+    init: Callable
+    predict: Callable | None = None
+    test_data: dict | None = None
+    functionals: Callable | None = None
+    as_test: Callable | None = None
+    task: str = "classification"
+    max_lockstep: int | None = None
+    checksum: str = ""
+    data_dir: Path | None = None
+    found: Found = field(default_factory=Found, repr=False)
+
+    @property
+    def n_data(self) -> int:
+        """N, the number of training data."""
+        return jax.tree.leaves(self.data)[0].shape[0]
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of scalar parameters."""
+        return int(sum(np.prod(leaf.shape) for leaf in jax.tree.leaves(self.position_shape)))
+
+    @property
+    def position_shape(self) -> PyTree:
+        """Shapes and dtypes of a position, without computing one."""
+        if self.found.position_shape is None:
+            self.found.position_shape = jax.eval_shape(lambda: self.init(jax.random.key(0)))
+        return self.found.position_shape
+
+    def abreast(self, chains: list) -> list[list]:
+        """``chains`` of one shape, split into groups of at most `max_lockstep` that advance together."""
+        width = self.max_lockstep or max(1, len(chains))
+        return [chains[start : start + width] for start in range(0, len(chains), width)]
+
+    def unravel(self, flat: jax.Array) -> PyTree:
+        """A ``(D,)`` vector as a position."""
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.position_shape)
+        return ravel_pytree(zeros)[1](flat)
+
+
+def define_model(
+    name: str,
+    *,
+    log_prior: Callable,
+    log_likelihood: Callable,
+    data: PyTree,
+    init: Callable,
+    predict: Callable | None = None,
+    test_data: dict | None = None,
+    functionals: Callable | None = None,
+    as_test: Callable | None = None,
+    task: str = "classification",
+    max_lockstep: int | None = None,
+    data_dir: str | Path | None = None,
+    shuffle_seed: int | None = 0,
+    checksum: str | None = None,
+) -> Model:
+    """A `Model` from its functions and data, for a sampler, a tuner or the pipeline.
+
+    Args:
+        name: its name in tables and in the file of its MAP.
+        log_prior: ``position -> ()``, up to a constant.
+        log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch, not their sum.
+        data: pytree of arrays whose leading axis is N.
+        init: ``key -> position``, a pytree of float arrays: where the search for the MAP starts.
+        predict: ``(position, inputs) -> (m, ...)``: the predicted mean of each input, ``(m,)``; for classification
+            P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
+        test_data: ``{"inputs": pytree, "targets": (m,)}``; targets of a classification are integers from 0.
+        functionals: ``position -> (K,)``, the quantities that the data identify; None: the position itself.
+        as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for
+            `sgtune.model.derived.hold_out`.
+        task: ``classification`` or ``regression``: which metrics of predictions make sense.
+        max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
+        data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
+        shuffle_seed: rows are shuffled once, from this seed, because minibatches of more than 4,000 rows may consist of
+            blocks of consecutive rows (`sgtune.samplers.minibatch`). None: they are in random order already.
+        checksum: the SHA-256 of the data, if it is known; otherwise all data are read to compute it.
+
+    Returns:
+        The model. Its MAP is found when it is first needed.
+
+    Raises:
+        InputError: leaves of ``data`` differ in length, a function returns a wrong shape, or a value is not allowed.
+    """
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
+    if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
+        raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
+    n_data = check_integer("data: number of rows", shapes[0][0], at_least=1)
+    check_choice("task", task, ("classification", "regression"))
+    if max_lockstep is not None:
+        check_integer("max_lockstep", max_lockstep, at_least=1)
+    if checksum is None:
+        checksum = _checksum([np.asarray(leaf) for leaf in jax.tree.leaves(data)])
+    if shuffle_seed is not None:
+        order = np.random.default_rng(shuffle_seed).permutation(n_data)
+        data = jax.tree.map(lambda leaf: np.asarray(leaf)[order], data)
+    data = jax.tree.map(jnp.asarray, data)
+    model = Model(
+        name=name,
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data=data,
+        init=init,
+        predict=predict,
+        test_data=test_data,
+        functionals=functionals,
+        as_test=as_test,
+        task=task,
+        max_lockstep=max_lockstep,
+        checksum=checksum,
+        data_dir=Path(data_dir) if data_dir is not None else None,
+    )
+    prior = jax.eval_shape(log_prior, model.position_shape)
+    if getattr(prior, "shape", None) != ():
+        raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")
+    # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
+    rows = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
+    )
+    per_datum = jax.eval_shape(log_likelihood, model.position_shape, rows)
+    if per_datum.shape != (min(2, n_data),):
+        raise InputError(
+            f"log_likelihood: model {name!r} gives shape {per_datum.shape} for {min(2, n_data)} rows; "
+            "it must give one value per datum"
+        )
+    if functionals is not None:
+        given = jax.eval_shape(functionals, model.position_shape)
+        if len(getattr(given, "shape", ())) != 1:
+            raise InputError(f"functionals: model {name!r} gives {given}; it must give one vector (K,)")
+    return model
+
+
+def _checksum(leaves: list[np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for leaf in leaves:
+        digest.update(f"{leaf.dtype}{leaf.shape}".encode())
+        digest.update(np.ascontiguousarray(leaf).data)
+    return digest.hexdigest()
+
+
+@jax.custom_jvp
+def log_sigmoid(x: jax.Array) -> jax.Array:
+    """log(1 / (1 + exp(-x))), numerically stable, with the derivative sigmoid(-x).
+
+    `jax.nn.log_sigmoid` differentiates through log1p; on a CPU that costs several times as much as the rest of the
+    gradient. Its values cost twice as much as these, because logaddexp also selects by nan and inf.
+    """
+    return jnp.minimum(x, 0) - jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@log_sigmoid.defjvp
+def _log_sigmoid_jvp(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    return log_sigmoid(x), jax.nn.sigmoid(-x) * tangent

@@ -1,0 +1,94 @@
+"""Posteriors made from another model: of fewer rows of its data, or at another temperature."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from sgtune.model import Found, Model
+from sgtune.support.errors import InputError, check_number
+
+__all__ = ["hold_out", "temper"]
+
+
+def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
+    """``model`` without the last floor(``fraction`` N) rows of its data, which become its ``test_data``.
+
+    Rows are in random order, so the held-out rows are a random subset; it is the same in every call. The result is a
+    model of its own: its posterior is wider and has another mode, which is saved beside the mode of ``model`` under a
+    name that contains the fraction. As long as ``model`` lives, further calls return the same object.
+
+    Args:
+        fraction: the share of the rows that is held out, in (0, 1).
+        name: the name of the fraction in error messages.
+
+    Raises:
+        InputError: the fraction leaves no row out, or is not in (0, 1); ``predict`` or ``as_test`` is missing.
+    """
+    check_number(name, fraction, above=0, below=1)
+    if model.predict is None or model.as_test is None:
+        raise InputError(
+            f"{name}: {fraction!r} needs a model with predict and as_test; {model.name!r} lacks at least one of them"
+        )
+    # The decimal as it is written: 0.29 of 100 rows are 29, although the float 0.29 is slightly smaller.
+    n_held = int(Fraction(repr(float(fraction))) * model.n_data)
+    if n_held < 1:
+        raise InputError(
+            f"{name}: {fraction!r} of N={model.n_data} rows is none; it must be >= {1 / model.n_data:.3g}"
+        )
+    kept = model.found.held_out
+    if fraction not in kept:
+        n_left = model.n_data - n_held
+        # NumPy slices, because JAX would compile a program for each.
+        rows = jax.tree.map(np.asarray, model.data)
+        kept[fraction] = replace(
+            model,
+            name=f"{model.name}-without-{fraction:g}",
+            data=jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
+            test_data=model.as_test(jax.tree.map(lambda leaf: leaf[n_left:], rows)),
+            checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
+            found=Found(position_shape=model.found.position_shape),
+        )
+    return kept[fraction]
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """A log-likelihood times a number. Products of the same two are equal, so they share compiled programs."""
+
+    log_likelihood: Callable
+    weight: float
+
+    def __call__(self, position: PyTree, batch: PyTree) -> jax.Array:
+        return self.weight * self.log_likelihood(position, batch)
+
+
+def temper(model: Model, inverse_temperature: float) -> Model:
+    """The Gibbs posterior, proportional to exp(-lambda R(position)) times the prior, lambda the inverse temperature.
+
+    R = -(1/N) sum of the log-likelihoods is the mean loss over the data; to use any other loss, pass its negative as
+    ``log_likelihood``. lambda = N gives the ordinary posterior, and ``model`` itself is returned. Otherwise the result
+    is a model of its own, whose log-likelihoods are lambda / N times the log-likelihoods of ``model``: samplers, scores
+    and tuners see this posterior and its own mode. As long as ``model`` lives, further calls return the same object.
+
+    Raises:
+        InputError: lambda is not a number > 0.
+    """
+    number = check_number("inverse_temperature", inverse_temperature, above=0)
+    if number == model.n_data:
+        return model
+    kept = model.found.tempered
+    if number not in kept:
+        kept[number] = replace(
+            model,
+            name=f"{model.name}-lambda-{number:g}",
+            log_likelihood=_Weighted(model.log_likelihood, number / model.n_data),
+            checksum=hashlib.sha256(f"{model.checksum} lambda {number!r}".encode()).hexdigest(),
+            found=Found(position_shape=model.found.position_shape),
+        )
+    return kept[number]

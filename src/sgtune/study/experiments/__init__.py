@@ -1,0 +1,1 @@
+"""What the jobs run: evaluation, screens, regret, horizons, Gaussians, sensitivity."""

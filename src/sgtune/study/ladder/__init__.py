@@ -1,1 +1,0 @@
-"""The ladder of Gaussians: posteriors of growing dimension whose every error is known, on which tuners are judged."""

@@ -1,0 +1,1 @@
+"""MAMBA (Coullon, South and Nemeth 2023): its tables and figures."""

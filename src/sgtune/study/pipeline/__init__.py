@@ -1,0 +1,1 @@
+"""What a job of the workflow does around its work: log, files, provenance, finished parts."""

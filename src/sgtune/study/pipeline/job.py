@@ -1,0 +1,263 @@
+"""The frame of every script of the workflow, around its one call into the library."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING
+
+import sgtune
+from sgtune.study.config.sections import fingerprint
+from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.provenance import collect
+from sgtune.study.pipeline.saved import save_job
+from sgtune.study.pipeline.xla import compile_quickly, share_compiled_programs, use_threads
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import file_sha256, read_json, write_json
+
+if TYPE_CHECKING:
+    from sgtune.metrics import Reference
+    from sgtune.model import Model
+    from sgtune.sampling.budget import CostTable
+
+__all__ = [
+    "Job",
+    "job",
+    "open_log",
+    "prepare_jobs",
+]
+
+WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
+"""The environment variable that names the process of Snakemake."""
+
+
+def prepare_jobs() -> None:
+    """Environment variables for jobs: where they find sgtune, and the process with which they end.
+
+    An environment of --sdm conda holds what sgtune depends on; it finds sgtune itself where it is found here.
+    """
+    os.environ[WORKFLOW_PROCESS] = _process(os.getpid()) or ""
+    here = str(Path(sgtune.__file__).parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+
+
+class Job:
+    """One run of one script: its log, its provenance, and the files it reads and writes.
+
+    Attributes:
+        parts: its finished pieces, in the folder that the rule names; None where the rule names none. `job` deletes
+            them at the end of the script.
+        startup: seconds from the start of the process until the model was loaded (0 in jobs without one).
+    """
+
+    def __init__(self, snakemake):
+        self.began = perf_counter()
+        self.run = snakemake.config["run"]
+        self.seed = snakemake.config["seed"]
+        self.rule = snakemake.rule
+        self.files, self.params = snakemake.input, snakemake.params
+        self.settings = self.params.get("settings")
+        folder = self.params.get("parts")
+        self.parts = None if folder is None else Parts(folder, self.report)
+        self.provenance = collect(run=self.run, seed=self.seed)
+        self.startup = 0.0
+
+    def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
+        """The model ``name`` with its data; ``data`` is the file that the rules name."""
+        from sgtune.sampling.compilation import watch_compilation
+        from sgtune.study.posteriors import load_model
+
+        watch_compilation()
+        model = load_model(name, Path(data).parent, ood=ood)
+        self.startup = self.seconds_since_start()
+        return model
+
+    def load_set_model(self, name: str, data: str) -> "Model":
+        """As `load_model`, of a data set of `sgtune.study.posteriors.classification_data`."""
+        from sgtune.sampling.compilation import watch_compilation
+        from sgtune.study.posteriors.classification import load_set_model
+
+        watch_compilation()
+        model = load_set_model(name, Path(data).parent)
+        self.startup = self.seconds_since_start()
+        return model
+
+    def file(self, name: str) -> str | None:
+        """The input file ``name``; None where the rule has none for this job, such as a model without a reference."""
+        found = self.files.get(name, [])
+        return found if isinstance(found, str) else next(iter(found), None)
+
+    def checksums(self, *names: str) -> dict[str, str]:
+        """The SHA-256 of those of the input files ``names`` that this job has, by their paths."""
+        paths = [path for name in names if (path := self.file(name)) is not None]
+        return {path: file_sha256(path) for path in paths}
+
+    def depends_on(self, *names: str) -> dict:
+        """What all pieces of the job depend on: its settings, and the `checksums` of its input files ``names``."""
+        return {"settings": self.settings, "inputs": self.checksums(*names)}
+
+    def cost_table(self, model: "Model") -> "CostTable | None":
+        """The costs of ``model`` by the input file ``cost``, None without one: a table that the run was given, or the
+        result of a rule, measured with the parameter ``cost_settings``."""
+        from sgtune.sampling.budget import CostTable, read_costs
+
+        path = self.file("cost")
+        if path is None:
+            return None
+        if "models" in read_json(path):
+            return read_costs(path, model.name, model.n_data, model.dimension)
+        return CostTable.from_rows(self.read(path, self.params.cost_settings)["rows"])
+
+    def reference_record(self) -> dict | None:
+        """The input file ``reference``, by the rule combine_nuts; None if NUTS did not sample the posterior."""
+        path = self.file("reference")
+        return None if path is None else self.read(path, self.params.reference_settings)
+
+    def reference(self) -> "Reference | None":
+        """The moments of `reference_record`."""
+        from sgtune.metrics import Reference
+
+        record = self.reference_record()
+        return None if record is None else Reference.from_record(record)
+
+    def report(self, line: str) -> None:
+        """One line of progress, in the job's log."""
+        logging.getLogger("sgtune").info(line)
+
+    def warn(self, line: str) -> None:
+        """One line for the user: in the job's log and on the terminal."""
+        logging.getLogger("sgtune").warning("WARNING: %s", line)
+        print(f"Warning in {self.rule}: {line}", file=sys.__stderr__, flush=True)
+
+    def seconds_since_start(self) -> float:
+        """Seconds since this process was started: imports included."""
+        try:
+            with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
+                ticks = int(stat.read().rpartition(")")[2].split()[19])
+                return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            return perf_counter() - self.began
+
+    def read(self, path: str, settings: dict | None = None) -> dict:
+        """A result file, made with ``settings`` (not checked if None).
+
+        Raises:
+            DataError: it was made from another configuration.
+        """
+        record = read_json(path)
+        if settings is not None and record.get("config") != fingerprint(settings):
+            raise DataError(
+                f"{path}: made with another configuration ({record.get('config')}, this run has "
+                f"{fingerprint(settings)}); delete it or rerun its rule with --forcerun"
+            )
+        return record
+
+    def write(self, path: str, record: dict) -> None:
+        """A result file, with the run, the configuration's fingerprint and the provenance."""
+        config = fingerprint(self.settings) if self.settings is not None else None
+        write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
+
+    def sign(self, path: str, model: str) -> None:
+        """Add ``model`` and the provenance to a JSON file that the library has written."""
+        write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
+
+    def account(self) -> dict:
+        """The provenance of a file that is written now, with the rule, the seconds of the whole process, and the
+        seconds of start-up (until the model was loaded, or the script began) and of compilation."""
+        from sgtune.sampling.compilation import compile_seconds
+
+        now = self.seconds_since_start()
+        return {
+            **self.provenance.finish(),
+            "rule": self.rule,
+            "process_seconds": round(now, 3),
+            "startup_seconds": round(self.startup or now - (perf_counter() - self.began), 3),
+            "compile_seconds": round(compile_seconds(self.began, perf_counter()), 3),
+        }
+
+    def show(self, line: str) -> None:
+        """One line of requested output: on the terminal, and in the job's log."""
+        self.report(line)
+        print(line, file=sys.__stdout__, flush=True)
+
+    def save(self, snakemake) -> None:
+        """Save a copy of the files that this job has written (`sgtune.study.pipeline.saved`)."""
+        try:
+            save_job(
+                self.run,
+                self.rule,
+                dict(snakemake.wildcards.items()),
+                self.settings,
+                snakemake.input,
+                snakemake.output,
+            )
+        except OSError as error:
+            # A warning only: the results exist, and may have taken hours.
+            self.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
+
+
+@contextmanager
+def job(snakemake, saved: bool = True) -> Iterator[Job]:
+    """Around a script: log opened first, compiled programs shared with other jobs, bad input as one line.
+
+    ``saved``: whether a copy of its results is saved; not for results that are made again from downloads or in seconds.
+    """
+    open_log(snakemake)
+    _end_with_workflow()
+    compile_quickly()
+    use_threads(snakemake.threads)
+    share_compiled_programs(Path("results", ".cache", "jax"))
+    try:
+        this = Job(snakemake)
+        yield this
+        if this.parts is not None:
+            this.parts.clear()
+        if saved:
+            this.save(snakemake)
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        # In the log and, for the user, on the terminal.
+        print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
+        os._exit(1)
+
+
+def _end_with_workflow(every: float = 1.0) -> None:
+    """End this process when Snakemake has ended, even by a SIGKILL, after which it would run on as an orphan."""
+    workflow = os.environ.get(WORKFLOW_PROCESS)
+    if not workflow or not Path("/proc").is_dir():
+        return
+
+    def watch() -> None:
+        while _process(int(workflow.partition(" ")[0])) == workflow:
+            sleep(every)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _process(pid: int) -> str | None:
+    """A process, identified by its number and its start, because numbers are reused; None if there is none, or only a
+    zombie."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state == "Z" else f"{pid} {fields[18]}"
+
+
+def open_log(snakemake) -> None:
+    """Send standard output, standard error and logging to the job's log file, line by line."""
+    if not snakemake.log:
+        return
+    Path(snakemake.log[0]).parent.mkdir(parents=True, exist_ok=True)
+    log = open(snakemake.log[0], "w", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the job ends
+    sys.stdout = sys.stderr = log
+    logging.basicConfig(
+        stream=log, level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+    )
+    logging.getLogger("sgtune").setLevel(logging.INFO)

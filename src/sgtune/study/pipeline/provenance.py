@@ -1,0 +1,163 @@
+"""The provenance of a result: versions, machine, load, seed, seconds and commit."""
+
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sgtune.support.machine import cores
+
+__all__ = ["Provenance", "collect", "describe", "summarise"]
+
+PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
+SOURCE = Path("src", "sgtune", "study", "provenance.py")
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=directory, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _commit() -> str | None:
+    """HEAD of the repository that tracks this package, with "-dirty" if tracked files differ from it.
+
+    The package may be installed outside its clone; then the clone is the working directory of the pipeline. It may also
+    be installed into an environment inside another repository, whose commit would be misleading. So a repository counts
+    only if it tracks this file.
+    """
+    for directory in (Path(__file__).parent, Path.cwd()):
+        top = _git(directory, "rev-parse", "--show-toplevel")
+        if top and _git(Path(top), "ls-files", "--error-unmatch", str(SOURCE)) is not None:
+            head = _git(Path(top), "rev-parse", "HEAD")
+            # The saved results of a run may be tracked, and change while it runs.
+            others = (".", ":(exclude,top)results/saved")
+            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no", "--", *others)
+            return f"{head}-dirty" if head and changed else head
+    return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _load() -> list[float] | None:
+    try:
+        return [round(load, 2) for load in os.getloadavg()]
+    except (OSError, AttributeError):
+        return None
+
+
+class Provenance:
+    """The clock and the load at the start of a job; `finish` returns its provenance."""
+
+    def __init__(self, run: str | None, seed: int | None):
+        self._run, self._seed = run, seed
+        self._load_before = _load()
+        self._created = _said(datetime.now(UTC))
+        self._start = time.perf_counter()
+
+    def finish(self) -> dict:
+        """The provenance of the results since the start.
+
+        Its keys are run, seed, commit (None outside git), created (start of the job, UTC), versions (None if a package
+        is not installed), cpu, cores, load averages over 1, 5 and 15 minutes before and after, the seconds between, and
+        the process's peak memory in GiB.
+        """
+        return {
+            "run": self._run,
+            "seed": self._seed,
+            "commit": _commit(),
+            "created": self._created,
+            "versions": {package: _version(package) for package in PACKAGES},
+            "cpu": _cpu(),
+            "cores": cores(),
+            "load_before": self._load_before,
+            "load_after": _load(),
+            "seconds": round(time.perf_counter() - self._start, 3),
+            "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
+        }
+
+
+def collect(run: str | None, seed: int | None) -> Provenance:
+    """Start the clock of a job. Call it before the work, and ``.finish()`` after it."""
+    return Provenance(run, seed)
+
+
+def _distinct(values: Iterable) -> list:
+    return sorted({value for value in values if value is not None})
+
+
+def _said(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
+
+
+def summarise(provenances: Iterable[dict]) -> dict:
+    """A summary of the provenance of many files.
+
+    It has the distinct values of each entry, the start of the first job and the end of the last (``created``), the
+    highest one-minute load before a job, and the sum of the seconds. It depends only on the files, so a figure that
+    shows it is reproducible byte for byte.
+    """
+    found = list(provenances)
+    versions = {
+        package: _distinct((one.get("versions") or {}).get(package) for one in found) for package in PACKAGES
+    }
+    dated = [one for one in found if one.get("created")]
+    starts = [datetime.fromisoformat(one["created"]) for one in dated]
+    ends = [
+        start + timedelta(seconds=one.get("seconds") or 0.0) for start, one in zip(starts, dated, strict=True)
+    ]
+    loads = [one["load_before"][0] for one in found if one.get("load_before")]
+    return {
+        "files": len(found),
+        **{
+            key: _distinct(one.get(key) for one in found) for key in ("run", "seed", "commit", "cpu", "cores")
+        },
+        "versions": {package: values for package, values in versions.items() if values},
+        "created": _distinct([_said(min(starts)), _said(max(ends))]) if starts else [],
+        "highest_load_before": max(loads, default=None),
+        "seconds": round(sum(one.get("seconds") or 0.0 for one in found), 3),
+    }
+
+
+def describe(summary: dict) -> str:
+    """The result of `summarise` in one line, for a footer."""
+
+    def listed(values: Iterable) -> str:
+        return ", ".join(str(value) for value in values) or "unknown"
+
+    load = summary["highest_load_before"]
+    versions = "; ".join(f"{package} {listed(values)}" for package, values in summary["versions"].items())
+    return " · ".join(
+        [
+            f"{summary['files']} result file{'' if summary['files'] == 1 else 's'}",
+            f"run {listed(summary['run'])}",
+            f"seed {listed(summary['seed'])}",
+            f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",
+            f"made {' to '.join(moment[:19] for moment in summary['created']) or 'at an unknown time'} UTC",
+            f"{listed(summary['cpu'])}, {listed(summary['cores'])} cores",
+            f"highest load before a job {'unknown' if load is None else load}",
+            versions or "versions unknown",
+        ]
+    )

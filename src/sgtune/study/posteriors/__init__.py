@@ -1,0 +1,34 @@
+"""The models of the papers, by name."""
+
+from importlib import import_module
+from pathlib import Path
+
+from sgtune.model import Model
+from sgtune.study.catalogue import MODELS
+from sgtune.study.posteriors import ood_images
+from sgtune.support.errors import InputError, check_choice
+
+__all__ = ["load_model"]
+
+
+def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> Model:
+    """The model ``name`` with its data from ``data_dir``, where its MAP is kept too.
+
+    Args:
+        ood: file of the rule prepare_ood, whose inputs become ``test_data["ood"]`` (name, inputs, missing); only
+            evaluation needs them.
+
+    Raises:
+        InputError: no such model, or it has no such inputs.
+        DataError: a data file is missing or damaged.
+    """
+    entry = MODELS[check_choice("model", name, MODELS)]
+    if ood is not None and not entry.out_of_distribution:
+        raise InputError(
+            f"ood: {str(ood)!r} is not allowed; model {name!r} has no out-of-distribution inputs"
+        )
+    module, _, loader = entry.loader.partition(":")
+    model = getattr(import_module(module), loader)(data_dir)
+    if ood is not None:
+        model.test_data["ood"] = ood_images.load(ood)
+    return model

@@ -1,0 +1,143 @@
+"""The discriminative restricted Boltzmann machine (Larochelle and Bengio 2008; Shang et al. 2015, Sect. 4.3)."""
+
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sgtune.model import Model, define_model
+from sgtune.support.errors import check_integer
+
+__all__ = ["from_arrays"]
+
+START_SD = 0.1
+
+MOST_HIDDEN = 127
+"""The largest number of factors between 1 and 2 whose product cannot overflow in float32."""
+
+LARGEST_EXPONENT = 44.0
+"""The squares of exp(44) and exp(-44) are within the range of float32."""
+
+
+def log_prior(position: dict) -> jax.Array:
+    """N(0, 1) for every weight and bias, up to a constant; the paper gives no prior for this model."""
+    return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
+
+
+@jax.custom_jvp
+def sum_softplus(activations: Float[Array, "H n"], biases: Float[Array, "H K"]) -> Float[Array, "K n"]:
+    """sum_j log(1 + exp(z_j)) with z_j = activations_j + biases_j, for all pairs of a row and a class.
+
+    It is computed as sum_j max(z_j, 0) + log prod_j (1 + exp(-|z_j|)), with one logarithm for all hidden units. A loop
+    over the units needs memory for K n numbers, not H K n (for 1,000 rows of letter it is 20 times as fast on a CPU as
+    all units at once). The derivative is sigmoid(z_j), which the backward pass recomputes instead of storing it. A term
+    is exact if its activation and its bias are at most 44 in absolute value. The error is at most log 2 if one of them
+    is larger and the other is larger than 28 with the opposite sign.
+    """
+
+    def add(sums, unit):
+        activation, bias = unit
+        z, small = _of_unit(activation, bias)
+        return (sums[0] + jnp.maximum(z, 0), sums[1] * (1 + small)), None
+
+    shape = (biases.shape[1], activations.shape[1])
+    (positive, product), _ = jax.lax.scan(add, (jnp.zeros(shape), jnp.ones(shape)), (activations, biases))
+    return positive + jnp.log(product)
+
+
+def _of_unit(activation: Float[Array, " n"], bias: Float[Array, " K"]) -> tuple[jax.Array, jax.Array]:
+    """z and exp(-|z|), ``(K, n)``, from products of only n + K exponentials."""
+    up, down = (
+        jnp.exp(sign * jnp.clip(bias, -LARGEST_EXPONENT, LARGEST_EXPONENT))[:, None]
+        * jnp.exp(sign * jnp.clip(activation, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        for sign in (1, -1)
+    )
+    return bias[:, None] + activation, jnp.minimum(up, down)
+
+
+@sum_softplus.defjvp
+def _sum_softplus_jvp(primals, tangents):
+    @jax.checkpoint
+    def add(sums, unit):
+        activation, bias, activation_tangent, bias_tangent = unit
+        z, small = _of_unit(activation, bias)
+        slope = jnp.where(z >= 0, 1, small) / (1 + small)
+        return sums + slope * (bias_tangent[:, None] + activation_tangent), None
+
+    value = sum_softplus(*primals)
+    return value, jax.lax.scan(add, jnp.zeros_like(value), (*primals, *tangents))[0]
+
+
+def logits(position: dict, inputs: Float[Array, "n F"]) -> Float[Array, "K n"]:
+    """log p(y | x) + const(x) = d_y + sum_j log(1 + exp(c_j + U_jy + W_j x)), with hidden units summed out."""
+    activations = position["W"] @ inputs.T + position["c"][:, None]
+    return position["d"][:, None] + sum_softplus(activations, position["U"])
+
+
+def log_likelihood(position: dict, batch: dict) -> Float[Array, " n"]:
+    """log p(y | x) of each row: ``(n,)``."""
+    log_probabilities = jax.nn.log_softmax(logits(position, batch["inputs"]), axis=0)
+    return jnp.take_along_axis(log_probabilities, batch["label"][None].astype(jnp.int32), axis=0)[0]
+
+
+def predict(position: dict, inputs: jax.Array | np.ndarray) -> jax.Array:
+    """Class probabilities of each row: ``(n, K)``."""
+    return jax.nn.softmax(logits(position, jnp.asarray(inputs)), axis=0).T
+
+
+def as_test(rows: dict) -> dict:
+    """Training rows in the form of test data."""
+    return {"inputs": rows["inputs"], "targets": rows["label"]}
+
+
+def _init(key: jax.Array, *, shapes: dict) -> dict:
+    """N(0, 0.01) for every parameter: near 0 all classes are equally likely; the noise makes hidden units differ."""
+    keys = dict(zip(shapes, jax.random.split(key, len(shapes)), strict=True))
+    return {name: START_SD * jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
+
+
+def from_arrays(
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    *,
+    n_hidden: int,
+    n_classes: int,
+    name: str = "drbm",
+    test_data: dict | None = None,
+    data_dir: str | Path | None = None,
+    shuffle_seed: int | None = 0,
+    checksum: str | None = None,
+) -> Model:
+    """The model of ``inputs`` (N, F) float32 and ``labels`` (N,) from 0 to ``n_classes`` - 1.
+
+    A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters. p(y | x) does not change if
+    hidden units are permuted, or if a constant is added to d: only the prior identifies this constant.
+
+    Raises:
+        InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` is not one from 2 to 256.
+    """
+    check_integer("n_hidden", n_hidden, at_least=1, at_most=MOST_HIDDEN)
+    check_integer("n_classes", n_classes, at_least=2, at_most=256)
+    inputs = np.asarray(inputs, np.float32)
+    shapes = {
+        "W": (n_hidden, inputs.shape[1]),
+        "U": (n_hidden, n_classes),
+        "c": (n_hidden,),
+        "d": (n_classes,),
+    }
+    return define_model(
+        name,
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data={"inputs": inputs, "label": np.asarray(labels, np.uint8)},
+        init=partial(_init, shapes=shapes),
+        predict=predict,
+        test_data=test_data,
+        as_test=as_test,
+        data_dir=data_dir,
+        shuffle_seed=shuffle_seed,
+        checksum=checksum,
+    )

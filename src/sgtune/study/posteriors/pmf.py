@@ -1,0 +1,161 @@
+"""Probabilistic matrix factorisation of ratings (paper Sect. 4.2, App. B.2.1; Salakhutdinov and Mnih 2008)."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgtune.model import Model, define_model
+from sgtune.study.posteriors import movielens
+
+__all__ = ["N_FACTORS", "from_arrays", "load"]
+
+N_FACTORS = 20
+"""d, the length of a user's and of an item's feature vector."""
+
+RATING_PRECISION = 3.0
+"""alpha."""
+
+SHAPE, RATE = 4.0, 5.0
+"""a_0 and b_0 of the Gamma prior of each feature precision."""
+
+LOWEST, HIGHEST = 1.0, 5.0
+
+N_PAIRS, PAIRS_SEED = 2_000, 0
+"""So many pairs of a user and an item of the test set are the functionals of a position, and which."""
+
+
+def log_prior(position: dict) -> jax.Array:
+    """Of users and items alike (W = U, V), up to a constant, with Lambda_W = diag(exp(log_precision)):
+
+    W_i ~ N(mean, Lambda_W^-1), mean ~ N(0, Lambda_W^-1), each precision ~ Gamma(4, rate 5), whose log is the
+    parameter: its density has the Jacobian exp(log_precision). (The paper prints Lambda_W where its inverse
+    is meant, and does not say that it is diagonal.)
+    """
+    total = 0.0
+    for side in ("users", "items"):
+        factors, mean, log_precision = (position[part] for part in _parts(side))
+        precision = jnp.exp(log_precision)
+        n_normals = factors.shape[0] + 1
+        squares = jnp.sum((factors - mean) ** 2, axis=0) + mean**2
+        normals = 0.5 * n_normals * log_precision - 0.5 * precision * squares
+        gammas = SHAPE * log_precision - RATE * precision
+        total += jnp.sum(normals + gammas)
+    return total
+
+
+def _parts(side: str) -> tuple[str, str, str]:
+    return side, f"mean_{side}", f"log_precision_{side}"
+
+
+def log_likelihood(position: dict, batch: dict) -> jax.Array:
+    """log N(r | U_user' V_item, 1 / alpha) of each centred rating, up to a constant: ``(n,)``."""
+    return -0.5 * RATING_PRECISION * (batch["rating"] - _products(position, batch)) ** 2
+
+
+def _products(position: dict, rows: dict) -> jax.Array:
+    """U_user' V_item of each row: ``(n,)``.
+
+    The sum over features is a product with ones: XLA fuses a plain sum into the scatters of the gradient, where
+    every entry of a feature vector recomputes it, which takes 2 to 4 times as long.
+    """
+    products = position["users"][rows["user"]] * position["items"][rows["item"]]
+    return jnp.dot(products, np.ones(products.shape[-1], np.float32), precision="highest")
+
+
+def predict(position: dict, inputs: dict) -> jax.Array:
+    """Expected ratings, the mean rating added back, clipped to [1, 5]: ``(n,)``."""
+    return jnp.clip(_products(position, inputs) + inputs["mean_rating"], LOWEST, HIGHEST)
+
+
+def functionals_of(test: np.ndarray) -> Callable:
+    """``position -> (K,)``: U_user' V_item of at most 2,000 test rows, the same ones for the same test set.
+
+    The posterior does not change if features are rotated, permuted or change their signs; it does identify every
+    product.
+    """
+    chosen = np.random.default_rng(PAIRS_SEED).permutation(len(test))[:N_PAIRS]
+    pairs = np.asarray(test[chosen, :2], np.int32)
+    return partial(_products, rows={"user": pairs[:, 0], "item": pairs[:, 1]})
+
+
+def as_test(rows: dict, mean_rating: float) -> dict:
+    """Training rows in the form of test data; their ratings are centred by ``mean_rating``."""
+    inputs = {"user": rows["user"], "item": rows["item"], "mean_rating": np.float32(mean_rating)}
+    return {"inputs": inputs, "targets": rows["rating"] + np.float32(mean_rating)}
+
+
+def from_arrays(
+    train: np.ndarray,
+    test: np.ndarray | None = None,
+    *,
+    n_users: int,
+    n_items: int,
+    n_factors: int = N_FACTORS,
+    data_dir: str | Path | None = None,
+    shuffle_seed: int | None = 0,
+    checksum: str | None = None,
+) -> Model:
+    """PMF of ratings ``(N, 3)``: rows (user, item, rating), users and items counted from 0.
+
+    Training ratings are centred by their mean.
+    """
+    train = np.asarray(train)
+    mean_rating = float(train[:, 2].mean())
+    test_data = None
+    if test is not None:
+        inputs = {"user": test[:, 0], "item": test[:, 1], "mean_rating": np.float32(mean_rating)}
+        test_data = {"inputs": inputs, "targets": np.asarray(test[:, 2], np.float32)}
+    sizes = {"users": n_users, "items": n_items}
+
+    def init(key: jax.Array) -> dict:
+        position = {}
+        for side, side_key in zip(sizes, jax.random.split(key), strict=True):
+            # Small and random: zero is a saddle, and prior draws are far from every mode.
+            position[side] = 0.1 * jax.random.normal(side_key, (sizes[side], n_factors))
+            position[f"mean_{side}"] = jnp.zeros(n_factors)
+            position[f"log_precision_{side}"] = jnp.zeros(n_factors)
+        return position
+
+    return define_model(
+        "pmf",
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data={
+            "user": train[:, 0].astype(np.int32),
+            "item": train[:, 1].astype(np.int32),
+            "rating": (train[:, 2] - mean_rating).astype(np.float32),
+        },
+        init=init,
+        predict=predict,
+        test_data=test_data,
+        functionals=None if test is None else functionals_of(test),
+        as_test=partial(as_test, mean_rating=mean_rating),
+        task="regression",
+        # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
+        max_lockstep=1,
+        data_dir=data_dir,
+        shuffle_seed=shuffle_seed,
+        checksum=checksum,
+    )
+
+
+def load(data_dir: str | Path) -> Model:
+    """The split u1 of MovieLens 100K from ``data_dir/pmf``.
+
+    Raises:
+        DataError: a file is missing, truncated, or of another dtype or shape.
+    """
+    arrays = movielens.load(data_dir)
+    return from_arrays(
+        arrays["train"],
+        arrays["test"],
+        n_users=arrays["n_users"],
+        n_items=arrays["n_items"],
+        data_dir=data_dir,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
+    )

@@ -1,0 +1,167 @@
+"""Cells of evaluation runs: the mean over replicates of a value in their rows, and its spread."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import sqrt
+from statistics import fmean, stdev
+
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.layout import DASH, DIVERGED, NO_ARM, NOISE, Cell
+from sgtune.study.report.records import finite, looks_at_test_set
+
+__all__ = [
+    "SOURCES",
+    "SQUARED",
+    "entry_of",
+    "evaluation_cells",
+    "identity",
+    "mean_cell",
+    "metric_of",
+    "missing_of",
+    "ratio_of",
+    "root_mean",
+]
+
+# metric of a table: (key of a result's rows, factor); a dot leads into an entry of the row
+SOURCES = {
+    "relative_sd_error_x100": ("relative_sd_error", 100),
+    "xi_rel_x100": ("xi_rel", 100),
+    "xi_white_x100": ("xi_white", 100),
+    "functional_error": ("functional_error", 1),
+    "ksd": ("ksd", 1),
+    "ksd_se": ("ksd_se", 1),
+    "ksd_floor": ("ksd_floor", 1),
+    "ksd_scaled": ("ksd_scaled", 1),
+    "ksd_scaled_se": ("ksd_scaled_se", 1),
+    "ksd_scaled_floor": ("ksd_scaled_floor", 1),
+    "rmse": ("rmse", 1),
+    "rmse_as_published": ("rmse_published", 1),
+    "log_loss": ("log_loss", 1),
+    "brier": ("brier", 1),
+    "ece_percent": ("ece", 100),
+    "mce_percent": ("mce", 100),
+    "ece_as_published_percent": ("ece_published", 100),
+    "mce_as_published_percent": ("mce_published", 100),
+    "accuracy_percent": ("accuracy", 100),
+    "n_samples": ("n_samples", 1),
+    "ksd_points": ("n_points", 1),
+    "acceptance_percent": ("acceptance_rate", 100),
+    "budget_seconds": ("seconds", 1),
+    "wall_seconds": ("wall_seconds", 1),
+    "entropy_test": ("ood.entropy_test", 1),
+    "entropy_ood": ("ood.entropy_ood", 1),
+    "auroc": ("ood.auroc", 1),
+}
+
+
+SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
+"""Keys of rows that are roots of an unbiased estimate, which may be negative: the estimate itself is averaged."""
+
+
+def root_mean(squares: Sequence[float]) -> float:
+    """The root of the mean, or 0 where that is negative."""
+    return sqrt(max(fmean(squares), 0.0))
+
+
+def metric_of(key: str) -> str:
+    """The metric that shows ``key`` of a row; of a loss, for one."""
+    return next(metric for metric, (source, _) in SOURCES.items() if source == key)
+
+
+def identity(record: dict) -> dict:
+    """What of a cell says whose it is."""
+    own = {key: record[key] for key in ("model", "sampler", "tuner")}
+    return own | {"at_test_set": looks_at_test_set(record)}
+
+
+def missing_of(record: dict) -> str:
+    """What stands in a tuner's cell that has no number: that it found no arm, or a dash."""
+    return NO_ARM if record["best"] is None else DASH
+
+
+def entry_of(row: dict, key: str) -> float | None:
+    """The number of a row under ``key``, or None."""
+    entry = row
+    for part in key.split("."):
+        entry = (entry or {}).get(part)
+    return entry
+
+
+def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
+    """Mean and sd (divisor n - 1) of a replicate's value each, over those that have an arm and stayed finite.
+
+    The standard error is sd / sqrt(n), but at least the standard error from the means of the tuning runs, each over
+    every S-th replicate: replicates of one arm do not show how much tuning runs differ.
+    """
+    n_arms = len(record.get("arms", ())) or 1
+    of_tunings: list[list[float]] = [[] for _ in range(n_arms)]
+    for row, value in zip(record["table"], values, strict=True):
+        if not (row.get("diverged") or row.get("no_arm")) and finite(value) is not None:
+            of_tunings[row["replicate"] % n_arms].append(SOURCES[metric][1] * value)
+    kept = [value for own in of_tunings for value in own]
+    means = [fmean(own) for own in of_tunings if own]
+    has_spread = len(kept) > 1 and METRICS[metric].has_spread
+    diverged = any(row.get("diverged") for row in record["table"])
+    return Cell(
+        **identity(record),
+        metric=metric,
+        value=fmean(kept) if kept else None,
+        sd=stdev(kept) if has_spread else None,
+        se=max(map(_standard_error, (kept, means))) if has_spread else None,
+        finite=len(kept),
+        replicates=len(values),
+        missing=DIVERGED if diverged else missing_of(record),
+    )
+
+
+def _standard_error(values: list[float]) -> float:
+    return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def evaluation_cells(record: dict, metrics: Iterable[str]) -> list[Cell]:
+    """A cell per metric: mean and sd over the replicates that stayed finite; of a KSD the root of the mean square,
+    or an upper end of it."""
+    return [_root_mean_cell(record, metric) for metric in metrics]
+
+
+def _root_mean_cell(record: dict, metric: str) -> Cell:
+    """Of a KSD, with m the mean of its unbiased squares and e the standard error of m: √m, with the sd and the standard
+    error of the squares over 2√m (to first order). That has no meaning where a square is negative and m ≤ 2e: there
+    the cell has no value but an upper end, √(max(m, 0) + 2e). A negative m is noise, which must not bring the end
+    down."""
+    key = SOURCES[metric][0]
+    cell = replace(
+        mean_cell(record, metric, [entry_of(row, key) for row in record["table"]]), floor=_floor(record, key)
+    )
+    of_runs = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"]]
+    squares = mean_cell(record, metric, of_runs)
+    if cell.value is None or squares.finite < cell.finite:
+        return cell
+    mean, error = squares.value, squares.se
+    is_noise = any(square is not None and square < 0 for square in of_runs)
+    if error and is_noise and mean <= 2 * error:
+        upper = sqrt(max(mean, 0.0) + 2 * error)
+        return replace(cell, value=None, sd=None, se=None, upper=upper, square=(mean, error))
+    if mean <= 0:
+        return replace(cell, value=None, sd=None, se=None, missing=NOISE)
+    root = sqrt(mean)
+    if error is None:
+        return replace(cell, value=root)
+    return replace(cell, value=root, sd=squares.sd / (2 * root), se=error / (2 * root), square=(mean, error))
+
+
+def _floor(record: dict, key: str) -> float | None:
+    """The KSD of as many exact draws, a mean over the replicates that have one; None of other metrics."""
+    floors = [finite(row.get(f"{key}_floor")) for row in record["table"]]
+    kept = [floor for floor in floors if floor is not None]
+    return fmean(kept) if kept else None
+
+
+def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:
+    """The ratio of two cells of independent runs and its standard error, to first order; None where there is none."""
+    if above.value is None or not below.value:
+        return None, None
+    ratio = above.value / below.value
+    if above.se is None or below.se is None or not above.value:
+        return ratio, None
+    return ratio, abs(ratio) * sqrt((above.se / above.value) ** 2 + (below.se / below.value) ** 2)

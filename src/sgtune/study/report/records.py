@@ -1,0 +1,169 @@
+"""The result files an artifact is made from, by kind."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sgtune.study.catalogue import STUDIES, TUNERS, Artifact
+from sgtune.study.report.artifacts import artifact as entry_of
+from sgtune.support.errors import DataError
+from sgtune.support.files import read_json
+
+__all__ = [
+    "KINDS",
+    "Records",
+    "belonging",
+    "finite",
+    "foreseen_of",
+    "kinds_of",
+    "load_records",
+    "looks_at_test_set",
+    "need",
+    "of_tuners",
+    "provenances",
+]
+
+KINDS = (
+    *(
+        "data",
+        "reference",
+        "cost",
+        "tuning",
+        "evaluation",
+        "screen",
+        "regret",
+        "clocks",
+        "estimates",
+        "widths",
+        "horizons",
+        "ladder",
+        "sensitivity",
+    ),
+    *("settings", "published"),
+)
+Records = dict[str, list[dict]]
+
+
+def kinds_of(entry: Artifact) -> tuple[str, ...]:
+    """The kinds of result files of the study that an artifact is of."""
+    return STUDIES[entry.study].kinds if entry.study else KINDS
+
+
+def _kind(path: Path, kinds: Sequence[str]) -> str:
+    named = [part for part in (*path.parts[:-1], path.stem) if part in kinds]
+    if not named:
+        raise DataError(f"{path}: not a known kind of result; its path must name one of {', '.join(kinds)}")
+    return named[-1]
+
+
+def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> Records:
+    """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
+    file's own name. A file of several tuners gives a record for each; a ``.csv`` gives a record for each row, with
+    a float in its column ``value``.
+
+    Raises `DataError` for a path that names no kind, or a file that cannot be read.
+    """
+    records: Records = {kind: [] for kind in kinds}
+    for path in sorted({Path(path) for path in paths}):
+        if path.suffix == ".csv":
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            try:
+                records[_kind(path, kinds)] += [row | {"value": float(row["value"])} for row in rows]
+            except (KeyError, TypeError, ValueError) as error:
+                raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
+        elif path.suffix == ".json":
+            records[_kind(path, kinds)] += _by_tuner(read_json(path))
+    return records
+
+
+def _by_tuner(held: dict) -> list[dict]:
+    """The result of a job for all tuners of a sampler, as records: one per tuner and tuning replicate, or, for runs
+    that tuners share, one per tuner with its rows. Other files are one record."""
+    if "tuners" not in held:
+        return [held]
+    common = {name: value for name, value in held.items() if name not in ("tuners", "runs")}
+    if "runs" not in held:
+        return [common | own for own in held["tuners"]]
+    return [common | own | _rows_of(own, held["runs"]) for own in held["tuners"]]
+
+
+def _rows_of(own: dict, runs: list[dict]) -> dict:
+    """A tuner's rows: those of its runs, one per evaluation replicate; one that has no arm says so. ``best`` is the
+    first arm that it found."""
+    behind_curves_alone = {run["replicate"] for run in runs if run["table"] is None}
+    table, curves = [], []
+    for replicate, place in enumerate(own["runs"]):
+        if place is not None:
+            curves += runs[place]["curves"]
+        if replicate not in behind_curves_alone:
+            lost = {"replicate": replicate, "no_arm": True}
+            table.append(lost if place is None else runs[place]["table"])
+    best = next((arm for arm in own["arms"] if arm is not None), None)
+    return {"best": best, "table": table, "curves": curves}
+
+
+def of_tuners(records: Iterable[dict]) -> list[dict]:
+    """The records of one tuner's tuning replicates as one: common entries are from the first, ``arms`` are the choices
+    of all (None where none was found), ``best`` is the first that is not None, ``tunings`` are the records, in
+    order."""
+    groups: dict[tuple, list[dict]] = {}
+    for record in sorted(records, key=lambda record: record["replicate"]):
+        groups.setdefault((record["model"], record["sampler"], record["tuner"]), []).append(record)
+    merged = []
+    for tunings in groups.values():
+        arms = [record["best"] for record in tunings]
+        best = next((arm for arm in arms if arm is not None), None)
+        merged.append(tunings[0] | {"arms": arms, "best": best, "tunings": tunings})
+    return merged
+
+
+def looks_at_test_set(record: dict) -> bool:
+    """Whether the tuner of a record judges arms by the test set; not if it held out training data to judge by."""
+    entry = TUNERS.get(record["tuner"])
+    return entry is not None and entry.looks_at_test_set and not record.get("validation_fraction")
+
+
+def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
+    """The records of ``kind`` of the model that ``artifact`` is of and of the tuners that it shows."""
+    of = entry_of(artifact)
+    return [
+        record
+        for record in records.get(kind) or []
+        if of.model in (None, record.get("model")) and record.get("tuner") not in of.without
+    ]
+
+
+def need(records: Records, kind: str, artifact: str) -> list[dict]:
+    """What `belonging` finds, or a `DataError` if it finds nothing."""
+    found = belonging(records, kind, artifact)
+    if not found:
+        raise DataError(f"{artifact}: no {kind} records; it needs at least one")
+    return found
+
+
+def foreseen_of(best: Mapping, rungs: Iterable[Mapping]) -> float | None:
+    """The error that a tuner which looks ahead predicted for its chosen arm: the value in the arm's last rung.
+
+    ``rungs``: as in `sgtune.tuning.TuningResult.to_dict`.
+    """
+    values = [row["discrepancy"] for row in rungs if all(row[name] == best[name] for name in best)]
+    return values[-1] if values else None
+
+
+def finite(value: float | None) -> float | None:
+    """``value``, or None if it is not a finite number (files hold null for those)."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def provenances(records: Records) -> list[dict]:
+    """The provenance of every file that has one: records of one file have one in common, and the combined reference
+    names the jobs of its NUTS chains."""
+    found = []
+    for of_kind in records.values():
+        for record in of_kind:
+            # Elsewhere "chains" is their number.
+            chains = record.get("chains")
+            found += [*(chains if isinstance(chains, list) else ()), record.get("provenance")]
+    return list({id(provenance): provenance for provenance in found if provenance}.values())

@@ -1,0 +1,117 @@
+"""The style of figures (print width, type, colours that are distinct for colour-blind readers), and saving them."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+
+import matplotlib
+import seaborn as sns
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
+
+from sgtune.study.catalogue.tuners import BLUE, GREY, ORANGE, TUNERS, VERMILION
+from sgtune.study.report.labels import label
+from sgtune.study.report.records import Records
+from sgtune.support.files import atomic_write
+
+__all__ = ["BLUE", "INK", "ORANGE", "VERMILION", "WIDTH", "log_ticks", "save_figure", "styled", "tuner_style"]
+
+WIDTH = 7.0  # inches: the text width of a printed page
+INK = "#262626"
+
+RC = {
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#e3e3e3",
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",  # a reader's browser need not have the font
+    "svg.hashsalt": "sgtune",  # else the ids of an SVG differ from one drawing to the next
+}
+"""Settings that seaborn's theme for papers lacks."""
+
+
+def tuner_style(tuner: str) -> dict:
+    """Colour, marker, line style and label of a tuner, the same in every figure."""
+    entry = TUNERS.get(tuner)
+    color, marker, linestyle = entry.style if entry else (GREY, "P", "-")
+    # A tuner that runs another one on other step sizes has its colour and hollow markers.
+    hollow = entry is not None and entry.method is not None
+    return {
+        "color": color,
+        "marker": marker,
+        "linestyle": linestyle,
+        "label": entry.label if entry else label(tuner, {}),
+        "markerfacecolor": "white" if hollow else color,
+        "markeredgecolor": color if hollow else "white",
+        "markeredgewidth": 1.0 if hollow else 0.4,
+    }
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks of a log axis whose limits stand: as plain numbers where these are short, else as powers of ten,
+    and as many as the span asks for."""
+    low, high = sorted(axis.get_view_interval())
+    if low <= 0:  # an axis without data has the limits of a linear one
+        return
+    decades = math.log10(high / low)
+    if decades < 0.5:
+        axis.set_major_locator(MaxNLocator(5))
+    else:
+        # At most six: by itself the locator leaves out every other power of ten of a narrow panel.
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,), numticks=6))
+    axis.set_minor_formatter(NullFormatter())
+    if low >= 9e-4 and high < 1.1e5:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    elif decades >= 2:
+        axis.set_major_formatter(LogFormatterMathtext())
+
+
+@contextmanager
+def _theme() -> Iterator[None]:
+    """Seaborn's theme for papers and `RC`; the caller's settings are restored afterwards.
+
+    The font comes with Matplotlib, so every machine draws the same letters. Seaborn would also redefine the letters of
+    colours ("b", "g") permanently, because they are not a setting; this is avoided.
+    """
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        sns.set_theme("paper", "ticks", font="DejaVu Sans", font_scale=0.9, color_codes=False, rc=RC)
+        yield
+
+
+def styled(maker: Callable[..., Figure]) -> Callable[..., Figure]:
+    """The maker, drawing under `_theme`."""
+
+    @wraps(maker)
+    def make(records: Records, **options: str) -> Figure:
+        with _theme():
+            return maker(records, **options)
+
+    return make
+
+
+def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
+    """The figure as SVG and PDF, with ``sources`` (`provenance.summarise`) as JSON in the Description of the one
+    and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes."""
+    account = json.dumps(sources, sort_keys=True)
+    creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
+    formats = {
+        "svg": (svg, {"Title": title, "Description": account, "Creator": creator, "Date": None}),
+        "pdf": (
+            pdf,
+            {"Title": title, "Subject": account, "Creator": creator, "CreationDate": None, "ModDate": None},
+        ),
+    }
+    with _theme():
+        for kind, (target, metadata) in formats.items():
+            with atomic_write(target) as path:
+                figure.savefig(path, format=kind, metadata=metadata)
+            # The first file's layout holds for the other one. With "none" Matplotlib would still draw it twice.
+            figure.set_layout_engine(None)

@@ -1,0 +1,169 @@
+"""The axes along which arms differ: the hyperparameters of samplers, and the keys that are made of their numbers.
+
+An axis is traced or static. A traced one is a number that each chain of an ensemble has for itself: one compiled
+program serves all values. A static one is a part of a step's shape: all chains of an ensemble share its value, and the
+cost of a step depends on it.
+
+Imports nothing heavy: the workflow reads it while it is parsed.
+"""
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sgtune.support.errors import InputError, check_integer, check_number
+
+__all__ = ["AXES", "COMMON", "STATIC", "Axis", "key_of", "named", "numbers_of", "symbol_of"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One hyperparameter.
+
+    Attributes:
+        default: the value for an arm that does not give one: a number, or a function of the numbers, by name, of the
+            sampler's axes before this one; None if every arm must give a value.
+        symbol: a short name for table columns and labels; the axis's name if it is empty.
+        is_static: whether it is a part of a step's shape.
+        is_integer: whether its values are integers.
+        above, at_least, at_most, below: bounds of its values.
+        in_grids: the key under which a grid lists its values; its name if it is empty.
+    """
+
+    name: str
+    default: float | Callable[[Mapping[str, float]], float] | None = None
+    symbol: str = ""
+    is_static: bool = False
+    is_integer: bool = False
+    above: float | None = None
+    at_least: float | None = 0
+    in_grids: str = ""
+    at_most: float | None = None
+    below: float | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "symbol", self.symbol or self.name)
+        object.__setattr__(self, "in_grids", self.in_grids or self.name)
+
+    def check(self, number: object, at_most: float | None = None, name: str = "") -> float | int:
+        """``number`` as a float, or as an int if the axis has integer values; ``name`` is its name in error messages.
+
+        Raises:
+            InputError: it is not finite, not an integer where it must be, or out of bounds; or it reaches a bound that
+                it must not reach once it is rounded to float32, as chains use it.
+        """
+        name = name or self.name
+        at_most = min((bound for bound in (at_most, self.at_most) if bound is not None), default=None)
+        if self.is_integer:
+            return check_integer(name, number, at_least=self.at_least, at_most=at_most)
+        value = check_number(
+            name, number, above=self.above, at_least=self.at_least, at_most=at_most, below=self.below
+        )
+        rounded = _in_float32(value)
+        try:
+            # The other bounds are allowed values, so rounding to one does no harm.
+            check_number(name, rounded, above=self.above, below=self.below)
+        except InputError as error:
+            allowed = str(error).partition("; ")[2]
+            raise InputError(
+                f"{name}: {number!r} is not allowed: in float32 it is {rounded:g}; {allowed}"
+            ) from None
+        return value
+
+
+def _in_float32(number: float) -> float:
+    """``number`` rounded to float32; infinity if it is too large."""
+    try:
+        return struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+STEP_SIZE = Axis("step_size", symbol="h", above=0, at_least=None, in_grids="log10_step_sizes")
+BATCH_SIZE = Axis(
+    "batch_size", symbol="n", is_static=True, is_integer=True, at_least=1, in_grids="batch_fractions"
+)
+N_LEAPFROG = Axis(
+    "n_leapfrog", symbol="L", is_static=True, is_integer=True, at_least=1, in_grids="n_leapfrogs"
+)
+FRICTION = Axis("friction", 0.01, symbol="a")
+NOISE_ESTIMATE = Axis("noise_estimate", 0.0, symbol="b")
+FRICTION_RATE = replace(FRICTION, default=1.0, symbol="A", above=0, at_least=None)
+"""The friction of samplers whose momentum has unit scale: A, per unit of time; one of their steps has a = A h."""
+KAPPA = Axis("kappa", 0.0, at_most=1)
+"""Weight of the newest minibatch in a running average; 0: 1/t in step t."""
+
+
+def _step_size(numbers: Mapping[str, float]) -> float:
+    return numbers[STEP_SIZE.name]
+
+
+def _noise_sd(numbers: Mapping[str, float]) -> float:
+    """Step size and noise sd have the unit of a position; the bias of AdamMCMC vanishes as their ratio does."""
+    return 10 * numbers[STEP_SIZE.name]
+
+
+def _momentum_noise(numbers: Mapping[str, float]) -> float:
+    """With it the stationary sd of the first moment, rho / sqrt(1 - b1^2), is 1 / s, in the unit of a gradient."""
+    return (1 - numbers[B1.name] ** 2) ** 0.5 / numbers[NOISE_SD.name]
+
+
+def _second_moment_noise(numbers: Mapping[str, float]) -> float:
+    """With it the stationary sd of the second moment is 1 / s^2, in the unit of a squared gradient."""
+    return (1 - numbers[B2.name] ** 2) ** 0.5 / numbers[NOISE_SD.name] ** 2
+
+
+# Of MALA and AdamMCMC (Bieringer et al. 2023). The step size of AdamMCMC is the paper's gamma; MALA's is s^2/2.
+DRIFT = Axis("drift", _step_size, symbol="gamma", above=0, at_least=None)
+NOISE_SD = Axis("noise_sd", _noise_sd, symbol="s", above=0, at_least=None)
+DIRECTIONAL_NOISE = Axis("directional_noise", 1.0, symbol="s_d")
+B1 = Axis("b1", 0.9, below=1)
+B2 = Axis("b2", 0.999, below=1)
+EPS = Axis("eps", 1e-8, symbol="delta", above=0, at_least=None)
+MOMENTUM_NOISE = Axis("momentum_noise", _momentum_noise, symbol="rho1", above=0, at_least=None)
+SECOND_MOMENT_NOISE = Axis("second_moment_noise", _second_moment_noise, symbol="rho2", above=0, at_least=None)
+
+COMMON = (STEP_SIZE, BATCH_SIZE, N_LEAPFROG)
+"""The axes that every record has a place for, empty for samplers that lack them; further axes follow them."""
+
+STATIC = tuple(axis for axis in COMMON if axis.is_static)
+"""The axes that make up a step's shape, in the order of a cost table's keys."""
+
+OF_METROPOLIS = (DRIFT, NOISE_SD, DIRECTIONAL_NOISE, B1, B2, EPS, MOMENTUM_NOISE, SECOND_MOMENT_NOISE)
+
+AXES = {axis.name: axis for axis in (*COMMON, FRICTION, NOISE_ESTIMATE, KAPPA, *OF_METROPOLIS)}
+"""All axes of the samplers of this package, by name, in the order in which they are printed."""
+
+
+def key_of(numbers: Mapping, common: Sequence[Axis]) -> tuple:
+    """``numbers`` as a tuple: the numbers of the axes ``common`` in their order, None where there is none, then a pair
+    (name, number) for each other axis, in alphabetical order.
+
+    Random streams and cost tables are keyed by it. A further axis only appends a pair, so older keys stay valid."""
+    names = [axis.name for axis in common]
+    further = sorted(numbers.keys() - set(names))
+    return (*(numbers.get(name) for name in names), *((name, numbers[name]) for name in further))
+
+
+def numbers_of(key: tuple, common: Sequence[Axis]) -> dict[str, float | int | None]:
+    """The inverse of `key_of`: the numbers by name; None for an axis of ``common`` without a number."""
+    if len(key) < len(common):
+        names = ", ".join(axis.name for axis in common)
+        raise InputError(f"shape: {key!r} is not allowed; it must have {names}")
+    first, further = key[: len(common)], key[len(common) :]
+    return {**{axis.name: number for axis, number in zip(common, first, strict=True)}, **dict(further)}
+
+
+def symbol_of(name: str) -> str:
+    """The symbol of the axis ``name``, or the name itself if it is not in `AXES`."""
+    return AXES[name].symbol if name in AXES else name
+
+
+def named(numbers: Mapping[str, float | int | None]) -> str:
+    """A line such as ``h=0.001 n=20``, of every number that is not None."""
+    return " ".join(
+        f"{symbol_of(name)}={number if isinstance(number, int) else format(number, '.6g')}"
+        for name, number in numbers.items()
+        if number is not None
+    )
