@@ -1,21 +1,17 @@
 """Cells of evaluation runs: the mean over replicates of a value in their rows, and its spread."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import sqrt
 from statistics import fmean, stdev
 
-from sgtune.study.ground_truth import is_trusted
 from sgtune.study.report.labels import METRICS
-from sgtune.study.report.records import Records, finite, looks_at_test_set
+from sgtune.study.report.records import finite, looks_at_test_set
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
 
 __all__ = [
-    "OF_POSITION",
-    "OF_REFERENCE",
     "SOURCES",
     "SQUARED",
-    "doubted",
     "entry_of",
     "evaluation_cells",
     "identity",
@@ -169,26 +165,3 @@ def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:
     if above.se is None or below.se is None or not above.value:
         return ratio, None
     return ratio, abs(ratio) * sqrt((above.se / above.value) ** 2 + (below.se / below.value) ** 2)
-
-
-OF_POSITION = ("relative_sd_error_x100", "xi_rel_x100")
-OF_JUDGED = ("xi_white_x100", "functional_error")
-OF_REFERENCE = (*OF_POSITION, *OF_JUDGED)
-"""Metrics that compare with the reference: its parameters, or the quantities that tuners are judged by."""
-
-
-def doubted(records: Records) -> set[tuple[str, str]]:
-    """(model, metric) of the errors that are distances from something badly sampled, by the records of references.
-
-    No error can be trusted where the quantities that tuners are judged by are not; errors of the parameters need every
-    block of these sampled as well.
-    """
-    found = [one for one in records.get("reference", ()) if "monte_carlo_error" in one]
-    return {(record["model"], metric) for record in found for metric in _metrics_doubted(record)}
-
-
-def _metrics_doubted(record: dict) -> Iterator[str]:
-    if not record["trusted"]:
-        yield from OF_REFERENCE
-    elif not all(map(is_trusted, record["blocks"].values())):
-        yield from OF_POSITION
