@@ -17,7 +17,7 @@ from sgtune.study.pipeline.provenance import collect, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import Records, load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import write_json
+from sgtune.support.files import file_sha256, read_json, write_json
 
 __all__ = [
     "MAIN",
@@ -29,6 +29,7 @@ __all__ = [
     "files_of",
     "form_of",
     "labels_of",
+    "lay_out_published",
     "make_figure",
     "make_table",
     "study_of",
@@ -193,3 +194,34 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
 def _only(values: list) -> object:
     """The one value a run's files agree on, or None."""
     return values[0] if len(values) == 1 else None
+
+
+def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]:
+    """Write the Markdown and HTML of a published run's tables again, from its CSVs, with today's ``captions``
+    (`read_captions`), and with them its page and the checksums in its manifest.
+
+    Returns:
+        The names of tables that are published there and belong to no study any more; their files stay.
+    """
+    from sgtune.study.report.publish import INDEX, page_of
+    from sgtune.study.report.table import read_frame, write_table
+
+    known = {name: study for study in STUDIES.values() for name in study.tables}
+    tables = {path.stem: path for path in sorted((folder / "tables").glob("*.csv"))}
+    written = [name for name in tables if name in known]
+    for name in written:
+        footer = describe(read_json(tables[name].with_suffix(".json"))["sources"])
+        files = {
+            "csv": None,
+            "md": tables[name].with_suffix(".md"),
+            "html": tables[name].with_suffix(".html"),
+        }
+        frame = read_frame(tables[name])
+        write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
+    manifest = read_json(folder / "manifest.json")
+    manifest["files"] = {name: file_sha256(folder / name) for name in manifest["files"]}
+    write_json(folder / "manifest.json", manifest)
+    if written:
+        page = page_of(folder, known[written[0]], captions)
+        (folder / INDEX).write_text(page, encoding="utf-8")
+    return [name for name in tables if name not in known]

@@ -30,6 +30,7 @@ __all__ = [
     "format_number",
     "frame_of",
     "lay_out",
+    "markdown_tables",
     "read_frame",
     "to_html",
     "to_markdown",
@@ -49,6 +50,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 FIELDS = ("model", "sampler", "tuner", "metric", "detail")
 NUMBERS = ("value", "sd", "se", "upper", "lowest", "highest")
+KNOWN = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 COLUMNS = (*FIELDS, *NUMBERS, "finite", "replicates", "best", "at_test_set", "shown")
 """Of the tidy frame, and of the CSV."""
 
@@ -197,6 +199,11 @@ class Caption:
         above, _, below = text.partition("\n---\n")
         self.above, self.notes = above.strip(), below.strip()
 
+    @property
+    def paragraphs(self) -> list[str]:
+        """Caption and notes of a figure."""
+        return list(filter(None, [self.above, self.notes]))
+
     def below(self, frame: pd.DataFrame) -> str:
         """The notes of a table with these cells."""
         numbers = sorted({int(number) for number in frame["replicates"][frame["finite"] > 0]})
@@ -225,8 +232,8 @@ def read_frame(csv: str | Path) -> pd.DataFrame:
 def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> pd.DataFrame:
     """The positions in ``frame`` of the cells of the table: a row and a column for each place, with printed labels.
 
-    Names stand in the order of print: ``names`` (`Study.names`) first; metrics, and details that have none, in the
-    order in which they come.
+    Names stand in the order of print, those of ``names`` (`Study.names`) after those of the catalogue; metrics, and
+    details that have none, in the order in which they come.
     """
     keys = frame[list(FIELDS)].copy()
     for place, part in enumerate(about.parts):
@@ -263,8 +270,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
 
 
 def _order(field: str, found: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS, "metric": found}
-    return in_order(found, [*names, *known.get(field, [*DETAILS, *found])])
+    if field == "metric":
+        return list(found)
+    return in_order(found, [*KNOWN[field], *names] if field in KNOWN else [*DETAILS, *names, *found])
 
 
 def _label(field: str, name: str, names: Mapping[str, str]) -> str:
@@ -272,8 +280,7 @@ def _label(field: str, name: str, names: Mapping[str, str]) -> str:
         return names[name]
     if field == "metric":
         return METRICS[name].label if name in METRICS else name
-    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
-    return label(name, known[field]) if field in known else DETAILS.get(name, name.replace("_", " "))
+    return label(name, KNOWN[field]) if field in KNOWN else DETAILS.get(name, name.replace("_", " "))
 
 
 def _parts(
@@ -291,16 +298,14 @@ def _parts(
         yield heading, part.map(lambda at: printed(DASH, False) if pd.isna(at) else texts[int(at)])
 
 
-def to_markdown(
-    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
-) -> str:
-    """Pipe tables with title and caption above, notes and provenance below; the best in bold."""
+def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
+    """Pipe tables, the best in bold."""
 
     def printed(text: str, is_best: bool) -> str:
         text = text.replace("\n", "<br>").replace("|", "\\|")
         return f"**{text}**" if is_best else text
 
-    blocks = [f"**{about.title}**", caption.above]
+    blocks = []
     for heading, part in _parts(frame, about, names, printed):
         stub = [name.replace("|", "\\|") for name in part.index.names]
         above = [" ".join(filter(None, key)).replace("|", "\\|") for key in part.columns]
@@ -308,7 +313,16 @@ def to_markdown(
         aligned = ["left"] * len(stub) + ["left" if about.is_prose else "right"] * len(above)
         blocks += [f"**{heading}**"] * bool(heading)
         blocks += [body.to_markdown(index=False, disable_numparse=True, colalign=aligned)]
-    return "\n\n".join([*blocks, *filter(None, [caption.below(frame)]), f"*{footer}*"]) + "\n"
+    return "\n\n".join(blocks)
+
+
+def to_markdown(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """`markdown_tables` with title and caption above, notes and provenance below."""
+    tables = markdown_tables(frame, about, names)
+    blocks = [f"**{about.title}**", caption.above, tables, caption.below(frame), f"*{footer}*"]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 STYLE = """
