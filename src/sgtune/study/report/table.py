@@ -13,7 +13,6 @@ import pandas as pd
 
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write
 
 __all__ = [
@@ -172,21 +171,6 @@ class Cell:
         number += f" [{ends[0]}, {ends[1]}]" if len(set(ends)) > 1 else ""
         return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
 
-    @property
-    def of_runs(self) -> tuple:
-        """Value and spread, and those of the square: cells in which these agree are from the same runs."""
-        return self.value, self.se if self.sd is None else self.sd, self.square
-
-    @property
-    def lowest(self) -> float | None:
-        """Of the replicates, where the value is one of theirs."""
-        return self.span and self.span[0]
-
-    @property
-    def highest(self) -> float | None:
-        """As `lowest`."""
-        return self.span and self.span[1]
-
 
 class Caption:
     """The text of ``workflow/captions/{name}.md``: the caption, a line ``---``, and the notes.
@@ -212,14 +196,13 @@ class Caption:
 
 
 def frame_of(cells: Iterable[Cell]) -> pd.DataFrame:
-    """The tidy frame: a row per cell, with its number unrounded (None: it has none) and ``shown``, the printed text.
-
-    Raises:
-        DataError: there is no cell.
-    """
-    held = [[getattr(cell, column) for column in COLUMNS] for cell in cells]
-    if not held:
-        raise DataError("no record belongs to it; it needs at least one")
+    """The tidy frame: a row per cell, with its number unrounded (None: it has none) and ``shown``, the printed text."""
+    held = [
+        vars(cell)
+        | {"shown": cell.shown}
+        | dict(zip(("lowest", "highest"), cell.span or (None, None), strict=True))
+        for cell in cells
+    ]
     return pd.DataFrame(held, columns=COLUMNS, dtype=object)
 
 
