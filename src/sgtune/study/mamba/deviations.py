@@ -28,11 +28,11 @@ def deviations(records: Records) -> list[Cell]:
             if is_there and ours != paper and (tuner is None or tuner in settings["tuners"]):
                 found[key].setdefault((_text(ours), _text(paper)), []).append(model)
     return [
-        Cell(model, "", "", column, detail=key, text=text)
+        Cell(model, "", "", key, detail=whose, text=text)
         for key, alike in found.items()
         for texts, differ in alike.items()
         for model in ([""] if differ == models else differ)
-        for column, text in zip(("run", "paper"), texts, strict=True)
+        for whose, text in zip(("this run", "the paper"), texts, strict=True)
     ]
 
 

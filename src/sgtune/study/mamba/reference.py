@@ -1,6 +1,5 @@
 """The mode, where chains start, and the NUTS reference, against which tuners are judged; what of it is trusted."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
@@ -28,15 +27,13 @@ def doubted(records: Records) -> set[tuple[str, str]]:
     No error can be trusted where the quantities that tuners are judged by are not; errors of the parameters need every
     block of these sampled as well.
     """
-    found = [one for one in records.get("reference", ()) if "monte_carlo_error" in one]
-    return {(record["model"], metric) for record in found for metric in _metrics_doubted(record)}
-
-
-def _metrics_doubted(record: dict) -> Iterator[str]:
-    if not record["trusted"]:
-        yield from OF_REFERENCE
-    elif not all(map(is_trusted, record["blocks"].values())):
-        yield from OF_POSITION
+    doubts = set()
+    for record in records.get("reference", ()):
+        if "monte_carlo_error" in record:
+            of_position = () if all(map(is_trusted, record["blocks"].values())) else OF_POSITION
+            metrics = of_position if record["trusted"] else OF_REFERENCE
+            doubts |= {(record["model"], metric) for metric in metrics}
+    return doubts
 
 
 def _cell(model: str, metric: str, value: float | None, block: str = "", missing: str = DASH) -> Cell:
@@ -64,8 +61,8 @@ def modes(records: Records) -> list[Cell]:
 
 
 def reference(records: Records) -> list[Cell]:
-    """How well NUTS sampled each block of parameters and the quantities that judge tuners; whether it is trusted; in the
-    row of the latter also the divergences of its chains, and the errors that exact draws would have against it."""
+    """How well NUTS sampled each block of parameters and the quantities that judge tuners, and whether it is trusted;
+    in the row of the latter also its divergences, and the errors that exact draws would have against it."""
     cells = []
     for record in required(records, "reference"):
         if "diagnostics" not in record:

@@ -1,5 +1,5 @@
-"""Regret: how much worse a tuner's arm is than the oracle's and the best finalist of its grid; the table of all samplers
-and the short one of their means."""
+"""Regret: how much worse a tuner's arm is than the oracle's and than the best finalist of its grid; the table of all
+samplers, and the short one of their means."""
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
@@ -79,7 +79,9 @@ class _Fresh:
         cell = Cell(**about, value=estimate.value, se=estimate.se, **counts)
         return replace(cell, text=f"{AT_LEAST} {cell.shown}") if self.is_lower_bound(arms) else cell
 
-    def over(self, about: dict, above: Sequence[int | None], below: Sequence[int | None], **how: bool) -> Cell:
+    def over(
+        self, about: dict, above: Sequence[int | None], below: Sequence[int | None], **how: bool
+    ) -> Cell:
         """The mean loss of the arms ``above`` over that of the arms ``below``."""
         if self.counts(above)["finite"] and not self.is_known(below):
             return Cell(**about, missing=AT_CAP, **self.counts(above))
@@ -90,7 +92,11 @@ class _Fresh:
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
     key, factor = SOURCES[metric]
-    fresh, oracles, frozen = _Fresh(record, seconds, key), record["oracles"].get(key), record["frozen"].get(key)
+    fresh, oracles, frozen = (
+        _Fresh(record, seconds, key),
+        record["oracles"].get(key),
+        record["frozen"].get(key),
+    )
     best = best_of(fresh.losses, record["finalists"][key])
     below = {f"{metric}_regret": [best]}
     common = {"model": record["model"], "sampler": record["sampler"], "detail": after(seconds)}
@@ -162,8 +168,8 @@ def regret(records: Records) -> list[Cell]:
 
 
 def headline(records: Records) -> list[Cell]:
-    """The mean loss of each tuner's arms over the mean loss of the oracle's arms, mean over samplers, for each loss of a
-    model that has an oracle."""
+    """The mean loss of each tuner's arms over the mean loss of the oracle's arms, mean over samplers, for each loss
+    that has an oracle."""
     found, doubts = required(records, "regret"), doubted(records)
     cells = []
     for model in in_order((record["model"] for record in found), MODELS):

@@ -8,7 +8,7 @@ import numpy as np
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.choices import choice_cells
 from sgtune.study.report.means import SOURCES, Estimate, metric_of, ratio
-from sgtune.study.report.records import Records, finite, foreseen_of, required
+from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
 __all__ = ["horizons", "theory"]
@@ -44,7 +44,8 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
         yield Cell(**own, metric="foreseen_x100", missing=NO_ARM)
         return
     yield from choice_cells({**tuned, "arms": [tuned["best"]]})
-    predicted = foreseen_of(tuned["best"], tuned["rungs"])
+    # What it predicted of an arm stands in the arm's last rung.
+    predicted = [one["discrepancy"] for one in tuned["rungs"] if tuned["best"].items() <= one.items()][-1]
     yield Cell(**own, metric="foreseen_x100", value=100 * predicted)
     arm = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
     run = next((one for one in record["runs"] if (one["arm"], one["seconds"]) == (arm, seconds)), None)
@@ -89,9 +90,15 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
         run = after[chosen["arm"]]
         if record["trusted"] is False or all(run["diverged"]):
             missing = NOT_TRUSTED if record["trusted"] is False else DIVERGED
-            yield from (Cell(**about, metric=metric_of(name), missing=missing, detail=detail) for name in names)
+            yield from (
+                Cell(**about, metric=metric_of(name), missing=missing, detail=detail) for name in names
+            )
             continue
-        about |= {"finite": run["diverged"].count(False), "replicates": len(run["diverged"]), "detail": detail}
+        about |= {
+            "finite": run["diverged"].count(False),
+            "replicates": len(run["diverged"]),
+            "detail": detail,
+        }
         for name in names:
             metric = metric_of(name)
             values = SOURCES[metric][1] * np.array(run["losses"][name], float)
@@ -100,7 +107,9 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
         best = for_longest[chosen["tuner"]]
         for metric, name in (("over_longest", names[0]), ("over_longest_xi", "relative_sd_error")):
             if best is not None and name in names:
-                above, below = (np.array(after[arm]["losses"][name])[:, None] for arm in (chosen["arm"], best))
+                above, below = (
+                    np.array(after[arm]["losses"][name])[:, None] for arm in (chosen["arm"], best)
+                )
                 over = ratio(above, below)
                 # An arm against itself has no error.
                 error = None if chosen["arm"] == best else over.se

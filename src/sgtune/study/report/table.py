@@ -263,7 +263,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
 
 
 def _order(field: str, found: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS, "metric": found}
+    if field == "metric":
+        return list(found)
+    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
     return in_order(found, [*names, *known.get(field, [*DETAILS, *found])])
 
 

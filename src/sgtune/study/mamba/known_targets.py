@@ -1,4 +1,5 @@
-"""The table of the ladder of Gaussians: tuners' choices where the expected error of every arm is known."""
+"""Tables of known targets: tuners' choices on the ladder of Gaussians, where every arm's expected error is known, and
+how well discrepancies see that draws have a wrong width."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,23 +7,19 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from sgtune.study.mamba.artifacts import KINDS
 from sgtune.study.mamba.regret import AT_LEAST
 from sgtune.study.report.labels import TUNERS, in_order
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["KINDS", "Choices", "choices_of", "gaussian_ladder", "mean_of"]
-
-KINDS = {
-    "axis": "Along the axes",
-    "axis-narrow": "Along the axes, narrow",
-    "rotated": "Rotated",
-    "equicorrelated": "Equicorrelated",
-}
-"""The labels of the kinds of Gaussians, in the order of print."""
+__all__ = ["Choices", "choices_of", "gaussian_ladder", "mean_of", "signal_of_width"]
 
 ESCAPED = 10.0
 """Where records cut an error off (`sgtune.study.experiments.ladder_runs.ESCAPED`)."""
+
+WIDTHS = (0.5, 1.5)
+"""Draws of these widths, in sds of the target, are in `signal_of_width`."""
 
 
 class Choices(NamedTuple):
@@ -83,3 +80,21 @@ def _cells(choices: Choices) -> list[Cell]:
         ]
     counts = {f"ladder_{name}": sum(run[name] for run in runs) for name in ("escaped", "frozen")}
     return cells + [Cell(**about, metric=metric, value=count) for metric, count in counts.items()]
+
+
+def signal_of_width(records: Records) -> list[Cell]:
+    """Signal over noise of one value for draws half, and one and a half times, as wide as the target; of the density
+    that the draws are from (``square``), and of the draws themselves (``value``)."""
+    cells = []
+    for row in (row for record in required(records, "sensitivity") for row in record["rows"]):
+        if row["perturbation"] != "width" or row["size"] not in WIDTHS:
+            continue
+        detail = f"{row['judge']}, width {row['size']:g}, D = {row['dimension']}, n = {row['points']}"
+        for metric in ("square_signal", "value_signal"):
+            cells.append(Cell("", "", "", metric, value=row[metric], se=row[f"{metric}_se"], detail=detail))
+    # Details stand in the order in which they come: numbers by size.
+    return sorted(cells, key=lambda cell: _numbers(cell.detail))
+
+
+def _numbers(detail: str) -> list[float]:
+    return [float(part.split()[-1]) for part in detail.split(", ")[1:]]
