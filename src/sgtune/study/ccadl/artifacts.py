@@ -39,8 +39,6 @@ LOGISTIC = "Logistic regression of MNIST's sevens and nines"
 DRBM = "Discriminative RBM"
 
 BY_SETTING = {"rows": ("sampler", "metric"), "columns": ("detail",), "stub": {"metric": "Number"}}
-OF_SETS = {"columns": ("metric",), "stub": {"model": "Data set", "detail": "Whose"}}
-BY_SET = {"columns": ("metric",), "stub": {"model": "Data set", "detail": "Setting"}}
 
 TABLES: dict[str, Artifact] = {
     "normal": Artifact(
@@ -66,14 +64,14 @@ TABLES: dict[str, Artifact] = {
         ("map", "published"),
         f"{DRBM}: the data sets",
         rows=("model", "detail"),
-        **OF_SETS,
+        columns=("metric",),
+        stub={"model": "Data set", "detail": "Whose"},
     ),
     "drbm_errors": Artifact(
         "tables:drbm_errors",
         ("drbm", "map"),
         f"{DRBM}: test errors",
-        rows=("model", "detail", "sampler"),
-        **BY_SET,
+        **(BY_SETTING | {"rows": ("model", "sampler", "metric")}),
     ),
 }
 """By name, in the order of print."""
@@ -89,12 +87,15 @@ FIGURES: dict[str, Artifact] = {
 }
 """By name, in the order of print."""
 
+NAMES = {name: entry.label for name, entry in METHODS.items()} | SETS | {"nuts": "NUTS", "map": "MAP"}
+
 STUDY = Study(
     label="CCAdL",
     kinds=(
         *("normal", "logistic_curves", "logistic_draws", "logistic_reference", "drbm"),
-        *("data", "map", "settings", "published"),
+        *("map", "published"),
     ),
     tables=TABLES,
     figures=FIGURES,
+    names=NAMES,
 )

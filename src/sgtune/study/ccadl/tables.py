@@ -215,15 +215,15 @@ def logistic_convergence(records: Records) -> list[Cell]:
             to_nuts = replace(to_nuts, se=hypot(to_nuts.se, rounding))
         cells += [to_nuts, _mean(*own, "log_likelihood_end", [run[-1] for run in runs])]
         cells += [_cost("mnist79", record, cell), *_clipping(*own)]
-    return _marked(cells) + _of_nuts(curves, {"log_likelihood_end": goal})
+    return _marked(cells) + _beside("mnist79", "nuts", curves[0], {"log_likelihood_end": goal})
 
 
-def _of_nuts(records: Sequence[dict], numbers: Mapping[str, float]) -> list[Cell]:
-    """The same numbers of NUTS beside every (h, A)."""
+def _beside(model: str, name: str, record: Mapping, numbers: Mapping[str, float]) -> list[Cell]:
+    """Numbers of NUTS or of the MAP, which have no h and no A, beside each setting of a record."""
     return [
-        Cell("mnist79", "nuts", "", metric, value, detail=setting(cell))
+        Cell(model, name, "", metric, value, detail=setting(cell))
         for metric, value in numbers.items()
-        for cell in records[0]["cells"]
+        for cell in record["cells"]
     ]
 
 
@@ -246,7 +246,7 @@ def logistic_errors(records: Records) -> list[Cell]:
         cells += _clipping(*own)
     accuracy = reference["diagnostics"]
     truth = {"block_r_hat_max": accuracy["r_hat"], "block_ess_min": accuracy["ess_bulk"]}
-    return _marked(cells) + _of_nuts(draws, truth)
+    return _marked(cells) + _beside("mnist79", "nuts", draws[0], truth)
 
 
 def pooled(runs: Sequence[Mapping]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -297,7 +297,6 @@ def drbm_sets(records: Records) -> list[Cell]:
 def drbm_errors(records: Records) -> list[Cell]:
     """Test errors at the end of runs, and of the MAP; a set that no source has is marked as unavailable."""
     found = in_print_order(required(records, "drbm"), "set")
-    sets = {record["set"]: record["missing"] for record in found}
     cells: list[Cell] = []
     for record, cell in _settings([record for record in found if not record["missing"]]):
         own, runs = (record["set"], record["method"], cell), cell["replicates"]
@@ -309,13 +308,13 @@ def drbm_errors(records: Records) -> list[Cell]:
             *_clipping(*own),
         ]
     cells = _marked(cells)
-    for record in required(records, "map"):
-        if record["set"] in sets and not record["missing"]:
-            test = record["test"]
+    maps = {record["set"]: record for record in required(records, "map")}
+    for record in {record["set"]: record for record in found}.values():
+        name = record["set"]
+        if record["missing"]:
+            cells.append(Cell(name, "", "", "error_percent", missing=UNAVAILABLE))
+        else:
+            test = maps[name]["test"]
             at_map = {"error_percent": 100 * (1 - test["accuracy"]), "log_loss_end": test["log_loss"]}
-            cells += [
-                Cell(record["set"], "", "", name, value, detail="MAP") for name, value in at_map.items()
-            ]
-    return cells + [
-        Cell(name, "", "", "error_percent", missing=UNAVAILABLE) for name, reason in sets.items() if reason
-    ]
+            cells += _beside(name, "map", record, at_map)
+    return cells
