@@ -18,19 +18,19 @@ class MethodEntry(NamedTuple):
         label: its name in tables and figures.
         sampler: the name in `sgtune.samplers` of the sampler with the full covariance; the paper's h and A are its
             ``step_size`` and ``friction``.
-        style: its colour, marker and line in figures.
+        color: in figures.
     """
 
     label: str
     sampler: str
-    style: tuple[str, str, str | tuple]
+    color: str
 
 
 METHODS: dict[str, MethodEntry] = {
-    "sghmc": MethodEntry("SGHMC", "sghmc-shang", (ORANGE, "s", (0, (4, 1.2)))),
-    "sgnht": MethodEntry("SGNHT", "sgnht-shang", (BLUE, "^", (0, (2, 1)))),
-    "ccadl": MethodEntry("CCAdL", "ccadl", (VERMILION, "o", "-")),
-    "mccadl": MethodEntry("mCCAdL", "mccadl", (GREEN, "D", (0, (5, 1.5, 1.5, 1.5)))),
+    "sghmc": MethodEntry("SGHMC", "sghmc-shang", ORANGE),
+    "sgnht": MethodEntry("SGNHT", "sgnht-shang", BLUE),
+    "ccadl": MethodEntry("CCAdL", "ccadl", VERMILION),
+    "mccadl": MethodEntry("mCCAdL", "mccadl", GREEN),
 }
 """By the name of the configuration, in the order of print."""
 

@@ -14,7 +14,7 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.artifacts import METHODS
 from sgtune.study.pipeline.parts import Parts
 
-__all__ = ["chains_of", "measure_cost", "records_of", "replicated", "sampler_of"]
+__all__ = ["chains_of", "measure_cost", "replicated", "sampler_of"]
 
 BASELINE = "sgnht"
 ROUNDS = (3, 9)
@@ -54,38 +54,34 @@ def chains_of(
     return Lockstep.at_mode(model, sampler, arms, position=position, seed=seed, replicate=replicate)
 
 
-def records_of(chains: Lockstep, replicate: int, found: Sequence[Mapping]) -> list[dict]:
-    """The record of each chain: the replicate, what was ``found`` of it, and the sampler's ``statistics``."""
-    statistics = chains.statistics
-    return [
-        {
-            "replicate": replicate,
-            **own,
-            "statistics": {name: float(values[i]) for name, values in statistics.items()},
-        }
-        for i, own in enumerate(found)
-    ]
-
-
 def replicated(
-    one: Callable[[int], list[dict]],
+    one: Callable[[int], tuple[Lockstep, list[dict]]],
     n_replicates: int,
     cells: Sequence[tuple[float, float]],
     depends_on: Mapping,
     parts: Parts,
 ) -> list[dict]:
-    """Of each (h, A) of ``cells`` its ``replicates``; those that an unfinished job kept are not made again.
+    """Of each (h, A) of ``cells`` its ``replicates``: what was found of its chain, and the sampler's ``statistics``.
+    Replicates that an unfinished job kept are not made again.
 
     Args:
-        one: of a replicate's number a record for each of ``cells``.
+        one: of a replicate's number its chains, and what was found of each.
         depends_on: all that a replicate depends on beside its number and the code; no number of replicates.
     """
 
     def make(replicate: int) -> list[dict]:
         began = perf_counter()
-        made = one(replicate)
+        chains, found = one(replicate)
+        statistics = chains.statistics
         parts.report(f"replicate {replicate}: {perf_counter() - began:.1f} s")
-        return made
+        return [
+            {
+                "replicate": replicate,
+                **own,
+                "statistics": {name: float(values[i]) for name, values in statistics.items()},
+            }
+            for i, own in enumerate(found)
+        ]
 
     runs = [
         parts.once(f"replicate {replicate}", depends_on, partial(make, replicate))

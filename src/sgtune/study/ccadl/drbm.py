@@ -8,7 +8,8 @@ from jaxtyping import Float, PyTree
 
 from sgtune.metrics import mean_prediction
 from sgtune.model import Model
-from sgtune.study.ccadl.chains import chains_of, measure_cost, records_of, replicated, sampler_of
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, measure_cost, replicated, sampler_of
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_key
 
@@ -84,9 +85,9 @@ def sample_errors(
     def start_of(replicate: int) -> PyTree:
         return model.init(named_key(seed, "ccadl", data_set, replicate))
 
-    def one(replicate: int) -> list[dict]:
-        own = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl {replicate}"}
-        chains = chains_of(model, sampler, cells, settings["batch_size"], **own)
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        options = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
         running = [RunningPrediction(targets, burn_in) for _ in cells]
         read: list[list[tuple]] = [[] for _ in cells]
         for before, after in pairwise(steps.astype(np.int64)):
@@ -98,7 +99,7 @@ def sample_errors(
         found = [
             {"errors": [error for error, _ in own], "log_losses": [loss for _, loss in own]} for own in read
         ]
-        return records_of(chains, replicate, found)
+        return chains, found
 
     own = {**settings, "replicates": None}
     depends_on = {"set": data_set, "method": method, "data": model.checksum, "seed": seed, "settings": own}

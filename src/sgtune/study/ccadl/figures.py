@@ -36,15 +36,11 @@ COVERED = -2 * np.log(0.05)
 """Squared Mahalanobis distance within which a two-dimensional Gaussian has 95% of its mass."""
 
 
-def _color(method: str) -> str:
-    return METHODS[method].style[0]
-
-
 def _legend(figure: Figure, records: Sequence[dict], others: Mapping[str, Mapping], columns: int) -> None:
     """A line of each sampler after those of the exact values, and after it one of each of the ``others``."""
     methods = dict.fromkeys(record["method"] for record in records)
     handles = [Line2D([], [], label=name, **look) for name, look in others.items()]
-    handles[1:1] = [Line2D([], [], label=METHODS[name].label, color=_color(name)) for name in methods]
+    handles[1:1] = [Line2D([], [], label=METHODS[name].label, color=METHODS[name].color) for name in methods]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.6)
 
 
@@ -84,8 +80,7 @@ def _densities(axis: Axes, found: Sequence[dict], place: int, name: str) -> None
     for record in found:
         density = record["cells"][place]["density"].get(name)
         if density is not None:
-            linestyle = METHODS[record["method"]].style[2]
-            axis.plot(middles, density, color=_color(record["method"]), linestyle=linestyle, linewidth=1.0)
+            axis.plot(middles, density, color=METHODS[record["method"]].color, linewidth=1.0)
 
 
 def draw_runs(
@@ -111,7 +106,12 @@ def _curves(axis: Axes, found: Sequence[dict], step_size: float, numbers: str, s
         for cell, line in zip(cells, FRICTION_LINES, strict=False):
             values = scale * np.array([run[numbers] for run in cell["replicates"]], float)
             draw_runs(
-                axis, record["passes"], values, color=_color(record["method"]), linestyle=line, linewidth=1.1
+                axis,
+                record["passes"],
+                values,
+                color=METHODS[record["method"]].color,
+                linestyle=line,
+                linewidth=1.1,
             )
     axis.set_title(f"h = {step_size:g}")
 
@@ -170,7 +170,7 @@ def _ellipses(
             together = pooled(cell["replicates"]) if cell["step_size"] == step_size else None
             if together is not None:
                 is_whole = not any(run["diverged"] for run in cell["replicates"])
-                color = _color(record["method"])
+                color = METHODS[record["method"]].color
                 axis.plot(*ellipse_of(*together).T, color=color, linewidth=1.1 if is_whole else THIN)
                 axis.plot(*together[0], color=color, marker="x", markersize=5, linestyle="none")
     half = REACH * np.abs(outline - mean).max(axis=0)

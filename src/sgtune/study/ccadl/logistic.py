@@ -10,7 +10,8 @@ from jaxtyping import Float, Int, PyTree
 from sgtune.metrics import xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.study.ccadl.chains import chains_of, measure_cost, records_of, replicated, sampler_of
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, measure_cost, replicated, sampler_of
 from sgtune.study.ground_truth.draws import Moments, add_draws
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_key
@@ -68,15 +69,15 @@ def sample_curves(method: str, model: Model, settings: Mapping, *, seed: int, pa
     def start_of(replicate: int) -> PyTree:
         return model.init(named_key(seed, "ccadl", "logistic", replicate))
 
-    def one(replicate: int) -> list[dict]:
-        own = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl curves {replicate}"}
-        chains = chains_of(model, sampler, cells, settings["batch_size"], **own)
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        options = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl curves {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
         draws = chains.advance(int(steps[-1]))
         found = [
             {"log_likelihoods": mean_log_likelihoods(model, late_means(draws[:, i], steps))}
             for i in range(len(cells))
         ]
-        return records_of(chains, replicate, found)
+        return chains, found
 
     depends_on = _depends_on(method, "curves", model, settings, seed)
     found = replicated(one, own["replicates"], cells, depends_on, parts)
@@ -112,7 +113,7 @@ def sample_draws(
         for name in ("mean", "sd", "covariance")
     }
 
-    def one(replicate: int) -> list[dict]:
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
         chains = chains_of(
             model,
             sampler,
@@ -129,7 +130,7 @@ def sample_draws(
             draws = chains.advance(min(CHUNK, own["steps"] - done))
             with np.errstate(invalid="ignore", over="ignore"):
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
-        return records_of(chains, replicate, [_against(truth, known) for known in moments])
+        return chains, [_against(truth, known) for known in moments]
 
     depends_on = _depends_on(method, "draws", model, settings, seed)
     found = replicated(one, own["replicates"], cells, depends_on, parts)

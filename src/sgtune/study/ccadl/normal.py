@@ -18,7 +18,8 @@ from scipy.special import gammainc, gammaincinv, stdtr, stdtrit
 
 import sgtune
 from sgtune.model import Model
-from sgtune.study.ccadl.chains import chains_of, records_of, replicated, sampler_of
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, replicated, sampler_of
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_seed
 
@@ -212,15 +213,15 @@ def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) ->
     truth = {name: exact.density(name, edges[name]) for name in NAMES}
     cells = list(product(settings["step_sizes"], settings["frictions"]))
 
-    def one(replicate: int) -> list[dict]:
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
         start = np.array(exact.means, np.float32)
-        own = {"start": start, "seed": seed, "replicate": f"ccadl {replicate}"}
-        chains = chains_of(model, sampler, cells, settings["batch_size"], **own)
+        options = {"start": start, "seed": seed, "replicate": f"ccadl {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
         if settings["warmup"]:
             chains.advance(settings["warmup"], settings["warmup"])
         draws = chains.advance(settings["steps"])
         found = [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(len(cells))]
-        return records_of(chains, replicate, found)
+        return chains, found
 
     depends_on = {"method": method, "seed": seed, "settings": {**settings, "replicates": None}}
     found = replicated(one, settings["replicates"], cells, depends_on, parts)

@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 import numpy as np
 
 from sgtune.study.ccadl.artifacts import METHODS, SETS
-from sgtune.study.report.labels import in_order
 from sgtune.study.report.marks import mark_best
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import DASH, DIVERGED, Cell
@@ -49,10 +48,10 @@ def setting(cell: Mapping) -> str:
     return f"h = {cell['step_size']:g}, A = {cell['friction']:g}"
 
 
-def in_print_order(records: Sequence[dict], name: str = "method") -> list[dict]:
-    """The records by sampler, or by data set (``name`` "set")."""
-    order = in_order((record[name] for record in records), METHODS if name == "method" else SETS)
-    return sorted(records, key=lambda record: order.index(record[name]))
+def in_print_order(records: Sequence[dict]) -> list[dict]:
+    """The records by data set and sampler, where they have these."""
+    ranks = {name: rank for rank, name in enumerate([*SETS, *METHODS])}
+    return sorted(records, key=lambda record: [ranks.get(record.get(name), 0) for name in ("set", "method")])
 
 
 def _settings(records: Sequence[dict]) -> Iterator[tuple[dict, dict]]:
@@ -288,7 +287,7 @@ def drbm_sets(records: Records) -> list[Cell]:
     }
     return [
         Cell(record["set"], "", "", metric, value, detail=whose, missing=UNAVAILABLE)
-        for record in in_print_order(required(records, "map"), "set")
+        for record in in_print_order(required(records, "map"))
         for metric in SIZES
         for whose, value in (("here", record.get(metric)), ("paper", paper.get((record["set"], metric))))
     ]
@@ -296,7 +295,7 @@ def drbm_sets(records: Records) -> list[Cell]:
 
 def drbm_errors(records: Records) -> list[Cell]:
     """Test errors at the end of runs, and of the MAP; a set that no source has is marked as unavailable."""
-    found = in_print_order(required(records, "drbm"), "set")
+    found = in_print_order(required(records, "drbm"))
     cells: list[Cell] = []
     for record, cell in _settings([record for record in found if not record["missing"]]):
         own, runs = (record["set"], record["method"], cell), cell["replicates"]
