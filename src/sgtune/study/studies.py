@@ -214,7 +214,8 @@ def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]
         frame = read_frame(tables[name])
         write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
     manifest = read_json(folder / "manifest.json")
-    manifest["files"] = {name: file_sha256(folder / name) for name in manifest["files"]}
+    files = [name for name in manifest["files"] if (folder / name).is_file()]
+    manifest["files"] = {name: file_sha256(folder / name) for name in files}
     write_json(folder / "manifest.json", manifest)
     if written:
         page = page_of(folder, known[written[0]], captions)
