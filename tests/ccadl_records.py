@@ -5,7 +5,6 @@ from workflow_runs import ROOT
 
 PUBLISHED = ROOT / "workflow/resources/ccadl/published.csv"
 CELLS = [(0.001, 1), (0.001, 10), (0.01, 1), (0.01, 10)]
-PROVENANCE = {"run": "mine", "seed": 0, "commit": "c" * 40, "created": "2026-01-02T03:04:05", "versions": {}}
 LOST = {"diverged": True, "statistics": {}}
 
 
@@ -48,32 +47,27 @@ def logistic_records(methods=("sgnht", "ccadl")):
     """The last sampler diverges at the larger h."""
     end, settings = {"sgnht": -0.5, "ccadl": -0.105}, [(0.1, 10), (0.2, 10)]
 
-    def curve(method, h):
-        if (method, h) == (methods[-1], 0.2):
-            return [{"log_likelihoods": [-1, None, None, None], "statistics": {}}] * 3
-        values = [[-2, -0.3, end[method], end[method] + 0.001 * i] for i in range(3)]
-        return [{"log_likelihoods": own, "statistics": {}} for own in values]
+    errors = {"diverged": False, "xi_white": None, "xi_rel": 0.1, "mean_error": 0.1, "statistics": {}}
+    errors["covariance"] = [[4.0, 0.0], [0.0, 1.0]]
 
-    def moments(method, h):
-        if (method, h) == (methods[-1], 0.2):
-            return [LOST] * 3
-        errors = {"diverged": False, "xi_white": None, "xi_rel": 0.1, "mean_error": 0.1, "statistics": {}}
-        covariance = [[4.0, 0.0], [0.0, 1.0]]
-        return [errors | {"mean": [0.1 * i, 0.0], "covariance": covariance} for i in range(3)]
+    def of_sampler(name, one, lost, **common):
+        def runs(h, a):
+            return [lost if (name, h) == (methods[-1], 0.2) else one(i) for i in range(3)]
+
+        return {"method": name, "cells": cells_of(settings, runs), **common}
 
     curves = [
-        {
-            **{"method": name, "passes": [1.0, 2.0, 3.0, 4.0]},
-            "cells": cells_of(settings, lambda h, a, name=name: curve(name, h)),
-        }
+        of_sampler(
+            name,
+            lambda i, name=name: {"log_likelihoods": [-2, -0.3, end[name], end[name] + 0.001 * i]},
+            {"log_likelihoods": [-1, None, None, None]},
+            passes=[1.0, 2.0, 3.0, 4.0],
+        )
         for name in methods
     ]
+    common = {"coordinates": [1, 4], "truth_log_likelihood": -0.1}
     draws = [
-        {
-            **{"method": name, "coordinates": [1, 4], "truth_log_likelihood": -0.1},
-            "cells": cells_of(settings, lambda h, a, name=name: moments(name, h)),
-        }
-        for name in methods
+        of_sampler(name, lambda i: errors | {"mean": [0.1 * i, 0.0]}, LOST, **common) for name in methods
     ]
     diagnostics = {"chains": 2, "draws": 100, "r_hat": 1.01, "ess_bulk": 90.0}
     reference = {"mean": [0.0] * 5, "sd": [1.0] * 5, "covariance": np.eye(5), "diagnostics": diagnostics}
@@ -81,21 +75,14 @@ def logistic_records(methods=("sgnht", "ccadl")):
 
 
 def drbm_records(missing=("acoustic",)):
-    """Of the set letter, and of sets that no source has."""
-
-    def runs(h, a):
-        errors = [
-            {"errors": [0.5, 0.2 + 0.01 * i], "log_losses": [1.0, 0.5], "statistics": {}} for i in range(3)
-        ]
-        return [*errors, {"errors": [0.5, None], "log_losses": [1.0, None], "statistics": {}}][
-            -3 if h == 2 else 0 :
-        ][:3]
-
+    """Of the set letter, where a run diverges at the larger h, and of sets that no source has."""
+    runs = [{"errors": [0.5, 0.2 + 0.01 * i], "log_losses": [1.0, 0.5], "statistics": {}} for i in range(3)]
+    lost = {"errors": [0.5, None], "log_losses": [1.0, None], "statistics": {}}
     whole = {
         **{"set": "letter", "missing": None, "passes": [1.0, 2.0], "burn_in_passes": 1.0},
-        "cells": cells_of([(1, 10), (2, 10)], runs),
+        "cells": cells_of([(1, 10), (2, 10)], lambda h, a: runs if h == 1 else [*runs[:2], lost]),
     }
-    lost = [{"set": name, "missing": "no source has it: not from example.org"} for name in missing]
+    without = [{"set": name, "missing": "no source has it: not from example.org"} for name in missing]
     sizes = {
         "n_train": 200,
         "n_test": 40,
@@ -104,9 +91,6 @@ def drbm_records(missing=("acoustic",)):
         "n_hidden": 5,
         "n_parameters": 241,
     }
-    at_map = {"set": "letter", "missing": None, "test": {"accuracy": 0.75, "log_loss": 1.0}} | sizes
-    methods = ("sgnht", "ccadl")
-    return {
-        "drbm": [record | {"method": name} for record in [whole, *lost] for name in methods],
-        "map": [at_map, *lost],
-    }
+    at_map = {"set": "letter", "missing": None, "test": {"accuracy": 0.75, "log_loss": 1.0}}
+    drbm = [record | {"method": name} for record in [whole, *without] for name in ("sgnht", "ccadl")]
+    return {"drbm": drbm, "map": [at_map | sizes, *without]}

@@ -1,22 +1,19 @@
 """The tables and figures of the study, from small records."""
 
-import json
-
 import numpy as np
 import pytest
-from ccadl_records import (
-    LOST,
-    PROVENANCE,
-    PUBLISHED,
-    drbm_records,
-    logistic_records,
-    normal_record,
-)
+from ccadl_records import CELLS, LOST, PUBLISHED, drbm_records, logistic_records, normal_record
 from matplotlib.figure import Figure
-from workflow_runs import ROOT
 
 from sgtune.study.ccadl.artifacts import STUDY
-from sgtune.study.ccadl.figures import THIN, draw_runs, ellipse_of
+from sgtune.study.ccadl.figures import (
+    THIN,
+    draw_runs,
+    drbm_curves,
+    ellipse_of,
+    logistic_regression,
+    normal_densities,
+)
 from sgtune.study.ccadl.tables import (
     drbm_errors,
     drbm_sets,
@@ -31,8 +28,6 @@ from sgtune.study.ccadl.tables import (
 )
 from sgtune.study.report.records import load_records
 from sgtune.study.report.table import DASH
-from sgtune.study.studies import make_figure, make_table
-from sgtune.support.files import write_json
 
 WHERE = "h = 0.001, A = 10"
 
@@ -222,21 +217,10 @@ def test_the_line_of_a_mean_is_thin_after_a_run_has_diverged():
 
 
 @pytest.mark.parametrize("missing", [["acoustic"], ["acoustic", "letter"]])
-def test_every_artifact_is_made_with_its_caption_also_where_sets_are_missing(records, missing, tmp_path):
-    every = records | logistic_records() | drbm_records(missing)
-    if "letter" in missing:
-        every |= {kind: [r for r in every[kind] if r["missing"]] for kind in ("drbm", "map")}
-    paths = [PUBLISHED]
-    for kind in set(every) - {"published"}:
-        for i, record in enumerate(every[kind]):
-            paths.append(tmp_path / f"ccadl/{kind}/{i}.json")
-            write_json(paths[-1], record | {"provenance": PROVENANCE})
-    for name in STUDY.tables:
-        out = {ending: tmp_path / f"{name}.{ending}" for ending in ("csv", "md", "html")}
-        caption = (ROOT / f"workflow/captions/{name}.md").read_text()
-        make_table(name, paths, caption, **out)
-        assert "example.org" not in out["md"].read_text()
-        assert json.loads((tmp_path / f"{name}.json").read_text())["sources"]["run"] == ["mine"]
-    for name in STUDY.figures:
-        make_figure(name, paths, svg=tmp_path / "f.svg", pdf=tmp_path / "f.pdf")
-        assert "mine" in (tmp_path / "f.svg").read_text()
+def test_figures_have_a_panel_of_each_setting_also_where_sets_are_missing(records, missing):
+    assert len(normal_densities(records).axes) == 2 * len(CELLS)
+    assert len(logistic_regression(logistic_records()).axes) == 4
+    found = drbm_records(missing)
+    found["drbm"] = [one for one in found["drbm"] if one["missing"] or one["set"] not in missing]
+    lines = [line for axis in drbm_curves(found).axes for line in axis.lines]
+    assert bool(lines) == ("letter" not in missing)

@@ -71,16 +71,14 @@ def test_a_kept_replicate_is_of_its_seed_sampler_and_settings_and_of_no_number_o
 
     def asked(method="ccadl", seed=0):
         options = {"seed": seed, "parts": Asked()}
+        sample = {
+            "normal": lambda: normal.sample_normal(method, settings, **options),
+            "curves": lambda: logistic.sample_curves(method, regression, settings, **options),
+            "draws": lambda: logistic.sample_draws(method, regression, TRUTH, settings, **options),
+            "drbm": lambda: drbm.sample_errors("letter", method, machine, settings, **options),
+        }[name]
         with pytest.raises(LookupError) as said:
-            match name:
-                case "normal":
-                    normal.sample_normal(method, settings, **options)
-                case "curves":
-                    logistic.sample_curves(method, regression, settings, **options)
-                case "draws":
-                    logistic.sample_draws(method, regression, TRUTH, settings, **options)
-                case "drbm":
-                    drbm.sample_errors("letter", method, machine, settings, **options)
+            sample()
         return said.value.args
 
     first = asked()
