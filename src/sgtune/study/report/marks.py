@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sgtune.study.report.labels import METRICS
 
 if TYPE_CHECKING:
-    from sgtune.study.report.layout import Cell
+    from sgtune.study.report.table import Cell
 
 __all__ = ["FEWEST_REPLICATES", "mark_best"]
 
