@@ -4,7 +4,7 @@ Imports nothing heavy: the workflow reads it to decide its targets and inputs. M
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from sgtune.study.config.sections import has_horizons, has_regret, model_setting
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
 from sgtune.study.pipeline.provenance import collect, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
-from sgtune.study.report.records import Records, load_records, provenances, records_of
+from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import write_json
+from sgtune.support.files import file_sha256, read_json, write_json
 
 __all__ = [
     "MAIN",
@@ -29,6 +29,7 @@ __all__ = [
     "files_of",
     "form_of",
     "labels_of",
+    "lay_out_published",
     "make_figure",
     "make_table",
     "study_of",
@@ -41,25 +42,30 @@ STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC
 """By name, in the order of print."""
 
 
+def _find(name: str) -> tuple[str, str, Artifact]:
+    """The study, the form and the entry of a table or figure."""
+    found = {
+        own: (study, form, about)
+        for study, entry in STUDIES.items()
+        for form, artifacts in (("table", entry.tables), ("figure", entry.figures))
+        for own, about in artifacts.items()
+    }
+    return found[check_choice("artifact", name, found)]
+
+
 def study_of(name: str) -> str:
-    """The name of the study that a table or figure is of.
-
-    Raises:
-        InputError: no study has it.
-    """
-    studies = {own: study for study, entry in STUDIES.items() for own in (*entry.tables, *entry.figures)}
-    return studies[check_choice("artifact", name, studies)]
-
-
-def artifact(name: str) -> Artifact:
-    """The entry of a table or figure."""
-    study = STUDIES[study_of(name)]
-    return study.tables[name] if name in study.tables else study.figures[name]
+    """The name of the study that a table or figure is of."""
+    return _find(name)[0]
 
 
 def form_of(name: str) -> str:
     """``table`` or ``figure``."""
-    return "table" if name in STUDIES[study_of(name)].tables else "figure"
+    return _find(name)[1]
+
+
+def artifact(name: str) -> Artifact:
+    """The entry of a table or figure."""
+    return _find(name)[2]
 
 
 def artifacts_of_run(config: Mapping, study: str) -> list[str]:
@@ -124,19 +130,16 @@ def _name_of(wildcards: object) -> str:
     return getattr(wildcards, "table", None) or wildcards.figure
 
 
-def _made(
-    name: str, form: str, inputs: Iterable[str | Path], finish: Callable[[object, Records], None]
-) -> None:
-    """Call the maker of an artifact with its records, and ``finish`` with what it made and them."""
-    study = study_of(name)
-    about = artifact(name)
-    if form_of(name) != form:
-        raise InputError(f"{form}: {name!r} is not allowed; it is a {form_of(name)}")
+def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, dict]:
+    """What the maker of an artifact makes of its records, and the summary of their provenance."""
+    study, own, about = _find(name)
+    if own != form:
+        raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
     records = records_of(load_records(inputs, STUDIES[study].kinds), about)
     module, _, function = about.maker.partition(":")
     maker = getattr(import_module(f"sgtune.study.{study}.{module}"), function)
     try:
-        finish(maker(records, **about.options), records)
+        return maker(records, **about.options), summarise(provenances(records))
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
 
@@ -160,18 +163,14 @@ def make_table(
     from sgtune.study.report.table import Caption, frame_of, write_table
 
     started = collect(None, None)
-
-    def finish(cells: list, records: Records) -> None:
-        sources = summarise(provenances(records))
-        names = STUDIES[study_of(name)].names
-        files = {"csv": csv, "md": md, "html": html}
-        write_table(
-            frame_of(cells), artifact(name), Caption(caption), describe(sources), names=names, **files
-        )
-        own = started.finish() | {key: _only(sources[key]) for key in ("run", "seed")}
-        write_json(Path(csv).with_suffix(".json"), {"table": name, "provenance": own, "sources": sources})
-
-    _made(name, "table", inputs, finish)
+    cells, sources = _made(name, "table", inputs)
+    if not cells:
+        raise DataError(f"{name}: no record belongs to it; it needs at least one")
+    files = {"csv": csv, "md": md, "html": html}
+    names = STUDIES[study_of(name)].names
+    write_table(frame_of(cells), artifact(name), Caption(caption), describe(sources), names=names, **files)
+    own = started.finish() | {key: _only(sources[key]) for key in ("run", "seed")}
+    write_json(Path(csv).with_suffix(".json"), {"table": name, "provenance": own, "sources": sources})
 
 
 def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf: str | Path) -> None:
@@ -183,13 +182,41 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
     """
     from sgtune.study.report.style import save_figure
 
-    def finish(figure: object, records: Records) -> None:
-        sources = summarise(provenances(records))
-        save_figure(figure, title=artifact(name).title, svg=svg, pdf=pdf, sources=sources)
-
-    _made(name, "figure", inputs, finish)
+    figure, sources = _made(name, "figure", inputs)
+    save_figure(figure, title=artifact(name).title, svg=svg, pdf=pdf, sources=sources)
 
 
 def _only(values: list) -> object:
     """The one value a run's files agree on, or None."""
     return values[0] if len(values) == 1 else None
+
+
+def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]:
+    """Write the Markdown and HTML of a published run's tables again, from its CSVs, with today's ``captions``
+    (`read_captions`), and with them its page and the checksums in its manifest.
+
+    Returns:
+        The names of tables that are published there and belong to no study any more; their files stay.
+    """
+    from sgtune.study.report.publish import INDEX, page_of
+    from sgtune.study.report.table import read_frame, write_table
+
+    known = {name: study for study in STUDIES.values() for name in study.tables}
+    tables = {path.stem: path for path in sorted((folder / "tables").glob("*.csv"))}
+    written = [name for name in tables if name in known]
+    for name in written:
+        footer = describe(read_json(tables[name].with_suffix(".json"))["sources"])
+        files = {
+            "csv": None,
+            "md": tables[name].with_suffix(".md"),
+            "html": tables[name].with_suffix(".html"),
+        }
+        frame = read_frame(tables[name])
+        write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
+    manifest = read_json(folder / "manifest.json")
+    manifest["files"] = {name: file_sha256(folder / name) for name in manifest["files"]}
+    write_json(folder / "manifest.json", manifest)
+    if written:
+        page = page_of(folder, known[written[0]], captions)
+        (folder / INDEX).write_text(page, encoding="utf-8")
+    return [name for name in tables if name not in known]

@@ -13,7 +13,6 @@ import pandas as pd
 
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write
 
 __all__ = [
@@ -30,6 +29,7 @@ __all__ = [
     "format_number",
     "frame_of",
     "lay_out",
+    "markdown_tables",
     "read_frame",
     "to_html",
     "to_markdown",
@@ -49,6 +49,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 FIELDS = ("model", "sampler", "tuner", "metric", "detail")
 NUMBERS = ("value", "sd", "se", "upper", "lowest", "highest")
+KNOWN = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 COLUMNS = (*FIELDS, *NUMBERS, "finite", "replicates", "best", "at_test_set", "shown")
 """Of the tidy frame, and of the CSV."""
 
@@ -170,21 +171,6 @@ class Cell:
         number += f" [{ends[0]}, {ends[1]}]" if len(set(ends)) > 1 else ""
         return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
 
-    @property
-    def of_runs(self) -> tuple:
-        """Value and spread, and those of the square: cells in which these agree are from the same runs."""
-        return self.value, self.se if self.sd is None else self.sd, self.square
-
-    @property
-    def lowest(self) -> float | None:
-        """Of the replicates, where the value is one of theirs."""
-        return self.span and self.span[0]
-
-    @property
-    def highest(self) -> float | None:
-        """As `lowest`."""
-        return self.span and self.span[1]
-
 
 class Caption:
     """The text of ``workflow/captions/{name}.md``: the caption, a line ``---``, and the notes.
@@ -197,6 +183,11 @@ class Caption:
         above, _, below = text.partition("\n---\n")
         self.above, self.notes = above.strip(), below.strip()
 
+    @property
+    def paragraphs(self) -> list[str]:
+        """Caption and notes of a figure."""
+        return list(filter(None, [self.above, self.notes]))
+
     def below(self, frame: pd.DataFrame) -> str:
         """The notes of a table with these cells."""
         numbers = sorted({int(number) for number in frame["replicates"][frame["finite"] > 0]})
@@ -205,14 +196,13 @@ class Caption:
 
 
 def frame_of(cells: Iterable[Cell]) -> pd.DataFrame:
-    """The tidy frame: a row per cell, with its number unrounded (None: it has none) and ``shown``, the printed text.
-
-    Raises:
-        DataError: there is no cell.
-    """
-    held = [[getattr(cell, column) for column in COLUMNS] for cell in cells]
-    if not held:
-        raise DataError("no record belongs to it; it needs at least one")
+    """The tidy frame: a row per cell, with its number unrounded (None: it has none) and ``shown``, the printed text."""
+    held = [
+        vars(cell)
+        | {"shown": cell.shown}
+        | dict(zip(("lowest", "highest"), cell.span or (None, None), strict=True))
+        for cell in cells
+    ]
     return pd.DataFrame(held, columns=COLUMNS, dtype=object)
 
 
@@ -225,8 +215,8 @@ def read_frame(csv: str | Path) -> pd.DataFrame:
 def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> pd.DataFrame:
     """The positions in ``frame`` of the cells of the table: a row and a column for each place, with printed labels.
 
-    Names stand in the order of print: ``names`` (`Study.names`) first; metrics, and details that have none, in the
-    order in which they come.
+    Names stand in the order of print, those of ``names`` (`Study.names`) after those of the catalogue; metrics, and
+    details that have none, in the order in which they come.
     """
     keys = frame[list(FIELDS)].copy()
     for place, part in enumerate(about.parts):
@@ -263,8 +253,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
 
 
 def _order(field: str, found: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS, "metric": found}
-    return in_order(found, [*names, *known.get(field, [*DETAILS, *found])])
+    if field == "metric":
+        return list(found)
+    return in_order(found, [*KNOWN[field], *names] if field in KNOWN else [*DETAILS, *names, *found])
 
 
 def _label(field: str, name: str, names: Mapping[str, str]) -> str:
@@ -272,8 +263,7 @@ def _label(field: str, name: str, names: Mapping[str, str]) -> str:
         return names[name]
     if field == "metric":
         return METRICS[name].label if name in METRICS else name
-    known = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
-    return label(name, known[field]) if field in known else DETAILS.get(name, name.replace("_", " "))
+    return label(name, KNOWN[field]) if field in KNOWN else DETAILS.get(name, name.replace("_", " "))
 
 
 def _parts(
@@ -291,16 +281,14 @@ def _parts(
         yield heading, part.map(lambda at: printed(DASH, False) if pd.isna(at) else texts[int(at)])
 
 
-def to_markdown(
-    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
-) -> str:
-    """Pipe tables with title and caption above, notes and provenance below; the best in bold."""
+def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
+    """Pipe tables, the best in bold."""
 
     def printed(text: str, is_best: bool) -> str:
         text = text.replace("\n", "<br>").replace("|", "\\|")
         return f"**{text}**" if is_best else text
 
-    blocks = [f"**{about.title}**", caption.above]
+    blocks = []
     for heading, part in _parts(frame, about, names, printed):
         stub = [name.replace("|", "\\|") for name in part.index.names]
         above = [" ".join(filter(None, key)).replace("|", "\\|") for key in part.columns]
@@ -308,7 +296,16 @@ def to_markdown(
         aligned = ["left"] * len(stub) + ["left" if about.is_prose else "right"] * len(above)
         blocks += [f"**{heading}**"] * bool(heading)
         blocks += [body.to_markdown(index=False, disable_numparse=True, colalign=aligned)]
-    return "\n\n".join([*blocks, *filter(None, [caption.below(frame)]), f"*{footer}*"]) + "\n"
+    return "\n\n".join(blocks)
+
+
+def to_markdown(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """`markdown_tables` with title and caption above, notes and provenance below."""
+    tables = markdown_tables(frame, about, names)
+    blocks = [f"**{about.title}**", caption.above, tables, caption.below(frame), f"*{footer}*"]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 STYLE = """

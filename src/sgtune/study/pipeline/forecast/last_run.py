@@ -70,7 +70,7 @@ def read_last_run(model: str, n_data: int, costs: StepCosts) -> LastRun:
     created, folder, tunings = found
     about = tunings[0]["provenance"]
     last = LastRun(f"{folder} ({about['cpu']}, {about['cores']} cores, {created[:10]})")
-    last.config = _read(folder / "settings.json").get("configuration")
+    last.config = _read(folder / "mamba/settings.json").get("configuration")
     last.slowness = _slowness(_read(folder / "cost" / f"{model}.json"), costs)
     last.lockstep, last.races = defaults, dict(defaults)
     _add_shares(last, tunings, costs)

@@ -10,7 +10,7 @@ from sgtune.study.pipeline.forecast.last_run import LastRun
 from sgtune.study.pipeline.forecast.report import Forecast, Row
 from sgtune.study.pipeline.forecast.seen import PLAIN
 from sgtune.study.pipeline.forecast.wanted import wanted_rules
-from sgtune.study.report import artifacts_of_run, form_of
+from sgtune.study.studies import MAIN, artifacts_of_run, form_of
 
 __all__ = ["forecast"]
 
@@ -44,7 +44,7 @@ def forecast(config: Mapping, costs: Mapping[str, StepCosts], last: Mapping[str,
     wanted = wanted_rules(config)
     rows = [row for row in rows if (row.rule, row.model) in wanted]
     for form, rule in (("table", "make_table"), ("figure", "make_figure")):
-        names = [name for name in artifacts_of_run(config) if form_of(name) == form]
+        names = [name for name in artifacts_of_run(config, MAIN) if form_of(name) == form]
         rows.append(Row(rule, "", [PLAIN[form]] * len(names)))
     unknown += [
         "how long downloads take",

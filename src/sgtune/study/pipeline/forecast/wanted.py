@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sgtune.study.config.sections import has_horizons, has_regret, model_settings
-from sgtune.study.report import artifact, artifacts_of_run
+from sgtune.study.studies import MAIN, artifact, artifacts_of_run
 
 __all__ = ["wanted_rules"]
 
@@ -47,7 +47,7 @@ NEEDS = {
 def wanted_rules(config: Mapping) -> set[tuple[str, str]]:
     """(rule, model) of the jobs behind the artifacts of a run; the model is empty for rules without one."""
     wanted: set[tuple[str, str]] = set()
-    for name in artifacts_of_run(config):
+    for name in artifacts_of_run(config, MAIN):
         entry = artifact(name)
         for kind in entry.kinds:
             rule = RULES.get(kind)
