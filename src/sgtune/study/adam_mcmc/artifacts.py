@@ -59,7 +59,6 @@ STUDY = Study(
             title="AdamMCMC at equal seconds",
             rows=("sampler",),
             columns=("metric",),
-            model="logistic",
         ),
     },
     figures={

@@ -5,17 +5,9 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 from collections.abc import Mapping
 
-from sgtune.study.config.sections import model_settings
-from sgtune.study.config.sections import settings_of as main_settings_of
+from sgtune.study.config import sections
 
-__all__ = [
-    "costs_settings",
-    "evaluation_settings",
-    "experiment_settings",
-    "grid_of",
-    "posterior_settings",
-    "race_settings",
-]
+__all__ = ["MODEL", "grid_of", "settings_of"]
 
 MODEL = "logistic"
 """On whose posterior samplers are compared."""
@@ -30,63 +22,40 @@ OF_POSTERIOR = (
 def grid_of(config: Mapping, sampler: str) -> dict:
     """The arms of a sampler: the section's own for those with a Metropolis test, else the main study's."""
     own = config["adam_mcmc"]["grids"]
-    if sampler in own:
-        return dict(own[sampler])
-    return {
-        name: values for name, values in model_settings(config, MODEL)["grids"].items() if name != "smaller"
-    }
+    grid = own[sampler] if sampler in own else sections.model_settings(config, MODEL)["grids"]
+    return {name: values for name, values in grid.items() if name != "smaller"}
 
 
-def experiment_settings(config: Mapping, name: str) -> dict:
-    """The settings of an experiment on known densities: ``gaussians``, ``bias`` or ``distances``."""
-    section = config["adam_mcmc"]
-    if name != "gaussians":
-        return {"seed": config["seed"], "adam_mcmc": {name: section[name]}}
-    dropped = ("dimensions", *OF_POSTERIOR)
-    own = {key: value for key, value in section["acceptance"].items() if key not in dropped}
-    return {"seed": config["seed"], "adam_mcmc": {"acceptance": own}}
+def settings_of(config: Mapping, result: str, sampler: str = "") -> dict:
+    """The settings that a result depends on; of ``race`` and ``evaluation``, of one sampler: others are not among them.
 
-
-def posterior_settings(config: Mapping) -> dict:
-    """The settings that acceptance on the posterior depends on."""
-    shared = ("directional_noises", *OF_POSTERIOR)
-    own = {key: config["adam_mcmc"]["acceptance"][key] for key in shared}
-    return {
-        "seed": config["seed"],
-        **main_settings_of(config, "map", MODEL),
-        "adam_mcmc": {"acceptance": own},
-    }
-
-
-def costs_settings(config: Mapping) -> dict:
-    """The settings that the costs of steps depend on: their shapes."""
-    section = config["adam_mcmc"]
-    samplers = dict.fromkeys([*section["race"]["samplers"], *section["evaluation"]["samplers"]])
-    static = ("batch_fractions", "n_leapfrogs")
-    grids = {
-        sampler: {key: values for key, values in grid_of(config, sampler).items() if key in static}
-        for sampler in samplers
-    }
-    own = {"costs": section["costs"], "grids": grids}
-    own["batch_fraction"] = section["acceptance"]["batch_fraction"]
-    return {**main_settings_of(config, "map", MODEL), "adam_mcmc": own}
-
-
-def evaluation_settings(config: Mapping, sampler: str) -> dict:
-    """The settings that the evaluation of a sampler depends on; other samplers are not among them."""
-    section = config["adam_mcmc"]
-    own = {key: value for key, value in section["evaluation"].items() if key != "samplers"}
-    race = {"pruning_rate": section["race"]["pruning_rate"]}
-    return {
-        **main_settings_of(config, "reference", MODEL),
-        "adam_mcmc": {"evaluation": own, "race": race, "grid": grid_of(config, sampler)},
-    }
-
-
-def race_settings(config: Mapping, sampler: str) -> dict:
-    """The settings that the races of a sampler, and their regret, depend on."""
-    own = {key: value for key, value in config["adam_mcmc"]["race"].items() if key != "samplers"}
-    return {
-        **main_settings_of(config, "reference", MODEL),
-        "adam_mcmc": {"race": own, "grid": grid_of(config, sampler)},
-    }
+    Args:
+        config: a valid configuration.
+        result: ``gaussians`` and ``posterior``, of the section ``acceptance``; ``bias``, ``distances``, ``costs``,
+            ``race`` or ``evaluation``.
+    """
+    section, seed = config["adam_mcmc"], {"seed": config["seed"]}
+    if result in ("bias", "distances"):
+        return {**seed, "adam_mcmc": {result: section[result]}}
+    if result == "gaussians":
+        others = ("dimensions", *OF_POSTERIOR)
+        own = {key: value for key, value in section["acceptance"].items() if key not in others}
+        return {**seed, "adam_mcmc": {"acceptance": own}}
+    if result == "posterior":
+        own = {key: section["acceptance"][key] for key in ("directional_noises", *OF_POSTERIOR)}
+        return {**seed, **sections.settings_of(config, "map", MODEL), "adam_mcmc": {"acceptance": own}}
+    if result == "costs":
+        # Those of the shapes of all arms.
+        samplers = dict.fromkeys([*section["race"]["samplers"], *section["evaluation"]["samplers"]])
+        grids = {own: grid_of(config, own) for own in samplers}
+        static = ("batch_fractions", "n_leapfrogs")
+        own = {"costs": section["costs"], "batch_fraction": section["acceptance"]["batch_fraction"]}
+        own["grids"] = {
+            name: {key: values for key, values in grid.items() if key in static}
+            for name, grid in grids.items()
+        }
+        return {**sections.settings_of(config, "map", MODEL), "adam_mcmc": own}
+    own = {key: value for key, value in section[result].items() if key != "samplers"}
+    race = {} if result == "race" else {"race": {"pruning_rate": section["race"]["pruning_rate"]}}
+    own = {result: own, **race, "grid": grid_of(config, sampler)}
+    return {**sections.settings_of(config, "reference", MODEL), "adam_mcmc": own}
