@@ -151,6 +151,7 @@ METRICS = {
     "distance": Metric("Newton step (sd)"),
     "root_dimension": Metric("√D", form="general"),
     "steps": Metric("Steps", form="count"),
+    "converged": Metric("Converged"),
     "block_n": Metric("Parameters", form="count"),
     "block_sd": Metric("Sd"),
     "block_sd_error": Metric("Error of sd"),
@@ -160,6 +161,7 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
+    "divergences": Metric("Divergences", form="count"),
     "foreseen_x100": Metric("Predicted × 10²"),
     "measured_x100": Metric("Measured × 10²"),
     "measured_over_foreseen": Metric("Measured / predicted"),
@@ -173,6 +175,8 @@ METRICS = {
     "ladder_marginal": Metric("Marginals"),
     "ladder_escaped": Metric("Escaped", form="count"),
     "ladder_frozen": Metric("Frozen", form="count"),
+    "square_signal": Metric("Density of the draws", form="by error"),
+    "value_signal": Metric("Value of the draws", form="by error"),
 }
 
 
