@@ -13,7 +13,6 @@ from sgtune.model.positions import to_matrix
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.errors import check_integer
 from sgtune.support.randomness import named_seed
 
 __all__ = ["flat", "moments_of_chains", "standard_normal", "with_mode_at_zero"]
@@ -24,12 +23,7 @@ def standard_normal(dimension: int, n_data: int = 1, seed: int = 0) -> Model:
 
     The y_j have mean 0 and sd sqrt(N) in every coordinate: the gradient of a minibatch of n has noise of sd
     sqrt((N / n) (N - n) / (N - 1)). One datum is 0, and has no noise. Data: 4 N D bytes. The mode is given.
-
-    Raises:
-        InputError: a size is less than 1.
     """
-    check_integer("dimension", dimension, at_least=1)
-    check_integer("n_data", n_data, at_least=1)
     rows = np.zeros((n_data, dimension))
     if n_data > 1:
         rng = np.random.default_rng(named_seed(seed, "adam_mcmc", dimension, n_data))

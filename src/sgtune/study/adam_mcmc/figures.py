@@ -183,15 +183,10 @@ def adam_distances(records: Records) -> Figure:
     """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
     panel of the curves that fall fast, and one of the curve that needs more steps."""
     [found] = required(records, "distances")
-    panels = [
-        [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
-        for is_slow in (False, True)
-    ]
-    panels = [panel for panel in panels if panel]
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-    labelled = set()
-    for axis, panel in zip(axes, panels, strict=True):
+    axes, labelled = figure.subplots(1, 2, sharey=True), set()
+    for axis, is_slow in zip(axes, (False, True), strict=True):
+        panel = [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
         for line in panel:
             _draw_distances(axis, line)
         # A matrix has no chains: its floor is one of rounding.

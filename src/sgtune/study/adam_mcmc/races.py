@@ -80,7 +80,7 @@ def _race(
     task: Task, judge: str, replicate: int, *, seconds: float, horizon: float, pruning_rate: int
 ) -> dict:
     """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
-    ``n_arms``, ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing.
+    ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing.
 
     Args:
         seconds: R, the budget of the arm that runs longest.
@@ -97,7 +97,6 @@ def _race(
         budgets = {"budget": Budget(seconds=seconds), "horizon": Budget(seconds=horizon)}
         options = {"tuner": tuner, "cost": task.cost, "seed": task.seed, "replicate": replicate}
         record = {"judge": judge, "replicate": replicate, "reason": "", "warnings": []}
-        record["n_arms"] = len(make_arms(task.model.n_data, task.sampler, **task.grid))
         try:
             result = tune(task.model, task.sampler, **budgets, **options)
         except AllDivergedError as failure:

@@ -48,24 +48,25 @@ def _rate(target: str, sampler: str, detail: str, cell: Mapping, steps: int) -> 
 
 
 def adam_acceptance(records: Records) -> list[Cell]:
-    """Acceptance of every target, gamma / s, s_d and s, with a star where the chains have not settled; and, at the
-    middle s of all targets and from exact draws, E x^2."""
+    """Acceptance of every target, gamma / s, s_d and s, with a star where the chains have not settled; and E x^2 of
+    chains from exact draws, at the middle s of those that all targets have."""
     found = sorted(required(records, "acceptance"), key=lambda own: (own["n_data"] > 1, own["dimension"]))
-    scales = sorted(set.intersection(*({cell["scale"] for cell in own["cells"]} for own in found)))
-    cells = []
-    for record in found:
-        for own in record["cells"]:
-            steps, scale = own["steps"], own["scale"]
-            detail = f"{own['drift_ratio']:g}, {own['directional_noise']:g}, {scale:g}"
-            of = (record["target"], "adam-mcmc")
-            cause = squares_cause(own, steps)
-            rate = _rate(*of, detail, own, steps)
-            cells.append(replace(rate, text=f"{rate.shown} *") if cause else rate)
-            if record["n_data"] == 1 and scale in scales[(len(scales) - 1) // 2 :][:1]:
-                is_shown = not cause or has_left_target(own)
-                square = _mean(*of, "second_moment", detail, own["square"] if is_shown else [], missing=cause)
-                cells.append(replace(square, text=f"{square.shown} *") if cause and is_shown else square)
-    return cells
+    common = sorted(set.intersection(*({cell["scale"] for cell in own["cells"]} for own in found)))
+    shown = common[(len(common) - 1) // 2] if common else None
+    rates, squares = [], []
+    for record, own in [(record, cell) for record in found for cell in record["cells"]]:
+        detail = f"{own['drift_ratio']:g}, {own['directional_noise']:g}, {own['scale']:g}"
+        of, cause = (record["target"], "adam-mcmc"), squares_cause(own, own["steps"])
+        rates.append(_starred(_rate(*of, detail, own, own["steps"]), cause))
+        if record["n_data"] == 1 and own["scale"] == shown:
+            values = own["square"] if not cause or has_left_target(own) else []
+            square = _mean(*of, "second_moment", detail, values, missing=cause)
+            squares.append(_starred(square, cause) if values else square)
+    return [*rates, *squares]
+
+
+def _starred(cell: Cell, cause: str) -> Cell:
+    return replace(cell, text=f"{cell.shown} *") if cause else cell
 
 
 def adam_bias(records: Records) -> list[Cell]:
@@ -109,7 +110,8 @@ def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cel
             regret = ratio(chosen_losses(losses, arms, key), smallest) if arms else None
             (of_judges if name in chosen else others).append(cell(name, f"{metric}_regret", regret))
         others.append(cell("frozen", f"{metric}_regret", over_loss(own["frozen"][key], smallest)))
-        others.append(cell("finalist", metric, ratio(factor * smallest, np.ones((len(losses), 1)))))
+        least = cell("finalist", metric, ratio(factor * smallest, np.ones((len(losses), 1))))
+        others.append(_starred(least, "" if record.get("trusted") else "The reference is not trusted."))
     accepted = []
     for name, arms in {**chosen, "oracle": own["oracles"].get(keys[0]), "random": own["random"]}.items():
         rates = [100 * fmean(runs[arm]["acceptance"]) for arm in arms or () if arm is not None]
