@@ -43,8 +43,8 @@ from sampler_records import (  # noqa: F401 - as above
     tuning_record,
 )
 
-from sgtune.study.report import TABLES, make_table
 from sgtune.study.report.records import load_records
+from sgtune.study.studies import STUDIES
 from sgtune.support.files import write_json
 
 
@@ -128,7 +128,7 @@ def write_files(files, folder):
 def records_of(files):
     """The records of tables and figures: the files written and read back."""
     with TemporaryDirectory() as folder:
-        return load_records(write_files(files, Path(folder)))
+        return load_records(write_files(files, Path(folder)), STUDIES["mamba"].kinds)
 
 
 def make_records(replicates=3, models=MODELS, tunings=2):
@@ -141,14 +141,6 @@ def record_of(records, model, sampler, tuner, kind="evaluation"):
     return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
 
 
-def make_tables(replicates, folder):
-    """Every table of a run in ``folder``, and the files it was made from."""
-    paths = write_files(make_files(replicates), folder)
-    for name in TABLES:
-        make_table(name, paths, **{kind: folder / f"{name}.{kind}" for kind in ("csv", "md", "html")})
-    return folder, paths
-
-
-def cells_by(table, *fields):
+def cells_by(cells, *fields):
     """The cells of a table for one tuner, rule or step, by these fields."""
-    return {tuple(getattr(cell, field) for field in fields): cell for row in table.rows for cell in row.cells}
+    return {tuple(getattr(cell, field) for field in fields): cell for cell in cells}

@@ -182,14 +182,6 @@ def test_a_panel_of_tuners_without_an_arm_says_so():
     assert "no arm" not in [text.get_text() for axis in figure.axes[1:] for text in axis.texts]
 
 
-def test_every_tuner_has_its_own_style():
-    looks = {
-        (style["color"], style["marker"], style["markerfacecolor"])
-        for style in map(tuner_style, catalogue.TUNERS)
-    }
-    assert len(looks) == len(catalogue.TUNERS)
-
-
 def test_estimates_that_are_not_finite_are_left_out_and_the_others_are_where_they_were_measured():
     records = make_records(1, ("pmf",))
     [record] = records["estimates"]
@@ -202,12 +194,3 @@ def test_estimates_that_are_not_finite_are_left_out_and_the_others_are_where_the
         x = [math.log10(h) if varied == "step_size" else 100 * h / record["n_data"] for h, _ in left]
         assert len(left) == (2 if varied == "step_size" else 3)  # the largest step size has no value either
         assert line.get_xydata().tolist() == [[a, b] for a, (_, b) in zip(x, left, strict=True)]
-
-
-def test_drawing_leaves_the_callers_settings_alone():
-    before = dict(matplotlib.rcParams)
-    blue = to_rgb("b")
-    FIGURES["widths"](make_records(1, ("pmf",)))
-    assert dict(matplotlib.rcParams) == before
-    assert to_rgb("b") == blue
-    assert not pyplot.get_fignums()

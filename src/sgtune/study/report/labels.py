@@ -246,5 +246,5 @@ def label(name: str, labels: dict[str, str]) -> str:
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """The distinct ``names``: those in ``order`` first, in its order, then the others alphabetically."""
-    names, order = set(names), list(order)
+    names, order = set(names), dict.fromkeys(order)
     return [name for name in order if name in names] + sorted(names - set(order))
