@@ -11,8 +11,9 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.catalogue import FIGURES, STUDIES
+from sgtune.study.mamba.catalogue_figures import FIGURES
 from sgtune.study.report.publish import ORIGIN, described, origin_said
+from sgtune.study.report.studies import STUDIES
 
 PUBLISHED = Path("results/published")
 CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"

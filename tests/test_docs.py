@@ -63,7 +63,9 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
-    from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
+    from sgtune.study.mamba.catalogue_figures import FIGURES
+    from sgtune.study.mamba.catalogue_tables import TABLES
+    from sgtune.study.report.studies import STUDIES
 
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in PAGES:

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from config_files import SCHEMA_PATH, config_with, raw_config, valid
+from config_files import config_with, raw_config, valid
 from workflow_runs import ROOT, snakemake
 
 from sgtune.study.adam_mcmc.settings import (
@@ -51,7 +51,7 @@ BAD = [
 @pytest.mark.parametrize(("changes", *("key", "value", "allowed")), BAD, ids=[bad[1] for bad in BAD])
 def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(changes, key, value, allowed):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**changes), SCHEMA_PATH)
+        validate_config(config_with(**changes))
     message = str(caught.value)
     assert message.startswith(f"{key}: ")
     assert value in message

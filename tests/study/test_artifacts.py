@@ -20,6 +20,8 @@ from artifact_records import (
 )
 
 from sgtune.study import catalogue
+from sgtune.study.mamba.catalogue_figures import FIGURES as CATALOGUED_FIGURES
+from sgtune.study.mamba.catalogue_tables import TABLES as CATALOGUED_TABLES
 from sgtune.study.pipeline.provenance import summarise
 from sgtune.study.report import (
     FIGURES,
@@ -34,12 +36,12 @@ from sgtune.study.report import (
 from sgtune.study.report.records import KINDS, load_records, provenances
 from sgtune.support.errors import DataError, InputError
 
-ENTRIES = catalogue.TABLES | catalogue.FIGURES
+ENTRIES = CATALOGUED_TABLES | CATALOGUED_FIGURES
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_artifact_without_its_records_says_which_are_missing(name):
-    maker, full = (TABLES | FIGURES)[name], make_records(1)
+    maker, full = (CATALOGUED_TABLES | CATALOGUED_FIGURES)[name], make_records(1)
     if name == "timings":  # of everything that the run has: without a reference there are no widths
         with pytest.raises(DataError, match="timings: no record names the rule that made it"):
             maker({kind: [] for kind in full})
@@ -178,7 +180,7 @@ def test_a_run_requests_what_it_can_make_and_nothing_else(triples, referenced, o
         any_tuner = {record["sampler"]: record for record in records[kind]}
         records[kind] = [any_tuner[sampler] | {"tuner": tuner} for _, sampler, tuner in triples]
     for name in requested(triples, referenced):
-        (TABLES | FIGURES)[name](records)
+        (CATALOGUED_TABLES | CATALOGUED_FIGURES)[name](records)
 
 
 def test_reports_list_artifacts_under_their_model():

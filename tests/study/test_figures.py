@@ -21,6 +21,7 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 
 from sgtune.study import catalogue
+from sgtune.study.mamba.catalogue_figures import FIGURES as CATALOGUED
 from sgtune.study.report import FIGURES, make_figure
 from sgtune.study.report.style import tuner_style
 
@@ -72,7 +73,7 @@ LABELS = {
 }
 
 
-DRAWN_AGAIN = {entry.maker: name for name, entry in catalogue.FIGURES.items()}.values()
+DRAWN_AGAIN = {entry.maker: name for name, entry in CATALOGUED.items()}.values()
 """A figure of each maker."""
 
 

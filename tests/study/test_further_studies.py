@@ -9,13 +9,14 @@ from types import SimpleNamespace
 import pytest
 from config_files import raw_config, valid
 
-from sgtune.study import catalogue
-from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import main_sections
+from sgtune.study.mamba.catalogue_figures import FIGURES
+from sgtune.study.mamba.catalogue_tables import TABLES
 from sgtune.study.report import artifacts_of, caption_of, category_of, form_of, labels_of
 from sgtune.study.report.artifacts import artifact
 from sgtune.study.report.publish import MAIN, MARKS, described, publish, published_folder, show_results
 from sgtune.study.report.records import load_records
+from sgtune.study.report.studies import STUDIES
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, write_json
 
@@ -36,7 +37,7 @@ def test_a_study_is_an_entry_a_section_and_a_package(study):
 
 def test_no_two_artifacts_have_a_name_or_a_title_in_common():
     further = [name for study in STUDIES for name in artifacts_of(study)]
-    names = [*catalogue.TABLES, *catalogue.FIGURES, *further]
+    names = [*TABLES, *FIGURES, *further]
     assert len(names) == len(set(names))
     assert len({artifact(name).title for name in names}) == len(names)
 

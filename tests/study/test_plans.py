@@ -11,7 +11,7 @@ import pytest
 from config_files import raw_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study.catalogue import STUDIES
+from sgtune.study.report.studies import STUDIES
 
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc", "calibrate_gaussians"}
 """The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""

@@ -6,6 +6,7 @@ import pytest
 from artifact_records import SAMPLERS, cells_by, choose, make_files, make_records, records_of
 
 from sgtune.study import catalogue
+from sgtune.study.mamba.catalogue_tables import TABLES as CATALOGUED
 from sgtune.study.mamba.choices import choice_cells
 from sgtune.study.report import TABLES
 from sgtune.study.report.labels import METRICS, TUNERS
@@ -19,7 +20,7 @@ OF_EVALUATION = ("table1", "table2", "table3", "table6", "table8", "table10", "x
 
 @pytest.mark.parametrize("name", OF_EVALUATION)
 def test_captions_say_over_how_many_runs_and_whether_the_spread_is_of_tuning_too(name):
-    model = catalogue.TABLES[name].model
+    model = CATALOGUED[name].model
 
     def caption(replicates, tunings):
         return TABLES[name](make_records(replicates, (model,), tunings)).caption
@@ -34,7 +35,7 @@ def test_captions_say_over_how_many_runs_and_whether_the_spread_is_of_tuning_too
 
 @pytest.mark.parametrize("name", ["table1", "table10"])
 def test_captions_name_the_tuners_of_the_run_that_the_paper_does_not_have(name):
-    model = catalogue.TABLES[name].model
+    model = CATALOGUED[name].model
 
     def caption(**called):
         records = make_records(1, (model,))
@@ -64,7 +65,7 @@ OF_REFERENCE = (
 )
 
 
-@pytest.mark.parametrize("name", catalogue.TABLES)
+@pytest.mark.parametrize("name", CATALOGUED)
 def test_under_every_table_of_xi_stands_the_reference_s_own_error(name):
     """Captions give the Monte Carlo error of ξ, 1.2 hundredths, except for the network, which has no reference."""
     table = TABLES[name](make_records(1))
@@ -72,7 +73,7 @@ def test_under_every_table_of_xi_stands_the_reference_s_own_error(name):
     of_xi = any(metric.startswith(("relative_sd_error", "xi_")) for metric in shows)
     assert of_xi == (name in OF_REFERENCE)
     assert ("Monte Carlo error: ξ(σ̂) × 10²: 1.20" in table.caption) == of_xi
-    assert ("reference" in catalogue.TABLES[name].kinds) >= of_xi
+    assert ("reference" in CATALOGUED[name].kinds) >= of_xi
 
 
 def test_a_reference_that_is_not_trusted_or_not_there_is_no_truth():
@@ -125,9 +126,7 @@ def test_metrics_of_the_caption_are_those_of_the_table_with_all_that_the_referen
     assert "ξ(σ̂) × 10²: 1.20, ξ relative × 10²: 1.30, ξ whitened × 10²: 1.40." in caption
     assert "Error of functionals: 0.0150." in TABLES["table8"](make_records(1)).caption
     for name in ("table6", "table8", "table10"):
-        metrics = (
-            catalogue.TABLES[name].model and catalogue.MODELS[catalogue.TABLES[name].model].study.long[1]
-        )
+        metrics = CATALOGUED[name].model and catalogue.MODELS[CATALOGUED[name].model].study.long[1]
         assert meanings(metrics) in TABLES[name](make_records(1)).caption
         assert set(metrics) <= METRICS.keys() & SOURCES.keys()
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from sgtune.study.report import artifact
+from sgtune.study.report import artifact, artifacts_of_run
 from sgtune.study.report.answer import answer_of
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
-from sgtune.study.catalogue import STUDIES
+from sgtune.study.report.studies import STUDIES
 from sgtune.study.config.sections import (
     has_horizons,
     has_regret,
@@ -23,7 +23,9 @@ from sgtune.study.pipeline.job import prepare_jobs
 from sgtune.study.pipeline.restore import exit_unless_restorable
 from sgtune.study.pipeline.saved import read_notes
 
-exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
+# The part of one's own: jobs, which read this file too, do not repeat its warning.
+own = workflow.config_settings.overwrite_config if workflow.is_main_process else {}
+exit_unless_valid(config, artifacts_of_run, own=own)
 
 prepare_jobs()
 

@@ -1,21 +1,16 @@
-"""The configuration's section ``adam_mcmc``: its checks, and the settings that each of the study's results depends on.
+"""The configuration's section ``adam_mcmc``: the settings that each of the study's results depends on.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
 from collections.abc import Mapping
-from itertools import pairwise
-from math import prod
 
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.sections import settings_of as main_settings_of
-from sgtune.support.errors import InputError
 
 __all__ = [
-    "MOST_ARMS",
     "OF_POSTERIOR",
     "chains_in",
-    "check",
     "costs_settings",
     "experiment_settings",
     "grid_of",
@@ -25,9 +20,6 @@ __all__ = [
     "posterior_settings",
     "race_settings",
 ]
-
-MOST_ARMS = 81
-"""Of a grid of the study."""
 
 MORE_OF_EXACT = 8
 """The exact variant is claimed to have no bias. It has this many times the chains, so that a small one would show."""
@@ -42,31 +34,6 @@ OF_POSTERIOR = (
     "batch_fraction",
 )
 """Keys of the section ``acceptance`` that the Gaussians do not use."""
-
-
-def check(section: Mapping) -> None:
-    """Checks that the schema cannot express, because they compare one key with another.
-
-    Raises:
-        InputError: one line naming the key, its value and what is allowed.
-    """
-    along = section["acceptance"]["directional_noises"]
-    if 0 not in along or len(along) < 2:
-        raise InputError(
-            f"adam_mcmc.acceptance.directional_noises: {along!r} is not allowed; it must contain 0, the isotropic "
-            "proposal, and one that is not 0"
-        )
-    for model, grids in section["grids"].items():
-        for sampler, grid in grids.items():
-            n_arms = prod(len(values) for values in grid.values() if values is not None)
-            if n_arms > MOST_ARMS:
-                raise InputError(
-                    f"adam_mcmc.grids.{model}.{sampler}: {n_arms} combinations are not allowed; they must be <= "
-                    f"{MOST_ARMS}"
-                )
-    seconds = section["race"]["regret"]["seconds"]
-    if any(later <= earlier for earlier, later in pairwise(seconds)):
-        raise InputError(f"adam_mcmc.race.regret.seconds: {seconds!r} is not allowed; it must ascend")
 
 
 def models_of(config: Mapping) -> list[str]:

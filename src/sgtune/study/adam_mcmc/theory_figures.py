@@ -12,7 +12,7 @@ from sgtune.study.adam_mcmc.distance_findings import DISTANCES, fall_text, is_st
 from sgtune.study.adam_mcmc.intervals import t_quantile
 from sgtune.study.adam_mcmc.names import SLOW_CURVE, mean_of
 from sgtune.study.adam_mcmc.verdicts import squares_cause
-from sgtune.study.catalogue.tuners import GREEN, PURPLE
+from sgtune.study.catalogue import GREEN, PURPLE
 from sgtune.study.report.records import Records, need
 from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 

@@ -4,7 +4,7 @@
 
 from typing import NamedTuple
 
-from sgtune.study.catalogue.tuners import BLUE, GREEN, ORANGE, VERMILION
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, VERMILION
 from sgtune.study.report.artifact import Artifact
 
 __all__ = ["FIGURES", "KINDS", "LABEL", "METHODS", "SETS", "TABLES", "MethodEntry"]

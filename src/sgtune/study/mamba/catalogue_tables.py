@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
-from sgtune.study.catalogue.tuners import TUNERS
+from sgtune.study.catalogue import TUNERS
 from sgtune.study.mamba.catalogue_paper import PAPER_TABLES
 from sgtune.study.report.artifact import Artifact
 

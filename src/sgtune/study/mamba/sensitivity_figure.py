@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sgtune.study.catalogue.tuners import GREEN, PURPLE
+from sgtune.study.catalogue import GREEN, PURPLE
 from sgtune.study.mamba.sensitivity_table import JUDGES
 from sgtune.study.report.labels import in_order
 from sgtune.study.report.records import Records, need

@@ -2,8 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sgtune.study.catalogue import FIGURES, MODELS, STUDIES, TABLES, Artifact
+from sgtune.study.catalogue import MODELS
 from sgtune.study.config.sections import has_horizons, has_regret, model_settings, studied
+from sgtune.study.mamba.catalogue_figures import FIGURES
+from sgtune.study.mamba.catalogue_tables import TABLES
+from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.studies import STUDIES
 from sgtune.support.errors import InputError
 
 __all__ = [

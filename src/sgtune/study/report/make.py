@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
-from sgtune.study import catalogue
-from sgtune.study.catalogue import Artifact
+from sgtune.study.mamba import catalogue_figures, catalogue_tables
 from sgtune.study.pipeline.provenance import collect, summarise
+from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.artifacts import artifact, figures_by_name, tables_by_name
 from sgtune.study.report.records import Records, belonging, kinds_of, load_records, provenances
 from sgtune.study.report.writers import write_table
@@ -26,8 +26,8 @@ def _maker(entry: Artifact) -> Callable[[Records], object]:
     return make
 
 
-TABLES = {name: _maker(entry) for name, entry in catalogue.TABLES.items()}
-FIGURES = {name: _maker(entry) for name, entry in catalogue.FIGURES.items()}
+TABLES = {name: _maker(entry) for name, entry in catalogue_tables.TABLES.items()}
+FIGURES = {name: _maker(entry) for name, entry in catalogue_figures.FIGURES.items()}
 
 
 def _required(name: str, inputs: Iterable[str | Path]) -> Records:

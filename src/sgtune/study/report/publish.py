@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from sgtune.study.catalogue import FIGURES, STUDIES, TABLES, Artifact
-from sgtune.study.mamba.catalogue_tables import EVERYTHING
+from sgtune.study.mamba.catalogue_figures import FIGURES
+from sgtune.study.mamba.catalogue_tables import EVERYTHING, TABLES
 from sgtune.study.pipeline.saved import SAVED
+from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import MODELS, TUNERS, in_order, label
 from sgtune.study.report.layout import DAGGER, DASH
+from sgtune.study.report.studies import STUDIES
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 

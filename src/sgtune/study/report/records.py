@@ -5,8 +5,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sgtune.study.catalogue import STUDIES, TUNERS, Artifact
+from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.artifacts import artifact as entry_of
+from sgtune.study.report.studies import STUDIES
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json
 
