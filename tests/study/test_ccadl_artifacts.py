@@ -10,16 +10,16 @@ import pytest
 from ccadl_records import PROVENANCE, PUBLISHED, cells_of, logistic_records, normal_record
 from config_files import valid
 from matplotlib.figure import Figure
-
-from sgtune.study.catalogue import STUDIES
 from sgtune.study.ccadl.deviations_table import ccadl_deviations
 from sgtune.study.ccadl.findings import order_of, pairs_said
 from sgtune.study.ccadl.logistic_table import logistic_convergence, logistic_errors
 from sgtune.study.ccadl.looks import THIN, draw_runs
 from sgtune.study.ccadl.normal_order import normal_order
 from sgtune.study.ccadl.normal_table import normal, normal_details
-from sgtune.study.report import make_figure, make_table
 from sgtune.study.report.layout import DASH, Cell
+from sgtune.study.report.studies import STUDIES
+
+from sgtune.study.report import make_figure, make_table
 from sgtune.study.report.records import load_records
 from sgtune.support.files import write_json
 

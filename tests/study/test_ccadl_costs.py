@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from sgtune.study.ccadl.costs import measure_cost
+from sgtune.study.ccadl.table_parts import relative_cost
 
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl import costs
-from sgtune.study.ccadl.costs import measure_cost
-from sgtune.study.ccadl.table_parts import relative_cost
 from sgtune.study.posteriors import classification_data as classification
 from sgtune.study.posteriors import mnist79
 

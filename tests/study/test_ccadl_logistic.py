@@ -4,11 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import expit
+from sgtune.study.ccadl.ellipses import ellipse_of, pooled
+from sgtune.study.ccadl.logistic_table import passes_to, pooled_sd_ratio
 
 from sgtune.metrics import xi_rel
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.ccadl.ellipses import ellipse_of, pooled
 from sgtune.study.ccadl.logistic import (
     COORDINATES,
     Truth,
@@ -17,7 +18,6 @@ from sgtune.study.ccadl.logistic import (
     sample_curves,
     sample_draws,
 )
-from sgtune.study.ccadl.logistic_table import passes_to, pooled_sd_ratio
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.posteriors import classification_data as classification
 from sgtune.study.posteriors import mnist79

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.signal import lfilter
+from sgtune.study.ccadl.autocorrelation import autocovariance, batch_means_time, integrated_time
+from sgtune.study.ccadl.normal_exact import NAMES, posterior_of
 
 from sgtune.model.posterior import density_of, log_posterior, score
-from sgtune.study.ccadl.autocorrelation import autocovariance, batch_means_time, integrated_time
 from sgtune.study.ccadl.normal import normal_data, normal_model, sample_normal, squared_bias
-from sgtune.study.ccadl.normal_exact import NAMES, posterior_of
 from sgtune.study.ground_truth.draws import arviz_module
 from sgtune.study.pipeline.parts import Parts
 

@@ -6,12 +6,12 @@ import re
 import subprocess
 
 import pytest
-from config_files import SCHEMA_PATH, config_with, raw_config, valid
+from config_files import config_with, raw_config, valid
+from sgtune.study.ccadl.methods import METHODS as RUNS
+from sgtune.study.ccadl.methods import sampler_of
 from workflow_runs import ROOT, snakemake
 
 from sgtune.study.ccadl.artifacts import METHODS, SETS
-from sgtune.study.ccadl.methods import METHODS as RUNS
-from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.settings import KINDS, data_settings, reference_settings, settings_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
@@ -43,7 +43,7 @@ BAD = [
 @pytest.mark.parametrize(("changes", *("key", "value", "allowed")), BAD, ids=[bad[1] for bad in BAD])
 def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(changes, key, value, allowed):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**changes), SCHEMA_PATH)
+        validate_config(config_with(**changes))
     message = str(caught.value)
     assert message.startswith(f"{key}: ")
     assert value in message

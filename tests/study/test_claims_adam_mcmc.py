@@ -5,9 +5,8 @@ import re
 
 import pytest
 from published_results import published
-from workflow_runs import ROOT
-
 from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile, together
+from workflow_runs import ROOT
 
 
 def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_draws_are_biased():

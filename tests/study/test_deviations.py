@@ -7,12 +7,12 @@ from copy import deepcopy
 import pytest
 from artifact_records import CONFIG, cells_by, make_records
 from config_files import changed, valid
-
-from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.paper_settings import SETTINGS
 from sgtune.study.mamba.settings_said import listed
-from sgtune.study.report import TABLES
 from sgtune.study.report.writers import to_html
+
+from sgtune.study.config.sections import model_settings
+from sgtune.study.report import TABLES
 
 
 def table_of(config):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from artifact_records import cells_by, make_files, records_of
+from sgtune.study.mamba.exact_draws import with_floors
 
 from sgtune.stein import ksd, ksd_floor
-from sgtune.study.mamba.exact_draws import with_floors
 from sgtune.study.report import TABLES
 
 D, NARROW, WIDE, M, N = 400, 0.2, 1.0, 60, 25

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from figure_parts import line_of
 from judge_records import sensitivity_record
-
 from sgtune.study.mamba.sensitivity_figure import MOST, SEEN, shown_points
 from sgtune.study.mamba.sensitivity_table import JUDGES
+
 from sgtune.study.report import FIGURES, TABLES
 
 DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")

@@ -4,7 +4,6 @@ import json
 import math
 import xml.etree.ElementTree as ElementTree
 
-import matplotlib
 import pytest
 from artifact_records import (
     PROVENANCE,
@@ -17,12 +16,9 @@ from artifact_records import (
     write_files,
 )
 from figure_parts import labels_of, line_of, regret_at, texts
-from matplotlib import pyplot
-from matplotlib.colors import to_rgb
+from sgtune.study.mamba.catalogue_figures import FIGURES as CATALOGUED
 
-from sgtune.study import catalogue
 from sgtune.study.report import FIGURES, make_figure
-from sgtune.study.report.style import tuner_style
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +68,7 @@ LABELS = {
 }
 
 
-DRAWN_AGAIN = {entry.maker: name for name, entry in catalogue.FIGURES.items()}.values()
+DRAWN_AGAIN = {entry.maker: name for name, entry in CATALOGUED.items()}.values()
 """A figure of each maker."""
 
 

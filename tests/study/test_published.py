@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from artifact_records import PUBLISHED, make_records, studied
+from sgtune.study.report.layout import DASH
 
 from sgtune.study.catalogue import TUNERS
 from sgtune.study.report import TABLES
-from sgtune.study.report.layout import DASH
 
 
 def test_published_numbers_are_the_papers():

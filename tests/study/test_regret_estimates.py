@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 from sgtune.study.mamba.regret_estimates import best_of, chosen_losses, over_loss, ratio
 
 # Two fresh replicates (rows) of three arms.

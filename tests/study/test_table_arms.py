@@ -13,9 +13,9 @@ from artifact_records import (
     records_of,
     write_files,
 )
+from sgtune.study.report.layout import NO_ARM
 
 from sgtune.study.report import TABLES, make_table
-from sgtune.study.report.layout import NO_ARM
 
 
 def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold():

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from artifact_records import cells_by, make_records
+from sgtune.study.report.layout import DASH, NO_ARM, NOT_TRUSTED
 from small_models import small_logistic_model
 
 from sgtune import CostTable, metrics
@@ -15,7 +16,6 @@ from sgtune.study.experiments.horizons import AHEAD, compare_horizons
 from sgtune.study.experiments.regret import run_arms
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.report import TABLES
-from sgtune.study.report.layout import DASH, NO_ARM, NOT_TRUSTED
 from sgtune.study.report.records import foreseen_of
 
 

@@ -6,10 +6,10 @@ import math
 
 import pytest
 from artifact_records import MODELS, SAMPLERS, cells_by, make_files, records_of
-
 from sgtune.study.mamba.headline import headline
-from sgtune.study.mamba.regret import after, regret_cells, seconds_of
 from sgtune.study.report.layout import AT_CAP, NOT_TRUSTED
+
+from sgtune.study.mamba.regret import after, regret_cells, seconds_of
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 from artifact_records import MODELS, cells_by, choose, make_files, records_of
+from sgtune.study.mamba.regret_remarks import unknown_said
+from sgtune.study.report.layout import AT_CAP, NO_ARM, NOT_TRUSTED
 
 from sgtune.study.catalogue import MODELS as STUDIED
 from sgtune.study.mamba.regret import losses_of, regret_cells
-from sgtune.study.mamba.regret_remarks import unknown_said
 from sgtune.study.report import TABLES
 from sgtune.study.report.labels import METRICS, READ_BY
-from sgtune.study.report.layout import AT_CAP, NO_ARM, NOT_TRUSTED
 from sgtune.study.report.means import metric_of
 
 # Two fresh replicates (rows) of three arms.

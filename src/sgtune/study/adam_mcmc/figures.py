@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
-from sgtune.study.catalogue.tuners import GREEN, PURPLE
+from sgtune.study.catalogue import GREEN, PURPLE
 from sgtune.study.report.labels import MODELS
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled

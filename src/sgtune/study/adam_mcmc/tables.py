@@ -54,7 +54,7 @@ def adam_acceptance(records: Records) -> list[Cell]:
     common = sorted(set.intersection(*({cell["scale"] for cell in own["cells"]} for own in found)))
     shown = common[(len(common) - 1) // 2] if common else None
     rates, squares = [], []
-    for record, own in [(record, cell) for record in found for cell in record["cells"]]:
+    for record, own in [(target, cell) for target in found for cell in target["cells"]]:
         detail = f"{own['drift_ratio']:g}, {own['directional_noise']:g}, {own['scale']:g}"
         of, cause = (record["target"], "adam-mcmc"), squares_cause(own, own["steps"])
         rates.append(_starred(_rate(*of, detail, own, own["steps"]), cause))
