@@ -14,7 +14,6 @@ from sgtune.study.config.keys import (
     containing,
     integer,
     number,
-    variant,
 )
 from sgtune.support.errors import InputError
 
@@ -197,23 +196,7 @@ class OnBnn(Section):
     """As evaluation.prediction_draws."""
 
 
-class OnLogistic(
-    variant(
-        OnBnn,
-        {
-            "race_seconds": 2,
-            "races": 3,
-            "seconds": 6,
-            "replicates": 6,
-            "thin": 10,
-            "burn_in": 0,
-            "kept_draws": 1_000_000,
-            "ksd_points": 1_000,
-            "prediction_draws": 200,
-        },
-    ),
-    use_attribute_docstrings=True,
-):
+class OnLogistic(OnBnn):
     """On the logistic regression."""
 
     samplers: Several[Samplers] = ["adam-mcmc", "mala", "hmc", "sgld", "sghmc", "sgnht"]
@@ -223,7 +206,17 @@ class OnLogistic(
 class Evaluation(Section):
     """Samplers tuned by the default tuner, at equal seconds."""
 
-    logistic: OnLogistic = OnLogistic()
+    logistic: OnLogistic = OnLogistic(
+        race_seconds=2,
+        races=3,
+        seconds=6,
+        replicates=6,
+        thin=10,
+        burn_in=0,
+        kept_draws=1_000_000,
+        ksd_points=1_000,
+        prediction_draws=200,
+    )
     bnn: OnBnn = OnBnn()
 
 
@@ -263,8 +256,8 @@ class WithoutTest(Section):
     """Batch sizes as fractions of N. Null means the main study's."""
 
 
-class ArmsOnLogistic(Section):
-    """Arms on the logistic regression."""
+class Arms(Section):
+    """Arms on one model."""
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()
@@ -272,27 +265,20 @@ class ArmsOnLogistic(Section):
     without_test: WithoutTest = WithoutTest()
 
 
-ArmsOnBnn = variant(
-    ArmsOnLogistic,
-    {
-        "adam-mcmc": {
-            "log10_step_sizes": [-5, -4, -3],
-            "noise_sd": [0.0001, 0.0003, 0.001],
-            "directional_noise": [0, 1],
-        },
-        "mala": {"log10_step_sizes": [-7, -6]},
-        "hmc": {"log10_step_sizes": [-7, -6], "n_leapfrogs": [5]},
-        "without_test": {"batch_fractions": [0.1, 0.01]},
-    },
-    "Arms on the network.",
-)
-
-
 class Grids(Section):
     """Arms of the samplers with a Metropolis test, at most 81 for each. The others have the main study's."""
 
-    logistic: ArmsOnLogistic = ArmsOnLogistic()
-    bnn: ArmsOnBnn = ArmsOnBnn()
+    logistic: Arms = Arms()
+    """Arms on the logistic regression."""
+    bnn: Arms = Arms(
+        adam_mcmc=AdamArms(
+            log10_step_sizes=[-5, -4, -3], noise_sd=[0.0001, 0.0003, 0.001], directional_noise=[0, 1]
+        ),
+        mala=MalaArms(log10_step_sizes=[-7, -6]),
+        hmc=HmcArms(log10_step_sizes=[-7, -6], n_leapfrogs=[5]),
+        without_test=WithoutTest(batch_fractions=[0.1, 0.01]),
+    )
+    """Arms on the network."""
 
     @model_validator(mode="after")
     def _there_are_not_too_many_arms(self):

@@ -21,6 +21,7 @@ def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
     whole = Configuration.model_json_schema(schema_generator=_Generator)
     schema = canonical(_in_place(whole, whole.pop("$defs")))
+    _set_defaults(schema, canonical(Configuration(run="any").filled()))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Configuration of a run",
@@ -36,8 +37,6 @@ def _in_place(entry: Any, sections: Mapping[str, Mapping]) -> Any:
         return entry
     if "$ref" in entry:
         entry = {**sections[entry["$ref"].rpartition("/")[2]], **entry}
-        # Those of its keys say more.
-        entry.pop("default", None)
     if "anyOf" in entry:
         entry = {**entry, **entry["anyOf"][0], "type": [entry["anyOf"][0]["type"], "null"]}
     if "enum" in entry:
@@ -51,6 +50,16 @@ def _in_place(entry: Any, sections: Mapping[str, Mapping]) -> Any:
         for name, value in entry.items()
         if name not in dropped
     }
+
+
+def _set_defaults(section: dict, values: Mapping) -> None:
+    """A key's default is its value in the configuration that gives only what is required."""
+    for name, entry in section["properties"].items():
+        entry.pop("default", None)
+        if entry.get("type") == "object":
+            _set_defaults(entry, values.get(name, {}))
+        elif name in values and name not in section.get("required", ()):
+            entry["default"] = values[name]
 
 
 def entry_of(schema: Mapping, path: Sequence[str | int]) -> Mapping:
