@@ -47,9 +47,7 @@ class Section(BaseModel):
     Where a section is a key of another one, what is given for it is laid on its default there.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, use_attribute_docstrings=True, populate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -146,5 +144,7 @@ def partial(section: type[Section]) -> type[Section]:
         if name in section.model_fields:
             field = section.model_fields[name]
             kind = partial(kind) if is_section(kind) else kind
-            fields[name] = (kind, Field(ABSENT, alias=field.alias, description=field.description))
-    return create_model(section.__name__, __base__=section, __doc__=section.__doc__, **fields)
+            fields[name] = (kind, Field(ABSENT, alias=field.alias))
+    return create_model(
+        section.__name__, __base__=section, __module__=section.__module__, __doc__=section.__doc__, **fields
+    )
