@@ -3,7 +3,8 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.screen import losses_of, screen_grid
+    from sgtune.study.experiments.losses import losses_of
+    from sgtune.study.experiments.screen import screen_grid
     from sgtune.tuning import Settings
     from sgtune.tuning.tuners import TUNERS
 

@@ -13,7 +13,7 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable
 from sgtune.study.adam_mcmc.races import race_once
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.experiments.evaluation import EvaluationSettings, evaluate_run, in_short, stein_metrics
+from sgtune.study.experiments.evaluate import EvaluationSettings, evaluate_run, in_short, stein_metrics
 from sgtune.study.pipeline.parts import Parts, code_digest
 
 __all__ = ["evaluate_sampler"]
@@ -41,7 +41,7 @@ def evaluate_sampler(
 
     Returns:
         ``arms`` (None: no arm stayed finite) with their ``edges``, ``warnings`` of the races, ``table``, a row for
-        each run (`sgtune.study.experiments.evaluation.judge_draws`), ``seconds``, ``race_seconds``,
+        each run (`sgtune.study.experiments.evaluate.evaluate_run`), ``seconds``, ``race_seconds``,
         ``seconds_per_step`` of each
         of the arms, and ``map``: the predictions at the MAP, and ``ksd`` of a chain that stays there.
     """

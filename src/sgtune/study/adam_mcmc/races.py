@@ -9,7 +9,9 @@ from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.adam_mcmc.edges import edges_of
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.experiments.screen import losses_of, rerun_finalists, screen_grid
+from sgtune.study.experiments.finalists import rerun_finalists
+from sgtune.study.experiments.losses import losses_of
+from sgtune.study.experiments.screen import screen_grid
 from sgtune.study.pipeline.parts import Parts, code_digest
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Grid, Halving, acceptance, at_horizon, make_arms, stein, tune
@@ -116,7 +118,7 @@ def race_sampler(
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
-    (`sgtune.study.experiments.screen.rerun_finalists`).
+    (`sgtune.study.experiments.finalists.rerun_finalists`).
 
     Args:
         section: the configuration's section ``adam_mcmc.race``.

@@ -34,7 +34,7 @@ BOUND = 1.25
 """The bound for a good tuner, in units of the oracle's expected error."""
 
 ESCAPED = 10.0
-"""Where records cut an error off (`sgtune.study.experiments.ladder_runs.ESCAPED`)."""
+"""Where records cut an error off (`sgtune.study.experiments.ladder.ESCAPED`)."""
 
 COLUMNS = (
     *("ladder_error", "ladder_over_oracle", "ladder_worst", "ladder_over_smallest", "ladder_marginal"),

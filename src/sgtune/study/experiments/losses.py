@@ -1,7 +1,6 @@
-"""The expected loss of every arm of a grid and of the arms that tuners chose, from which regret is computed.
+"""The losses of arms: runs of many arms in lockstep, judged after given seconds, in replicates that are pooled.
 
-All arms are screened; then the best of them, and all chosen arms, run again in fresh replicates. The smallest mean of
-the screen is too small, because it is the luckiest of many noisy ones; the means of the fresh runs are unbiased.
+Screens, fresh runs of finalists and the comparison of horizons are made of these runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,28 +18,32 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.sampling.thinning import evenly_spaced, random_subset
-from sgtune.study.catalogue import cap_of
-from sgtune.support.errors import InputError
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.study import catalogue
 from sgtune.tuning import AllDivergedError, Halving, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
 __all__ = [
     "Losses",
-    "best_arms",
     "capped",
     "frozen_losses",
+    "losses_of",
     "oracle_arm",
     "over_replicates",
-    "random_arms",
     "run_arms",
     "runs_of",
+    "true_loss_judge",
+    "width_of",
 ]
+
+WORTH_COMPILING = 10.0
+"""If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
+costs, a few seconds. In lockstep with others, superfluous chains cost a third of their seconds or less."""
 
 
 def capped(loss: str, value: float) -> float:
     """``value``, or the cap (`sgtune.study.catalogue.cap_of`) if it is more or not finite."""
-    most = cap_of(loss)
+    most = catalogue.cap_of(loss)
     return min(value, most) if isfinite(value) else most
 
 
@@ -58,16 +61,6 @@ class Losses(NamedTuple):
     reference: metrics.Reference | None = None
     prediction_draws: int = 0
 
-    def check(self, model: Model) -> None:
-        """Raises an `InputError` if something that these losses need is missing."""
-        predictive = metrics.predictive_names(model) if self.prediction_draws else ()
-        for name in self.names:
-            if self.reference is None and name not in predictive:
-                raise InputError(
-                    f"losses: {name!r} is not allowed for {model.name!r} without a reference and with "
-                    f"prediction_draws = {self.prediction_draws}; it must be one of: {', '.join(predictive) or 'none'}"
-                )
-
     def of_draws(self, model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, float]:
         """The losses of one chain's draws."""
         row = {} if self.reference is None else metrics.reference_errors(model, draws, self.reference)
@@ -76,15 +69,31 @@ class Losses(NamedTuple):
         return {name: row[name] for name in self.names}
 
     def judge(self, name: str) -> Judge:
-        """The judge of an oracle: the true loss ``name`` of all draws of an arm that a race keeps."""
+        """The judge of an oracle (`true_loss_judge`) that sees the loss ``name``."""
         own = self._replace(names=(name,))
+        return true_loss_judge(lambda model, draws: own.of_draws(model, draws)[name])
 
-        def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
-            began = perf_counter()
-            values = [own.of_draws(model, arm.points)[name] if arm.usable else np.inf for arm in arms]
-            return Judgement(values, 0.0, perf_counter() - began, 0)
 
-        return Judge(lambda seed: metric, points=10**9, thin=1)
+def true_loss_judge(loss: Callable[[Model, np.ndarray], float]) -> Judge:
+    """The judge of an oracle: the true ``loss`` (of a model and draws) of all draws of an arm that a race keeps."""
+
+    def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
+        began = perf_counter()
+        values = [loss(model, arm.points) if arm.usable else np.inf for arm in arms]
+        return Judgement(values, 0.0, perf_counter() - began, 0)
+
+    return Judge(lambda seed: metric, points=10**9, thin=1)
+
+
+def losses_of(model: str, reference: metrics.Reference | None, section: Mapping) -> Losses:
+    """The losses for the tuners of the study's ``model``; ``section``: ``regret`` of the configuration.
+
+    With a reference without a covariance (many parameters or few draws), errors along eigenvectors are left out.
+    """
+    names = catalogue.losses_of(model, reference is not None)
+    if reference is not None and reference.covariance is None:
+        names = tuple(name for name in names if name != "xi_white")
+    return Losses(names, reference, section["prediction_draws"])
 
 
 def run_arms(
@@ -114,22 +123,16 @@ def run_arms(
     Returns:
         for each arm, for each of ``seconds``: ``steps``, ``diverged``, ``losses``, capped (`capped`), and
         ``acceptance``, the share of proposals accepted so far, if the sampler has a Metropolis test.
-
-    Raises:
-        InputError: there is nothing to judge the arms by.
     """
-    losses.check(model)
     found: dict[Arm, list[dict]] = {}
     for group in _groups(model, sampler, arms, width):
         began = perf_counter()
         n_copies = 0 if width is None or model.max_lockstep else width - len(group)
-        ensemble = Lockstep.at_mode(
-            model, sampler, group + group[-1:] * n_copies, seed=seed, replicate=replicate
-        )
+        filled = group + group[-1:] * n_copies
+        ensemble = Lockstep.at_mode(model, sampler, filled, seed=seed, replicate=replicate)
         price = cost.lookup(*shape_of(sampler, group[0]))
         steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
-        for arm in group:
-            found[arm] = []
+        found |= {arm: [] for arm in group}
         for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
             for arm, row in zip(group, rows, strict=False):
                 is_finite = all(isfinite(row[name]) for name in losses.names)
@@ -157,6 +160,12 @@ def _groups(model: Model, sampler: str, arms: Sequence[Arm], width: int | None) 
     return groups
 
 
+def width_of(grid: Mapping[str, Sequence], seconds: float) -> int | None:
+    """Of the ensembles of a job that runs each chain for ``seconds`` in all, as `run_arms` takes it."""
+    width = len(grid["log10_step_sizes"])
+    return width if width * seconds < WORTH_COMPILING else None
+
+
 def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:
     """A row of losses for each chain, after each of ``steps``; with ``acceptance`` if the sampler has a test."""
     model, done, kept = ensemble.model, 0, []
@@ -172,15 +181,15 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
             draws = ensemble.advance_chunk(n_steps - done)
             moments.add(draws)
             if stride:
+                # Every stride-th draw of the whole run, wherever a chunk begins.
                 kept.append(draws[(-done - 1) % stride :: stride].copy())
             done += len(draws)
         rows = [{} if moments is None else moments.errors(place) for place in range(ensemble.width)]
         if stride:
             draws = np.concatenate(kept)
             for place, row in enumerate(rows):
-                row |= metrics.predictive_metrics(
-                    model, evenly_spaced(draws[:, place], losses.prediction_draws)
-                )
+                own = evenly_spaced(draws[:, place], losses.prediction_draws)
+                row |= metrics.predictive_metrics(model, own)
         rates = ensemble.statistics.get("acceptance_rate")
         if rates is not None:
             rows = [{**row, "acceptance": float(rate)} for row, rate in zip(rows, rates, strict=True)]
@@ -213,16 +222,6 @@ def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
     if losses.prediction_draws:
         row |= metrics.at_position(model, position)
     return {name: capped(name, row[name]) for name in losses.names}
-
-
-def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
-    """The ``n`` arms with the smallest means; ties keep their order."""
-    return sorted(means, key=lambda arm: means[arm])[:n]
-
-
-def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
-    """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
-    return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]
 
 
 def over_replicates(rows: Sequence[Mapping]) -> dict:
