@@ -20,8 +20,7 @@ from sgtune.study.config.sections import (
     tuning_settings,
 )
 from sgtune.study.pipeline.job import prepare_jobs
-from sgtune.study.pipeline.restore import exit_unless_restorable
-from sgtune.study.pipeline.saved import read_notes
+from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
 
 exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
 

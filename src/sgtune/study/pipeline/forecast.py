@@ -23,8 +23,7 @@ __all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
 UNKNOWN = """Not known:
 - what jobs take that no run has results of (-): their budgets are counted
 - how long downloads, tables and figures take, and the studies of other papers: they are not counted
-- how much jobs that run beside each other slow each other down
-- which arms several tuners choose: they are run once, but counted for each
+- how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
 - whether this machine is as fast as the one of the results that the overheads are from
 - what the steps of grid searches cost, which are not budgets of seconds: their share is in the overhead"""
 
@@ -58,8 +57,8 @@ class Seen(NamedTuple):
 def budgets(config: Mapping) -> list[Jobs]:
     """All jobs of MAMBA's study in a valid configuration."""
     found = [jobs for model in config["models"] for jobs in _of_model(config, model)]
-    of_all = {"gaussian_ladder": len(config["ladder"]["dimensions"]), "measure_sensitivity": 1}
-    return found + [Jobs(rule, "", number) for rule, number in of_all.items()]
+    n_ladder = len(config["ladder"]["dimensions"])
+    return [*found, Jobs("gaussian_ladder", "", n_ladder), Jobs("measure_sensitivity", "", 1)]
 
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:
@@ -99,9 +98,8 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
     if of.has_horizons(config, model):
         ahead = of.settings_of(config, "horizons", model)["horizons"]
-        longest = 2 * ahead["replicates"] * ahead["seconds"][-1]
-        seconds = len(ahead["seconds"]) * sum(races[s] + longest for s in ahead["samplers"])
-        jobs["compare_horizons"] = (1, seconds)
+        each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
+        jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
     timed = ["calibrate_cost", "compare_clocks"] + ["tune_sampler"] * of.tunes_alone(config, model)
     timed += ["evaluate_sampler"] * (evaluation["clock"] == "wall")
     return [Jobs(rule, model, *one, rule in timed) for rule, one in jobs.items()]
@@ -111,9 +109,8 @@ def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
     """The seconds of all arms of a grid together: of a race, or of runs as long as each other."""
     listed = [axis for axis in AXES.values() if axis.in_grids in grid and of.has_axis(sampler, axis.name)]
     n_arms, seconds = prod(len(grid[axis.in_grids]) for axis in listed), section.get("seconds", 0.0)
-    if "pruning_rate" not in section:
-        return n_arms * seconds
-    return halving_schedule(n_arms, section["pruning_rate"], seconds).total
+    is_race = "pruning_rate" in section
+    return halving_schedule(n_arms, section["pruning_rate"], seconds).total if is_race else n_arms * seconds
 
 
 def read_seen(folder: Path = Path("results")) -> dict[tuple[str, str], Seen]:
@@ -148,8 +145,8 @@ def forecast(config: Mapping, seen: Mapping[tuple[str, str], Seen], n_cores: int
         seconds = known.seconds(jobs)
         timed, others = timed + jobs.timed * seconds, others + (not jobs.timed) * seconds
         overhead = f"{known.overhead:.2f}" if jobs.budget else "-"
-        row = f"{jobs.rule:<24}{jobs.model:<10}{jobs.number:>5}{jobs.budget:>12,.1f}{overhead:>10}{seconds:>10,.0f}"
-        yield f"{row}  {known.run}"
+        numbers = f"{jobs.number:>5}{jobs.budget:>12,.1f}{overhead:>10}{seconds:>10,.0f}"
+        yield f"{jobs.rule:<24}{jobs.model:<10}{numbers}  {known.run}"
     hours = (timed + others / n_cores) / 3600
     yield f"In all {hours:.2f} h: {timed / 3600:.2f} h of timed jobs, one at a time, the others on {n_cores} cores"
     yield UNKNOWN
