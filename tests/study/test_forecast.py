@@ -23,7 +23,7 @@ from sgtune.study.pipeline.forecast.seen import (
     PREDICTION,
     SCORES,
 )
-from sgtune.tuning.halving import halving_schedule, single_rung
+from sgtune.tuning.race import halving_schedule, single_rung
 
 
 def last_run(**facts) -> LastRun:

@@ -16,9 +16,8 @@ from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.lockstep import data_terms
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS as METHODS
-from sgtune.tuning.racer import all_diverged
-from sgtune.tuning.tuners import one_rung
+from sgtune.tuning import GridSearch, tuner_of
+from sgtune.tuning.race import all_diverged
 
 __all__ = ["LONGEST", "joined", "pieces_of", "tune_in_pieces"]
 
@@ -32,12 +31,13 @@ def pieces_of(model: Model, sampler: str, arguments: Mapping, cost: CostTable) -
     A piece takes about `LONGEST` seconds at most by ``cost``, one arm after the other, but has at least one step size.
     Only tuners with one rung can be divided.
     """
-    settings, method = arguments["settings"], METHODS[arguments["tuner"]]
-    if method.schedule is not one_rung or method.metric is None:
+    settings = arguments["settings"]
+    method = tuner_of(arguments["tuner"], settings)
+    if not isinstance(method, GridSearch):
         return [dict(arguments)]
     budget = arguments["budget"] or method.default
     try:
-        arms = method.arms(model.n_data, sampler, settings)
+        arms = method.arms(model.n_data, sampler)
         seconds = sum(_seconds(model, sampler, arm, budget, cost) for arm in arms)
     except InputError:
         # A budget in steps needs no costs, and `sgtune.tune` names a bad grid.

@@ -27,8 +27,8 @@ from sgtune.study.pipeline.forecast.seen import (
     PREDICTION,
 )
 from sgtune.study.pipeline.forecast.work import WorkOfModel
-from sgtune.tuning import TUNERS, Settings
-from sgtune.tuning.halving import halving_schedule
+from sgtune.tuning import Settings, tuner_of
+from sgtune.tuning.race import halving_schedule
 
 __all__ = ["StudyOfModel"]
 
@@ -36,7 +36,7 @@ LBFGS_STEPS, PASSES = 2_000, 1.5
 """L-BFGS: the steps of a large model if no earlier run has recorded them, and the passes over the data in a step."""
 
 ADAM_BATCH = 1_000
-"""The batch size of `sgtune.mode.adam`."""
+"""The batch size of `sgtune.mode.find`."""
 
 
 class StudyOfModel(WorkOfModel):
@@ -126,21 +126,23 @@ class StudyOfModel(WorkOfModel):
         total = 0.0
         holds_out = False
         for tuner, own in tuning_settings(self.config, self.model, sampler).items():
-            method, arguments = TUNERS[method_of(tuner)], tuning_arguments(own, tuner)
-            settings, budget = arguments["settings"], arguments["budget"] or method.default
-            arms = method.arms(self.n_data, sampler, settings)
+            arguments = tuning_arguments(own, tuner)
+            settings = arguments["settings"]
+            method = tuner_of(method_of(tuner), settings)
+            budget = arguments["budget"] or method.default
+            arms = method.arms(self.n_data, sampler)
             if method.choose is not None:
                 total += self.costs.dimension * (FORESEEING + FORESEEING_AN_ARM * len(arms))
-            if method.metric is None:
+            if method.judge is None:
                 continue
-            schedule = method.schedule(len(arms), settings, budget.amount)
+            schedule = method.schedule(len(arms), budget.amount)
             costs = self.arm_costs(sampler, arms)
-            at_most = method.points if settings.points is None else settings.points
+            at_most = method.points or method.judge.points
             sampling, points = self.race(
                 schedule,
                 costs,
                 in_steps=budget.seconds is None,
-                thin=method.thin if settings.thin is None else settings.thin,
+                thin=method.judge.thin if method.thin is None else method.thin,
                 at_most=at_most,
                 growth=settings.pruning_rate,
                 by_the_clock=settings.clock == "wall",
@@ -194,7 +196,7 @@ class StudyOfModel(WorkOfModel):
         names = [name for name in ("log10_step_sizes", "batch_fractions", "n_leapfrogs") if name in grid]
         further = {name: values for name, values in grid.items() if name not in names}
         settings = Settings(**{name: grid[name] for name in names}, hyperparameters=further)
-        costs = self.arm_costs(sampler, TUNERS["mamba-ksd"].arms(self.n_data, sampler, settings))
+        costs = self.arm_costs(sampler, tuner_of("mamba-ksd", settings).arms(self.n_data, sampler))
         screen, lockstep = section["screen"], self.last.lockstep
         each = [max(screen["seconds"], FEWEST_STEPS * cost) for cost in costs]
         seconds = screen["replicates"] * sum(each) * self.stretch * lockstep["single"]
@@ -235,7 +237,7 @@ class StudyOfModel(WorkOfModel):
         )
         n, seconds = len(section["seconds"]), 0.0
         for sampler in section["samplers"]:
-            arms = TUNERS["mamba"].arms(self.n_data, sampler, own)
+            arms = tuner_of("mamba", own).arms(self.n_data, sampler)
             schedule = halving_schedule(len(arms), mamba["pruning_rate"], mamba["seconds"])
             seconds += n * self.race(schedule, self.arm_costs(sampler, arms))[0]
             seconds += n * self.costs.dimension * (FORESEEING + FORESEEING_AN_ARM * len(arms))

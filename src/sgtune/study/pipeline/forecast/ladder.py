@@ -6,7 +6,7 @@ from sgtune.samplers import resolve_sampler
 from sgtune.study.experiments.ladder_runs import N_DATA, grid_of, seconds_per_step
 from sgtune.study.pipeline.forecast.seen import LINEAR, PAIR, PAIR_OF_PARAMETERS
 from sgtune.tuning import TUNERS, make_arms
-from sgtune.tuning.halving import halving_schedule
+from sgtune.tuning.race import halving_schedule
 
 __all__ = ["ladder_seconds"]
 
@@ -39,7 +39,7 @@ def _job(section: Mapping, dimension: int) -> float:
             for number, rung in enumerate(schedule.rungs)
         )
         judging = pairs * (PAIR + PAIR_OF_PARAMETERS * dimension)
-        running = [name for name in section["tuners"] if TUNERS[name].metric is not None]
+        running = [name for name in section["tuners"] if TUNERS[name].judge is not None]
         by_pairs = [name for name in running if name not in LINEAR]
         races = section["replicates"] * (sampling * (1 + len(running)) + judging * len(by_pairs))
         seconds += len(section["kinds"]) * (PROGRAMS + races)

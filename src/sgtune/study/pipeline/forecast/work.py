@@ -11,7 +11,7 @@ from sgtune.study.config.sections import model_settings
 from sgtune.study.pipeline.forecast.costs import StepCosts
 from sgtune.study.pipeline.forecast.last_run import LastRun
 from sgtune.study.pipeline.forecast.seen import COMPARABLE, PAIR, PAIR_OF_PARAMETERS, SCORES
-from sgtune.tuning.halving import Schedule
+from sgtune.tuning.race import Schedule
 
 __all__ = ["WorkOfModel"]
 
