@@ -9,7 +9,7 @@ from config_files import valid
 from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc.acceptance import acceptance_on_gaussian, acceptance_on_posterior, arms_of
 from sgtune.study.adam_mcmc.autocorrelation import pooled_time
 from sgtune.study.adam_mcmc.bias import measure_bias

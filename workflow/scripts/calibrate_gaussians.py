@@ -3,10 +3,10 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.cell_chains import SAMPLER
     from sgtune.study.adam_mcmc.costs import least_costs
     from sgtune.study.adam_mcmc.gaussians import standard_normal
+    from sgtune.support.machine import watch_compilation
 
     watch_compilation()
     seconds = {}

@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
+from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError, check_integer, check_number
 
 __all__ = [

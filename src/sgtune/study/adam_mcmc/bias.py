@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.study.adam_mcmc.settings import n_chains_of

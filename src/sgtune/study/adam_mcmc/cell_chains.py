@@ -10,9 +10,7 @@ from sgtune.model import Model
 from sgtune.model.positions import to_matrix
 from sgtune.samplers.adam_mcmc import drift
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
-from sgtune.sampling.lockstep import Lockstep
-from sgtune.sampling.program import mapped_axes
+from sgtune.sampling.lockstep import Lockstep, independent_chains, mapped_axes
 from sgtune.study.adam_mcmc.autocorrelation import jackknife_times
 
 __all__ = ["SAMPLER", "chains_of_cell"]

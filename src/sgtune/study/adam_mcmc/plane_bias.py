@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc.chain_moments import moments_of_chains
 from sgtune.study.adam_mcmc.distances import QUICK
 from sgtune.study.adam_mcmc.planes import N_DATA, PLANES, plane_model

@@ -16,7 +16,7 @@ from sgtune.study.catalogue import MODELS, TUNERS, losses_of
 from sgtune.study.config import sections as of
 from sgtune.support.axes import AXES
 from sgtune.support.files import read_json
-from sgtune.tuning.halving import halving_schedule
+from sgtune.tuning import halving_schedule
 
 __all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
 

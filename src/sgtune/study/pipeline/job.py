@@ -68,8 +68,8 @@ class Job:
 
     def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
         """The model ``name`` with its data; ``data`` is the file that the rules name."""
-        from sgtune.sampling.compilation import watch_compilation
         from sgtune.study.posteriors import load_model
+        from sgtune.support.machine import watch_compilation
 
         watch_compilation()
         model = load_model(name, Path(data).parent, ood=ood)
@@ -78,8 +78,8 @@ class Job:
 
     def load_set_model(self, name: str, data: str) -> "Model":
         """As `load_model`, of a data set of `sgtune.study.posteriors.classification_data`."""
-        from sgtune.sampling.compilation import watch_compilation
         from sgtune.study.posteriors.classification import load_set_model
+        from sgtune.support.machine import watch_compilation
 
         watch_compilation()
         model = load_set_model(name, Path(data).parent)
@@ -168,7 +168,7 @@ class Job:
     def account(self) -> dict:
         """The provenance of a file that is written now, with the rule, the seconds of the whole process, and the
         seconds of start-up (until the model was loaded, or the script began) and of compilation."""
-        from sgtune.sampling.compilation import compile_seconds
+        from sgtune.support.machine import compile_seconds
 
         now = self.seconds_since_start()
         return {

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from zlib import crc32
 
-from sgtune.sampling.compilation import OPTIMISATION
+from sgtune.support.machine import OPTIMISATION
 
 __all__ = ["compile_quickly", "share_compiled_programs", "use_threads"]
 
