@@ -2,9 +2,9 @@
 
 # ruff: noqa: RUF001 - captions have Greek letters and signs of mathematics
 
-from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["FIGURES", "KINDS", "LABEL", "TABLES"]
+__all__ = ["FIGURES", "KINDS", "LABEL", "STUDY", "TABLES"]
 
 LABEL = "AdamMCMC"
 KINDS = ("costs", "acceptance", "bias", "plane_bias", "distances", "races", "evaluations", "data", "settings")
@@ -180,3 +180,5 @@ FIGURES: dict[str, Artifact] = {
     ),
 }
 """By name, in the order of print."""
+
+STUDY = Study(LABEL, KINDS, TABLES, FIGURES)

@@ -5,9 +5,9 @@
 from typing import NamedTuple
 
 from sgtune.study.catalogue.tuners import BLUE, GREEN, ORANGE, VERMILION
-from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["FIGURES", "KINDS", "LABEL", "METHODS", "SETS", "TABLES", "MethodEntry"]
+__all__ = ["FIGURES", "KINDS", "LABEL", "STUDY", "METHODS", "SETS", "TABLES", "MethodEntry"]
 
 LABEL = "CCAdL"
 KINDS = (
@@ -179,3 +179,5 @@ FIGURES: dict[str, Artifact] = {
     ),
 }
 """By name, in the order of print."""
+
+STUDY = Study(LABEL, KINDS, TABLES, FIGURES)

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from itertools import product
 
 from sgtune.sampling.budget import batch_size_of
-from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS, smaller_of
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
 from sgtune.support.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
 from sgtune.support.errors import InputError
 
 __all__ = [
+    "OF_STUDIES",
     "canonical",
     "fingerprint",
     "has_axis",
@@ -32,6 +33,9 @@ __all__ = [
     "tuners_of",
 ]
 
+
+OF_STUDIES = ("ccadl", "adam_mcmc")
+"""The sections of studies other than the main one, each by the name of its study."""
 
 JUDGED = ("data", "map", "seed", "reference", "regret", "calibration")
 """The sections that the loss of an arm depends on."""
@@ -55,7 +59,7 @@ SECTIONS = {
 
 def main_sections(config: Mapping) -> dict:
     """The configuration without the sections of further studies, on which nothing of the main one depends."""
-    return {name: value for name, value in config.items() if name not in STUDIES}
+    return {name: value for name, value in config.items() if name not in OF_STUDIES}
 
 
 def model_settings(config: Mapping, model: str) -> dict:

@@ -11,11 +11,10 @@ from tempfile import TemporaryDirectory
 
 from jsonschema import ValidationError
 
-from sgtune.study.catalogue import MODELS, SAMPLERS, STUDIES, TUNERS
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
 from sgtune.study.config.messages import leaves, validation_message
 from sgtune.study.config.model_checks import check_model
-from sgtune.study.config.sections import canonical
-from sgtune.study.report.artifacts import artifacts_of_run
+from sgtune.study.config.sections import OF_STUDIES, canonical
 from sgtune.support.errors import InputError
 
 __all__ = [
@@ -102,7 +101,7 @@ def check_config(config: Mapping) -> None:
             f"run: {config['run']!r} is not allowed; it must be another name: {RESERVED_RUNS[config['run']]}"
         )
 
-    if config["published_as"] in STUDIES:
+    if config["published_as"] in OF_STUDIES:
         raise InputError(
             f"published_as: {config['published_as']!r} is not allowed; it must be another name: that folder has the "
             "published run of a further study"
@@ -130,6 +129,5 @@ def check_config(config: Mapping) -> None:
 
     for model in config["models"]:
         check_model(config, model)
-    artifacts_of_run(config)
-    for study in STUDIES:
+    for study in OF_STUDIES:
         import_module(f"sgtune.study.{study}.settings").check(config[study])

@@ -6,8 +6,8 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from sgtune.study.report.labels import METRICS
-from sgtune.study.report.layout import DASH, DIVERGED, NO_ARM, NOISE, Cell
 from sgtune.study.report.records import finite, looks_at_test_set
+from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
 
 __all__ = [
     "SOURCES",
