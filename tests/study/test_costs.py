@@ -12,7 +12,7 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.support.axes import AXES
 from sgtune.support.errors import DataError
 from sgtune.tuning import TUNERS, make_arms

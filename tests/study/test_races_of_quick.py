@@ -12,7 +12,7 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study import catalogue
 from sgtune.study.config.sections import settings_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.tuning import TUNERS, race
 from sgtune.tuning.judges import Judgement
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from predictive_models import small_pmf
+from sgtune.tuning.validation import on_fewer_rows
 from small_models import check_rungs, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, tune
@@ -12,7 +13,6 @@ from sgtune.model import Found
 from sgtune.model.derived import hold_out
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Grid, GridSearch, Halving, Settings, predictive
-from sgtune.tuning.validation import on_fewer_rows
 
 GRID = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
 PLAIN = Settings(**GRID, pruning_rate=2)
