@@ -8,8 +8,9 @@ import pytest
 from small_models import gaussian_model
 
 from sgtune import Budget, tune
-from sgtune.sampling import compilation, lockstep
+from sgtune.sampling import lockstep
 from sgtune.sampling.lockstep import compiled_programs
+from sgtune.support import machine
 from sgtune.support.machine import OPTIMISATION, compile_seconds, compiler_options, watch_compilation
 from sgtune.tuning import Settings
 
@@ -31,12 +32,12 @@ from sgtune.tuning import Settings
 )
 def test_a_second_counts_once_and_only_within_the_interval(monkeypatch, spans, seconds):
     """Uses the interval from 0 to 10."""
-    monkeypatch.setattr(compilation, "_spans", spans)
+    monkeypatch.setattr(machine, "_spans", spans)
     assert compile_seconds(0, 10) == seconds
 
 
 def test_parts_of_an_interval_add_up(monkeypatch):
-    monkeypatch.setattr(compilation, "_spans", [(1.0, 4.0), (2.0, 6.0), (8.0, 9.0)])
+    monkeypatch.setattr(machine, "_spans", [(1.0, 4.0), (2.0, 6.0), (8.0, 9.0)])
     assert (
         compile_seconds(0, 3) + compile_seconds(3, 8.5) + compile_seconds(8.5, 10)
         == compile_seconds(0, 10)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgtune.sampling import reservoir as reservoirs
+from sgtune.sampling import thinning
 from sgtune.sampling.thinning import FEWEST_POINTS, Reservoir
 
 
@@ -65,7 +65,7 @@ def test_every_draw_is_as_likely_as_any_other(parts):
 def test_ranks_in_pieces_are_those_of_one_call(parts, at_most, thin, piece):
     whole = grow(3, parts, at_most, thin)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reservoirs, "PIECE", piece)
+        patch.setattr(thinning, "PIECE", piece)
         divided = grow(3, parts, at_most, thin)
     np.testing.assert_array_equal(divided.steps, whole.steps)
     np.testing.assert_array_equal(divided.ranks, whole.ranks)

@@ -65,8 +65,7 @@ def test_a_part_of_another_type_is_named(make, key):
 def test_every_published_name_has_its_object():
     assert SHORT_FOR.keys() == TUNERS.keys()
     for name, method in SHORT_FOR.items():
-        tuner, _ = method.as_tuner()
-        assert (tuner.default, tuner.tasks) == (TUNERS[name].default, TUNERS[name].tasks)
+        assert (method.default, method.tasks) == (TUNERS[name].default, TUNERS[name].tasks)
 
 
 @pytest.mark.parametrize("name", SHORT_FOR)

@@ -10,7 +10,7 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 from sgtune import Arm, Budget, CostTable, tune
 from sgtune.mode.find import map_position
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
+from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, make_arms, race
 from sgtune.tuning.judges import Judgement
 
 AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")
@@ -102,7 +102,7 @@ def starts(model, monkeypatch, tuner, settings):
         seen.append(np.stack([arm.points[-1] for arm in arms]))
         return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], judge=Judge(lambda seed: metric)))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10), settings=settings)
     return seen[0] - np.asarray(map_position(model)), result
 
@@ -168,7 +168,7 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
     def metric(model, arms):
         return Judgement(values[len(arms) == 3], 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(1.0,))
     result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=40), settings=settings)
     last = result.rungs[result.rungs["rung"] == 2]
@@ -246,13 +246,13 @@ def test_every_arm_makes_ten_steps_by_the_wall_clock_too(gaussian):
 def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypatch, tuner):
     """Draws are identical bit for bit, and so are decisions, with and without the minimum number of steps."""
     seen = []
-    metric = TUNERS[tuner].metric
+    metric = TUNERS[tuner].judge.metric
 
-    def spy(seed, settings):
-        judge = metric(seed, settings)
+    def spy(seed):
+        judge = metric(seed)
         return lambda model, arms: seen.append([arm.points for arm in arms]) or judge(model, arms)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=spy))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], judge=Judge(spy)))
     cost = CostTable({("sgld", 8, None): 5e-3, ("sgld", 4, None): 2.5e-3})
 
     def run():

@@ -11,7 +11,7 @@ from sgtune import Budget, CostTable, metrics, sample, tune
 from sgtune.metrics.predictive import log_loss
 from sgtune.samplers import resolve_sampler
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, Settings, race, racer
+from sgtune.tuning import TUNERS, Judge, Settings, race
 from sgtune.tuning.judges import Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
@@ -140,7 +140,7 @@ def spy(monkeypatch):
         seen.append([np.array(arm.points) for arm in arms])
         return stein_metric("ksd")(model, arms)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     return seen
 
 
@@ -236,7 +236,7 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
         judged.append(arms)
         return stein_metric("ksd")(model, arms)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     monkeypatch.setattr(race, "KEPT_BYTES", kept * 4 * model.dimension * 3)
     settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20, thin=thin)
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
@@ -269,8 +269,8 @@ def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
     begins with the largest step size."""
     values = [np.inf, 2.0, np.inf, np.nan, 1.0, 2.0, 0.0, 0.0]
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1), (1e-6, 9), (1e-1, 1), (1e-2, 1)]
-    assert racer.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
-    assert racer.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
+    assert race.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
+    assert race.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
 
 
 def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypatch):
@@ -282,7 +282,7 @@ def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypat
         values = [float(i + 1) for i in range(len(arms))] if len(rungs) == 1 else [np.inf] * len(arms)
         return Judgement(values, 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     settings = Settings(log10_step_sizes=tuple(np.arange(-3.0, -7.5, -0.5)), batch_fractions=(0.1,))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=60), settings=settings)
     assert rungs == [9, 3]
