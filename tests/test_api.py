@@ -15,7 +15,7 @@ from sgtune import Budget, CostTable
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.posteriors import logistic_data
-from sgtune.support.errors import DataError, InputError
+from sgtune.support.errors import InputError
 from sgtune.tuning import Settings
 
 pytestmark = pytest.mark.optimised
@@ -45,44 +45,6 @@ def test_all_names_are_there():
         _ = sgtune.tume
 
 
-def test_sample_as_documented(model):
-    chain = sgtune.sample(
-        model,
-        "sghmc-cv",
-        step_size=3e-7,
-        batch_size=800,
-        n_leapfrog=10,
-        budget=sgtune.Budget(steps=5000),
-        seed=0,
-    )
-    assert chain.positions.shape == (5_000, DIMENSION)
-    assert chain.n_samples == 5_000
-    assert chain.seconds > 0
-    assert chain.diverged is False
-    rows = np.asarray(model.data["signed_inputs"], np.float64)
-    scores = chain.scores(model)
-    assert scores.shape == (5_000, DIMENSION)
-    for place in (0, 4_999):
-        position = np.asarray(chain.positions[place], np.float64)
-        exact = rows.T @ (1 / (1 + np.exp(rows @ position))) - position / 10
-        np.testing.assert_allclose(scores[place], exact, rtol=1e-4, atol=1e-3)
-    draws, scores = chain.thinned(10, 200), chain.scores(model)[:200]
-    assert sgtune.stein.ksd(draws, scores) > 0
-    assert sgtune.stein.fssd(draws, scores, seed=0) >= 0
-    sd = np.asarray(chain.positions).std(0)
-    assert 0 < sgtune.metrics.relative_sd_error(sd, 2 * sd) == pytest.approx(0.5)
-    assert sgtune.metrics.relative_sd_error(sd, sd) == 0
-
-
-def test_tune_as_documented(model):
-    result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=0.1), seed=0)
-    assert result.best.step_size > 0
-    assert result.best.batch_size in (40, 400, 4_000)
-    assert result.best.n_leapfrog is None
-    assert list(result.rungs.groupby("rung").size()) == [42, 14, 4]
-    assert result.seconds["nominal"] == pytest.approx(0.969, abs=0.001)
-
-
 def test_chains_start_at_the_map_by_default(model, by_steps):
     """Also with a wall-clock budget: all samples are counted, and the time exceeds the budget by at most a step."""
     still = {"step_size": 1e-20, "batch_size": 100, "budget": Budget(steps=3)}
@@ -96,17 +58,6 @@ def test_chains_start_at_the_map_by_default(model, by_steps):
     chain = sgtune.sample(model, "sgld", step_size=1e-5, batch_size=100, budget=Budget(seconds=0.2))
     assert 0.2 <= chain.seconds < 0.2011
     assert len(chain.draws) == chain.n_samples // chain.stride
-
-
-def test_gradient_budgets_count_data_terms(model):
-    """10,000 terms are 10 samples of 5 leapfrogs with batches of 200."""
-    arm = {"step_size": 1e-6, "batch_size": 200, "n_leapfrog": 5}
-    assert sgtune.sample(model, "sghmc", **arm, budget=Budget(gradients=10_999)).n_samples == 10
-
-
-def test_the_map_is_kept_beside_the_data(data_dir, model):
-    sgtune.sample(model, "sgld", step_size=1e-6, batch_size=10, budget=Budget(steps=1))
-    assert (data_dir / "logistic.map.npz").is_file()
 
 
 SGLD = {"sampler": "sgld", "step_size": 1e-5, "batch_size": 100, "budget": Budget(steps=2)}
@@ -254,15 +205,6 @@ def check_line(error, *parts):
     assert line.startswith(parts[0])
     for part in parts[1:]:
         assert part in line
-
-
-def test_bad_models_get_one_line(tmp_path):
-    with pytest.raises(InputError) as caught:
-        sgtune.load_model("logstic", data_dir=tmp_path)
-    check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: bnn, logistic, pmf")
-    with pytest.raises(DataError) as caught:
-        sgtune.load_model("logistic", data_dir=tmp_path)
-    check_line(caught.value, str(tmp_path), "logistic.json", "missing")
 
 
 def test_bad_costs_get_one_line():

@@ -10,7 +10,6 @@ from sgtune.mode import curvature
 from sgtune.mode.find import hutchinson_diagonal
 from sgtune.model import define_model, posterior
 from sgtune.model.derived import temper
-from sgtune.model.positions import to_matrix
 from sgtune.study.posteriors import logistic, logistic_data
 from sgtune.support.errors import InputError
 
@@ -43,21 +42,6 @@ def test_sums_over_tiles_cover_every_row_once(tile):
     assert float(total["n"]) == 2_000
 
 
-def test_tiles_of_small_rows_are_larger():
-    """For rows of a few bytes, adding up the gradients of small tiles costs more than the tiles themselves."""
-    lengths = []
-
-    def length(rows):
-        lengths.append(len(rows["x"]))
-        return jnp.float32(lengths[-1])
-
-    for width, expected in ((1, posterior.TILE_OF_SMALL_ROWS), (500, posterior.TILE)):
-        rows = {"x": jnp.zeros((20_000, width), jnp.uint8), "y": jnp.zeros(20_000, jnp.uint8)}
-        lengths.clear()
-        assert float(posterior.sum_over_tiles(length, rows)) == 20_000
-        assert set(lengths) == {expected, 20_000 % expected}
-
-
 def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
     rows = np.full(400_000, 0.1, np.float32)
     total = float(jax.jit(lambda rows: posterior.sum_over_tiles(jnp.sum, rows, 4))(rows))
@@ -74,28 +58,6 @@ def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points,
     assert found.dtype == np.float32
     # float32 sums of n_rows terms of order 1.
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * n_rows)
-
-
-def test_scores_take_flat_rows_and_pytrees_alike():
-    model, _, _ = gaussian_model()
-    matrix = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
-    positions = jax.vmap(model.unravel)(matrix)
-    np.testing.assert_array_equal(to_matrix(positions), matrix)
-    np.testing.assert_array_equal(posterior.scores(model, matrix), posterior.scores(model, positions))
-    expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(matrix)
-    np.testing.assert_allclose(posterior.scores(model, matrix), expected, rtol=1e-5, atol=1e-4)
-    assert posterior.scores(model, matrix[:0]).shape == (0, 3)
-    with pytest.raises(InputError, match=r"positions: shape \(5, 2\)"):
-        posterior.scores(model, matrix[:, :2])
-
-
-def test_models_of_the_same_functions_share_a_program(arrays):
-    inputs, targets = arrays["train_inputs"], arrays["train_targets"]
-    points = np.zeros((3, DIMENSION), np.float32)
-    posterior.scores(logistic.from_arrays(inputs, targets), points)
-    compiled = posterior._scores._cache_size()
-    posterior.scores(logistic.from_arrays(inputs + 1, targets), points)
-    assert posterior._scores._cache_size() == compiled
 
 
 def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
@@ -190,14 +152,6 @@ def test_the_factor_above_200_dimensions_has_the_marginal_sds_of_each_temperatur
         assert curvature.laplace_factor(own) is factor
 
 
-@pytest.mark.parametrize("entry", [-1.0, np.nan])
-def test_where_no_factor_exists_the_conditional_sds_are_used(entry, monkeypatch, caplog):
-    model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
-    monkeypatch.setattr(curvature, "negative_hessian", lambda *arguments: entry * np.eye(300))
-    assert curvature.laplace_factor(model) is curvature.laplace_scale(model)
-    assert len([record for record in caplog.records if "not concave at the MAP" in record.message]) == 1
-
-
 def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
     data = np.asarray(model.data, np.float64) / 10
@@ -208,18 +162,6 @@ def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     assert floored.sum() < 200
     assert np.all(np.abs(found - expected)[~floored] < 5 * error[~floored])
     assert found.min() >= 1
-
-
-def test_entries_without_curvature_get_the_priors_or_the_smallest():
-    def half_flat(position, rows):
-        return -0.5 * rows[:, 0] * jnp.sum(position[10:] ** 2) / 50
-
-    with_prior = wide_model(lambda p, rows: 0.5 * jnp.sum(p[:10] ** 2) + 0 * rows[:, 0])
-    np.testing.assert_allclose(hutchinson_diagonal(with_prior, jnp.zeros(300)), 1.0, rtol=1e-6)
-    flat_prior = wide_model(half_flat, log_prior=lambda position: 0.0 * jnp.sum(position))
-    found = hutchinson_diagonal(flat_prior, jnp.zeros(300))
-    np.testing.assert_allclose(found, found[-1], rtol=1e-5)
-    assert found[-1] > 0
 
 
 def test_a_position_that_is_no_mode_is_refused():

@@ -63,13 +63,6 @@ def test_step_sizes_and_seeds_share_one_program(small, name):
     assert programs_made(Lockstep.at_mode(small, name, [arm_of(name, 7e-4, batch_size)], seed=5)) == 0
 
 
-@pytest.mark.parametrize("name", [name for name in BATTERY if not resolve_sampler(name)[0].needs_all_data])
-def test_each_batch_size_has_its_own_program(small, name, monkeypatch):
-    monkeypatch.setattr("sgtune.sampling.lockstep._compiled", {})  # another test may have compiled both
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
-    assert Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 21)]).shape not in compiled_programs()
-
-
 def test_frictions_are_as_documented_unless_said_otherwise(small):
     """The defaults are friction 0.01 and noise estimate 0."""
     expected = {"sgld": {}, "sghmc": {"friction": 0.01, "noise_estimate": 0.0}, "sgnht": {"friction": 0.01}}
@@ -77,12 +70,3 @@ def test_frictions_are_as_documented_unless_said_otherwise(small):
         found = Lockstep.at_mode(small, name, [arm_of(name, 0.05, 20)]).hyperparameters
         own = {key: float(value) for key, value in found.items() if key not in ("step_size", "n_leapfrog")}
         assert own == pytest.approx(numbers)
-
-
-@pytest.mark.parametrize("name", ["sghmc", "sgnht"])
-def test_friction_shares_one_program(small, name):
-    programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)]))
-    assert (
-        programs_made(Lockstep.at_mode(small, name, [arm_of(name, 1e-3, 20)], overrides={"friction": 0.2}))
-        == 0
-    )

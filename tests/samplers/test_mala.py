@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from small_models import gaussian_model
 
-from sgtune import Budget, sample, tune
+from sgtune import Budget, sample
 from sgtune.model import define_model
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.target import Target
@@ -68,19 +68,6 @@ def steps():
 
 def float64(position):
     return np.asarray(ravel_pytree(position)[0], np.float64)
-
-
-def test_a_proposal_is_a_step_of_sgld(steps):
-    """The proposal is N(theta + e grad, 2 e I)."""
-    start, made = steps
-    here = float64(start.position)
-    noise = np.array([float64(proposal) - here for proposal, _ in made])
-    noise = (noise - STEP_SIZE * gradient_of(here)) / np.sqrt(2 * STEP_SIZE)
-    n = noise.size
-    assert np.abs(noise.mean(0)).max() < SIGMAS / np.sqrt(len(noise))
-    assert abs(np.mean(noise**2) - 1) < SIGMAS * np.sqrt(2 / n)
-    # The test can fail: proposals without the drift would not pass.
-    assert STEP_SIZE * np.linalg.norm(gradient_of(here)) > SIGMAS * 2 * np.sqrt(2 * STEP_SIZE / len(noise))
 
 
 def test_the_acceptance_probability_is_metropolis_and_hastings(steps):
@@ -150,19 +137,6 @@ def test_what_is_not_finite_is_rejected(value, slope):
         )
 
 
-def test_a_position_that_is_not_finite_is_rejected():
-    """The position is rejected although the log density and the sum of the gradients are finite."""
-    slopes = iter((3e38, -3e38))
-    target = Target(
-        None, log_density_and_gradient=lambda position: (jnp.float32(0), jnp.array([next(slopes)]))
-    )
-    hyperparameters = {"step_size": jnp.float32(100)}
-    state = MALA.init(jax.random.key(0), jnp.zeros(1), (), target, hyperparameters)
-    after = MALA.step(jax.random.key(1), state, target, hyperparameters)
-    assert not after.acceptance.is_accepted
-    assert after.position == 0
-
-
 # --- chains ---
 
 
@@ -226,31 +200,3 @@ def test_statistics_cover_the_whole_run(gaussian):
     thinned = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001), kept_draws=10)
     assert len(thinned.draws) < 11
     assert thinned.statistics == chain.statistics
-
-
-def test_other_samplers_have_no_statistics(gaussian):
-    chain = sample(gaussian, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=3))
-    assert chain.statistics == {}
-
-
-def test_statistics_stay_with_their_chain(gaussian):
-    """Survivors keep their statistics through the rungs of a race."""
-    chains = Lockstep.at_mode(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
-    chains.advance(500)
-    before = chains.statistics
-    assert (np.diff(before["acceptance_rate"]) < -0.05).all()
-    fewer = chains.narrow([2, 0])
-    for name, values in before.items():
-        assert values.shape == (3,)
-        np.testing.assert_array_equal(fewer.statistics[name], values[[2, 0]])
-
-
-def test_a_step_is_one_gradient_over_all_data(gaussian):
-    arm = {"step_size": 0.5, "batch_size": 8}
-    assert sample(gaussian, "mala", **arm, budget=Budget(gradients=87)).n_samples == 10
-
-
-@pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "grid-ksd", "heuristic"])
-def test_default_grids_have_full_batches(gaussian, tuner):
-    result = tune(gaussian, "mala", tuner=tuner, budget=Budget(steps=30))
-    assert result.best.batch_size == gaussian.n_data

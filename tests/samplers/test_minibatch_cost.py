@@ -1,11 +1,10 @@
 """The time and the memory of drawing a minibatch: of the order of its rows, for any number of data."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgtune.samplers.minibatch import draw_minibatch, subset_indices
+from sgtune.samplers.minibatch import subset_indices
 
 
 def equations(jaxpr):
@@ -44,21 +43,3 @@ def test_cost_does_not_grow_with_the_data(n):
         memory.append(compiled.memory_analysis().temp_size_in_bytes)
     assert max(memory) <= min(memory) + 64
     assert max(memory) < 64 * n + 4_096
-
-
-@pytest.mark.parametrize("n", [800, 80_000])
-def test_a_minibatch_of_the_paper_copies_no_data(n):
-    data = {
-        "x": jax.ShapeDtypeStruct((800_000, 10), jnp.float32),
-        "y": jax.ShapeDtypeStruct((800_000,), jnp.int8),
-    }
-    made = made_by(
-        jax.make_jaxpr(lambda key, data: draw_minibatch(key, data, n))(jax.random.key(0), data).jaxpr
-    )
-    # A reshape of the rows into blocks is a view.
-    assert max(size for name, size in made if name != "reshape") <= 10 * n
-    assert "sort" not in {name for name, _ in made}
-    temporary = (
-        jax.jit(lambda key, data: draw_minibatch(key, data, n)).lower(jax.random.key(0), data).compile()
-    )
-    assert temporary.memory_analysis().temp_size_in_bytes < 64 * n + 4_096

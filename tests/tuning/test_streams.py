@@ -116,8 +116,3 @@ def test_by_the_wall_clock_one_arm_runs_at_a_time(model, monkeypatch):
     monkeypatch.setattr(Lockstep, "advance_chunk", noting)
     tune(model, "sgld", tuner=Halving(grid=GRID, clock="wall"), budget=Budget(seconds=0.01))
     assert seen == {get_ident()}
-
-
-def test_a_bad_replicate_is_named(model):
-    with pytest.raises(ValueError, match="replicate: -1"):
-        tune(model, "sgld", replicate=-1)

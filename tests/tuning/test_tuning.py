@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
-import sgtune
-from sgtune import Budget, CostTable, metrics, sample, tune
-from sgtune.metrics.predictive import log_loss
+from sgtune import Budget, CostTable, sample, tune
 from sgtune.samplers import resolve_sampler
 from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, Judge, Settings, race
@@ -30,40 +28,6 @@ def narrow():
 @pytest.fixture(scope="module")
 def model():
     return small_logistic_model()
-
-
-@pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
-def test_mamba_finds_the_one_sensible_arm(narrow, sampler):
-    result = tune(
-        narrow,
-        sampler,
-        tuner="mamba-ksd-scaled",
-        budget=Budget(steps=3_000),
-        settings=ONE_SENSIBLE,
-    )
-    assert result.best.step_size == pytest.approx(SENSIBLE)
-    check_rungs(result)
-
-
-def test_grid_search_finds_the_one_sensible_arm(model):
-    """The judge is the log-loss. Arms start with noise of sd 3, and too small steps stay there."""
-    settings = Settings(log10_step_sizes=(2.0, 1.0, -3.0, -9.0, -12.0), start_noise=3.0)
-    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=1_000), settings=settings)
-    assert result.best == sgtune.Arm(1e-3, 200)
-    check_rungs(result)
-
-
-def test_grid_search_on_classes_judges_by_log_loss(model, monkeypatch):
-    seen = []
-    monkeypatch.setitem(
-        metrics.PREDICTIVE,
-        "log-loss",
-        metrics.PREDICTIVE["log-loss"]._replace(loss=lambda *both: seen.append(log_loss(*both)) or seen[-1]),
-    )
-    settings = Settings(log10_step_sizes=(-3.0, -4.0))
-    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=20), settings=settings)
-    assert list(result.rungs["discrepancy"]) == seen
-    assert len(seen) == 2
 
 
 COST = CostTable({("sgld-cv", 2_000, None): 1e-4, ("sgld-cv", 20, None): 2e-5, ("sgnht", 8, None): 1e-4})
@@ -181,27 +145,6 @@ def test_survivors_continue_their_chains(model, spy, sampler, fractions):
     assert [list(one) for one in steps] == [[15], [60]]
 
 
-def test_points_come_at_random_from_the_whole_chain(model, spy):
-    """20 points in the first rung, eta times as many in the next, from the same steps for all arms."""
-    settings = Settings(
-        thin=1, log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
-    )
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=600), seed=5, settings=settings)
-    assert [[len(one) for one in points] for points in spy] == [[20] * 4, [40] * 2]
-    for number, points in enumerate(spy, 1):
-        rows = result.rungs[result.rungs["rung"] == number].itertuples()
-        of_arms = []
-        for row, draws in zip(rows, points, strict=True):
-            made = alone(model, "sgld", row).draws
-            places = [int(np.abs(made - draw).sum(1).argmin()) for draw in draws]
-            np.testing.assert_allclose(draws, made[places], rtol=1e-4, atol=1e-5)
-            assert (np.diff(places) > 0).all()
-            # Evenly spaced points would have equal gaps; the largest random gap is several times the mean.
-            assert np.diff(places).max() > 2 * row.steps / row.points
-            of_arms.append(places)
-        assert all(places == of_arms[0] for places in of_arms)
-
-
 def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
     """Also if a chain has more steps than draws that can be kept."""
     most = 200 * 4 * narrow.dimension * 9
@@ -212,18 +155,6 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
         assert 4 * narrow.dimension * rung["samples"].sum() <= most
         assert (rung["steps"] > 2 * rung["samples"]).all()
         assert (rung["samples"] >= rung["points"]).all()
-
-
-def test_pruned_arms_keep_no_draws_in_memory(narrow, monkeypatch):
-    """A view of no draws would keep all draws alive."""
-    races, run = [], race.Race.run
-    monkeypatch.setattr(race.Race, "run", lambda self: races.append(self) or run(self))
-    settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
-    result = tune(narrow, "sgld", budget=Budget(steps=400), settings=settings)
-    [of_race] = races
-    pruned = [racer for racer in of_race.racers if racer.arm != result.best]
-    assert len(pruned) == 8
-    assert all(racer.draws.size == 0 and racer.draws.base is None for racer in pruned)
 
 
 @pytest.mark.parametrize("thin", [1, 10])
@@ -246,22 +177,6 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
         assert arm.n_steps == row.steps
         assert len(arm.points) == len(arm.steps) == row.points < arm.n_draws
         assert (arm.steps % thin == 0).all()
-
-
-def test_a_models_width_of_lockstep_changes_no_decision(model):
-    """Five chains in lockstep, or groups of two, two and one."""
-    settings = Settings(log10_step_sizes=(-3, -3.5, -4, -4.5, -5), batch_fractions=(1.0, 0.1), points=20)
-
-    def decide(model):
-        return tune(model, "sgld", budget=Budget(steps=400), settings=settings, seed=3)
-
-    wide, narrow = decide(model), decide(replace(model, max_lockstep=2))
-    assert wide.best == narrow.best
-    columns = ["rung", "step_size", "batch_size", "steps", "pruned"]
-    assert wide.rungs[columns].equals(narrow.rungs[columns])
-    np.testing.assert_allclose(
-        wide.rungs["discrepancy"].astype(float), narrow.rungs["discrepancy"].astype(float), rtol=1e-2
-    )
 
 
 def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
