@@ -1,16 +1,19 @@
 """Log posterior, its gradient and its curvature over all data, against untiled sums and exact Hessians."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
+from small_models import logistic_arrays, logistic_model
 
 from sgtune.mode import curvature
-from sgtune.mode.find import hutchinson_diagonal
-from sgtune.model import define_model, posterior
+from sgtune.mode.find import hutchinson_diagonal, map_position
+from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
-from sgtune.study.posteriors import logistic, logistic_data
+from sgtune.model.positions import flatten
 from sgtune.support.errors import InputError
 
 
@@ -50,8 +53,7 @@ def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
 
 @pytest.mark.parametrize(("n_rows", "n_points", "chunk"), [(40_000, 5, 2), (16_384, 7, 7), (5_000, 3, None)])
 def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points, chunk):
-    arrays = logistic_data.simulate(n_rows=n_rows + 1, n_train=n_rows, dimension=DIMENSION)
-    model = logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"])
+    model = logistic_model(*logistic_arrays(n_rows, DIMENSION, seed=2))
     points = np.asarray(jax.random.normal(jax.random.key(0), (n_points, DIMENSION)))
     expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(points)
     found = posterior.scores(model, points, chunk=chunk)
@@ -62,7 +64,7 @@ def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points,
 
 def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
     repeated = [np.concatenate([arrays[name]] * 10) for name in ("train_inputs", "train_targets")]
-    model = logistic.from_arrays(*repeated)
+    model = logistic_model(*repeated)
     position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5
 
     def tiled(position):
@@ -174,3 +176,27 @@ def test_a_position_that_is_no_mode_is_refused():
     )
     with pytest.raises(InputError, match="not concave"):
         curvature.laplace_scale(model, jnp.zeros(2))
+
+
+def test_a_kept_diagonal_is_of_its_position_probes_and_seed():
+    def log_likelihood(position, rows):
+        return -0.5 * (rows @ position / 10) ** 2 - jnp.sum(position**4)
+
+    model = wide_model(log_likelihood)
+    for arguments in ((0.0, 8, 0), (0.5, 8, 0), (0.5, 4, 0), (0.5, 4, 1), (0.0, 8, 0)):
+        position = jnp.full(300, arguments[0])
+        found = hutchinson_diagonal(model, position, *arguments[1:])
+        fresh = hutchinson_diagonal(replace(model, found=Found()), position, *arguments[1:])
+        np.testing.assert_array_equal(found, fresh)
+
+
+def test_a_saved_laplace_scale_is_of_its_mode(tmp_path):
+    """Also in a file of an older version, which does not know the log posterior one sd away."""
+    model, _, covariance = gaussian_model(data_dir=tmp_path)
+    mode = flatten(map_position(model))
+    for position, is_used in ((mode, True), (mode + 1, False)):
+        np.savez(
+            tmp_path / "gaussian.laplace.npz", checksum=model.checksum, scale=np.eye(3), position=position
+        )
+        scale = curvature.laplace_scale(replace(model, found=Found()))
+        assert np.allclose(scale @ scale.T, np.eye(3) if is_used else covariance, rtol=1e-3)

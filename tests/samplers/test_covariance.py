@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from predictive_models import small_network, small_pmf
-from small_models import logistic_arrays, small_logistic_model
+from small_models import logistic_arrays, logistic_model, small_logistic_model
 
 from sgtune.model import Found, define_model
 from sgtune.model.posterior import density_of
 from sgtune.samplers.covariance import LARGEST_FULL_DIMENSION
 from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.samplers.minibatch import subset_indices
-from sgtune.study.posteriors import logistic
 from sgtune.support.errors import InputError
 
 MODELS = {
@@ -180,7 +179,7 @@ def test_bad_arguments_have_one_clear_line():
 def test_a_full_matrix_of_too_many_parameters_is_refused():
     """At one parameter too many; the message gives the memory of a matrix, and the diagonal is still allowed."""
     arrays = logistic_arrays(4, LARGEST_FULL_DIMENSION + 1, seed=18)
-    model = logistic.from_arrays(*arrays)
+    model = logistic_model(*arrays)
     line = raised(model, 2, "full")
     assert line.startswith(f"covariance: 'full' is not allowed for D = {LARGEST_FULL_DIMENSION + 1}")
     gigabytes = float(re.search(r"([\d.]+) GiB", line).group(1))

@@ -6,15 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import gaussian_model, logistic_arrays, small_logistic_model
+from small_models import gaussian_model, logistic_arrays, logistic_model, small_logistic_model
 
+from sgtune.mode.find import map_position
+from sgtune.model.positions import flatten
 from sgtune.model.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
 from sgtune.samplers.gradients import ESTIMATORS, subset_scores
 from sgtune.samplers.minibatch import block_rows
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.posteriors import logistic
 
 CENTRE = np.array([0.3, -0.2], np.float32)
 NEAR, FAR = CENTRE + np.float32([0.1, 0.05]), np.array([1.0, 0.8], np.float32)
@@ -108,7 +109,7 @@ def covariance_of_blocks(of_terms, batch_size):
 def test_blocks_have_their_finite_population_covariance(sorted_arrays, ending, shuffle_seed):
     """n = 4,800 of N = 16,000: 300 of 1,000 blocks of 16 rows, in sorted data and in shuffled."""
     batch_size = 4_800
-    model = logistic.from_arrays(*sorted_arrays, shuffle_seed=shuffle_seed)
+    model = logistic_model(*sorted_arrays, shuffle_seed=shuffle_seed)
     assert block_rows(batch_size, model.n_data) == 16
     of_terms = effective_terms(model, ending, FAR)
     sample = estimates(model, ending, FAR, batch_size, 2_000)
@@ -187,3 +188,11 @@ def test_a_subsets_scores_by_hand(model):
         change = 4 * (terms(model, position) - terms(model, CENTRE))[first].sum(0)
         change -= (position.astype(np.float64) - CENTRE) / 10
         np.testing.assert_allclose(row, exact_score(model, CENTRE) + change, rtol=1e-4, atol=1e-4)
+
+
+def test_each_share_of_the_rows_has_a_correction_of_its_own(model):
+    """It is kept with the mode; with the right one scores are exact there."""
+    mode = map_position(model)
+    for fraction in (0.25, 0.5, 0.1):
+        found = subset_scores(model, flatten(mode)[None], fraction, mode)
+        np.testing.assert_allclose(found, scores(model, flatten(mode)[None]), atol=1e-3)

@@ -7,7 +7,6 @@ from small_models import gaussian_model
 from sgtune import Arm, Budget, sample, tune
 from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK
 from sgtune.sampling.lockstep import Lockstep, independent_chains
-from sgtune.study.adam_mcmc.gaussians import standard_normal
 from sgtune.support.errors import InputError
 from sgtune.tuning import Grid, Halving
 
@@ -73,7 +72,7 @@ def test_a_race_reports_a_winner_that_accepted_nothing(gaussian):
 @pytest.mark.parametrize("own_minibatches", [False, True])
 def test_chains_have_minibatches_of_their_own_only_if_asked(own_minibatches):
     """Of chains with one start and next to no noise only the minibatches differ."""
-    model = standard_normal(2, n_data=50)
+    model = gaussian_model(np.eye(2), np.zeros(2), n_data=50)
     arm = Arm(1e-6, 5, noise_sd=1e-6, directional_noise=0.0)
     options = {"seed": 2, "own_minibatches": own_minibatches}
     chains = independent_chains(model, "adam-mcmc", arm, np.ones((3, 2)), **options)

@@ -15,7 +15,7 @@ from injected_noise import SIGMAS, ensemble_means
 from sgtune.samplers import SAMPLERS, check_not_clipped
 from sgtune.samplers.sghmc_shang import clipped_statistics
 
-pytestmark = pytest.mark.optimised
+pytestmark = [pytest.mark.optimised, pytest.mark.proof]
 
 STEP_SIZE, HEIGHT = 0.01, 1_000.0
 SHAPE_ROOT = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))

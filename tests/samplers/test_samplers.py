@@ -156,7 +156,7 @@ def test_covariance_agrees_with_the_linear_recursion(gaussian, name):
     assert (np.abs(mean) < 4.5 * error).all()
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
     def bias(h):
         draws = independent_draws(gaussian, "sgnht", Arm(h, N_DATA), n_steps=20_000, burn_in=1_000, stride=4)

@@ -14,7 +14,7 @@ from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning import Grid, Halving
+from sgtune.tuning import Grid, Halving, horizon
 from sgtune.tuning.horizon import ESCAPED, FORESIGHT, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
@@ -159,7 +159,7 @@ def test_unusable_draws_have_no_value(model):
     assert horizon_metric("virial", 0)(model, [empty]).values == [np.inf]
 
 
-def test_minibatch_scores_have_fresh_rows_in_every_rung_and_count_twice(model):
+def test_minibatch_scores_count_twice(model):
     mode = flatten(map_position(model))
     points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
     arm = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
@@ -167,7 +167,22 @@ def test_minibatch_scores_have_fresh_rows_in_every_rung_and_count_twice(model):
     judgement = few(model, [arm])
     assert judgement.gradient_evaluations == 50 * 10 * 2
     assert few(model, [arm]).values == judgement.values
-    later = few(model, [arm._replace(n_steps=51)])
-    assert later.values != judgement.values
     # Scores of 10 of 100 rows with control variates change the value, but not by much.
     assert judgement.values[0] == pytest.approx(all_rows(model, [arm]).values[0], rel=0.5)
+
+
+def test_every_rung_has_scores_of_its_own_rows(model, monkeypatch):
+    """Two rungs with the same points: of another number of arms, and of another number of steps."""
+    mode, seeds = flatten(map_position(model)), []
+    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
+    arm, metric = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0), horizon_metric("virial", 0, score_rows=10)
+    assert metric(model, [arm, arm]).values[0] != metric(model, [arm]).values[0]
+    plain = horizon.stochastic_scores
+    monkeypatch.setattr(
+        horizon,
+        "stochastic_scores",
+        lambda *given, **options: seeds.append(given[3]) or plain(*given, **options),
+    )
+    for n_steps in (50, 51, 50):
+        metric(model, [arm._replace(n_steps=n_steps)])
+    assert seeds[0] == seeds[2] != seeds[1]

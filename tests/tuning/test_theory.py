@@ -9,7 +9,7 @@ from sgtune import Arm, Budget, CostTable, tune
 from sgtune.support.errors import InputError
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning import AllDivergedError, Grid, Settings, Theory
+from sgtune.tuning import AllDivergedError, Grid, Settings, Theory, foresight
 
 GRID = Grid(
     log10_step_sizes=(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0), batch_fractions=(1.0, 0.1), n_leapfrogs=(3,)
@@ -83,3 +83,10 @@ def test_bad_input_gets_one_line(model):
         tune(model, "sgld", tuner="theory", budget=Budget(seconds=1.0), settings=Settings(clock="wall"))
     with pytest.raises(InputError, match=r"^cost: the table has no entry"):
         tune(model, "sgld", tuner="theory", budget=Budget(seconds=1.0), cost=CostTable())
+
+
+@pytest.mark.parametrize(("ratio", "warns"), [(0.3, True), (0.7, False), (1.5, False), (3.0, True)])
+def test_a_spread_that_is_far_too_narrow_or_too_wide_is_named(model, monkeypatch, ratio, warns):
+    monkeypatch.setattr(foresight, "spread_ratios", lambda *arguments: np.array([1.0, ratio, 1.0]))
+    result = tune(model, "sgld", tuner=Theory(GRID), budget=Budget(steps=1_000))
+    assert any(f"{ratio:g} times the Laplace sd" in line for line in result.warnings) == warns

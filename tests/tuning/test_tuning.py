@@ -7,10 +7,14 @@ import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Budget, CostTable, sample, tune
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
+from sgtune.model.posterior import scores
 from sgtune.samplers import resolve_sampler
+from sgtune.stein import ksd
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, Judge, Settings, race
-from sgtune.tuning.judges import Judgement, stein_metric
+from sgtune.tuning import TUNERS, Grid, Halving, Judge, Settings, race
+from sgtune.tuning.judges import ArmDraws, Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
 ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)
@@ -204,3 +208,28 @@ def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypat
     # The first three of nine survived; the fourth is the best of the others.
     assert result.best.step_size == pytest.approx(10**-4.5)
     assert any("none of the 1 arms of the last rung has a finite value" in line for line in result.warnings)
+
+
+def test_ksd_judges_rank_by_the_ksd_of_all_draws(model):
+    """Estimated from a subset of 50 of 1,000 draws, whose own KSD is several times larger."""
+    points = np.random.default_rng(0).normal(0, 0.05, (50, 2)).astype(np.float32)
+    points += np.asarray(map_position(model))
+    arm, gradients = ArmDraws(points, np.arange(1, 51), 1_000, 1_000, 1.0), scores(model, points)
+    for name, scale in (("identity", "identity"), ("laplace", laplace_scale(model))):
+        [found] = stein_metric("ksd", name)(model, [arm]).values
+        assert found == pytest.approx(ksd(points, gradients, scale, n_draws=1_000), rel=1e-6)
+        assert found < 0.8 * ksd(points, gradients, scale)
+
+
+def test_a_share_of_the_horizon_is_of_the_steps_really_made(narrow):
+    """Ten steps of 1 ms cost more than the first rung's budget, and the judge looks ahead from these ten."""
+    seen = []
+
+    def metric(model, arms):
+        seen.append([arm.share for arm in arms])
+        return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
+
+    cost, grid = CostTable({("sgld", 8, None): 1e-3}), Grid((-6.0, -6.1, -6.2), batch_fractions=(1.0,))
+    tuner = Halving(judge=Judge(lambda seed: metric), grid=grid)
+    tune(narrow, "sgld", tuner=tuner, budget=Budget(seconds=0.002), horizon=Budget(seconds=0.1), cost=cost)
+    assert seen[0] == pytest.approx([0.1] * 3)

@@ -15,7 +15,7 @@ from sgtune.model.posterior import score_chunk, scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import Chain, sample
-from sgtune.sampling.thinning import evenly_spaced, random_subset, thinning
+from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
 from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.support.axes import named
 from sgtune.support.errors import InputError, check_integer, check_number
@@ -92,7 +92,7 @@ def judge_draws(
     is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
     row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
     if ksd_points:
-        (of_points,) = stein_metrics(model, [_thinned(draws, thin)], at_most=[ksd_points], streams=[stream])
+        (of_points,) = stein_metrics(model, [thin_draws(draws, thin)], at_most=[ksd_points], streams=[stream])
         row |= of_points
     if reference is not None:
         moments = metrics.moments_of(model, draws, reference)
@@ -108,11 +108,6 @@ def judge_draws(
         ood = metrics.ood_metrics(model, draws, averages) if in_full else None
         row |= {} if ood is None else {"ood": ood}
     return row
-
-
-def _thinned(draws: np.ndarray, thin: int) -> np.ndarray:
-    every = thinning(len(draws), thin)
-    return draws[every - 1 :: every]
 
 
 @dataclass(frozen=True)
@@ -226,7 +221,7 @@ def evaluate_run(
     judged = [place for place, most in enumerate(at_most) if most]
     found = stein_metrics(
         model,
-        [_thinned(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
+        [thin_draws(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
         at_most=[at_most[place] for place in judged],
         streams=[(seed, "ksd", sampler, named(arm), replicate, looks[place].seconds) for place in judged],
     )
