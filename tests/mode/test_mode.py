@@ -16,10 +16,8 @@ from reference_models import (
     standard_normal,
 )
 
-from sgtune.mode.find import descend, find_map, map_position, map_result
+from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.model import Found, define_model
-from sgtune.model.posterior import log_posterior, scores
-from sgtune.support.randomness import named_key
 
 
 @pytest.fixture(scope="module")
@@ -95,26 +93,6 @@ def test_scales_that_differ_by_a_million_need_few_steps():
     assert result.distance == pytest.approx(distance, rel=0.1, abs=0.01)
     # The Hessian is diagonal, so a step in scaled coordinates is a Newton step.
     assert result.steps <= 5
-
-
-def test_an_unconverged_mode_is_logged(caplog):
-    model, _ = wide_model(np.logspace(-3, 3, 300))
-    result = find_map(model, epochs=1, max_steps=1)
-    assert not result.converged
-    assert result.distance > 0.01 * np.sqrt(300)
-    assert "MAP of wide: NOT converged" in caplog.text
-    # Adam's single pass has one minibatch, all 50 rows.
-    assert result.steps == 2
-
-
-def test_without_steps_of_l_bfgs_the_mode_is_where_adam_ends():
-    model, _ = wide_model(np.logspace(-3, 3, 300))
-    result = find_map(model, epochs=3, max_steps=0)
-    position, steps = descend(model, model.init(named_key(0, "map", model.name)), epochs=3)
-    assert result.steps == steps == 3
-    np.testing.assert_array_equal(result.position, position)
-    assert result.negative_log_posterior == pytest.approx(-float(log_posterior(model, position, model.data)))
-    np.testing.assert_allclose(result.gradient_norm, np.linalg.norm(scores(model, position[None])), rtol=1e-5)
 
 
 def test_a_start_at_the_mode_costs_no_step():

@@ -8,9 +8,7 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal, norm
 
 from sgtune.samplers import SAMPLERS
-from sgtune.samplers.adam_mcmc import make_adam_mcmc
 from sgtune.samplers.target import Target
-from sgtune.support.errors import InputError
 
 SIGMAS = 4.5
 START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
@@ -209,20 +207,3 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
         weighted = weights[:, None] * (values - expected)
         error = weighted.std(axis=0) / np.sqrt(len(weighted))
         assert (np.abs(weighted.mean(axis=0)) < SIGMAS * error).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"acceptance": "some"}, r"^acceptance: 'some' is not known.*full, minibatch"),
-        ({"momentum_correction": "half"}, r"^momentum_correction: 'half' is not known.*exact, none"),
-        (
-            {"acceptance": "minibatch", "momentum_correction": "exact"},
-            r"^acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'",
-        ),
-        ({"directional": "false"}, "^directional: 'false' is not allowed; it must be True or False"),
-    ],
-)
-def test_unknown_variants_get_one_line(arguments, line):
-    with pytest.raises(InputError, match=line):
-        make_adam_mcmc(**arguments)

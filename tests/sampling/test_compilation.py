@@ -1,9 +1,5 @@
 """Seconds of compilation: each second counts once, for any number of programs; cold and warm times of tuning."""
 
-from time import perf_counter
-
-import jax
-import jax.numpy as jnp
 import pytest
 from small_models import gaussian_model
 
@@ -11,7 +7,7 @@ from sgtune import Budget, tune
 from sgtune.sampling import lockstep
 from sgtune.sampling.lockstep import compiled_programs
 from sgtune.support import machine
-from sgtune.support.machine import compile_seconds, watch_compilation
+from sgtune.support.machine import compile_seconds
 from sgtune.tuning import Settings
 
 
@@ -34,28 +30,6 @@ def test_a_second_counts_once_and_only_within_the_interval(monkeypatch, spans, s
     """Uses the interval from 0 to 10."""
     monkeypatch.setattr(machine, "_spans", spans)
     assert compile_seconds(0, 10) == seconds
-
-
-def test_a_first_call_is_seen_and_a_second_is_not():
-    watch_compilation()
-    watch_compilation()
-
-    @jax.jit
-    def function(x):
-        return jnp.sin(x) @ jnp.cos(x).T
-
-    def seconds(x):
-        began = perf_counter()
-        function(x).block_until_ready()
-        ended = perf_counter()
-        return compile_seconds(began, ended), ended - began
-
-    x = jnp.ones((30, 20))
-    compiling, elapsed = seconds(x)
-    # Compilation takes nearly all of a first call, and at most all of it.
-    assert 0.5 * elapsed < compiling <= elapsed
-    assert seconds(x)[0] == 0
-    assert seconds(x[:7])[0] > 0
 
 
 def test_a_second_tune_finds_the_programs_of_the_first():

@@ -69,14 +69,11 @@ def chain(correlation, n, dimension, seed=5):
     return positions
 
 
-# Slow chains with autocorrelation times 30 and 300. Independent draws in many dimensions, where the diagonal keeps T
-# above 0. Draws with half the sd, whose diagonal has most of the KSD. A subset of half of all draws, with a smaller
-# variance.
+# A slow chain, of autocorrelation time 30; independent draws in many dimensions, where the diagonal keeps T above 0;
+# half of all draws, with a smaller variance.
 CASES = {
     "slow": (chain(29 / 31, 3_000, 3), 200),
-    "very slow": (chain(299 / 301, 3_000, 3), 200),
     "independent": (chain(0.0, 1_000, 50), 100),
-    "narrow": (0.5 * chain(0.5, 2_000, 2), 100),
     "half": (chain(29 / 31, 400, 3), 200),
 }
 
@@ -95,16 +92,6 @@ def test_random_subsets_estimate_the_ksd_of_all_draws_and_its_error(name):
     estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
     assert estimated == pytest.approx(squares.std(), rel=0.15)
     assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_too_few_draws_have_an_infinite_standard_error(n):
-    positions, scores = some_draws(0, n, 2)
-    found = ksd_estimate(positions, scores, n_draws=10)
-    assert found.se == np.inf
-    assert np.isfinite(found.value)
-    if n == 1:
-        assert found.value == pytest.approx(ksd(positions, scores))
 
 
 def test_draws_that_are_not_finite_are_infinitely_far():

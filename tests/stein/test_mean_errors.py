@@ -79,9 +79,3 @@ def test_a_factor_has_the_directions_in_which_a_slow_one_shows():
     assert of(x, scale=factor) == pytest.approx(of(z), rel=1e-6)
     assert of(x, scale=factor, target="marginals") == pytest.approx(of(x))
     assert of(x, scale=factor) > 5 * of(x)
-
-
-def test_what_it_cannot_tell():
-    draws = np.zeros((4, 2))
-    assert mean_error(draws, np.zeros(4, int)) == 1.0
-    assert np.isinf(mean_error(np.array([[0.0], [np.inf]]), np.array([1, 2])))

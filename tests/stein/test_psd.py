@@ -11,7 +11,7 @@ from scipy.linalg import hadamard
 from stein_forms import a_factor, sizes, some_draws, varied
 
 from sgtune.stein import psd, psd_stretches
-from sgtune.stein.quadratic import N_STRETCHES, TARGETS, mean_square, squared_bias
+from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
 from sgtune.support.errors import InputError
 
 # In the package the function hides the module of the same name.
@@ -140,26 +140,6 @@ def test_the_value_for_wrong_coordinates(dimension, target):
     # Moments of second order do not depend on sds.
     x = z * factors
     assert psd(x, -x, sds, centre=0 * mean, target=target) ** 2 == pytest.approx(36 / dimension, rel=1e-9)
-
-
-def test_marginals_see_marginal_sds_and_no_correlations():
-    """Posterior of correlation 0.8. Draws of correlation -0.8 have its marginals; others have one variance of 4."""
-    z, factor = design(2), np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
-
-    def squares(covariance):
-        x = z @ np.linalg.cholesky(covariance).T
-        scores = -np.linalg.solve(factor @ factor.T, x.T).T
-        return [psd(x, scores, factor, target=target) ** 2 for target in TARGETS]
-
-    np.testing.assert_allclose(squares(factor @ factor.T), 0, atol=1e-20)
-    mirrored = np.array([[1.0, -0.8], [-0.8, 1.0]])
-    short = np.eye(2) - np.linalg.solve(factor @ factor.T, mirrored)
-    # Of the whitened matrix: short is L^-T M L'.
-    whitened = factor.T @ short @ np.linalg.inv(factor.T)
-    assert squares(mirrored) == pytest.approx([np.sum(whitened**2) / 2, 0], abs=1e-12)
-    assert squares(mirrored)[0] > 10
-    wide = np.array([[4.0, 1.6], [1.6, 1.0]])
-    assert squares(wide)[1] == pytest.approx((4 - 1) ** 2 / 2)
 
 
 # --- bad input

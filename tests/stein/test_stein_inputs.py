@@ -57,7 +57,7 @@ def test_pytrees_and_jax_arrays_are_the_flat_matrix():
         }
 
     scale = np.linspace(0.5, 2, 7)
-    for name, discrepancy in CALLED_ALIKE.items():
+    for name, discrepancy in (("ksd", ksd), ("psd", psd)):
         expected = discrepancy(positions, scores, scale, 0)
         assert discrepancy(as_tree(positions), as_tree(scores), scale, 0) == expected, name
         assert discrepancy(

@@ -51,11 +51,10 @@ def errors_of(model, result, n_steps):
     return errors, errors[arms.index(result.best)]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("discrepancy", "most"), [("virial", 1.5), ("psd", 2), ("ksd", 2)])
-def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, most, seed):
+def test_the_chosen_arm_is_as_good_as_theory_knows_any(model, discrepancy, most):
     """PSD and KSD also include the error of the mean, so they prefer longer steps than errors of sds do."""
-    result = race(model, discrepancy, seed=seed)
+    result = race(model, discrepancy)
     check_rungs(result)
     errors, chosen = errors_of(model, result, STEPS)
     assert chosen < most * errors.min()

@@ -31,9 +31,10 @@ def gaussian():
     return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
 
 
-@pytest.mark.parametrize("sampler", PUBLISHED)
-@pytest.mark.parametrize("tuner", TUNERS)
-def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
+@pytest.mark.parametrize(
+    ("tuner", "sampler"), [(tuner, PUBLISHED[i % len(PUBLISHED)]) for i, tuner in enumerate(TUNERS)]
+)
+def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler):
     result = tune(model, sampler, tuner=tuner, budget=Budget(steps=40), settings=SMALL)
     leapfrogs = sampler.startswith("sghmc")
     assert (result.model, result.sampler, result.tuner, result.n_data) == ("logistic", sampler, tuner, 2_000)

@@ -12,7 +12,6 @@ from sgtune.mode.find import map_position
 from sgtune.model.posterior import scores
 from sgtune.samplers import resolve_sampler
 from sgtune.stein import ksd
-from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, Grid, Halving, Judge, Settings, race
 from sgtune.tuning.judges import ArmDraws, Judgement, stein_metric
 
@@ -52,20 +51,6 @@ def test_same_seed_and_costs_give_the_same_decisions(model, tuner):
     assert (first.best, first.warnings, first.steps) == (second.best, second.warnings, second.steps)
     assert first.rows != other.rows
     check_rungs(first)
-
-
-def test_the_cost_table_converts_seconds_to_steps(model):
-    """R = 0.03 s, 24 arms, K = 2: the rungs have T / (24 K) and T / (8 K) per arm, with T = R M K / (1 + 3)."""
-    result = tune(model, "sgld-cv", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
-    total = 0.03 * 24 * 2 / 4
-    assert result.seconds["nominal"] == pytest.approx(total)
-    spent = {1: total / 48, 2: total / 48 + total / 16}
-    for row in result.rungs.itertuples():
-        steps = spent[row.rung] / COST.lookup("sgld-cv", row.batch_size, None)
-        assert row.steps == pytest.approx(steps, abs=1)
-        assert row.steps <= steps + 1e-6
-    with pytest.raises(InputError, match=r"cost: .*sgld.*2000"):
-        tune(model, "sgld", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
 
 
 @pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])

@@ -81,10 +81,6 @@ class Chain:
             return min(self.n_samples, int(seconds / self.seconds_per_step))
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
 
-    def kept_by(self, seconds: float) -> int:
-        """How many of the kept draws the chain had made ``seconds`` after its start (see `made_by`)."""
-        return self.made_by(seconds) // self.stride
-
 
 def sample(
     model: Model,
