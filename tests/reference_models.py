@@ -6,7 +6,7 @@ import numpy as np
 
 from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
-from sgtune.study.posteriors import logistic, logistic_data
+from sgtune.study.posteriors import logistic
 
 __all__ = [
     "DIMENSION",
@@ -25,7 +25,7 @@ DIMENSION = 4
 
 def simulated_arrays():
     """2,000 training rows of four inputs, and ten test rows."""
-    return logistic_data.simulate(n_rows=2_010, n_train=2_000, dimension=DIMENSION, seed=1)
+    return logistic.simulate(n_rows=2_010, n_train=2_000, dimension=DIMENSION, seed=1)
 
 
 def model_of(arrays):

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sgtune
+import sgtune.study
 from sgtune import Budget, CostTable
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.posteriors import logistic_data
+from sgtune.study.posteriors import logistic
 from sgtune.support.errors import DataError, InputError
 from sgtune.tuning import Settings
 
@@ -27,14 +27,14 @@ N_TRAIN, DIMENSION = 4_000, 10
 def data_dir(tmp_path_factory):
     """A small version of the paper's data set."""
     folder = tmp_path_factory.mktemp("small")
-    arrays = logistic_data.simulate(n_rows=N_TRAIN + 500, n_train=N_TRAIN, dimension=DIMENSION)
-    logistic_data.write(folder / "logistic.json", arrays)
+    arrays = logistic.simulate(n_rows=N_TRAIN + 500, n_train=N_TRAIN, dimension=DIMENSION)
+    logistic.DATA.write(folder / "logistic.json", arrays)
     return folder
 
 
 @pytest.fixture(scope="module")
 def model(data_dir):
-    return sgtune.load_model("logistic", data_dir=data_dir)
+    return sgtune.study.load_model("logistic", data_dir=data_dir)
 
 
 def test_all_names_are_there():
@@ -205,7 +205,7 @@ CASES = [(function, *case) for function, cases in
 
 def report_errors(data_dir):
     """The error of each case, as JSON on the standard output, from its own process."""
-    model = sgtune.load_model("logistic", data_dir=data_dir)
+    model = sgtune.study.load_model("logistic", data_dir=data_dir)
     map_position(model)
 
     def begin(self):
@@ -258,10 +258,10 @@ def check_line(error, *parts):
 
 def test_bad_models_get_one_line(tmp_path):
     with pytest.raises(InputError) as caught:
-        sgtune.load_model("logstic", data_dir=tmp_path)
+        sgtune.study.load_model("logstic", data_dir=tmp_path)
     check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: bnn, logistic, pmf")
     with pytest.raises(DataError) as caught:
-        sgtune.load_model("logistic", data_dir=tmp_path)
+        sgtune.study.load_model("logistic", data_dir=tmp_path)
     check_line(caught.value, str(tmp_path), "logistic.json", "missing")
 
 

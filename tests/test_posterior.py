@@ -11,7 +11,7 @@ from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import to_matrix
-from sgtune.study.posteriors import logistic, logistic_data
+from sgtune.study.posteriors import logistic
 from sgtune.support.errors import InputError
 
 
@@ -66,7 +66,7 @@ def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
 
 @pytest.mark.parametrize(("n_rows", "n_points", "chunk"), [(40_000, 5, 2), (16_384, 7, 7), (5_000, 3, None)])
 def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points, chunk):
-    arrays = logistic_data.simulate(n_rows=n_rows + 1, n_train=n_rows, dimension=DIMENSION)
+    arrays = logistic.simulate(n_rows=n_rows + 1, n_train=n_rows, dimension=DIMENSION)
     model = logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"])
     points = np.asarray(jax.random.normal(jax.random.key(0), (n_points, DIMENSION)))
     expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(points)

@@ -5,10 +5,10 @@ import pytest
 from config_files import raw_config
 from small_models import small_logistic_model
 
-import sgtune
+import sgtune.study
 from sgtune.sampling.budget import CostTable
 from sgtune.study.config.sections import model_settings
-from sgtune.study.posteriors import bnn, mnist, movielens, pmf
+from sgtune.study.posteriors import bnn, pmf
 from sgtune.tuning import Grid, Halving, Settings, stein
 
 pytestmark = pytest.mark.optimised
@@ -29,7 +29,7 @@ def survivors_of(result):
 
 @pytest.mark.slow
 def test_capped_points_and_subset_scores_prune_as_full_scores_on_every_thinned_point(logistic_data_dir):
-    model = sgtune.load_model("logistic", logistic_data_dir)
+    model = sgtune.study.load_model("logistic", logistic_data_dir)
 
     def survivors(**settings):
         result = sgtune.tune(
@@ -62,14 +62,14 @@ def excess_of(result):
 
 
 def factorisation():
-    train, test = movielens.split_u1(movielens.simulate(1_000))
+    train, test = pmf.split_u1(pmf.simulate(1_000))
     first = np.array([1, 1, 0, 0])
     n_users, n_items = (int(column.max()) for column in train[:, :2].T)
     return pmf.from_arrays(train - first, test - first, n_users=n_users, n_items=n_items)
 
 
 def network():
-    images = mnist.simulate(500)
+    images = bnn.simulate(500)
     return bnn.from_arrays(images["train_images"], images["train_labels"], n_hidden=10)
 
 
