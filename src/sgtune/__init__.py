@@ -1,6 +1,6 @@
 """sgtune: Stein-guided tuning for stochastic-gradient MCMC.
 
-model = sgtune.load_model("logistic", data_dir="results/quick/data")
+model = sgtune.define_model("normal", log_prior=..., log_likelihood=..., data=..., init=...)
 chain = sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=800, budget=sgtune.Budget(steps=5000))
 result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(seconds=1.0))
 """
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sgtune.samplers import gradients
     from sgtune.sampling.budget import Budget, CostTable
     from sgtune.sampling.chain import Chain, sample
-    from sgtune.study.posteriors import load_model
     from sgtune.support.axes import Arm
     from sgtune.support.errors import InputError
     from sgtune.tuning import TuningResult, calibrate_cost, tune
@@ -34,7 +33,6 @@ _HOME = {
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
     "gradients": "sgtune.samplers.gradients",
-    "load_model": "sgtune.study.posteriors",
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
@@ -55,7 +53,6 @@ __all__ = [
     "calibrate_cost",
     "define_model",
     "gradients",
-    "load_model",
     "metrics",
     "sample",
     "samplers",

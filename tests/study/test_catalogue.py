@@ -12,7 +12,7 @@ from config_files import valid
 from matplotlib.figure import Figure
 from small_models import gaussian_model, small_logistic_model
 
-import sgtune
+import sgtune.study
 from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
@@ -111,7 +111,7 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
         study=study,
     )
     monkeypatch.setitem(catalogue.MODELS, "toy", entry)
-    assert sgtune.load_model("toy", tmp_path).n_data == 2_000
+    assert sgtune.study.load_model("toy", tmp_path).n_data == 2_000
     config = valid()
     config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]
     assert settings_of(config, "tuning", "toy", "grid")["data"] == {"toy": {}}

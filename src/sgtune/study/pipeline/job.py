@@ -78,7 +78,7 @@ class Job:
         return model
 
     def load_set_model(self, name: str, data: str) -> "Model":
-        """As `load_model`, of a data set of `sgtune.study.posteriors.classification_data`."""
+        """As `load_model`, of a data set of `sgtune.study.posteriors.classification`."""
         from sgtune.study.posteriors.classification import load_set_model
         from sgtune.support.machine import watch_compilation
 
