@@ -168,14 +168,6 @@ def raised(model, *arguments):
     return str(caught.value)
 
 
-def test_bad_arguments_have_one_clear_line():
-    model = MODELS["logistic"]()
-    for form in FORMS:
-        assert "batch_size: 1 is not allowed" in raised(model, 1, form)
-    assert "batch_size: 121 is not allowed" in raised(model, 121, "full")
-    assert "covariance: 'ful' is not known (did you mean 'full'?)" in raised(model, 40, "ful")
-
-
 def test_a_full_matrix_of_too_many_parameters_is_refused():
     """At one parameter too many; the message gives the memory of a matrix, and the diagonal is still allowed."""
     arrays = logistic_arrays(4, LARGEST_FULL_DIMENSION + 1, seed=18)

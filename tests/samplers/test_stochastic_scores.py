@@ -80,12 +80,3 @@ def test_full_batch_scores_are_exact(logistic, at_mode):
         np.testing.assert_allclose(
             stochastic_scores(logistic, draws, 200, **options), scores(logistic, draws)
         )
-
-
-def test_they_depend_on_the_seed_and_on_nothing_else(logistic, at_mode):
-    """The scores of the first draws do not depend on later draws."""
-    draws = np.random.default_rng(0).standard_normal((70, 2)).astype(np.float32)
-    found = stochastic_scores(logistic, draws, 10, 1, **at_mode)
-    np.testing.assert_array_equal(found[:65], stochastic_scores(logistic, draws[:65], 10, 1, **at_mode))
-    assert not np.allclose(found, stochastic_scores(logistic, draws, 10, 2, **at_mode))
-    assert stochastic_scores(logistic, draws[:0], 10).shape == (0, 2)

@@ -1,7 +1,6 @@
 """The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position."""
 
 from functools import cache
-from time import perf_counter
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +8,6 @@ import pytest
 
 from sgtune import Budget, sample
 from sgtune.model import define_model
-from sgtune.sampling import by_clock
-from sgtune.sampling.lockstep import compiled_programs
 
 pytestmark = pytest.mark.optimised
 
@@ -67,19 +64,6 @@ def test_draws_kept_by_the_clock_are_few_and_even(by_steps, kept_draws):
     assert chain.clock[-1] == (chain.seconds, chain.n_samples)
     for at, steps in chain.clock:
         assert chain.made_by(at) == steps
-
-
-def test_the_clock_starts_after_compilation(monkeypatch):
-    """Of a program that no other test has: it is there at the clock's first reading."""
-    before, seen = compiled_programs(), []
-
-    def reading():
-        seen.append(compiled_programs() - before)
-        return perf_counter()
-
-    monkeypatch.setattr(by_clock, "perf_counter", reading)
-    count(Budget(seconds=0.01), 10, dimension=13)
-    assert {len(programs) for programs in seen} == {1}
 
 
 @pytest.mark.parametrize("kept_draws", [1, 7, 500, 1_000])

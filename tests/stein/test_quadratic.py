@@ -13,7 +13,6 @@ from sgtune.stein.quadratic import (
     squared_bias,
     stretch_of,
 )
-from sgtune.support.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -62,13 +61,6 @@ def test_the_bias_is_from_pairs_of_later_stretches_that_are_not_neighbours():
     bias, error = squared_bias(stretches)
     assert bias == pytest.approx(3.0)
     assert error == pytest.approx(np.sqrt(3 / 4 * 2))
-
-
-@pytest.mark.parametrize("share", [0.0, -1.0, np.nan, np.inf])
-def test_a_bad_share_gets_one_line(share):
-    with pytest.raises(InputError, match=r"^share: .* is not allowed; it must be .*> 0") as raised:
-        foreseen(1.0, 0.0, 0.0, least=0.0, share=share)
-    assert "\n" not in str(raised.value)
 
 
 def test_stretches_are_fifths_of_the_steps():

@@ -11,7 +11,6 @@ from stein_forms import a_factor, sizes, some_draws, varied
 from sgtune.stein import virial
 from sgtune.stein.quadratic import N_STRETCHES
 from sgtune.stein.virials import virial_bias, virial_error, virial_score, virial_sums
-from sgtune.support.errors import InputError
 
 SIGMAS = 4.0
 
@@ -148,20 +147,3 @@ def test_draws_that_are_not_finite_are_infinitely_far():
         sums = sums_of(*lost)
         assert virial_error(sums, 30) == np.inf
         assert virial_score(sums, 30, 0.1) == np.inf
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"target": "some"}, r"^target: 'some' is not known"),
-        ({"centre": np.zeros(4)}, r"^centre: leaves of shapes \(4,\) are not allowed"),
-        ({"scale": np.zeros(3)}, r"^scale: "),
-        ({"n_draws": 4}, r"^n_draws: 4 is not allowed"),
-        ({"scores": np.zeros((5, 2))}, r"^scores: "),
-    ],
-)
-def test_bad_arguments_get_one_line(arguments, line):
-    positions, scores = some_draws(0, 5, 3)
-    with pytest.raises(InputError, match=line) as raised:
-        virial(**({"positions": positions, "scores": scores} | arguments))
-    assert "\n" not in str(raised.value)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sgtune.sampling.arm import Arm
-from sgtune.support.errors import InputError
 from sgtune.theory.averages import sd_error, variance_of_run
 from sgtune.theory.linear import Directions, expected_errors, expected_run, stationary_variances
 from sgtune.theory.recursions import run_warmth, settled_friction
@@ -226,14 +225,3 @@ def test_a_run_of_no_steps_has_the_error_of_its_start():
     mean, variance = expected_run("sgld-cv", Arm(0.1, BATCH), directions, 10**6)
     np.testing.assert_allclose(mean, 1 / 0.95, rtol=1e-3)
     assert (variance < 1e-3).all()
-
-
-def test_other_bad_input_is_named():
-    directions = Directions(np.ones(2), np.ones(2), N_DATA)
-    for name in ("mala", "sgld-vr", "ula"):
-        with pytest.raises(InputError, match=f"sampler: '{name}' is not known to the theory"):
-            expected_errors(name, [], directions, [])
-    with pytest.raises(InputError, match="n_steps: 2 given for 1 arms"):
-        expected_errors("sgld", [Arm(1e-3, BATCH)], directions, [1, 2])
-    with pytest.raises(InputError, match="n_steps: -1"):
-        expected_errors("sgld", [Arm(1e-3, BATCH)], directions, [-1])

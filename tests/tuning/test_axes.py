@@ -12,7 +12,7 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, sample, tune
 from sgtune.samplers import SAMPLERS
-from sgtune.sampling.arm import check_arm, shape_of
+from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
 from sgtune.support.axes import STATIC, Axis, key_of, numbers_of
 from sgtune.support.errors import InputError
@@ -74,25 +74,6 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
         assert (jax.random.key_data(other.keys[0]) != jax.random.key_data(noise)).any()
         # Arms of one shape share minibatches, so traced hyperparameters are compared on the same rows.
         assert (jax.random.key_data(other.minibatch_key) == jax.random.key_data(minibatch)).all()
-
-
-@pytest.mark.parametrize(
-    ("sampler", "arm", "parts"),
-    [
-        ("sgld", Arm(1e-3, 50, friction=0.1), ("friction: 0.1", "sgld", "step_size, batch_size")),
-        ("sghmc", Arm(1e-3, 50, 2, friction=-0.1), ("friction: -0.1", ">= 0")),
-        ("sghmc", Arm(1e-3, 50, 2, friction=0.1, noise_estimate=0.2), ("noise_estimate: 0.2", "0.1")),
-        ("sghmc", Arm(1e-3, 50, 2, noise_estimate=0.02), ("noise_estimate: 0.02", "0.01")),
-        ("sghmc", Arm(1e-3, friction=0.1), ("batch_size: None", ">= 1 and <= 500")),
-    ],
-)
-def test_bad_arms_get_one_line(model, sampler, arm, parts):
-    with pytest.raises(InputError) as caught:
-        check_arm(model, sampler, arm)
-    line = str(caught.value)
-    assert "\n" not in line
-    assert line.startswith(parts[0])
-    assert all(part in line for part in parts)
 
 
 def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
