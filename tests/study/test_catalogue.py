@@ -23,7 +23,6 @@ from sgtune.study.report import caption_of, category_of, labels_of, make_figure,
 from sgtune.study.report.labels import label
 from sgtune.study.report.style import tuner_style
 from sgtune.support.files import write_json
-from sgtune.tuning.tuners import Tuner
 
 
 def prints() -> dict:
@@ -82,9 +81,7 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
 
 
 def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
-    template = tuning.TUNERS["mamba-ksd"]
-    toy = Tuner(template.arms, template.schedule, template.metric, template.default)
-    monkeypatch.setitem(tuning.TUNERS, "toy", toy)
+    monkeypatch.setitem(tuning.TUNERS, "toy", tuning.Halving(tuning.stein("fssd"), thin=2))
     monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
     config = valid(tuners=["toy"])
     assert tuners_of(config, "logistic", "sgld") == ["toy"]

@@ -18,7 +18,7 @@ from sgtune.study.experiments.ladder_runs import (
     xi_along,
 )
 from sgtune.study.pipeline.parts import Parts
-from sgtune.tuning import TUNERS, make_arms
+from sgtune.tuning import TUNERS, Heuristic, make_arms
 
 DIMENSION = 10
 SECTION = {"seconds": 0.01, "points": 20, "replicates": 2}
@@ -97,10 +97,9 @@ def test_a_record_has_every_arm_and_what_each_tuner_chose(record):
 
 def test_choices_of_the_edges_are_counted(monkeypatch):
     """A tuner that takes the largest step size of the grid, and one that takes a smaller one than the grid has."""
-    plain = TUNERS["heuristic"]
     for name, arm in (("first", Arm(0.01, 100)), ("last", Arm(1e-9, 100))):
-        chooses = type(plain)(lambda *_, arm=arm: [arm], plain.schedule, None, plain.default)
-        monkeypatch.setitem(TUNERS, name, chooses)
+        chooses = type("Chooses", (Heuristic,), {"arms": lambda *_, arm=arm: [arm]})
+        monkeypatch.setitem(TUNERS, name, chooses())
     record = ladder_runs("axis", DIMENSION, "sgld", tuners=["first", "last"], **SECTION | {"replicates": 1})
     found = {run["tuner"]: run for run in record["runs"]}
     assert (found["first"]["escaped"], found["first"]["frozen"]) == (True, False)

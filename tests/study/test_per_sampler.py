@@ -235,4 +235,4 @@ def test_a_grid_search_may_have_fewer_races_than_the_other_tuners():
 
 def test_tuners_without_randomness_are_those_that_have_one_race():
     for name, entry in ENTRIES.items():
-        assert entry.is_random == (METHODS[entry.method or name].metric is not None)
+        assert entry.is_random == (METHODS[entry.method or name].judge is not None)
