@@ -22,6 +22,7 @@ class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"non-serializable-default"}
 
 
+@cache
 def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
     whole = Configuration.model_json_schema(schema_generator=_Generator)
