@@ -125,7 +125,7 @@ def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
         figure.suptitle(f"{title}: {len(records['regret'])} records")
         return figure
 
-    module = ModuleType("sgtune.study.report.toy")
+    module = ModuleType("sgtune.study.mamba.toy")
     module.draw = draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})
