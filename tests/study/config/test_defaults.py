@@ -18,8 +18,8 @@ from sgtune.study.config.run import Configuration
 from sgtune.study.config.schema import dotted
 from sgtune.study.config.sections import FURTHER_STUDIES, leaves, model_settings, tunes_alone
 from sgtune.study.config.validate import overridden, validate_config
-from sgtune.study.experiments.ladder_models import KINDS
-from sgtune.study.posteriors import bnn, mnist, movielens, pmf
+from sgtune.study.experiments.ladder import KINDS
+from sgtune.study.posteriors import bnn, pmf
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
 
@@ -202,9 +202,9 @@ def test_names_are_those_of_the_library():
 
 def test_facts_are_those_of_the_models():
     """The tasks and numbers of training rows that checks of the configuration use."""
-    train, test = movielens.split_u1(movielens.simulate(403))
+    train, test = pmf.split_u1(pmf.simulate(403))
     ratings = pmf.from_arrays(train, test, n_users=36, n_items=48)
-    arrays = mnist.simulate(52)
+    arrays = bnn.simulate(52)
     images = bnn.from_arrays(arrays["train_images"], arrays["train_labels"])
     for model, simulated, real in ((ratings, 403, 80_000), (images, 52, 60_000)):
         entry = catalogue.MODELS[model.name]

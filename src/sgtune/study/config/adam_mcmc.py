@@ -10,7 +10,6 @@ from sgtune.study.config.keys import (
     Seconds,
     Section,
     Several,
-    Unrepeated,
     containing,
     integer,
     number,
@@ -57,7 +56,7 @@ class FewDimensions(Section):
 
 
 class Acceptance(Section):
-    """Acceptance rate and effective sample size against s."""
+    """Acceptance rate, and E x^2, against s."""
 
     dimensions: Several[Dimension] = [10, 100, 1000, 10000]
     """Dimensions D of the Gaussians N(0, I), a job each."""
@@ -171,53 +170,27 @@ class Race(Section):
     regret: RaceRegret = RaceRegret()
 
 
-class OnBnn(Section):
-    """On the network."""
-
-    samplers: Unrepeated[Samplers] = ["adam-mcmc", "sgld", "sghmc", "sgnht"]
-    """As those of logistic; with an empty list the study leaves the network out."""
-    race_seconds: Seconds = 1.5
-    """Budget R of the default tuner's race."""
-    races: Races = 1
-    """Tuning runs."""
-    seconds: number("s", gt=0, le=864_000) = 8
-    """Length of a run, converted to steps by the measured costs."""
-    replicates: integer("runs", 1, 1_000) = 3
-    """Number of runs."""
-    thin: integer("samples", 1, 1_000_000) = 3
-    """As evaluation.thin."""
-    burn_in: number("of all draws", ge=0, le=0.9) = 0.1
-    """As evaluation.burn_in."""
-    kept_draws: integer("draws", 1, 100_000_000) = 1_000
-    """As evaluation.kept_draws."""
-    ksd_points: integer("draws", 0, 1_000_000) = 30
-    """As evaluation.ksd_points."""
-    prediction_draws: integer("draws", 1, 1_000_000) = 100
-    """As evaluation.prediction_draws."""
-
-
-class OnLogistic(OnBnn):
-    """On the logistic regression."""
+class Evaluation(Section):
+    """Samplers tuned by the default tuner, at equal seconds, on the logistic regression."""
 
     samplers: Several[Samplers] = ["adam-mcmc", "mala", "hmc", "sgld", "sghmc", "sgnht"]
     """Samplers, a job each; those without a grid in adam_mcmc.grids have the main study's."""
-
-
-class Evaluation(Section):
-    """Samplers tuned by the default tuner, at equal seconds."""
-
-    logistic: OnLogistic = OnLogistic(
-        race_seconds=2,
-        races=3,
-        seconds=6,
-        replicates=6,
-        thin=10,
-        burn_in=0,
-        kept_draws=1_000_000,
-        ksd_points=1_000,
-        prediction_draws=200,
-    )
-    bnn: OnBnn = OnBnn()
+    race_seconds: Seconds = 2
+    """Budget R of the default tuner's race."""
+    races: Races = 3
+    """Tuning runs."""
+    seconds: number("s", gt=0, le=864_000) = 6
+    """Length of a run, converted to steps by the measured costs."""
+    replicates: integer("runs", 1, 1_000) = 6
+    """Number of runs."""
+    thin: integer("samples", 1, 1_000_000) = 10
+    """As evaluation.thin."""
+    burn_in: number("of all draws", ge=0, le=0.9) = 0
+    """As evaluation.burn_in."""
+    kept_draws: integer("draws", 1, 100_000_000) = 1_000_000
+    """As evaluation.kept_draws."""
+    ksd_points: integer("draws", 0, 1_000_000) = 1_000
+    """As evaluation.ksd_points."""
 
 
 class AdamArms(Section):
@@ -249,47 +222,22 @@ class HmcArms(Section):
     """Numbers of leapfrogs."""
 
 
-class WithoutTest(Section):
-    """What differs from the main study's grid for samplers without a Metropolis test."""
-
-    batch_fractions: Several[ShareOfData] | None = None
-    """Batch sizes as fractions of N. Null means the main study's."""
-
-
-class Arms(Section):
-    """Arms on one model."""
+class Grids(Section):
+    """Arms of the samplers with a Metropolis test on the logistic regression, at most 81 for each. The others have the
+    main study's."""
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()
     hmc: HmcArms = HmcArms()
-    without_test: WithoutTest = WithoutTest()
-
-
-class Grids(Section):
-    """Arms of the samplers with a Metropolis test, at most 81 for each. The others have the main study's."""
-
-    logistic: Arms = Arms()
-    """Arms on the logistic regression."""
-    bnn: Arms = Arms(
-        adam_mcmc=AdamArms(
-            log10_step_sizes=[-5, -4, -3], noise_sd=[0.0001, 0.0003, 0.001], directional_noise=[0, 1]
-        ),
-        mala=MalaArms(log10_step_sizes=[-7, -6]),
-        hmc=HmcArms(log10_step_sizes=[-7, -6], n_leapfrogs=[5]),
-        without_test=WithoutTest(batch_fractions=[0.1, 0.01]),
-    )
-    """Arms on the network."""
 
     @model_validator(mode="after")
     def _there_are_not_too_many_arms(self):
-        for model, samplers in self.filled().items():
-            for sampler, grid in samplers.items():
-                n_arms = prod(len(values) for values in grid.values() if values is not None)
-                if n_arms > MOST_ARMS:
-                    raise InputError(
-                        f"adam_mcmc.grids.{model}.{sampler}: {n_arms} combinations are not allowed; they must be <= "
-                        f"{MOST_ARMS}"
-                    )
+        for sampler, grid in self.filled().items():
+            n_arms = prod(len(values) for values in grid.values())
+            if n_arms > MOST_ARMS:
+                raise InputError(
+                    f"adam_mcmc.grids.{sampler}: {n_arms} combinations are not allowed; they must be <= {MOST_ARMS}"
+                )
         return self
 
 
