@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from pydantic import Field, model_validator
 
 from sgtune.study.config.keys import Section, Several, integer, number
-from sgtune.study.config.posteriors import Map, Nuts
+from sgtune.study.config.main import Map, Nuts
 from sgtune.support.errors import InputError
 
 __all__ = ["Ccadl"]

@@ -6,15 +6,6 @@ from pydantic import Field, field_validator
 
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.ccadl import Ccadl
-from sgtune.study.config.experiments import (
-    Estimates,
-    Evaluation,
-    Horizons,
-    Ladder,
-    Regret,
-    Sensitivity,
-    Widths,
-)
 from sgtune.study.config.keys import (
     ModelName,
     SamplerName,
@@ -22,12 +13,10 @@ from sgtune.study.config.keys import (
     Seed,
     Several,
     Text,
-    TunerName,
     partial,
 )
-from sgtune.study.config.posteriors import Data, Map, Reference
+from sgtune.study.config.main import Data, Grids, Ladder, OfModels, Sensitivity
 from sgtune.study.config.sections import FURTHER_STUDIES
-from sgtune.study.config.tuning import Calibration, Grid, GridKsd, Grids, Heuristic, Mamba, Tuning
 from sgtune.support.errors import InputError
 
 __all__ = ["Configuration", "PerModel"]
@@ -75,35 +64,6 @@ class OfRun(Section):
                 "of a further study"
             )
         return name
-
-
-class OfModels(Section):
-    """The part of the configuration that holds for every model, unless `per_model` overrides it."""
-
-    tuners: Several[TunerName] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba",
-        "theory",
-        "grid",
-        "heuristic",
-        "grid-ksd",
-    ]
-    """Tuners to compare, in the order of the tables' rows; those that judge by ece, mce, accuracy or log-loss are for
-    classifiers."""
-    map: Map = Map()
-    reference: Reference = Reference()
-    calibration: Calibration = Calibration()
-    tuning: Tuning = Tuning()
-    mamba: Mamba = Mamba()
-    grid: Grid = Grid()
-    grid_ksd: GridKsd = GridKsd()
-    heuristic: Heuristic = Heuristic()
-    evaluation: Evaluation = Evaluation()
-    regret: Regret = Regret()
-    horizons: Horizons = Horizons()
-    estimates: Estimates = Estimates()
-    widths: Widths = Widths()
 
 
 # The network and the factorisation have tens of thousands of parameters: their points, draws and shares of the data in
