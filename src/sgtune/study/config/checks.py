@@ -1,6 +1,7 @@
 """Checks of the configuration that compare one key of a model's settings with another."""
 
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from sgtune.support.axes import FRICTION, NOISE_ESTIMATE
 from sgtune.support.errors import InputError
 
 __all__ = ["SMALL_DIMENSION", "check_config"]
+
+MOST_ARMS = 81
+"""Of a sampler in the study of AdamMCMC."""
 
 SMALL_DIMENSION = 200
 """As `sgtune.model.posterior.LARGE_DIMENSION`, whose module imports JAX."""
@@ -25,6 +29,13 @@ def check_config(config: Mapping) -> None:
     Raises:
         InputError: one line naming the key, its value and what is allowed.
     """
+    mirror, of_logistic = config["data"]["mirror"], config["data"]["logistic"]
+    if mirror is not None and not Path(mirror).is_dir():
+        where = str(Path(mirror).absolute())
+        _refuse("data.mirror", mirror, f"be null or a folder; {where!r} is not a folder")
+    if not of_logistic["n_train"] < of_logistic["n_rows"]:
+        what = f"be < data.logistic.n_rows = {of_logistic['n_rows']}, to leave rows for the test set"
+        _refuse("data.logistic.n_train", of_logistic["n_train"], what)
     for i, tuner in enumerate(config["ladder"]["tuners"]):
         if TUNERS[tuner].needs_classes or TUNERS[tuner].looks_at_test_set:
             _refuse(f"ladder.tuners[{i}]", tuner, "judge without predictions: Gaussians have none")
@@ -33,6 +44,13 @@ def check_config(config: Mapping) -> None:
         _check_judges(settings)
         _check_arms(settings)
         _check_runs(settings)
+    _check_ccadl(config["ccadl"])
+    for sampler, grid in config["adam_mcmc"]["grids"].items():
+        n_arms = prod(len(values) for values in grid.values())
+        if n_arms > MOST_ARMS:
+            _refuse(
+                f"adam_mcmc.grids.{sampler}", n_arms, f"be <= {MOST_ARMS}", ", the number of combinations"
+            )
 
 
 def _refuse(key: str, value: object, what: str, why: str = "") -> None:
@@ -145,3 +163,16 @@ def _check_costs(settings: _Settings, table: str, key: str) -> None:
             costs.lookup(*shape)
     except InputError as problem:
         raise InputError(f"{key}: {table!r} is not allowed: {problem}") from None
+
+
+def _check_ccadl(section: Mapping) -> None:
+    """Of the section ``ccadl``."""
+    normal, reference = section["normal"], section["logistic"]["reference"]
+    if reference["n_draws"] % reference["chains"]:
+        what = f"be a multiple of ccadl.logistic.reference.chains = {reference['chains']}"
+        _refuse("ccadl.logistic.reference.n_draws", reference["n_draws"], what)
+    rows = dict.fromkeys(("logistic", "drbm"), ("data.simulated", section["data"]["simulated"]))
+    for name, (other, most) in {"normal": ("normal.n_data", normal["n_data"]), **rows}.items():
+        size = section[name]["batch_size"]
+        if most is not None and size > most:
+            _refuse(f"ccadl.{name}.batch_size", size, f"be <= ccadl.{other} = {most}")

@@ -1,9 +1,8 @@
 """Keys of the main study: the data and the ground truth, the arms and the tuners, and what is done with tuned arms."""
 
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sgtune.study.config.keys import (
     ABSENT,
@@ -22,7 +21,6 @@ from sgtune.study.config.keys import (
     integer,
     number,
 )
-from sgtune.support.errors import InputError
 
 Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
@@ -42,15 +40,6 @@ class LogisticData(Section):
     """Number of covariates, D."""
     seed: Seed = 42
     """Seed of the simulation; 42 with the other defaults is the paper's own data set."""
-
-    @model_validator(mode="after")
-    def _rows_are_left_for_the_test_set(self):
-        if not self.n_train < self.n_rows:
-            raise InputError(
-                f"data.logistic.n_train: {self.n_train} is not allowed; it must be < data.logistic.n_rows = "
-                f"{self.n_rows}, to leave rows for the test set"
-            )
-        return self
 
 
 class PmfData(Section):
@@ -81,15 +70,6 @@ class Data(Section):
     logistic: LogisticData = LogisticData()
     pmf: PmfData = PmfData()
     bnn: BnnData = BnnData()
-
-    @model_validator(mode="after")
-    def _the_mirror_is_there(self):
-        if self.mirror is not None and not Path(self.mirror).is_dir():
-            raise InputError(
-                f"data.mirror: {self.mirror!r} is not allowed; it must be null or a folder; "
-                f"{str(Path(self.mirror).absolute())!r} is not a folder"
-            )
-        return self
 
 
 class Map(Section):
