@@ -2,7 +2,7 @@
 
 A link or a picture on a line of its own, whose title is ``table STUDY/NAME``, ``figure STUDY/NAME`` or ``provenance
 STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place: the table, the
-figure with its caption, or the sentence about the run. A reader of the Markdown files has the link, or the picture.
+figure with its caption, or the line about the run. A reader of the Markdown files has the link, or the picture.
 """
 
 import re
@@ -11,8 +11,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.catalogue import FIGURES, STUDIES
-from sgtune.study.report.publish import ORIGIN, described, origin_said
+from sgtune.study.report.publish import ORIGIN, origin_of, read_captions
+from sgtune.study.studies import artifact
 
 PUBLISHED = Path("results/published")
 CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"
@@ -34,9 +34,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) -> str:
     """The page with its artifacts in place. If one is not published, its link stays, which a strict build refuses."""
     root = Path(config.config_file_path).parent / PUBLISHED
+    captions = read_captions(root.parent.parent)
     up = "../" * page.file.src_uri.count("/")
 
-    def artifact(match: re.Match) -> str:
+    def in_place(match: re.Match) -> str:
         kind, full_name = match.groups()
         study, _, name = full_name.partition("/")
         folder = root / study
@@ -48,13 +49,13 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         if not sources[kind].is_file():
             return match[0]
         if kind == "provenance":
-            return origin_said(folder)
+            return origin_of(folder)
         if kind == "table":
             return ORIGIN.sub("", sources[kind].read_text("utf-8")).strip()
-        about = (STUDIES[study].figures if study in STUDIES else FIGURES)[name]
+        title, caption = artifact(name).title, " ".join(captions[name].paragraphs)
         return (
-            f'<figure markdown="span">\n![{about.title}]({up}published/{study}/figures/{name}.svg)\n'
-            f"<figcaption markdown='span'>{described(about)}</figcaption>\n</figure>"
+            f'<figure markdown="span">\n![{title}]({up}published/{study}/figures/{name}.svg)\n'
+            f"<figcaption markdown='span'>{title}. {caption}</figcaption>\n</figure>"
         )
 
-    return LINE.sub(artifact, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")
+    return LINE.sub(in_place, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")

@@ -9,21 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sgtune import metrics, samplers, stein, tuning
-    from sgtune.model import Model, define_model
-    from sgtune.model.derived import temper
-    from sgtune.samplers import gradients
-    from sgtune.sampling.arm import Arm
-    from sgtune.sampling.budget import Budget, CostTable
-    from sgtune.sampling.chain import Chain, sample
-    from sgtune.support.errors import InputError
-    from sgtune.tuning import TuningResult, calibrate_cost, tune
+    from sgtune import metrics as metrics
+    from sgtune import samplers as samplers
+    from sgtune import stein as stein
+    from sgtune import tuning as tuning
+    from sgtune.model import Model as Model
+    from sgtune.model import define_model as define_model
+    from sgtune.model.derived import temper as temper
+    from sgtune.samplers import gradients as gradients
+    from sgtune.sampling.budget import Budget as Budget
+    from sgtune.sampling.budget import CostTable as CostTable
+    from sgtune.sampling.chain import Chain as Chain
+    from sgtune.sampling.chain import sample as sample
+    from sgtune.support.axes import Arm as Arm
+    from sgtune.support.errors import InputError as InputError
+    from sgtune.tuning import TuningResult as TuningResult
+    from sgtune.tuning import calibrate_cost as calibrate_cost
+    from sgtune.tuning import tune as tune
 
 __version__ = "0.1.0"
 
 # Names are imported when first used: a job that only reads files does not wait for JAX.
 _HOME = {
-    "Arm": "sgtune.sampling.arm",
+    "Arm": "sgtune.support.axes",
     "Budget": "sgtune.sampling.budget",
     "Chain": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
@@ -42,25 +50,7 @@ _HOME = {
     "tuning": "sgtune.tuning",
 }
 
-__all__ = [
-    "Arm",
-    "Budget",
-    "Chain",
-    "CostTable",
-    "InputError",
-    "Model",
-    "TuningResult",
-    "calibrate_cost",
-    "define_model",
-    "gradients",
-    "metrics",
-    "sample",
-    "samplers",
-    "stein",
-    "temper",
-    "tune",
-    "tuning",
-]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

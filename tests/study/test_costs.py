@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
+from config_files import ROOT, SCHEMA, raw_config
 
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.sampling.arm import shape_of
@@ -12,10 +12,10 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.support.axes import AXES
 from sgtune.support.errors import DataError
-from sgtune.tuning import TUNERS, make_arms
+from sgtune.tuning import make_arms, tuner_of
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}
 OTHER = {"sampler": "sghmc", "batch_size": 20, "n_leapfrog": 5, "seconds_per_step": 2e-3}
@@ -94,7 +94,7 @@ def test_the_samplers_with_an_axis_are_those_of_the_registry():
 def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     """The measured shapes are exactly the shapes of all tuners, the screen and the estimates."""
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     if model not in config["models"]:
         pytest.skip(f"the run {run} has no {model}")
     cost = settings_of(config, "cost", model)
@@ -103,8 +103,8 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     for sampler in config["samplers"]:
         for tuner in tuners_of(config, model, sampler):
             arguments = tuning_arguments(settings_of(config, "tuning", model, tuner), tuner)
-            method = TUNERS[method_of(tuner)]
-            used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler, arguments["settings"])}
+            method = tuner_of(method_of(tuner), arguments["settings"])
+            used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler)}
         screen = settings_of(config, "screen", model)["grids"]
         used |= {shape_of(sampler, arm) for arm in make_arms(n_data, sampler, **screen)}
     estimates = settings_of(config, "estimates", model)["estimates"]
@@ -118,7 +118,7 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
 @pytest.mark.parametrize("model", catalogue.MODELS)
 def test_the_table_of_the_quick_run_has_its_costs(model):
     config = raw_config("quick")
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     cost = settings_of(config, "cost", model)
     n_data = catalogue.MODELS[model].n_data(cost["data"][model])
     table = read_costs(ROOT / config["calibration"]["table"], model, n_data)

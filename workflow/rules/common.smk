@@ -3,11 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from sgtune.study.report import artifact
-from sgtune.study.report.answer import answer_of
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
-from sgtune.study.catalogue import STUDIES
 from sgtune.study.config.sections import (
     has_horizons,
     has_regret,
@@ -20,10 +17,12 @@ from sgtune.study.config.sections import (
     tuning_settings,
 )
 from sgtune.study.pipeline.job import prepare_jobs
-from sgtune.study.pipeline.restore import exit_unless_restorable
-from sgtune.study.pipeline.saved import read_notes
+from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
+from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
 
-exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
+# The part of one's own: jobs, which read this file too, do not repeat its warning.
+own = workflow.config_settings.overwrite_config if workflow.is_main_process else {}
+exit_unless_valid(config, artifacts_of_run, own=own)
 
 prepare_jobs()
 
@@ -148,17 +147,32 @@ def chains_of(wildcards):
     return expand(rules.sample_nuts.output.draws, model=wildcards.model, chain=range(n_chains))
 
 
+STUDY_RESULTS = {}
+"""For each study the result files that its tables and figures are made from, by kind, and its `data` if it has any. Its
+rules file (workflow/rules/{study}.smk) adds them."""
+
+
 def sources_of(wildcards):
-    """The result files that a table or figure is made from (`RESULTS` of artifacts.smk)."""
+    """The result files that a table or figure is made from; of one model those that are of this model or of none."""
     entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
-    models = [entry.model, ""] if entry.model else [*MODELS, ""]
-    return [path for kind in entry.kinds for model in models for path in RESULTS[kind].get(model, [])]
+    if entry.model is None:
+        return [path for kind in entry.kinds for path in STUDY_RESULTS[wildcards.study][kind]]
+    return [
+        path for kind in entry.kinds for model in (entry.model, "") for path in RESULTS[kind].get(model, [])
+    ]
 
 
-def study_of(model):
+def sections_of(wildcards):
+    """The settings that the results of a study depend on."""
+    if wildcards.study == MAIN:
+        return main_sections(config)
+    return {name: config[name] for name in ("run", "seed", wildcards.study)}
+
+
+def results_of(model):
     """The results of `model`, and the tables and figures of it alone."""
     results = [path for of_models in RESULTS.values() for path in of_models.get(model, [])]
-    return results + [path for path in ARTIFACTS if artifact(Path(path).stem).model == model]
+    return results + [path for path in files_of(config, MAIN) if artifact(Path(path).stem).model == model]
 
 
 def settings_of_saved(wildcards):

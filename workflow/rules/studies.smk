@@ -1,29 +1,47 @@
-"""Further studies (`sgtune.study.report.studies`): what they have in common, from result files to the published copy.
+"""What all studies have in common, from result files to the published copy.
 
 A study's own rules file comes before this one; it makes the result files and says which there are (`STUDY_RESULTS`).
 """
 
+from sgtune.study.studies import category_of, labels_of
 
-rule record_study_settings:
-    """A further study's section of the configuration, defaults filled in."""
+CAPTIONS = {
+    name: Path(workflow.source_path(f"../captions/{name}.md")).read_text(encoding="utf-8")
+    for study in STUDIES
+    for name in artifacts_of_run(config, study)
+}
+
+
+def caption_of(wildcards):
+    """The caption of a table or figure: where it has changed, the artifact is made again."""
+    return CAPTIONS[getattr(wildcards, "table", None) or wildcards.figure]
+
+
+def artifacts_of(wildcards):
+    """The files of a study's tables and figures by which Snakemake knows them."""
+    return files_of(config, wildcards.study)
+
+
+rule record_settings:
+    """The sections of the configuration that a study's results depend on, defaults filled in."""
     output:
         settings=f"{RUN}/{{study}}/settings.json",
     log:
-        f"{LOGS}/{{study}}/record_study_settings.log",
+        f"{LOGS}/{{study}}/record_settings.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:
-        config=sections_of_study,
+        config=sections_of,
     script:
         "../scripts/record_settings.py"
 
 
-rule make_study_table:
-    """One table of a further study as CSV, Markdown and HTML, with its provenance beside it."""
+rule make_table:
+    """One table as CSV, Markdown and HTML, with its provenance beside it."""
     input:
-        sources_of_study,
+        sources_of,
     output:
         csv=f"{RUN}/{{study}}/tables/{{table}}.csv",
         md=f"{RUN}/{{study}}/tables/{{table}}.md",
@@ -36,7 +54,7 @@ rule make_study_table:
         ),
         facts=f"{RUN}/{{study}}/tables/{{table}}.json",
     log:
-        f"{LOGS}/{{study}}/make_study_table/{{table}}.log",
+        f"{LOGS}/{{study}}/make_table/{{table}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -47,10 +65,10 @@ rule make_study_table:
         "../scripts/make_table.py"
 
 
-rule make_study_figure:
-    """One figure of a further study as SVG and PDF, with its provenance inside."""
+rule make_figure:
+    """One figure as SVG and PDF, with its provenance inside."""
     input:
-        sources_of_study,
+        sources_of,
     output:
         svg=report(
             f"{RUN}/{{study}}/figures/{{figure}}.svg",
@@ -61,7 +79,7 @@ rule make_study_figure:
         ),
         pdf=f"{RUN}/{{study}}/figures/{{figure}}.pdf",
     log:
-        f"{LOGS}/{{study}}/make_study_figure/{{figure}}.log",
+        f"{LOGS}/{{study}}/make_figure/{{figure}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -73,9 +91,9 @@ rule make_study_figure:
 
 
 rule describe_study:
-    """A list of all files that a run made for a further study, with checksums, which publishing uses."""
+    """A list of all files that a run made for a study, with checksums, which publishing uses."""
     input:
-        artifacts_of_study,
+        artifacts_of,
     output:
         manifest=f"{RUN}/{{study}}/manifest.json",
     log:
@@ -85,7 +103,7 @@ rule describe_study:
     resources:
         machine=1,
     script:
-        "../scripts/describe_run.py"
+        "../scripts/describe_study.py"
 
 
 for study in STUDIES:
@@ -94,14 +112,14 @@ for study in STUDIES:
         name:
             study
         input:
-            artifacts_of_study(SimpleNamespace(study=study)),
+            files_of(config, study),
             f"{RUN}/{study}/manifest.json",
         localrule: True
 
     rule:
-        """Copy the finished study's tables, figures and manifest to results/published/{study}, which is tracked."""
+        """Copy the finished study's tables, figures and manifest to a tracked folder of results/published."""
         name:
-            f"publish_{study}"
+            "publish" if study == MAIN else f"publish_{study}"
         input:
             f"{RUN}/{study}/manifest.json",
         log:
@@ -112,5 +130,6 @@ for study in STUDIES:
             machine=1,
         params:
             study=study,
+            folder=config["published_as"] if study == MAIN else study,
         script:
             "../scripts/publish.py"

@@ -3,7 +3,9 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
-    from sgtune.study.report import make_table
+    from sgtune.study.studies import make_table
 
-    output = snakemake.output
-    make_table(snakemake.wildcards.table, snakemake.input, csv=output.csv, md=output.md, html=output.html)
+    output, caption = snakemake.output, snakemake.params.caption
+    make_table(
+        snakemake.wildcards.table, snakemake.input, caption, csv=output.csv, md=output.md, html=output.html
+    )

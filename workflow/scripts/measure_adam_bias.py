@@ -3,11 +3,9 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.bias import measure_bias
+    from sgtune.support.machine import watch_compilation
 
     watch_compilation()
     settings = this.settings["adam_mcmc"]["bias"]
-    this.write(
-        snakemake.output.bias, measure_bias(settings, seed=this.seed, parts=this.parts, report=this.report)
-    )
+    this.write(snakemake.output.bias, measure_bias(settings, this.parts, this.seed))

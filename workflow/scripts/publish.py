@@ -1,15 +1,23 @@
-"""Copy a finished study's artifacts to the tracked folder; README shows the main ones of two studies."""
+"""Copy a finished study's artifacts to the tracked folder; README shows the main ones of two runs."""
 
 from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.report.publish import IN_README, MAIN, publish, published_folder, show_results
+    from sgtune.study.report.publish import (
+        IN_README,
+        MAIN,
+        publish,
+        published_folder,
+        read_captions,
+        show_results,
+    )
+    from sgtune.study.studies import STUDIES
 
-    study = snakemake.params.study
-    root = Path.cwd()
-    publish(Path(snakemake.input[0]), published_folder(root, study).resolve())
+    root, folder = Path.cwd(), snakemake.params.folder
+    destination = published_folder(root, folder).resolve()
+    publish(Path(snakemake.input[0]), destination, STUDIES[snakemake.params.study], read_captions(root))
     main = published_folder(root, MAIN).resolve()
-    if study in IN_README and main.is_dir():
+    if folder in IN_README and main.is_dir():
         show_results(root.resolve() / "README.md", main)

@@ -1,4 +1,4 @@
-"""Record the configuration of the run, defaults filled in."""
+"""Record the configuration of a study, defaults filled in."""
 
 from sgtune.study.pipeline.job import job
 

@@ -3,15 +3,10 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.ccadl.normal import sample_normal
+    from sgtune.support.machine import watch_compilation
 
     watch_compilation()
-    record = sample_normal(
-        snakemake.wildcards.method,
-        this.settings["ccadl"]["normal"],
-        seed=this.seed,
-        parts=this.parts,
-        report=this.report,
-    )
+    settings = this.settings["ccadl"]["normal"]
+    record = sample_normal(snakemake.wildcards.method, settings, seed=this.seed, parts=this.parts)
     this.write(snakemake.output.normal, record)

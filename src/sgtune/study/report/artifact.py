@@ -1,20 +1,26 @@
-"""A table or a figure of the study."""
+"""A table or a figure, and a study that has tables and figures. Imports nothing heavy."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["Artifact"]
+__all__ = ["Artifact", "Study"]
 
 
 class Artifact(NamedTuple):
-    """The entry of a table or figure.
+    """The entry of a table or figure. What it shows is said in ``workflow/captions/{name}.md``.
 
     Attributes:
-        maker: ``module:function`` in `sgtune.study.report`, or for a further study in its own package, imported
-            when it is called; ``function(records, **options)`` returns a `Table` or a Matplotlib figure.
+        maker: ``module:function`` in the package of its study, imported when it is called;
+            ``function(records, **options)`` returns a list of `Cell`, or a Matplotlib figure.
         kinds: the kinds of the files that it is made from.
         title: its title.
-        caption: its caption in a report, as reStructuredText.
+        rows: of a table: the fields of a cell that its rows differ in, from the outside inwards; the model comes first
+            by itself where there are several. From three fields on, the outer ones are headings above a table each.
+        columns: the field that its columns differ in, or two, the first above the second.
+        stub: the headings of ``rows``, where these are not the names of the fields.
+        parts: names for the parts of ``detail`` between commas, in their order: ``("h", "A")`` of "h = 0.1, A = 1".
+            They are fields, too, for ``rows``, ``columns`` and ``stub``.
+        is_prose: whether its cells are words, which break into lines.
         model: the one model that it shows; None: all.
         options: for the maker.
         without: tuners that it leaves out.
@@ -22,13 +28,16 @@ class Artifact(NamedTuple):
         needs_loss: it shows only models whose arms are judged by this loss; None: all.
         needs_horizons: whether it shows only models tuned for several horizons.
         needs_regret: whether it shows only models whose arms run again for regret.
-        study: the further study (`sgtune.study.report.studies`) that it belongs to; empty: the main one.
     """
 
     maker: str
     kinds: tuple[str, ...]
     title: str
-    caption: str
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    stub: Mapping[str, str] = {}
+    parts: tuple[str, ...] = ()
+    is_prose: bool = False
     model: str | None = None
     options: Mapping[str, str] = {}
     without: tuple[str, ...] = ()
@@ -36,4 +45,25 @@ class Artifact(NamedTuple):
     needs_loss: str | None = None
     needs_horizons: bool = False
     needs_regret: bool = False
-    study: str = ""
+
+
+class Study(NamedTuple):
+    """The entry of a study of one paper: ``STUDY`` in ``artifacts`` of its package.
+
+    Its rule, its folders ``results/{run}/{name}`` and ``results/published/{name}``, and its package
+    ``sgtune.study.{name}`` all have its name.
+
+    Attributes:
+        label: its name in titles, and the category of its artifacts in a report.
+        kinds: of its result files: the kind is the name of the file, or of a folder above it.
+        tables: by name, in the order of print; names are unique over all studies.
+        figures: likewise.
+        names: printed names of models, samplers and other fields of its cells, in the order of print, where the
+            catalogue and `labels` do not have them.
+    """
+
+    label: str
+    kinds: tuple[str, ...]
+    tables: Mapping[str, Artifact]
+    figures: Mapping[str, Artifact]
+    names: Mapping[str, str] = {}

@@ -1,19 +1,16 @@
 """The printed labels of names in files, and the order in which they are printed."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
-
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sgtune.study import catalogue
-from sgtune.study.report.ccadl_metrics import METRICS as CCADL
-from sgtune.study.report.metric import Metric
 
 __all__ = [
     "DETAILS",
     "METRICS",
     "MODELS",
     "OOD_SETS",
-    "READ_BY",
+    "COMPARED_ARMS",
     "SAMPLERS",
     "TUNERS",
     "Metric",
@@ -21,16 +18,32 @@ __all__ = [
     "label",
 ]
 
+
+class Metric(NamedTuple):
+    """How one number of a table is printed and judged.
+
+    ``form``: "significant" (3 significant digits), "by error" (down to the second digit of the standard error, and no
+    more than 5 digits), "general" (3 digits without trailing zeros, for values of a grid), "count" (whole) or
+    "printed" (every digit a paper gives). ``best``: `min`, `max`, or None where neither end is a merit.
+    ``has_spread``: whether the sd over replicates says something.
+    """
+
+    label: str
+    form: str = "significant"
+    best: object = None
+    has_spread: bool = True
+
+
 MODELS = {name: entry.label for name, entry in catalogue.MODELS.items()}
 SAMPLERS = {name: entry.label for name, entry in catalogue.SAMPLERS.items()}
-# Arms for comparison with the regret of tuners; they are printed in the tuners' place.
-READ_BY = {
+COMPARED_ARMS = {
     "oracle": "Oracle",
     "finalist": "Best finalist",
     "random": "Random arm",
     "frozen": "Frozen chain",
 }
-TUNERS = {name: entry.label for name, entry in catalogue.TUNERS.items()} | READ_BY
+"""Arms beside the tuners', for comparison; they are printed in the tuners' place."""
+TUNERS = {name: entry.label for name, entry in catalogue.TUNERS.items()} | COMPARED_ARMS
 
 # Blocks of the parameters; what the metrics of tuning stand under; clocks; rules with an abbreviation in their names.
 DETAILS = {
@@ -66,89 +79,40 @@ OOD_SETS = {"fashion-mnist": "Fashion-MNIST", "notmnist": "notMNIST"}
 
 
 METRICS = {
-    "ksd": Metric(
-        "KSD",
-        "kernel Stein discrepancy with the paper's kernel (root of the mean of unbiased squares)",
-        best=min,
-    ),
-    "ksd_se": Metric(
-        "KSD, s.e. of the estimate",
-        "standard error of the KSD from choosing a random subset of the draws, mean over replicates",
-        has_spread=False,
-    ),
-    "ksd_floor": Metric(
-        "KSD of exact draws",
-        "root mean square of the KSD of as many independent exact draws (up to 200 parameters by the Laplace "
-        "approximation, above by draws of NUTS)",
-        has_spread=False,
-    ),
-    "ksd_scaled": Metric("KSD scaled", "KSD in coordinates scaled by the posterior", best=min),
+    "ksd": Metric("KSD", best=min),
+    "ksd_se": Metric("KSD, s.e. of the estimate", has_spread=False),
+    "ksd_floor": Metric("KSD of exact draws", has_spread=False),
+    "ksd_scaled": Metric("KSD scaled", best=min),
     "ksd_scaled_se": Metric("KSD scaled, s.e. of the estimate", has_spread=False),
     "ksd_scaled_floor": Metric("KSD scaled of exact draws", has_spread=False),
-    "relative_sd_error_x100": Metric(
-        "ξ(σ̂) × 10²", "relative error of the posterior standard deviations, in hundredths", best=min
-    ),
-    "xi_rel_x100": Metric(
-        "ξ relative × 10²",
-        "root mean square of sd / reference's sd − 1 over the parameters, in hundredths",
-        best=min,
-    ),
-    "xi_white_x100": Metric(
-        "ξ whitened × 10²",
-        "root mean square of sd / reference's sd − 1 over the eigen-directions of the reference's covariance, "
-        "which does not depend on rotations or a common unit, in hundredths",
-        best=min,
-    ),
-    "functional_error": Metric(
-        "Error of functionals",
-        "root mean square over functionals that the data identify of the distance of their mean and sd from the "
-        "reference's, in its sds (2-Wasserstein, between Gaussians)",
-        best=min,
-    ),
-    "rmse": Metric("RMSE", "of the mean prediction on the test set", best=min),
-    "rmse_as_published": Metric(
-        "RMSE, as published",
-        "by the published definition (mean squared error of single draws, no root)",
-        best=min,
-    ),
-    "ece_percent": Metric(
-        "ECE (%)",
-        "expected calibration error of the averaged probabilities, 15 equal bins on [0, 1]",
-        best=min,
-    ),
-    "mce_percent": Metric("MCE (%)", "the error of the worst of these bins", best=min),
-    "ece_as_published_percent": Metric(
-        "ECE, as published (%)",
-        "by the published definition (averaged log-probabilities, 10 bins over the range of the data)",
-        best=min,
-    ),
-    "mce_as_published_percent": Metric("MCE, as published (%)", "the worst of its bins", best=min),
-    "accuracy_percent": Metric("Pred. acc. (%)", "predictive accuracy on the test set", best=max),
-    "log_loss": Metric("Log-loss", "mean of −log p of the true class on the test set, in nats", best=min),
-    "brier": Metric(
-        "Brier score",
-        "mean over the test set of the squared distance of the probabilities from the true class, 0 to 2",
-        best=min,
-    ),
-    "n_samples": Metric(
-        "# of samples",
-        "drawn within the budget (at least ten with a cost table), including any burn-in",
-        "count",
-    ),
+    "relative_sd_error_x100": Metric("ξ(σ̂) × 10²", best=min),
+    "xi_rel_x100": Metric("ξ relative × 10²", best=min),
+    "xi_white_x100": Metric("ξ whitened × 10²", best=min),
+    "functional_error": Metric("Error of functionals", best=min),
+    "rmse": Metric("RMSE", best=min),
+    "rmse_as_published": Metric("RMSE, as published", best=min),
+    "ece_percent": Metric("ECE (%)", best=min),
+    "mce_percent": Metric("MCE (%)", best=min),
+    "ece_as_published_percent": Metric("ECE, as published (%)", best=min),
+    "mce_as_published_percent": Metric("MCE, as published (%)", best=min),
+    "accuracy_percent": Metric("Pred. acc. (%)", best=max),
+    "log_loss": Metric("Log-loss", best=min),
+    "brier": Metric("Brier score", best=min),
+    "n_samples": Metric("# of samples", form="count"),
     "log10_step_size": Metric("log₁₀(h)", form="general"),
     "batch_percent": Metric("τ (%)", form="general"),
     "n_leapfrog": Metric("L", form="count"),
-    "friction": Metric("a", "friction", form="general"),
-    "noise_estimate": Metric("b", "estimate of the gradient noise", form="general"),
-    "kappa": Metric("κ", "least weight of the newest minibatch in the running covariance", form="general"),
-    "drift": Metric("γ", "factor of the gradient in MALA's proposal", form="general"),
-    "noise_sd": Metric("s", "sd of the proposal's isotropic noise", form="general"),
-    "directional_noise": Metric("s_d", "noise along the update, in units of it", form="general"),
-    "b1": Metric("β₁", "decay of the first moment", form="general"),
-    "b2": Metric("β₂", "decay of the second moment", form="general"),
-    "eps": Metric("δ", "constant added to the root of the second moment", form="general"),
-    "momentum_noise": Metric("ρ₁", "sd of the first moment's noise", form="general"),
-    "second_moment_noise": Metric("ρ₂", "sd of the second moment's noise", form="general"),
+    "friction": Metric("a", form="general"),
+    "noise_estimate": Metric("b", form="general"),
+    "kappa": Metric("κ", form="general"),
+    "drift": Metric("γ", form="general"),
+    "noise_sd": Metric("s", form="general"),
+    "directional_noise": Metric("s_d", form="general"),
+    "b1": Metric("β₁", form="general"),
+    "b2": Metric("β₂", form="general"),
+    "eps": Metric("δ", form="general"),
+    "momentum_noise": Metric("ρ₁", form="general"),
+    "second_moment_noise": Metric("ρ₂", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
     "budget_seconds": Metric("Seconds meant", has_spread=False),
     "wall_seconds": Metric("Seconds taken"),
@@ -185,6 +149,7 @@ METRICS = {
     "distance": Metric("Newton step (sd)"),
     "root_dimension": Metric("√D", form="general"),
     "steps": Metric("Steps", form="count"),
+    "converged": Metric("Converged"),
     "block_n": Metric("Parameters", form="count"),
     "block_sd": Metric("Sd"),
     "block_sd_error": Metric("Error of sd"),
@@ -194,44 +159,68 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
+    "divergences": Metric("Divergences", form="count"),
     "foreseen_x100": Metric("Predicted × 10²"),
     "measured_x100": Metric("Measured × 10²"),
     "measured_over_foreseen": Metric("Measured / predicted"),
     "over_longest": Metric("Over the longest's"),
     "over_longest_xi": Metric("Over the longest's, ξ(σ̂)"),
     "over_oracle": Metric("Over the oracle's", form="by error", best=min),
-    "ladder_error": Metric(
-        "Expected error",
-        "root of the mean over the eigen-directions of the expected (sd of the draws / the posterior's − 1)², mean "
-        "over races; 1 for a chain that never moves",
-    ),
+    "ladder_error": Metric("Expected error"),
     "ladder_over_oracle": Metric("Over the oracle's"),
-    "ladder_worst": Metric(
-        "Worst race", "the largest ratio of one race's error to the oracle's in the same race"
-    ),
+    "ladder_worst": Metric("Worst race"),
     "ladder_over_smallest": Metric("Over the grid's least"),
-    "ladder_marginal": Metric("Marginals", "the same error of the expected sds of single parameters"),
-    "ladder_escaped": Metric("Escaped", "races whose arm has an expected error above 10", form="count"),
-    "ladder_frozen": Metric(
-        "Frozen",
-        "races whose arm is too narrow by an error above 0.9, where the grid has one that is not",
-        form="count",
-    ),
+    "ladder_marginal": Metric("Marginals"),
+    "ladder_escaped": Metric("Escaped", form="count"),
+    "ladder_frozen": Metric("Frozen", form="count"),
+    "square_signal": Metric("Density of the draws", form="by error"),
+    "value_signal": Metric("Value of the draws", form="by error"),
 }
 
-METRICS |= CCADL
+
+def _measured(label: str, best: object = None) -> Metric:
+    return Metric(label, form="by error", best=best)
+
+
+# Of the study of CCAdL. Mean μ and precision γ of a normal.
+for _name, _symbol in {"mu": "μ", "gamma": "γ"}.items():
+    METRICS |= {
+        f"density_rmse_{_name}": _measured(f"RMSE, {_symbol}", best=min),
+        f"density_bias_{_name}": _measured(f"Bias, {_symbol}"),
+        f"time_{_name}": _measured(f"Time to negative pair, {_symbol}"),
+        f"batch_time_{_name}": _measured(f"Time of all lags, {_symbol}"),
+        f"time_ratio_{_name}": _measured(f"Time to negative pair / paper, {_symbol}"),
+        f"sd_ratio_{_name}": _measured(f"Sd / exact, {_symbol}"),
+    }
+METRICS |= {
+    "density_rmse_paper": Metric("RMSE, paper", form="printed"),
+    "time_paper": Metric("Time, paper", form="printed"),
+    "order": Metric("Order of two samplers"),
+    "crossings": _measured("Steps across γ = 0"),
+    "passes_to_reference": _measured("Passes to NUTS", best=min),
+    "log_likelihood_end": _measured("Log-likelihood, end", best=max),
+    "seconds_per_pass": _measured("Seconds per pass, SGNHT = 1"),
+    "clipped_percent": _measured("Clipped (%)"),
+    "friction_needed": _measured("A needed"),
+    "mean_error_sds": _measured("Error of means (sd)", best=min),
+    "error_percent": _measured("Error (%)", best=min),
+    "log_loss_end": _measured("Log-loss", best=min),
+    "n_train": Metric("Training rows", form="count"),
+    "n_test": Metric("Test rows", form="count"),
+    "n_classes": Metric("Classes", form="count"),
+    "n_features": Metric("Features", form="count"),
+    "n_hidden": Metric("Hidden units", form="count"),
+    "n_parameters": Metric("Parameters", form="count"),
+    "sd_ratio_2": _measured("Sd / NUTS, no. 2"),
+    "sd_ratio_5": _measured("Sd / NUTS, no. 5"),
+}
 
 # Of the study of AdamMCMC.
 METRICS |= {
-    "acceptance_rate": Metric("Acceptance"),
-    "acceptance_gain": Metric("Acceptance gained"),
-    "second_moment": Metric("E x²"),
-    "ess_per_second": Metric("ESS per second", best=max),
-    "jump_per_second": Metric("Squared jump per second", best=max),
-    "acceptance_percent": Metric("Accepted (%)", "share of the proposals of a run that were accepted"),
-    "ksd_points": Metric("KSD points", "draws that the KSD is estimated from", "count"),
-    "seconds_per_step": Metric("Seconds per step"),
-    "cost_ratio": Metric("Cost ratio"),
+    "acceptance_rate": _measured("Acceptance"),
+    "second_moment": _measured("E x²"),
+    "acceptance_percent": Metric("Accepted (%)"),
+    "ksd_points": Metric("KSD points", form="count"),
 }
 
 for _metric, _label in {
@@ -255,5 +244,5 @@ def label(name: str, labels: dict[str, str]) -> str:
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """The distinct ``names``: those in ``order`` first, in its order, then the others alphabetically."""
-    names, order = set(names), list(order)
+    names, order = set(names), dict.fromkeys(order)
     return [name for name in order if name in names] + sorted(names - set(order))

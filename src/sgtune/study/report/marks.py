@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sgtune.study.report.labels import METRICS
 
 if TYPE_CHECKING:
-    from sgtune.study.report.layout import Cell
+    from sgtune.study.report.table import Cell
 
 __all__ = ["FEWEST_REPLICATES", "mark_best"]
 
@@ -53,7 +53,7 @@ def _best_of(group: Sequence[Cell]) -> list[Cell]:
     first = order(eligible, key=lambda cell: _judged(cell)[0])
     if first.floor is not None and (first.upper if first.value is None else first.value) < first.floor:
         return []
-    alike = [cell for cell in eligible if cell.of_runs == first.of_runs]
+    alike = [cell for cell in eligible if _runs(cell) == _runs(first)]
     others = [cell for cell in eligible if cell not in alike]
     apart = all(_apart(first, cell) and _number(first) != _number(cell) for cell in others)
     return alike if apart and len(alike) < len(group) else []
@@ -71,6 +71,11 @@ def _apart(first: Cell, other: Cell) -> bool:
     (ours, error), (theirs, their_error) = _judged(first), _judged(other)
     noise = hypot(error, their_error) if first.upper is None else error + their_error
     return abs(theirs - ours) > 2 * noise
+
+
+def _runs(cell: Cell) -> tuple:
+    """Value and spread, and those of the square: cells in which these agree are from the same runs."""
+    return cell.value, cell.se if cell.sd is None else cell.sd, cell.square
 
 
 def _number(cell: Cell) -> str:

@@ -5,49 +5,26 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sgtune.study.catalogue import STUDIES, TUNERS, Artifact
-from sgtune.study.report.artifacts import artifact as entry_of
+import yaml
+
+from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.artifact import Artifact
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json
 
 __all__ = [
-    "KINDS",
     "Records",
-    "belonging",
     "finite",
     "foreseen_of",
-    "kinds_of",
     "load_records",
     "looks_at_test_set",
-    "need",
     "of_tuners",
     "provenances",
+    "records_of",
+    "required",
 ]
 
-KINDS = (
-    *(
-        "data",
-        "reference",
-        "cost",
-        "tuning",
-        "evaluation",
-        "screen",
-        "regret",
-        "clocks",
-        "estimates",
-        "widths",
-        "horizons",
-        "ladder",
-        "sensitivity",
-    ),
-    *("settings", "published"),
-)
 Records = dict[str, list[dict]]
-
-
-def kinds_of(entry: Artifact) -> tuple[str, ...]:
-    """The kinds of result files of the study that an artifact is of."""
-    return STUDIES[entry.study].kinds if entry.study else KINDS
 
 
 def _kind(path: Path, kinds: Sequence[str]) -> str:
@@ -57,10 +34,10 @@ def _kind(path: Path, kinds: Sequence[str]) -> str:
     return named[-1]
 
 
-def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> Records:
+def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
     file's own name. A file of several tuners gives a record for each; a ``.csv`` gives a record for each row, with
-    a float in its column ``value``.
+    a float in its column ``value``; a ``.yaml`` is one record.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
@@ -75,6 +52,8 @@ def load_records(paths: Iterable[str | Path], kinds: Sequence[str] = KINDS) -> R
                 raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
         elif path.suffix == ".json":
             records[_kind(path, kinds)] += _by_tuner(read_json(path))
+        elif path.suffix == ".yaml":
+            records[_kind(path, kinds)].append(yaml.safe_load(path.read_text(encoding="utf-8")))
     return records
 
 
@@ -125,22 +104,27 @@ def looks_at_test_set(record: dict) -> bool:
     return entry is not None and entry.looks_at_test_set and not record.get("validation_fraction")
 
 
-def belonging(records: Records, kind: str, artifact: str) -> list[dict]:
-    """The records of ``kind`` of the model that ``artifact`` is of and of the tuners that it shows."""
-    of = entry_of(artifact)
-    return [
-        record
-        for record in records.get(kind) or []
-        if of.model in (None, record.get("model")) and record.get("tuner") not in of.without
-    ]
+def records_of(records: Records, about: Artifact) -> Records:
+    """The records that an artifact is made from: of its kinds, of its model and of the tuners that it shows."""
+    return {
+        kind: [
+            record
+            for record in records.get(kind, ())
+            if about.model in (None, record.get("model")) and record.get("tuner") not in about.without
+        ]
+        for kind in about.kinds
+    }
 
 
-def need(records: Records, kind: str, artifact: str) -> list[dict]:
-    """What `belonging` finds, or a `DataError` if it finds nothing."""
-    found = belonging(records, kind, artifact)
-    if not found:
-        raise DataError(f"{artifact}: no {kind} records; it needs at least one")
-    return found
+def required(records: Records, kind: str) -> list[dict]:
+    """The records of a kind.
+
+    Raises:
+        DataError: there is none.
+    """
+    if not records.get(kind):
+        raise DataError(f"no {kind} records; it needs at least one")
+    return records[kind]
 
 
 def foreseen_of(best: Mapping, rungs: Iterable[Mapping]) -> float | None:

@@ -1,0 +1,392 @@
+"""A table: cells with their numbers, the tidy frame of these, and its Markdown and HTML, which need only the frame."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import sqrt
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.support.files import atomic_write
+
+__all__ = [
+    "AT_CAP",
+    "COLUMNS",
+    "DAGGER",
+    "DASH",
+    "DIVERGED",
+    "NOISE",
+    "NOT_TRUSTED",
+    "NO_ARM",
+    "Caption",
+    "Cell",
+    "format_number",
+    "frame_of",
+    "lay_out",
+    "markdown_tables",
+    "read_frame",
+    "to_html",
+    "to_markdown",
+    "write_table",
+]
+
+DASH = "–"
+DIVERGED = "diverged"
+NO_ARM = f"{DASH} (no arm)"
+NOISE = f"{DASH} (noise)"
+NOT_TRUSTED = f"{DASH} (reference)"
+AT_CAP = f"{DASH} (cap)"
+DAGGER = "†"
+DIGITS = 3
+MOST_DIGITS = 5
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+FIELDS = ("model", "sampler", "tuner", "metric", "detail")
+NUMBERS = ("value", "sd", "se", "upper", "lowest", "highest")
+KNOWN = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
+COLUMNS = (*FIELDS, *NUMBERS, "finite", "replicates", "best", "at_test_set", "shown")
+"""Of the tidy frame, and of the CSV."""
+
+
+def format_number(value: float, form: str = "significant", sd: float | None = None) -> str:
+    """``value`` in 3 significant digits, with `` ± sd`` at the decimals of the value.
+
+    Forms as in `labels.Metric`. "by error" without an error is "significant"; so is it with an error of 0, which is not
+    printed, because all replicates are the same number. From 10⁶ up and below 10⁻³ the power of ten is written out.
+    """
+    if form == "by error":
+        # A spread of rounding errors is one of 0.
+        if sd is None or not sd > 1e-9 * abs(value):
+            return format_number(value)
+        return _by_error(value, sd)
+    if form == "count":
+        text = f"{value:,.0f}" + ("" if sd is None else f" ± {sd:,.0f}")
+    elif form == "printed":
+        text = f"{value:,.10g}"
+    elif form == "general":
+        text = f"{value:.{DIGITS}g}"
+    elif value == 0:
+        text = "0" if sd is None else f"0 ± {sd:.{DIGITS}g}"
+    else:
+        exponent = int(f"{value:.{DIGITS - 1}e}".partition("e")[2])
+        written_out = not -3 <= exponent < 6
+        scale = 10.0**exponent if written_out else 1.0
+        decimals = DIGITS - 1 - (0 if written_out else exponent)
+
+        def fixed(number: float) -> str:
+            return f"{round(number / scale, decimals):,.{max(decimals, 0)}f}"
+
+        text = fixed(value) if sd is None else f"{fixed(value)} ± {fixed(sd)}"
+        if written_out:
+            text = text if sd is None else f"({text})"
+            text += f" × 10{str(exponent).translate(SUPERSCRIPTS)}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _by_error(value: float, error: float) -> str:
+    """``value ± error``, both to the second significant digit of the error, but the value in no more than 5 digits.
+
+    An error below half of the last digit is printed as less than one of them.
+    """
+    decimals = 1 - _exponent(error)
+    if value != 0:
+        decimals = min(decimals, MOST_DIGITS - 1 - _exponent(value))
+
+    def fixed(number: float) -> str:
+        return f"{round(number, decimals) + 0.0:,.{max(decimals, 0)}f}"
+
+    unit = 10.0**-decimals
+    said = f"<{fixed(unit)}" if error < unit / 2 else fixed(error)
+    return f"{fixed(value)} ± {said}".replace("-", "\N{MINUS SIGN}")
+
+
+def _exponent(number: float) -> int:
+    """The power of ten of a number's first digit, once it is rounded to two digits."""
+    return int(f"{number:.1e}".partition("e")[2])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table, and the model, sampler, tuner and metric that it belongs to.
+
+    Attributes:
+        value: from ``finite`` of ``replicates`` runs; None where there is none, and ``missing`` is then printed.
+        sd: over these runs; printed after the value.
+        se: standard error of the value; for a mean it follows from ``sd``. Printed where there is no ``sd``.
+        upper: where the value is not distinguished from 0, and is None: its upper end, printed "< upper".
+        square: of a root of an unbiased estimate: the mean of the estimates, which may be negative, and its standard
+            error; by these it is marked.
+        floor: the value that as many exact draws have: a smaller one does not mean better draws, and is not marked.
+        span: the lowest and the highest of the replicates, one of which ``value`` is; printed where they differ.
+        best: printed in bold.
+        text: replaces the number in print; a line of it is a paragraph.
+        detail: distinguishes several numbers of one metric: a block of the parameters, or ours and the paper's.
+        at_test_set: whether its tuner judges arms by the test set.
+    """
+
+    model: str
+    sampler: str
+    tuner: str
+    metric: str
+    value: float | None = None
+    sd: float | None = None
+    se: float | None = None
+    upper: float | None = None
+    square: tuple[float, float] | None = None
+    floor: float | None = None
+    span: tuple[float, float] | None = None
+    finite: int = 1
+    replicates: int = 1
+    best: bool = False
+    missing: str = DASH
+    text: str | None = None
+    detail: str = ""
+    at_test_set: bool = False
+
+    def __post_init__(self):
+        if self.value is None and self.upper is None:
+            object.__setattr__(self, "finite", 0)
+        elif self.sd is not None and self.se is None:
+            object.__setattr__(self, "se", self.sd / sqrt(self.finite))
+
+    @property
+    def shown(self) -> str:
+        """The text in every file format; "(8/10)" marks a mean of 8 of 10 replicates."""
+        if self.text is not None:
+            return self.text
+        if self.value is None and self.upper is None:
+            return self.missing
+        form = METRICS[self.metric].form
+        if self.upper is not None:
+            number = f"< {format_number(self.upper, form)}"
+        else:
+            number = format_number(self.value, form, self.se if self.sd is None else self.sd)
+        ends = [format_number(end, form) for end in self.span or ()]
+        number += f" [{ends[0]}, {ends[1]}]" if len(set(ends)) > 1 else ""
+        return number if self.finite == self.replicates else f"{number} ({self.finite}/{self.replicates})"
+
+
+class Caption:
+    """The text of ``workflow/captions/{name}.md``: the caption, a line ``---``, and the notes.
+
+    The notes are a Jinja2 template: ``{{ replicates }}`` is the number of replicates behind the table's cells, "3" or
+    "2 to 10".
+    """
+
+    def __init__(self, text: str):
+        above, _, below = text.partition("\n---\n")
+        self.above, self.notes = above.strip(), below.strip()
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """Caption and notes of a figure."""
+        return list(filter(None, [self.above, self.notes]))
+
+    def below(self, frame: pd.DataFrame) -> str:
+        """The notes of a table with these cells."""
+        numbers = sorted({int(number) for number in frame["replicates"][frame["finite"] > 0]})
+        said = " to ".join(dict.fromkeys(str(number) for number in numbers[:1] + numbers[-1:]))
+        return jinja2.Template(self.notes, undefined=jinja2.StrictUndefined).render(replicates=said)
+
+
+def frame_of(cells: Iterable[Cell]) -> pd.DataFrame:
+    """The tidy frame: a row per cell, with its number unrounded (None: it has none) and ``shown``, the printed text."""
+    held = [
+        vars(cell)
+        | {"shown": cell.shown}
+        | dict(zip(("lowest", "highest"), cell.span or (None, None), strict=True))
+        for cell in cells
+    ]
+    return pd.DataFrame(held, columns=COLUMNS, dtype=object)
+
+
+def read_frame(csv: str | Path) -> pd.DataFrame:
+    """The tidy frame from its CSV."""
+    words = dict.fromkeys((*FIELDS, "shown"), str)
+    return pd.read_csv(csv, dtype=words, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
+
+
+def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> pd.DataFrame:
+    """The positions in ``frame`` of the cells of the table: a row and a column for each place, with printed labels.
+
+    Names stand in the order of print, those of ``names`` (`Study.names`) after those of the catalogue; metrics, and
+    details that have none, in the order in which they come.
+    """
+    keys = frame[list(FIELDS)].copy()
+    for place, part in enumerate(about.parts):
+        keys[part] = frame["detail"].str.split(", ").str[place].fillna("")
+    rows, columns = list(about.rows), list(about.columns)
+    if keys["model"].nunique() > 1 and "model" not in rows + columns:
+        rows = ["model", *rows]
+    orders = {field: _order(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
+    ranks = pd.DataFrame(
+        {field: keys[field].map({name: i for i, name in enumerate(order)}) for field, order in orders.items()}
+    )
+    # A cell that only fills a place, in the files of older versions, takes part in the order alone.
+    ranks = ranks[(frame["replicates"] > 0) | (frame["shown"] != DASH)].assign(
+        position=lambda kept: kept.index
+    )
+    table = (
+        ranks.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
+    )
+    at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
+
+    def labels(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:
+        def said(key: Sequence[int]) -> tuple[str, ...]:
+            of = [(field, orders[field][rank]) for field, rank in zip(fields, key, strict=True)]
+            return tuple(
+                _label(field, name, names) + f" {DAGGER}" * (field == "tuner" and name in at_test_set)
+                for field, name in of
+            )
+
+        headings = [about.stub.get(field, field.capitalize()) for field in fields]
+        return pd.MultiIndex.from_tuples(
+            [said(key if isinstance(key, tuple) else (key,)) for key in axis], names=headings
+        )
+
+    table.index, table.columns = labels(table.index, rows), labels(table.columns, columns)
+    return table
+
+
+def _order(field: str, found: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    if field == "metric":
+        return list(found)
+    return in_order(found, [*KNOWN[field], *names] if field in KNOWN else [*DETAILS, *names, *found])
+
+
+def _label(field: str, name: str, names: Mapping[str, str]) -> str:
+    if name in names:
+        return names[name]
+    if field == "metric":
+        return METRICS[name].label if name in METRICS else name
+    return label(name, KNOWN[field]) if field in KNOWN else DETAILS.get(name, name.replace("_", " "))
+
+
+def _parts(
+    frame: pd.DataFrame, about: Artifact, names: Mapping[str, str], printed: Callable[[str, bool], str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The table as printed text, in parts: all but the last two labels of a row are the heading of its part, in which a
+    column without any cell is left out."""
+    table = lay_out(frame, about, names)
+    texts = [printed(text, bool(best)) for text, best in zip(frame["shown"], frame["best"], strict=True)]
+    outer = list(range(table.index.nlevels - 2))
+    for heading, part in table.groupby(level=outer, sort=False) if outer else [((), table)]:
+        part = part.droplevel(outer) if outer else part
+        part = part.dropna(axis="columns", how="all")
+        heading = " · ".join(heading if isinstance(heading, tuple) else (heading,))
+        yield heading, part.map(lambda at: printed(DASH, False) if pd.isna(at) else texts[int(at)])
+
+
+def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
+    """Pipe tables, the best in bold."""
+
+    def printed(text: str, is_best: bool) -> str:
+        text = text.replace("\n", "<br>").replace("|", "\\|")
+        return f"**{text}**" if is_best else text
+
+    blocks = []
+    for heading, part in _parts(frame, about, names, printed):
+        stub = [name.replace("|", "\\|") for name in part.index.names]
+        above = [" ".join(filter(None, key)).replace("|", "\\|") for key in part.columns]
+        body = part.set_axis(above, axis="columns").rename_axis(stub).reset_index()
+        aligned = ["left"] * len(stub) + ["left" if about.is_prose else "right"] * len(above)
+        blocks += [f"**{heading}**"] * bool(heading)
+        blocks += [body.to_markdown(index=False, disable_numparse=True, colalign=aligned)]
+    return "\n\n".join(blocks)
+
+
+def to_markdown(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """`markdown_tables` with title and caption above, notes and provenance below."""
+    tables = markdown_tables(frame, about, names)
+    blocks = [f"**{about.title}**", caption.above, tables, caption.below(frame), f"*{footer}*"]
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+STYLE = """
+:root { color-scheme: light; }
+body { margin: 2rem auto; max-width: max-content; padding: 0 1.5rem; background: #fff; color: #1a1a1a;
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
+h1 { font-size: 1.15rem; }
+h2 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
+p, footer { max-width: 60rem; }
+.scroll { overflow-x: auto; }
+table { border: 0; border-collapse: collapse; border-bottom: 2px solid; font-variant-numeric: tabular-nums; }
+th, td { border: 0; padding: .28rem .8rem; text-align: right; white-space: nowrap; font-weight: 400; }
+thead th { font-weight: 600; vertical-align: bottom; }
+thead tr:first-child th { border-top: 2px solid; }
+thead tr:last-child th { border-bottom: 1px solid; text-align: left; }
+tbody th { text-align: left; vertical-align: top; }
+tbody th[rowspan], tbody th[rowspan] ~ * { border-top: 1px solid #ccc; }
+.prose td { text-align: left; white-space: normal; vertical-align: top; min-width: 9rem; max-width: 46rem; }
+.prose tbody th { white-space: normal; max-width: 16rem; }
+footer { margin-top: .9rem; color: #595959; font-size: .8rem; }
+"""
+
+
+def to_html(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """A page that needs no other file, of the same parts as `to_markdown`."""
+
+    def printed(text: str, is_best: bool) -> str:
+        text = escape(text, quote=False).replace("\n", "<br>")
+        return f"<b>{text}</b>" if is_best else text
+
+    def escaped(axis: pd.MultiIndex) -> pd.Index:
+        found = pd.MultiIndex.from_tuples(
+            [tuple(escape(name, quote=False) for name in key) for key in axis], names=axis.names
+        )
+        return found if found.nlevels > 1 else found.get_level_values(0)
+
+    blocks = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(caption.above)}</p>"]
+    for heading, part in _parts(frame, about, names, printed):
+        part = part.set_axis(escaped(part.index)).set_axis(
+            escaped(part.columns.rename([None] * part.columns.nlevels)), axis="columns"
+        )
+        blocks += [f"<h2>{escape(heading)}</h2>"] * bool(heading)
+        text = part.to_html(escape=False, border=0, classes=["prose"] * about.is_prose)
+        blocks += [f'<div class="scroll">\n{text}\n</div>']
+    blocks += [f"<p>{escape(line)}</p>" for line in caption.below(frame).splitlines() if line]
+    body = "\n".join([*blocks, f"<footer>{escape(footer)}</footer>"])
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(about.title)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def write_table(
+    frame: pd.DataFrame,
+    about: Artifact,
+    caption: Caption,
+    footer: str,
+    *,
+    csv: str | Path | None,
+    md: str | Path,
+    html: str | Path,
+    names: Mapping[str, str] = {},
+) -> None:
+    """The table in three formats that print the same; without ``csv``, which ``frame`` was read from, in two."""
+    texts = {
+        md: to_markdown(frame, about, caption, footer, names),
+        html: to_html(frame, about, caption, footer, names),
+    }
+    if csv is not None:
+        texts[csv] = frame.to_csv(index=False, lineterminator="\n")
+    for target, text in texts.items():
+        with atomic_write(target) as path:
+            path.write_text(text, encoding="utf-8")

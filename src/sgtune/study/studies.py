@@ -1,0 +1,213 @@
+"""The studies: which there are, the artifacts of a run, and how an artifact is made from result files.
+
+Imports nothing heavy: the workflow reads it to decide its targets and inputs. Makers are imported when they are called.
+"""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
+from sgtune.study.catalogue import MODELS
+from sgtune.study.ccadl.artifacts import STUDY as CCADL
+from sgtune.study.config.sections import has_horizons, has_regret, model_settings, studied
+from sgtune.study.mamba.artifacts import STUDY as MAMBA
+from sgtune.study.pipeline.provenance import collect, describe, summarise
+from sgtune.study.report.artifact import Artifact, Study
+from sgtune.study.report.records import load_records, provenances, records_of
+from sgtune.support.errors import DataError, InputError, check_choice
+from sgtune.support.files import file_sha256, read_json, write_json
+
+__all__ = [
+    "MAIN",
+    "STUDIES",
+    "artifact",
+    "artifacts_of_run",
+    "category_of",
+    "files_of",
+    "form_of",
+    "labels_of",
+    "lay_out_published",
+    "make_figure",
+    "make_table",
+    "study_of",
+]
+
+MAIN = "mamba"
+"""The study that a run makes by default."""
+
+STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC}
+"""By name, in the order of print."""
+
+
+def _find(name: str) -> tuple[str, str, Artifact]:
+    """The study, the form and the entry of a table or figure."""
+    found = {
+        own: (study, form, about)
+        for study, entry in STUDIES.items()
+        for form, artifacts in (("table", entry.tables), ("figure", entry.figures))
+        for own, about in artifacts.items()
+    }
+    return found[check_choice("artifact", name, found)]
+
+
+def study_of(name: str) -> str:
+    """The name of the study that a table or figure is of."""
+    return _find(name)[0]
+
+
+def form_of(name: str) -> str:
+    """``table`` or ``figure``."""
+    return _find(name)[1]
+
+
+def artifact(name: str) -> Artifact:
+    """The entry of a table or figure."""
+    return _find(name)[2]
+
+
+def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
+    """The study's artifacts that have something to show in a run of this configuration, tables first; of the main study
+    those that ``artifacts`` names, if it names any.
+
+    Raises:
+        InputError: ``artifacts`` names another one.
+    """
+    models = config["models"]
+    referenced = [model for model in models if model_settings(config, model)["reference"]["nuts"]]
+
+    def shows(entry: Artifact, model: str, tuner: str) -> bool:
+        return (
+            entry.model in (None, model)
+            and tuner not in entry.without
+            and (model in referenced or not entry.needs_reference)
+            and (entry.needs_loss is None or entry.needs_loss in MODELS[model].losses)
+            and (has_horizons(config, model) or not entry.needs_horizons)
+            and (has_regret(config, model) or not entry.needs_regret)
+        )
+
+    arms = {(model, tuner) for model, _, tuner in studied(config)}
+    entries = STUDIES[study].tables | STUDIES[study].figures
+    names = [name for name, entry in entries.items() if any(shows(entry, *arm) for arm in arms)]
+    if study != MAIN or config["artifacts"] is None:
+        return names
+    for i, name in enumerate(config["artifacts"]):
+        if name not in names:
+            raise InputError(
+                f"artifacts[{i}]: {name!r} is not allowed; it must be one that this run has: {', '.join(names)}"
+            )
+    return config["artifacts"]
+
+
+def files_of(config: Mapping, study: str) -> list[str]:
+    """The files by which Snakemake knows the artifacts of a run."""
+    where = {"table": "tables/{}.html", "figure": "figures/{}.svg"}
+    folder = f"results/{config['run']}/{study}"
+    return [f"{folder}/{where[form_of(name)].format(name)}" for name in artifacts_of_run(config, study)]
+
+
+def category_of(wildcards: object) -> str:
+    """The report's section for the artifact of a job's wildcards."""
+    return STUDIES[study_of(_name_of(wildcards))].label
+
+
+def labels_of(wildcards: object) -> dict[str, str]:
+    """The title in a report of the artifact of a job's wildcards."""
+    return {"artifact": artifact(_name_of(wildcards)).title}
+
+
+def _name_of(wildcards: object) -> str:
+    return getattr(wildcards, "table", None) or wildcards.figure
+
+
+def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, dict]:
+    """What the maker of an artifact makes of its records, and the summary of their provenance."""
+    study, own, about = _find(name)
+    if own != form:
+        raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
+    records = records_of(load_records(inputs, STUDIES[study].kinds), about)
+    module, _, function = about.maker.partition(":")
+    maker = getattr(import_module(f"sgtune.study.{study}.{module}"), function)
+    try:
+        return maker(records, **about.options), summarise(provenances(records))
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def make_table(
+    name: str,
+    inputs: Iterable[str | Path],
+    caption: str,
+    *,
+    csv: str | Path,
+    md: str | Path,
+    html: str | Path,
+) -> None:
+    """Write the table ``name`` of ``inputs`` (result files, by `load_records`) with its ``caption`` (the text of its
+    file in ``workflow/captions``), and its provenance beside the CSV.
+
+    Raises:
+        InputError: there is no such table.
+        DataError: its records are missing.
+    """
+    from sgtune.study.report.table import Caption, frame_of, write_table
+
+    started = collect(None, None)
+    cells, sources = _made(name, "table", inputs)
+    if not cells:
+        raise DataError(f"{name}: no record belongs to it; it needs at least one")
+    files = {"csv": csv, "md": md, "html": html}
+    names = STUDIES[study_of(name)].names
+    write_table(frame_of(cells), artifact(name), Caption(caption), describe(sources), names=names, **files)
+    own = started.finish() | {key: _only(sources[key]) for key in ("run", "seed")}
+    write_json(Path(csv).with_suffix(".json"), {"table": name, "provenance": own, "sources": sources})
+
+
+def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf: str | Path) -> None:
+    """Write the figure ``name`` of ``inputs`` (result files, by `load_records`), its provenance inside.
+
+    Raises:
+        InputError: there is no such figure.
+        DataError: its records are missing.
+    """
+    from sgtune.study.report.style import save_figure
+
+    figure, sources = _made(name, "figure", inputs)
+    save_figure(figure, title=artifact(name).title, svg=svg, pdf=pdf, sources=sources)
+
+
+def _only(values: list) -> object:
+    """The one value a run's files agree on, or None."""
+    return values[0] if len(values) == 1 else None
+
+
+def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]:
+    """Write the Markdown and HTML of a published run's tables again, from its CSVs, with today's ``captions``
+    (`read_captions`), and with them its page and the checksums in its manifest.
+
+    Returns:
+        The names of tables that are published there and belong to no study any more; their files stay.
+    """
+    from sgtune.study.report.publish import INDEX, page_of
+    from sgtune.study.report.table import read_frame, write_table
+
+    known = {name: study for study in STUDIES.values() for name in study.tables}
+    tables = {path.stem: path for path in sorted((folder / "tables").glob("*.csv"))}
+    written = [name for name in tables if name in known]
+    for name in written:
+        footer = describe(read_json(tables[name].with_suffix(".json"))["sources"])
+        files = {
+            "csv": None,
+            "md": tables[name].with_suffix(".md"),
+            "html": tables[name].with_suffix(".html"),
+        }
+        frame = read_frame(tables[name])
+        write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
+    manifest = read_json(folder / "manifest.json")
+    files = [name for name in manifest["files"] if (folder / name).is_file()]
+    manifest["files"] = {name: file_sha256(folder / name) for name in files}
+    write_json(folder / "manifest.json", manifest)
+    if written:
+        page = page_of(folder, known[written[0]], captions)
+        (folder / INDEX).write_text(page, encoding="utf-8")
+    return [name for name in tables if name not in known]

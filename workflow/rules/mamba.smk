@@ -1,0 +1,55 @@
+"""The result files of the study of MAMBA, by kind and model ("" for those of no model)."""
+
+PATTERNS = {
+    "cost": rules.calibrate_cost.output.cost,
+    "tuning": rules.tune_sampler.output.tuning,
+    "evaluation": rules.evaluate_sampler.output.evaluation,
+    "screen": rules.screen_grid.output.screen,
+    "regret": rules.rerun_finalists.output.regret,
+    "clocks": rules.compare_clocks.output.clocks,
+    "estimates": rules.estimate_discrepancies.output.estimates,
+    "widths": rules.measure_widths.output.widths,
+}
+
+RESULTS = {
+    kind: {
+        model: list(
+            dict.fromkeys(
+                path
+                for name, sampler, _ in STUDIED
+                if name == model
+                for path in collect(pattern, model=model, sampler=sampler)
+            )
+        )
+        for model in MODELS
+        if (kind != "widths" or has_reference(model))
+        and (kind not in ("screen", "regret") or has_regret(config, model))
+    }
+    for kind, pattern in PATTERNS.items()
+}
+RESULTS["horizons"] = {
+    model: collect(rules.compare_horizons.output.horizons, model=model)
+    for model in MODELS
+    if has_horizons(config, model)
+}
+RESULTS["reference"] = {
+    model: collect(rules.find_map.output.facts, model=model)
+    + (collect(rules.combine_nuts.output.facts, model=model) if has_reference(model) else [])
+    for model in MODELS
+}
+RESULTS["data"] = {
+    model: [f"{RUN}/data/{model}.json"]
+    + ([f"{RUN}/data/{model}.ood.json"] if ENTRIES[model].out_of_distribution else [])
+    for model in MODELS
+}
+RESULTS["ladder"] = {
+    "": collect(rules.gaussian_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
+}
+RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
+RESULTS["settings"] = {"": [f"{RUN}/mamba/settings.json"]}
+RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
+RESULTS["paper_settings"] = {"": [workflow.source_path("../resources/paper_settings.yaml")]}
+
+STUDY_RESULTS["mamba"] = {
+    kind: [path for paths in of_models.values() for path in paths] for kind, of_models in RESULTS.items()
+}
