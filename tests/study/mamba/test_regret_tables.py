@@ -298,7 +298,7 @@ def test_a_cell_of_the_short_table_is_the_mean_over_samplers_after_the_longest_r
         if held["model"] == "logistic":
             held["oracles"]["relative_sd_error"] = held["oracles"]["xi_white"][::-1]
     both = headline(records)
-    other = both["logistic", "mamba-ksd", "ξ(σ̂)"]
+    other = both["logistic", "mamba-ksd", METRICS["relative_sd_error_x100_regret"].label.split(",")[0]]
     assert (other.value, other.se) == mean_of_samplers(both, records, "relative_sd_error_x100")
     assert both["logistic", "mamba-ksd", "ξ whitened"].value == found.value
 
