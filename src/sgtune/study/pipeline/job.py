@@ -50,8 +50,8 @@ class Job:
     """One run of one script: its log, its provenance, and the files it reads and writes.
 
     Attributes:
-        parts: its finished pieces, in the folder that the rule names; None where the rule names none. `job` deletes
-            them at the end of the script.
+        parts: its finished pieces, in the folder that the rule names, if it names one. `job` deletes them at the end of
+            the script.
         startup: seconds from the start of the process until the model was loaded (0 in jobs without one).
     """
 
@@ -62,8 +62,7 @@ class Job:
         self.rule = snakemake.rule
         self.files, self.params = snakemake.input, snakemake.params
         self.settings = self.params.get("settings")
-        folder = self.params.get("parts")
-        self.parts = None if folder is None else Parts(folder, self.report)
+        self.parts = Parts(self.params.get("parts"), self.report)
         self.provenance = collect(run=self.run, seed=self.seed)
         self.startup = 0.0
 
@@ -215,8 +214,7 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     try:
         this = Job(snakemake)
         yield this
-        if this.parts is not None:
-            this.parts.clear()
+        this.parts.clear()
         if saved:
             this.save(snakemake)
     except InputError as error:

@@ -1,18 +1,24 @@
-"""Finished pieces of an unfinished job are saved, so that a killed job loses only its current piece."""
+"""Finished pieces of an unfinished job are kept, so that a killed job loses only its current piece."""
 
 import hashlib
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import sgtune
+from sgtune.study.config.sections import fingerprint
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json, write_json
 
 __all__ = ["Parts", "code_digest"]
 
+Record = TypeVar("Record")
 
+
+@cache
 def code_digest() -> str:
     """SHA-256, in hex, of this package's source: pieces from another version are not used."""
     digest = hashlib.sha256()
@@ -26,16 +32,39 @@ class Parts:
     """A folder of one JSON file per finished piece, each under the fingerprint of all that it depends on.
 
     Args:
-        folder: belongs to this one job; made when the first piece is kept.
+        folder: belongs to this one job; made when the first piece is kept. None: nothing is kept.
         report: called with a line for each piece that is reused, or made again because it depends on something else.
     """
 
-    def __init__(self, folder: str | Path, report: Callable[[str], None] = lambda line: None):
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path | None = None, report: Callable[[str], None] = lambda line: None):
+        self.folder = None if folder is None else Path(folder)
         self.report = report
 
-    def get(self, name: str, fingerprint: str) -> dict | None:
-        """The record of the piece ``name`` from a job that was interrupted, or None."""
+    def once(self, name: str, depends_on: object, make: Callable[[], Record]) -> Record:
+        """The record of the piece ``name``: kept from a job that was interrupted, or made now, and kept.
+
+        Args:
+            depends_on: all that the record depends on besides ``name`` and this package's code: settings, checksums of
+                inputs, the seed, as JSON values.
+            make: its result is a mapping, or any other JSON value.
+        """
+        if self.folder is None:
+            return make()
+        own = fingerprint({"piece": name, "depends_on": depends_on, "code": code_digest()})
+        held = self._held(name, own)
+        if held is not None:
+            return held["record"]
+        record = make()
+        write_json(self._path(name), {"fingerprint": own, "record": record})
+        return record
+
+    def clear(self) -> None:
+        """The job is done: delete its pieces, so that it starts from scratch if it is run again."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _held(self, name: str, own: str) -> dict | None:
+        """The file of the piece ``name``, if it is whole and has the fingerprint ``own``."""
         path = self._path(name)
         if not path.is_file():
             return None
@@ -43,25 +72,23 @@ class Parts:
             held = read_json(path)
         except DataError:
             held = None
-        whole = isinstance(held, dict) and isinstance(held.get("record"), dict)
-        if not whole:
-            self.report(f"{name}: kept from an unfinished job, but damaged: made again")
-            return None
-        if held.get("fingerprint") != fingerprint:
-            self.report(
-                f"{name}: kept from an unfinished job, but with other settings, inputs or code: made again"
-            )
-            return None
-        self.report(f"{name}: kept from an unfinished job")
-        return held["record"]
-
-    def keep(self, name: str, fingerprint: str, record: dict) -> None:
-        """Keep the record of a finished piece."""
-        write_json(self._path(name), {"fingerprint": fingerprint, "record": record})
-
-    def clear(self) -> None:
-        """The job is done: delete its pieces, so that it starts from scratch if it is run again."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not isinstance(held, dict) or "record" not in held:
+            why = "but damaged: made again"
+        elif held.get("fingerprint") != own:
+            why = "but with other settings, inputs or code: made again"
+        else:
+            self.report(f"{name}: kept from an unfinished job")
+            return held
+        self.report(f"{name}: kept from an unfinished job, {why}")
+        return None
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
+
+    # Callers of the further studies still use these two.
+    def get(self, name: str, fingerprint: str) -> dict | None:
+        held = self._held(name, fingerprint)
+        return None if held is None else held["record"]
+
+    def keep(self, name: str, fingerprint: str, record: dict) -> None:
+        write_json(self._path(name), {"fingerprint": fingerprint, "record": record})

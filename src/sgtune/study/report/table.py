@@ -232,7 +232,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
     ranks = ranks[(frame["replicates"] > 0) | (frame["shown"] != DASH)].assign(
         position=lambda kept: kept.index
     )
-    table = ranks.pivot(index=rows, columns=columns, values="position")
+    table = (
+        ranks.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
+    )
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
 
     def labels(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:
