@@ -23,7 +23,6 @@ from sgtune.study.studies import (
     artifact,
     artifacts_of_run,
     category_of,
-    exit_unless_known,
     files_of,
     form_of,
     labels_of,
@@ -98,14 +97,14 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
 
 
-def test_a_run_makes_the_artifacts_that_its_configuration_names(capsys):
+def test_a_run_makes_the_artifacts_that_its_configuration_names():
     named = valid(artifacts=["regret", "figure3"])
     assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
     assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")
     with pytest.raises(
-        SystemExit, match=r"Error in the configuration: artifacts\[1\]: 'normal' is not allowed"
+        InputError, match=r"artifacts\[1\]: 'normal' is not allowed; it must be one that this run has"
     ):
-        exit_unless_known(named | {"artifacts": ["regret", "normal"]})
+        artifacts_of_run(named | {"artifacts": ["regret", "normal"]})
 
 
 def test_nothing_of_the_main_study_depends_on_the_sections_of_others():
