@@ -180,11 +180,10 @@ def ratio(above: np.ndarray, below: np.ndarray, *, same_tunings: bool = True) ->
     """The mean of ``above`` over the mean of ``below``, and its standard error.
 
     Rows are fresh replicates, the same of both, and columns the arms of tuning runs. The variance is the sum of two
-    independent parts: the variance from replicates, by the jackknife that leaves replicate i out of both arrays; and the
-    variance from tuning runs, by the jackknife over columns: of both arrays at once if they have equally many, which
-    are then of the ``same_tunings``, otherwise of each alone. An array of one column has no variance from tuning.
-    (Columns also differ by the noise of their means, so the second variance includes some of the first: the sum is
-    slightly too large.)
+    independent parts: from replicates, by the jackknife that leaves replicate i out of both arrays; and from tuning
+    runs, by the jackknife over columns: of both arrays at once if they have equally many, which are then of the
+    ``same_tunings``, otherwise of each alone. An array of one column has no variance from tuning. (Columns also differ
+    by the noise of their means, so the second variance includes some of the first: the sum is slightly too large.)
     """
     n, (s, t) = len(above), (above.shape[1], below.shape[1])
     value = float(above.mean() / below.mean())
