@@ -75,8 +75,8 @@ def test_the_ladders_figure_has_a_panel_per_kind_with_the_tables_means(ladder):
 
 
 def test_names_and_bounds_are_those_of_the_runs():
-    assert KINDS.keys() == MADE.keys()
-    assert known_targets.ESCAPED == runs.ESCAPED
+    assert KINDS.keys() == experiment.KINDS.keys()
+    assert known_targets.ESCAPED == experiment.ESCAPED
 
 
 DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")
