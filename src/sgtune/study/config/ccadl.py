@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from sgtune.study.config.keys import Section, Several, integer, number, variant
+from sgtune.study.config.keys import Section, Several, integer, number
 from sgtune.study.config.posteriors import Map, Nuts
 from sgtune.support.errors import InputError
 
@@ -14,12 +14,6 @@ Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
 Methods = Several[Method]
 StepSizes = Several[number("of time", gt=0, le=1)]
 Friction = number("per time", gt=0, le=1_000_000)
-Modes = variant(
-    Map,
-    {"epochs": 100, "tolerance": 0.05, "max_steps": 1_000},
-    "The modes of the models, as in the section `map`.",
-)
-Reference = variant(Nuts, {"n_warmup": 500}, "The ground truth, as in the section `reference`.")
 Steps = integer("steps", 100, 100_000_000)
 Warmup = integer("steps", 0, 100_000_000)
 
@@ -94,7 +88,8 @@ class Logistic(Section):
     """Batch size."""
     curves: LogisticCurves = LogisticCurves()
     draws: LogisticDraws = LogisticDraws()
-    reference: Reference = Reference()
+    reference: Nuts = Nuts(n_warmup=500)
+    """The ground truth, as in the section `reference`."""
 
 
 class DrbmStepSizes(Section):
@@ -137,7 +132,8 @@ class Ccadl(Section):
     rule ccadl. As in this paper, h is the step size for momenta of unit scale and A the friction."""
 
     data: Data = Data()
-    map: Modes = Modes()
+    map: Map = Map(epochs=100, tolerance=0.05, max_steps=1_000)
+    """The modes of the models, as in the section `map`."""
     normal: Normal = Normal()
     logistic: Logistic = Logistic()
     drbm: Drbm = Drbm()

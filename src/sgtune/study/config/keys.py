@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
+from sgtune.study.config.sections import merge
 
 __all__ = [
     "ABSENT",
@@ -30,7 +31,7 @@ __all__ = [
     "integer",
     "is_section",
     "number",
-    "variant",
+    "partial",
 ]
 
 T = TypeVar("T")
@@ -41,11 +42,25 @@ class ABSENT:
 
 
 class Section(BaseModel):
-    """A part of the configuration: no other keys, and no value of another type."""
+    """A part of the configuration: no other keys, and no value of another type.
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, use_attribute_docstrings=True, populate_by_name=True
-    )
+    Where a section is a key of another one, what is given for it is laid on its default there.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _laid_on_defaults(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        defaults = {field.alias or name: field.default for name, field in cls.model_fields.items()}
+        return {
+            key: merge(default.filled(), value)
+            if isinstance(default := defaults.get(key), Section) and isinstance(value, Mapping)
+            else value
+            for key, value in values.items()
+        }
 
     def filled(self) -> dict:
         """Its values by the keys of the files, with defaults filled in."""
@@ -122,22 +137,14 @@ def is_section(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Section)
 
 
-def variant(
-    section: type[Section], defaults: Mapping, description: str | None = None, *, partial: bool = False
-) -> type[Section]:
-    """``section`` with other defaults, by key. ``partial``: a key that ``defaults`` does not name has none."""
-    hints, fields = get_type_hints(section, include_extras=True), {}
-    for name, field in section.model_fields.items():
-        key, kind = field.alias or name, hints[name]
-        default = defaults.get(key, ABSENT if partial else field.get_default(call_default_factory=True))
-        if is_section(kind) and (partial or key in defaults):
-            kind = variant(kind, defaults.get(key, {}), partial=partial)
-            default = ABSENT if partial and key not in defaults else kind()
-        fields[name] = (kind, Field(default, alias=field.alias, description=field.description))
+def partial(section: type[Section]) -> type[Section]:
+    """``section`` without defaults: a configuration has only those of its keys that are given."""
+    fields = {}
+    for name, kind in get_type_hints(section, include_extras=True).items():
+        if name in section.model_fields:
+            field = section.model_fields[name]
+            kind = partial(kind) if is_section(kind) else kind
+            fields[name] = (kind, Field(ABSENT, alias=field.alias))
     return create_model(
-        section.__name__,
-        __base__=section,
-        __doc__=description or section.__doc__,
-        __cls_kwargs__={"use_attribute_docstrings": False},
-        **fields,
+        section.__name__, __base__=section, __module__=section.__module__, __doc__=section.__doc__, **fields
     )

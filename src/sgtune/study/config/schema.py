@@ -1,11 +1,16 @@
 """The JSON schema of the configuration, made from its models, and what it allows in words."""
 
+import ast
+import inspect
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from sgtune.study.config.keys import Section, is_section
 from sgtune.study.config.run import Configuration
 from sgtune.study.config.sections import canonical
 
@@ -20,12 +25,11 @@ class _Generator(GenerateJsonSchema):
 def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
     whole = Configuration.model_json_schema(schema_generator=_Generator)
-    schema = canonical(_in_place(whole, whole.pop("$defs")))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Configuration of a run",
-        **schema,
-    }
+    schema = _completed(
+        _in_place(whole, whole.pop("$defs")), Configuration, Configuration(run="any").filled()
+    )
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Configuration of a run"}
+    return head | canonical(schema)
 
 
 def _in_place(entry: Any, sections: Mapping[str, Mapping]) -> Any:
@@ -36,20 +40,45 @@ def _in_place(entry: Any, sections: Mapping[str, Mapping]) -> Any:
         return entry
     if "$ref" in entry:
         entry = {**sections[entry["$ref"].rpartition("/")[2]], **entry}
-        # Those of its keys say more.
-        entry.pop("default", None)
     if "anyOf" in entry:
         entry = {**entry, **entry["anyOf"][0], "type": [entry["anyOf"][0]["type"], "null"]}
     if "enum" in entry:
         entry = {name: value for name, value in entry.items() if name != "type"}
-    if "description" in entry:
-        entry = {"description": "", **entry} | {"description": " ".join(entry["description"].split())}
     dropped = ("$ref", "anyOf", "title")
     properties = {name: _in_place(value, sections) for name, value in entry.get("properties", {}).items()}
     return {
         name: properties if name == "properties" else _in_place(value, sections)
         for name, value in entry.items()
         if name not in dropped
+    }
+
+
+def _completed(entry: Mapping, section: type[Section], values: Mapping) -> dict:
+    """A section's entry with all descriptions, and with its keys' values in a configuration that gives no others."""
+    below = {name: text for base in reversed(section.__mro__) for name, text in _docstrings(base).items()}
+    properties = {}
+    for name, field in section.model_fields.items():
+        key = field.alias or name
+        of_key = {part: value for part, value in entry["properties"][key].items() if part != "default"}
+        if is_section(field.annotation):
+            of_key = _completed(of_key, field.annotation, values.get(key, {}))
+        elif key in values and not field.is_required():
+            of_key["default"] = values[key]
+        text = below.get(name) or field.annotation.__doc__
+        properties[key] = {"description": "", **of_key} | {"description": " ".join(text.split())}
+    return {**entry, "description": " ".join(section.__doc__.split()), "properties": properties}
+
+
+@cache
+def _docstrings(section: type) -> dict[str, str]:
+    """The docstrings below the fields of a class. (Pydantic would look for them whenever a job starts.)"""
+    if not is_section(section):
+        return {}
+    (definition,) = ast.parse(inspect.getsource(section)).body
+    return {
+        field.target.id: text.value.value
+        for field, text in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
     }
 
 

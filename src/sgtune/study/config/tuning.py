@@ -14,7 +14,6 @@ from sgtune.study.config.keys import (
     Unrepeated,
     integer,
     number,
-    variant,
 )
 
 __all__ = ["Calibration", "Grid", "GridKsd", "Grids", "Heuristic", "Log10", "Mamba", "Tuning"]
@@ -48,28 +47,18 @@ class Arms(Section):
     smaller: SmallerGrid = ABSENT
 
 
-OfLogistic = variant(
-    Arms,
-    {
-        "log10_step_sizes": [-1, -1.5, -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5],
-        "batch_fractions": [1, 0.1, 0.01, 0.001],
-    },
-    "Grid of the logistic regression (paper App. B.1.2, B.1.3).",
-)
-OfPmf = variant(Arms, {}, "Grid of the matrix factorisation (paper App. B.2.2, B.2.3).")
-OfBnn = variant(
-    Arms,
-    {"smaller": {"samplers": ["sgnht"], "log10_step_sizes": [-5, -5.5, -6, -6.5, -7, -7.5]}},
-    "Grid of the network (paper App. B.3.2, B.3.3).",
-)
-
-
 class Grids(Section):
     """Hyperparameters that the mamba tuners, grid and grid-ksd compare; one grid per model."""
 
-    logistic: OfLogistic = OfLogistic()
-    pmf: OfPmf = OfPmf()
-    bnn: OfBnn = OfBnn()
+    logistic: Arms = Arms(
+        log10_step_sizes=[-1, -1.5, -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5],
+        batch_fractions=[1, 0.1, 0.01, 0.001],
+    )
+    """Grid of the logistic regression (paper App. B.1.2, B.1.3)."""
+    pmf: Arms = Arms()
+    """Grid of the matrix factorisation (paper App. B.2.2, B.2.3)."""
+    bnn: Arms = Arms(smaller={"samplers": ["sgnht"], "log10_step_sizes": [-5, -5.5, -6, -6.5, -7, -7.5]})
+    """Grid of the network (paper App. B.3.2, B.3.3)."""
 
 
 class Calibration(Section):
