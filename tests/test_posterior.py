@@ -7,7 +7,7 @@ import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
 
 from sgtune.mode import curvature
-from sgtune.mode.hutchinson import hutchinson_diagonal
+from sgtune.mode.find import hutchinson_diagonal
 from sgtune.model import define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import to_matrix

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from sgtune.model import Model, define_model
     from sgtune.model.derived import temper
     from sgtune.samplers import gradients
-    from sgtune.sampling.arm import Arm
     from sgtune.sampling.budget import Budget, CostTable
     from sgtune.sampling.chain import Chain, sample
     from sgtune.study.posteriors import load_model
+    from sgtune.support.axes import Arm
     from sgtune.support.errors import InputError
     from sgtune.tuning import TuningResult, calibrate_cost, tune
 
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 
 # Names are imported when first used: a job that only reads files does not wait for JAX.
 _HOME = {
-    "Arm": "sgtune.sampling.arm",
+    "Arm": "sgtune.support.axes",
     "Budget": "sgtune.sampling.budget",
     "Chain": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",

@@ -18,8 +18,7 @@ from reference_models import (
     standard_normal,
 )
 
-from sgtune.mode.adam import descend
-from sgtune.mode.find import find_map, map_position, map_result
+from sgtune.mode.find import descend, find_map, map_position, map_result
 from sgtune.model import Found, define_model
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import LARGE_DIMENSION, log_posterior, negative_hessian, scores

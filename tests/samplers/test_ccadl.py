@@ -14,7 +14,7 @@ from sgtune.samplers import (
     make_ccadl,
     make_sghmc_shang,
 )
-from sgtune.samplers.running_covariance import no_steps, updated
+from sgtune.samplers.covariance import no_steps, updated
 from sgtune.samplers.sghmc import _kick
 from sgtune.samplers.sghmc_shang import clipped_root
 from sgtune.samplers.target import Target

@@ -9,7 +9,7 @@ from known_targets import N_DATA, TARGETS, moments_and_errors
 from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 
 pytestmark = pytest.mark.optimised
 

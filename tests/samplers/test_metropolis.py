@@ -7,8 +7,7 @@ from small_models import gaussian_model
 from sgtune import Arm, Budget, sample, tune
 from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK, remarks_on_acceptance
 from sgtune.sampling.arm import check_arm
-from sgtune.sampling.ensembles import independent_chains
-from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.lockstep import Lockstep, independent_chains
 from sgtune.study.adam_mcmc.chains import standard_normal
 from sgtune.support.errors import InputError
 from sgtune.tuning import Grid, Halving

@@ -7,7 +7,7 @@ import pytest
 from small_models import small_logistic_model
 
 from sgtune.samplers import SAMPLERS
-from sgtune.samplers.sghmc_shang_lazy import SHARE
+from sgtune.samplers.sghmc_shang import SHARE
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 

@@ -7,8 +7,7 @@ from small_models import gaussian_model, small_logistic_model
 from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
-from sgtune.samplers.gradients import control_variate
-from sgtune.samplers.stochastic_scores import CHUNK, stochastic_scores
+from sgtune.samplers.gradients import CHUNK, control_variate, stochastic_scores
 from sgtune.support.errors import InputError
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])

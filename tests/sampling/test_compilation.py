@@ -9,8 +9,8 @@ from small_models import gaussian_model
 
 from sgtune import Budget, tune
 from sgtune.sampling import compilation, lockstep
-from sgtune.sampling.compilation import OPTIMISATION, compile_seconds, compiler_options, watch_compilation
 from sgtune.sampling.lockstep import compiled_programs
+from sgtune.support.machine import OPTIMISATION, compile_seconds, compiler_options, watch_compilation
 from sgtune.tuning import Settings
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgtune.sampling import reservoir as reservoirs
-from sgtune.sampling.reservoir import FEWEST_POINTS, Reservoir
+from sgtune.sampling.thinning import FEWEST_POINTS, Reservoir
 
 
 def grow(seed, parts, at_most, thin=1):

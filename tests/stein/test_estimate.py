@@ -12,9 +12,9 @@ from stein_forms import a_factor, naive_pairs, sizes, some_draws, varied
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.sampling.thinning import random_subset
 from sgtune.stein import ksd, ksd_estimate, ksd_floor
+from sgtune.stein.ksd import ksd_stretches
 from sgtune.stein.psd import psd_stretches
 from sgtune.stein.quadratic import mean_square
-from sgtune.stein.stretches import ksd_stretches
 from sgtune.support.errors import InputError
 
 

@@ -12,8 +12,7 @@ from scipy.linalg import hadamard
 from stein_forms import a_factor, sizes, some_draws, varied
 
 from sgtune.stein import psd, psd_stretches
-from sgtune.stein.chain_draws import TARGETS
-from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
+from sgtune.stein.quadratic import N_STRETCHES, TARGETS, mean_square, squared_bias
 from sgtune.support.errors import InputError
 
 # In the package the function hides the module of the same name.

@@ -10,6 +10,7 @@ import pytest
 from artifact_records import make_files
 from config_files import valid
 from matplotlib.figure import Figure
+from sgtune.study.experiments.per_sampler import tuning_arguments
 from sgtune.study.mamba.catalogue_figures import FIGURES
 from small_models import gaussian_model, small_logistic_model
 
@@ -19,7 +20,6 @@ from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
-from sgtune.study.experiments.per_sampler import tuning_arguments
 from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import label

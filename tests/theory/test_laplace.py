@@ -11,8 +11,7 @@ from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.support.errors import InputError
-from sgtune.theory.comparison import against_draws, spread_ratios
-from sgtune.theory.laplace import directions_of, laplace_of
+from sgtune.theory.laplace import against_draws, directions_of, laplace_of, spread_ratios
 from sgtune.theory.linear import expected_errors, stationary_variances
 
 N_ROWS = 100

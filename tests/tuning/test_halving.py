@@ -7,7 +7,7 @@ import pytest
 from sgtune.sampling.budget import Budget
 from sgtune.support.errors import InputError
 from sgtune.tuning import halving_schedule
-from sgtune.tuning.halving import single_rung
+from sgtune.tuning.race import single_rung
 
 
 def exact_floor_log(n, base):
