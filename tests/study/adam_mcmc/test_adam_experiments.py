@@ -3,12 +3,10 @@
 from contextlib import contextmanager
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_models import gaussian_model
 
-from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc import chains as chains_module
@@ -21,33 +19,25 @@ from sgtune.study.pipeline.parts import Parts
 pytestmark = pytest.mark.optimised
 
 ACCEPTANCE = {
-    **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7], "steps": 2_000},
-    **{"steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0, "warmup": 200, "replicates": 4},
+    **{
+        "drifts": [0.1, 1.0],
+        "directional_noises": [0.0, 1.0],
+        "scales": [0.7],
+        "steps": 2_000,
+        "warmup": 200,
+    },
+    **{"replicates": 4, "steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0},
     "few_dimensions": {"up_to": 0, "replicates": 9, "steps_per_dimension": 1000},
 }
 POSTERIOR = {
-    **{
-        "directional_noises": [0.0, 1.0],
-        "posterior_steps": 200,
-        "posterior_long": 400,
-        "batch_fraction": 0.1,
-    },
-    **{"posterior_warmup": 20, "posterior_drifts": [0.1], "posterior_scales": [0.7, 2.8]},
-    "posterior_replicates": 3,
+    **{"directional_noises": [0.0, 1.0], "posterior_drifts": [0.1], "posterior_scales": [0.7, 2.8]},
+    **{"posterior_steps": 200, "posterior_long": 400, "posterior_warmup": 20, "posterior_replicates": 3},
+    "batch_fraction": 0.1,
 }
 BIAS = {
     **{"dimensions": [2], "ratios": [0.5], "scale": 0.7, "exact_up_to": 2},
     **{"steps": 6_000, "warmup": 300, "chains": 32},
 }
-
-
-@pytest.mark.parametrize("n_data", [1, 20])
-def test_posterior_is_standard_normal(n_data):
-    model = standard_normal(3, n_data)
-    position = jnp.array([0.3, -1.0, 2.0])
-    assert np.allclose(score(density_of(model), position, model.data), -position, atol=1e-5)
-    at, at_zero = (log_posterior(density_of(model), x, model.data) for x in (position, jnp.zeros(3)))
-    assert at - at_zero == pytest.approx(-0.5 * np.sum(np.square(position)), rel=1e-5)
 
 
 def test_noise_of_a_minibatch_is_as_documented():
@@ -67,16 +57,11 @@ def test_numbers_of_chains_are_those_of_their_draws():
         judged.append(record["steps"])
         return False
 
-    options = {
-        "warmup": 30,
-        "steps": 2_500,
-        "long": 6_000,
-        "is_decided": never,
-        "seed": 1,
-        "replicate": "own",
-    }
+    options = {"warmup": 30, "steps": 2_500, "long": 6_000, "seed": 1, "replicate": "own"}
     sds, centre = np.full(dimension, 0.5), np.full(dimension, 0.01)
-    found = moments_of_chains(model, "adam-mcmc", arm, starts, **options, **_in_sds(sds, centre))
+    found = moments_of_chains(
+        model, "adam-mcmc", arm, starts, is_decided=never, **options, **_in_sds(sds, centre)
+    )
     assert judged[:2] == [2_500, 5_000]
     assert found["steps"] == 6_000
     chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="own")
@@ -164,13 +149,6 @@ def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
         assert cell["arm"]["batch_size"] == 2
 
 
-def test_a_posterior_has_steps_of_its_own():
-    found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
-    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
-    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
-    assert all(len(cell["acceptance"]) == 3 for cell in found["cells"])
-
-
 @contextmanager
 def minibatch_keys():
     """The keys of the minibatches of all chains that are made meanwhile, one a chain; one a cell of chains with all
@@ -201,10 +179,12 @@ def test_no_two_chains_of_the_bias_share_minibatches(narrow):
     assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
 
 
-def test_no_two_chains_on_a_posterior_share_minibatches():
+def test_chains_on_a_posterior_have_steps_of_their_own_and_share_no_minibatches():
     with minibatch_keys() as keys:
-        acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
+        found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
     assert len(keys) == len(set(keys)) == 4 * 3
+    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
+    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
 
 
 @pytest.mark.parametrize("key", ["squares", "jump"])

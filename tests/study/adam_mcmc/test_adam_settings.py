@@ -1,12 +1,9 @@
-"""The section ``adam_mcmc``: the settings that its results depend on, one-line errors, and its jobs."""
+"""The section ``adam_mcmc``: the settings that its results depend on, and one-line errors."""
 
 import copy
-import re
-import subprocess
 
 import pytest
-from config_files import config_with, raw_config, valid
-from workflow_runs import ROOT, snakemake
+from config_files import config_with, valid
 
 from sgtune.study.adam_mcmc.settings import grid_of, settings_of
 from sgtune.study.config.sections import fingerprint
@@ -34,16 +31,6 @@ def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(change
     assert value in message
     assert allowed in message
     assert "\n" not in message
-
-
-def test_the_published_run_has_all_arms_and_samplers_of_the_papers_run():
-    """Both change config.yaml, whose default run has fewer."""
-    sections = {run: raw_config(run)["adam_mcmc"] for run in ("medium", "paper", "quick")}
-    for path in (("grids",), ("evaluation", "samplers"), ("acceptance", "dimensions")):
-        found = dict(sections)
-        for key in path:
-            found = {run: own[key] for run, own in found.items()}
-        assert found["medium"] == found["paper"] != found["quick"]
 
 
 def test_samplers_without_a_test_have_the_grid_of_the_main_study():
@@ -98,16 +85,3 @@ def test_a_key_changes_what_depends_on_it_and_nothing_else(path, value, results)
     part[key] = value
     after = prints(other)
     assert {result for result in before if before[result] != after.get(result, before[result])} == results
-
-
-def test_the_study_is_made_by_its_own_rule(tmp_path):
-    (tmp_path / "config").symlink_to(ROOT / "config")
-    command = snakemake(tmp_path, "--dry-run", "adam_mcmc")
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rules = re.findall(r"^(?:local)?rule (\w+):", done.stdout, re.M)
-    section = raw_config("quick")["adam_mcmc"]
-    assert rules.count("measure_acceptance_gaussian") == len(section["acceptance"]["dimensions"])
-    assert rules.count("race_adam_mcmc") == len(section["race"]["samplers"])
-    assert rules.count("evaluate_adam_mcmc") == len(section["evaluation"]["samplers"])
-    assert rules.count("calibrate_adam_mcmc") == rules.count("find_map") == 1
-    assert not {"tune_sampler", "sample_normal", "prepare_movielens", "prepare_mnist"} & set(rules)
