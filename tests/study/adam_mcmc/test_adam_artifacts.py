@@ -1,7 +1,5 @@
 """The tables and figures of AdamMCMC's study from small records, and the judges and costs of its races."""
 
-# ruff: noqa: RUF001 - tables print signs of mathematics
-
 import pytest
 
 from sgtune.sampling.budget import CostTable

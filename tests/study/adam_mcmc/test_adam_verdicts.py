@@ -88,8 +88,8 @@ def test_chains_that_moved_too_little_are_too_slow():
         *((0.01, 0.011, False), (2.0, 1.9, True)),
     ):
         assert is_too_slow(cell([square] * 4, jump=share * jump), STEPS) == is_slow
-    assert squares_cause(cell(jump=0.0), STEPS) == "– (too slow)"  # noqa: RUF001
-    assert squares_cause(cell(jump=0.0, acceptance=1e-4), STEPS) == "– (stuck)"  # noqa: RUF001
+    assert squares_cause(cell(jump=0.0), STEPS) == "– (too slow)"
+    assert squares_cause(cell(jump=0.0, acceptance=1e-4), STEPS) == "– (stuck)"
     assert squares_cause(cell(), STEPS) == ""
 
 
