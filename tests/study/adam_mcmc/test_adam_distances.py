@@ -110,14 +110,6 @@ def test_the_papers_approximation_ends_at_its_bias(model):
     assert ends[1] < 1.5 * FLOOR
 
 
-def test_the_floor_is_the_mean_distance_of_exact_draws():
-    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
-    counts = np.random.default_rng(0).multinomial(5_000, probabilities, size=4_000)
-    distances = total_variation(counts / 5_000, probabilities)
-    error = distances.std() / np.sqrt(len(distances))
-    assert distances.mean() == pytest.approx(monte_carlo_floor(probabilities, 5_000), abs=4.5 * error)
-
-
 def test_a_fit_uses_the_points_above_the_floor():
     distances = np.maximum(0.9 * 0.8 ** np.arange(60), 0.01)
     fit = geometric_fit(np.arange(60.0), distances, 0.01, 1)

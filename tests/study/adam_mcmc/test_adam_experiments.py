@@ -81,21 +81,14 @@ def accepted():
 def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the_noise(accepted):
     """At D = 100 and gamma = s the update is about ten times s: without the noise almost nothing is accepted."""
     cells = {(c["drift_ratio"], c["directional_noise"]): c for c in accepted["cells"]}
+    assert list(cells) == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
+    assert cells[0.1, 1]["arm"]["noise_sd"] == pytest.approx(0.07)
+    assert cells[0.1, 1]["arm"]["step_size"] == pytest.approx(0.007)
     without, along = (np.array(cells[1.0, noise]["acceptance"]) for noise in (0.0, 1.0))
     error = np.hypot(without.std(ddof=1), along.std(ddof=1)) / 2
     assert along.mean() - without.mean() > 5 * error
     assert without.mean() < 0.02
     assert np.mean(cells[1.0, 0.0]["jump"]) < 0.1 * np.mean(cells[0.1, 0.0]["jump"])
-
-
-def test_every_combination_is_an_arm_with_s_in_units_of_the_curvature(accepted):
-    cells = accepted["cells"]
-    assert [(c["drift_ratio"], c["directional_noise"]) for c in cells] == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
-    for cell in cells:
-        assert cell["arm"]["noise_sd"] == pytest.approx(0.7 / 10)
-        assert cell["arm"]["step_size"] == pytest.approx(cell["drift_ratio"] * 0.07)
-        assert cell["arm"]["directional_noise"] == cell["directional_noise"]
-        assert np.all(np.array(cell["jump"]) <= 4.01 * np.array(cell["square"]))
 
 
 def test_chains_that_are_stuck_or_whose_bias_is_settled_end_early(accepted):
@@ -116,24 +109,21 @@ def cells_on(dimension, **changes):
     return {cell["scale"]: (cell["steps"], len(cell["acceptance"])) for cell in cells}
 
 
-def test_chains_at_the_fastest_scale_are_longer_in_more_dimensions():
-    """1.4 is nearest to 2.38. Chains that have settled end before the longest."""
-    options = {"scales": [0.35, 0.7, 1.4], "replicates": 2, "steps_per_dimension": 90}
-    short = cells_on(10, **options)
-    assert short[0.35][0] == short[0.7][0] == 20
-    assert 20 < short[1.4][0] <= 900
-    assert cells_on(10, long_up_to=10, **options)[0.7][0] > 20
-
-
-def test_the_number_of_chains_is_that_of_their_dimension():
-    """Above long_up_to half as many, but at least four; in few dimensions a number of their own."""
-    few = {"up_to": 2, "replicates": 5, "steps_per_dimension": 40}
-    numbers = [(2, 10, 0, 10), (3, 10, 0, 5), (3, 5, 0, 4), (3, 2, 0, 2), (2, 10, 2, 5)]
-    for dimension, replicates, up_to, n_chains in numbers:
+def test_chains_are_as_many_and_as_long_as_their_dimension_allows():
+    """Above long_up_to half as many, but at least four, and longer only at 1.4, which is nearest to 2.38; in few
+    dimensions a number of their own."""
+    few = {"up_to": 2, "replicates": 5, "steps_per_dimension": 90}
+    for dimension, replicates, up_to, n_chains in (
+        (2, 10, 0, 10),
+        (3, 10, 0, 5),
+        (3, 5, 0, 4),
+        (2, 10, 2, 5),
+    ):
         options = {"long_up_to": 2, "replicates": replicates, "few_dimensions": {**few, "up_to": up_to}}
-        (steps, found), *_ = cells_on(dimension, **options).values()
-        assert found == n_chains
-        assert (steps > 20) == (up_to == 2)
+        found = cells_on(dimension, scales=[0.7, 1.4], steps_per_dimension=80, **options)
+        assert {n for _, n in found.values()} == {n_chains}
+        assert 20 < found[1.4][0] <= dimension * (90 if up_to else 80)
+        assert (found[0.7][0] > 20) == (dimension <= 2)
 
 
 def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
@@ -208,10 +198,7 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
         **dict.fromkeys(("isotropic", "prolate", "prolate-batch", "minibatch-test"), 32),
         "exact": 256,
     }
-    for cell in found.values():
-        assert len(cell["squares"]) == len(cell["jump"]) == len(cell["acceptance"]) == cell["chains"]
-        assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["squares"])
-        assert not is_too_slow(cell, BIAS["steps"])
+    assert not any(is_too_slow(cell, BIAS["steps"]) for cell in found.values())
     assert abs(deviation("exact")) < 4.5
     assert deviation("prolate") < -5
     assert deviation("minibatch-test") > 5

@@ -11,9 +11,7 @@ from sgtune.study.config.validate import validate_config
 from sgtune.support.errors import InputError
 
 BAD = [
-    ({"acceptance__scales": [0]}, "acceptance.scales[0]", "0", "> 0"),
     ({"acceptance__directional_noises": [1, 2]}, "acceptance.directional_noises", "[1, 2]", "contain 0"),
-    ({"grids__adam-mcmc__noise_sd": [-1]}, "grids.adam-mcmc.noise_sd[0]", "-1", "> 0"),
     ({"grids__adam-mcmc__noise_sd": [*range(1, 12)]}, "grids.adam-mcmc", "132", "<= 81"),
     ({"race__judges": ["mamba-kdd"]}, "race.judges[0]", "'mamba-kdd'", "did you mean 'mamba-ksd'?"),
     ({"race__regret__seconds": [2, 1]}, "race.regret.seconds", "[2, 1]", "ascend"),
