@@ -1,5 +1,6 @@
 """The result files of a small run, as its jobs write them, for the tests of tables and figures."""
 
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,7 +45,8 @@ from sampler_records import (  # noqa: F401 - as above
 )
 
 from sgtune.study.report.records import load_records
-from sgtune.study.studies import STUDIES
+from sgtune.study.report.records import records_of as belonging
+from sgtune.study.studies import STUDIES, artifact
 from sgtune.support.files import write_json
 
 
@@ -116,8 +118,8 @@ def make_files(replicates=3, models=MODELS, tunings=2):
 
 
 def write_files(files, folder):
-    """Write the files, including the published numbers, and return their paths."""
-    paths = [PUBLISHED]
+    """Write the files, including the paper's numbers and settings, and return their paths."""
+    paths = [PUBLISHED, PUBLISHED.with_name("paper_settings.yaml")]
     for kind, named in files.items():
         for name, record in named.items():
             paths.append(folder / kind / f"{name}.json")
@@ -133,6 +135,14 @@ def records_of(files):
 
 def make_records(replicates=3, models=MODELS, tunings=2):
     return records_of(make_files(replicates, models, tunings))
+
+
+def make(name, records):
+    """The cells of a table, or the figure, of the main study."""
+    about = artifact(name)
+    module, _, function = about.maker.partition(":")
+    maker = getattr(import_module(f"sgtune.study.mamba.{module}"), function)
+    return maker(belonging(records, about), **about.options)
 
 
 def record_of(records, model, sampler, tuner, kind="evaluation"):

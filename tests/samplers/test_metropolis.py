@@ -9,7 +9,7 @@ from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK, remarks_on_acceptanc
 from sgtune.sampling.arm import check_arm
 from sgtune.sampling.ensembles import independent_chains
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.adam_mcmc.gaussians import standard_normal
+from sgtune.study.adam_mcmc.chains import standard_normal
 from sgtune.support.errors import InputError
 from sgtune.tuning import Grid, Halving
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from config_files import ROOT, SCHEMA, SCHEMA_PATH, raw_config
+from config_files import ROOT, SCHEMA, raw_config
 
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.sampling.arm import shape_of
@@ -94,7 +94,7 @@ def test_the_samplers_with_an_axis_are_those_of_the_registry():
 def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     """The measured shapes are exactly the shapes of all tuners, the screen and the estimates."""
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     if model not in config["models"]:
         pytest.skip(f"the run {run} has no {model}")
     cost = settings_of(config, "cost", model)
@@ -118,7 +118,7 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
 @pytest.mark.parametrize("model", catalogue.MODELS)
 def test_the_table_of_the_quick_run_has_its_costs(model):
     config = raw_config("quick")
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     cost = settings_of(config, "cost", model)
     n_data = catalogue.MODELS[model].n_data(cost["data"][model])
     table = read_costs(ROOT / config["calibration"]["table"], model, n_data)

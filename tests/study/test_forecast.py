@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from config_files import ROOT, SCHEMA_PATH, changed, raw_config
+from config_files import ROOT, changed, raw_config
 from forecasts import STEP, config_of, costs_of
 from workflow_runs import snakemake
 
@@ -222,7 +222,7 @@ def test_the_jobs_are_those_of_the_workflow(run, tmp_path, monkeypatch):
     """Also of a run whose configuration names its ``artifacts``."""
     monkeypatch.chdir(ROOT)
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     costs = {model: costs_of() for model in config["models"]}
     found = forecast(config, costs, {model: last_run() for model in config["models"]})
     counts = {}
@@ -255,7 +255,7 @@ def test_every_configuration_of_the_study_has_a_forecast(run, monkeypatch):
     """Uses the study's own cost table, and no earlier run."""
     monkeypatch.chdir(ROOT)
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     costs = {model: read_costs_of(config | {"run": "none"}, model) for model in config["models"]}
     last = {model: read_last_run(model, -1, costs[model]) for model in config["models"]}
     found = forecast(config, costs, last)

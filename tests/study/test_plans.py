@@ -13,7 +13,7 @@ from workflow_runs import ROOT, snakemake
 
 from sgtune.study.studies import STUDIES
 
-TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc", "calibrate_gaussians"}
+TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc"}
 """The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""
 
 

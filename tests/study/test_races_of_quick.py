@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from config_files import ROOT, SCHEMA_PATH, raw_config
+from config_files import ROOT, raw_config
 
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm, shape_of
@@ -51,7 +51,7 @@ def judge(model, arms):
 @pytest.fixture(scope="module")
 def config():
     config = raw_config("quick")
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     return config
 
 

@@ -23,7 +23,6 @@ from sgtune.study.studies import (
     artifact,
     artifacts_of_run,
     category_of,
-    exit_unless_known,
     files_of,
     form_of,
     labels_of,
@@ -98,7 +97,7 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
 
 
-def test_a_run_makes_the_artifacts_that_its_configuration_names(capsys):
+def test_a_run_makes_the_artifacts_that_its_configuration_names():
     named = valid(artifacts=["regret", "figure3"])
     assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
     assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")

@@ -39,7 +39,7 @@ SOURCES = {
 }
 ROWS = """logistic,,mamba,over_oracle,,0.9,,0.01,,,,6,6,True,False,0.90 ± 0.01
 pmf,,mamba,over_oracle,,,,,,,,0,6,False,False,– (reference)
-logistic,,mamba,other,,3.5,,0.1,,,,6,6,False,False,3.50 ± 0.10
+logistic,,mamba,over_oracle,ξ(σ̂),3.5,,0.1,,,,6,6,False,False,3.50 ± 0.10
 logistic,,grid,over_oracle,,5.0,,0.1,,,,6,6,False,True,5.0 ± 0.1
 pmf,,grid,over_oracle,,,,,,,,0,6,False,True,– (reference)
 logistic,,grid-smaller,over_oracle,,1.0,,,,,,1,1,False,True,1.00

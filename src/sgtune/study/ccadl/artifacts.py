@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sgtune.study.catalogue.tuners import BLUE, GREEN, ORANGE, VERMILION
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, VERMILION
 from sgtune.study.report.artifact import Artifact, Study
 
 __all__ = ["METHODS", "SETS", "STUDY", "MethodEntry"]

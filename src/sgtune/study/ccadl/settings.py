@@ -5,9 +5,7 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 from collections.abc import Mapping
 
-from sgtune.support.errors import InputError
-
-__all__ = ["KINDS", "check", "data_settings", "reference_settings", "settings_of"]
+__all__ = ["KINDS", "data_settings", "reference_settings", "settings_of"]
 
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "normal": ("normal", ()),
@@ -46,28 +44,3 @@ def reference_settings(config: Mapping) -> dict:
     """The settings that the ground truth of the logistic regression depends on."""
     reference = config["ccadl"]["logistic"]["reference"]
     return {"seed": config["seed"], "reference": reference, **data_settings(config)}
-
-
-def check(section: Mapping) -> None:
-    """Checks that compare one key of the section with another.
-
-    Raises:
-        InputError: one line naming the key, its value and what is allowed.
-    """
-    normal, reference = section["normal"], section["logistic"]["reference"]
-    _at_most("normal.batch_size", normal["batch_size"], "normal.n_data", normal["n_data"])
-    if reference["n_draws"] % reference["chains"]:
-        raise InputError(
-            f"ccadl.logistic.reference.n_draws: {reference['n_draws']} is not allowed; it must be a multiple of "
-            f"ccadl.logistic.reference.chains = {reference['chains']}"
-        )
-    simulated = section["data"]["simulated"]
-    if simulated is not None:
-        for experiment in ("logistic", "drbm"):
-            size = section[experiment]["batch_size"]
-            _at_most(f"{experiment}.batch_size", size, "data.simulated", simulated)
-
-
-def _at_most(key: str, value: int, other: str, most: int) -> None:
-    if value > most:
-        raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")

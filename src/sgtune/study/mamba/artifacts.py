@@ -1,6 +1,6 @@
 """The tables and figures of the study of MAMBA (Coullon et al. 2023). Imports nothing heavy."""
 
-from sgtune.study.catalogue.tuners import TUNERS
+from sgtune.study.catalogue import TUNERS
 from sgtune.study.report.artifact import Artifact, Study
 
 __all__ = ["JUDGES", "KINDS", "STUDY"]

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sgtune.study.catalogue.tuners import GREEN, PURPLE
+from sgtune.study.catalogue import GREEN, PURPLE
 from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.mamba.figures import legend_below, numbers, panels
 from sgtune.study.report.labels import MODELS, in_order

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from sgtune.study.config.messages import leaves
-from sgtune.study.config.sections import canonical
+from sgtune.study.config.sections import canonical, leaves
 from sgtune.study.pipeline.saved import SAVED, Note, copy_whole, identity, read_notes, saved_as
 from sgtune.support.errors import DataError
 
@@ -120,7 +119,7 @@ def _file(run: str, note: Note) -> Path:
 
 def _difference(theirs: dict | None, ours: dict | None) -> str:
     """The first key in which two settings differ."""
-    there, here = (dict(leaves(canonical(settings))) for settings in (theirs, ours))
+    there, here = (dict(leaves(canonical(settings or {}))) for settings in (theirs, ours))
     key = next(
         key for key in {**there, **here} if key not in there or key not in here or there[key] != here[key]
     )

@@ -219,15 +219,10 @@ METRICS |= {
 
 # Of the study of AdamMCMC.
 METRICS |= {
-    "acceptance_rate": Metric("Acceptance"),
-    "acceptance_gain": Metric("Acceptance gained"),
-    "second_moment": Metric("E x²"),
-    "ess_per_second": Metric("ESS per second", best=max),
-    "jump_per_second": Metric("Squared jump per second", best=max),
+    "acceptance_rate": _measured("Acceptance"),
+    "second_moment": _measured("E x²"),
     "acceptance_percent": Metric("Accepted (%)"),
     "ksd_points": Metric("KSD points", form="count"),
-    "seconds_per_step": Metric("Seconds per step"),
-    "cost_ratio": Metric("Cost ratio"),
 }
 
 for _metric, _label in {

@@ -2,7 +2,7 @@
 
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.study.catalogue import losses_of, method_of
-from sgtune.study.config.model_checks import SMALL_DIMENSION
+from sgtune.study.config.checks import SMALL_DIMENSION
 from sgtune.study.config.sections import (
     has_horizons,
     has_regret,
