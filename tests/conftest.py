@@ -125,10 +125,10 @@ def _memory_maps() -> int:
 @pytest.fixture(scope="session")
 def logistic_data_dir(tmp_path_factory):
     """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
-    from sgtune.study.posteriors import logistic_data as logistic
+    from sgtune.study.posteriors import logistic
 
     folder = tmp_path_factory.mktemp("data")
-    logistic.write(folder / "logistic.json", logistic.simulate())
+    logistic.DATA.write(folder / "logistic.json", logistic.simulate())
     return folder
 
 

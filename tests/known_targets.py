@@ -1,15 +1,21 @@
-"""The study's densities in the plane, with other moments than the study has, and their expectations."""
+"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.stats import norm
 
-from sgtune.model import Model
-from sgtune.study.adam_mcmc.planes import N_DATA, PLANES, plane_model
+from sgtune.model import Model, define_model
 
 __all__ = ["N_DATA", "TARGETS", "KnownTarget", "moments_and_errors"]
+
+N_DATA = 4
+COVARIANCE = np.array([[1.0, 0.8], [0.8, 1.333]])
+MODE, SHARE = np.array([0.8, 0.4]), 0.7
+"""Of the mixture's heavier component, N(MODE, I / 4); the other is N(-MODE, I / 4)."""
 
 
 class KnownTarget(NamedTuple):
@@ -19,6 +25,53 @@ class KnownTarget(NamedTuple):
     draw: Callable
     functions: Callable
     expectations: np.ndarray
+
+
+def log_densities(position):
+    x, y = position
+    low, high = (-2 * jnp.sum((position - side * MODE) ** 2) for side in (-1, 1))
+    return jnp.stack(
+        [
+            -position @ jnp.asarray(np.linalg.inv(COVARIANCE), jnp.float32) @ position / 2,
+            -(x**2) / 2 - 2 * (y - (x**2 - 1) / 2) ** 2,
+            jnp.logaddexp(jnp.log(1 - SHARE) + low, jnp.log(SHARE) + high),
+        ]
+    )
+
+
+def flat(position):
+    return jnp.zeros(())
+
+
+def log_likelihood(position, batch):
+    return batch @ log_densities(position)
+
+
+def model_of(place: int) -> Model:
+    """The data select the density, so that one program serves all three, and minibatches have no noise."""
+    data = np.zeros((N_DATA, 3), np.float32)
+    data[:, place] = 1 / N_DATA
+    return define_model(
+        f"plane {place}",
+        log_prior=flat,
+        log_likelihood=log_likelihood,
+        data=data,
+        init=lambda key: jax.random.normal(key, (2,)),
+    )
+
+
+def draw_gaussian(generator, n):
+    return generator.standard_normal((n, 2)) @ np.linalg.cholesky(COVARIANCE).T
+
+
+def draw_banana(generator, n):
+    x, z = generator.standard_normal((2, n))
+    return np.stack([x, (x**2 - 1) / 2 + z / 2], axis=1)
+
+
+def draw_mixture(generator, n):
+    side = np.where(generator.random(n) < SHARE, 1, -1)
+    return side[:, None] * MODE + generator.standard_normal((n, 2)) / 2
 
 
 def second_moments(draws: np.ndarray) -> np.ndarray:
@@ -33,17 +86,11 @@ def of_banana(draws: np.ndarray) -> np.ndarray:
     return np.stack([x, y, x**2, across, across**2, np.abs(x) > 1], axis=-1)
 
 
-OF_TARGETS = {
-    "gaussian": (second_moments, np.array([0, 0, 1.0, 1.333, 0.8])),
-    "banana": (of_banana, np.array([0, 0, 1, 0, 0.25, 2 * norm.sf(1)])),
-    "mixture": (
-        second_moments,
-        np.array([0.4 * 0.8, 0.4 * 0.4, 0.8**2 + 0.25, 0.4**2 + 0.25, 0.8 * 0.4]),
-    ),
-}
+OF_MIXTURE = np.array([*(2 * SHARE - 1) * MODE, *MODE**2 + 0.25, MODE[0] * MODE[1]])
 TARGETS = {
-    name: KnownTarget(plane_model(name), PLANES[name].draw, *of_target)
-    for name, of_target in OF_TARGETS.items()
+    "gaussian": KnownTarget(model_of(0), draw_gaussian, second_moments, np.array([0, 0, 1.0, 1.333, 0.8])),
+    "banana": KnownTarget(model_of(1), draw_banana, of_banana, np.array([0, 0, 1, 0, 0.25, 2 * norm.sf(1)])),
+    "mixture": KnownTarget(model_of(2), draw_mixture, second_moments, OF_MIXTURE),
 }
 
 

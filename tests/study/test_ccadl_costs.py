@@ -7,15 +7,14 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl import costs
 from sgtune.study.ccadl.costs import measure_cost
 from sgtune.study.ccadl.table_parts import relative_cost
-from sgtune.study.posteriors import classification_data as classification
-from sgtune.study.posteriors import mnist79
+from sgtune.study.posteriors import classification
 
 
 @pytest.fixture(scope="module")
 def model():
     arrays = classification.simulate("mnist79", 100)
     test_data = {"inputs": arrays["test_inputs"], "targets": arrays["test_labels"]}
-    return mnist79.from_arrays(arrays["train_inputs"], arrays["train_labels"], test_data=test_data)
+    return classification.mnist79(arrays["train_inputs"], arrays["train_labels"], test_data=test_data)
 
 
 def measure(method, model):

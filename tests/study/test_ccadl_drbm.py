@@ -8,8 +8,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.drbm import RunningPrediction, sample_errors, sizes_of
 from sgtune.study.pipeline.parts import Parts
-from sgtune.study.posteriors import classification_data as classification
-from sgtune.study.posteriors import drbm
+from sgtune.study.posteriors import classification, drbm
 from sgtune.study.report import make_figure, make_table
 from sgtune.support.files import write_json
 from sgtune.support.randomness import named_key

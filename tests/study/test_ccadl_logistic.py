@@ -19,8 +19,7 @@ from sgtune.study.ccadl.logistic import (
 )
 from sgtune.study.ccadl.logistic_table import passes_to, pooled_sd_ratio
 from sgtune.study.pipeline.parts import Parts
-from sgtune.study.posteriors import classification_data as classification
-from sgtune.study.posteriors import mnist79
+from sgtune.study.posteriors import classification
 
 SETTINGS = {
     **{"step_sizes": [0.002, 0.005], "frictions": [1.0, 10.0], "batch_size": 50},
@@ -35,7 +34,7 @@ def model():
     arrays = classification.simulate("mnist79", 500)
     parts = {name: arrays[name][:, :8] if "inputs" in name else arrays[name] for name in arrays}
     test_data = {"inputs": parts["test_inputs"], "targets": parts["test_labels"]}
-    return mnist79.from_arrays(parts["train_inputs"], parts["train_labels"], test_data=test_data)
+    return classification.mnist79(parts["train_inputs"], parts["train_labels"], test_data=test_data)
 
 
 def test_log_likelihoods_are_those_of_the_test_data(model):

@@ -15,7 +15,7 @@ from sgtune.study.ccadl.methods import sampler_of
 from sgtune.study.ccadl.settings import KINDS, data_settings, reference_settings, settings_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
-from sgtune.study.posteriors.classification_data import SETS as DATA
+from sgtune.study.posteriors.classification import SETS as DATA
 from sgtune.support.errors import InputError
 
 BAD = [

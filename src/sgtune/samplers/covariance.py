@@ -117,12 +117,7 @@ def noise_covariance(
 
 
 def empirical_covariance(
-    density: Density,
-    position: PyTree,
-    batch: PyTree,
-    sums: PyTree,
-    form: str,
-    centre: PyTree | None = None,
+    density: Density, position: PyTree, batch: PyTree, sums: PyTree, form: str, centre: PyTree | None = None
 ) -> Covariance:
     """V = 1 / (n - 1) * sum over the batch of (g_i - mean g) (g_i - mean g)' (Shang et al. 2015, Eq. 19).
 

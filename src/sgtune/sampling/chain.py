@@ -81,10 +81,6 @@ class Chain:
             return min(self.n_samples, int(seconds / self.seconds_per_step))
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
 
-    def kept_by(self, seconds: float) -> int:
-        """How many of the kept draws the chain had made ``seconds`` after its start (see `made_by`)."""
-        return self.made_by(seconds) // self.stride
-
 
 def sample(
     model: Model,
@@ -112,7 +108,7 @@ def sample(
     square root of such an h.
 
     Args:
-        model: the posterior, from `sgtune.define_model` or `sgtune.load_model`.
+        model: the posterior, from `sgtune.define_model` or `sgtune.study.load_model`.
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
         step_size: see above.

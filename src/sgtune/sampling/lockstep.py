@@ -79,14 +79,9 @@ def mapped_axes(hyperparameters: dict) -> dict:
     return {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
 
 
-def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
-    """States of chains at ``positions``, with a leading axis. Programs that differ in their length share one."""
-    program = program._replace(length=0)
-    return _initial_states(program, constants, keys, positions, hyperparameters, minibatch_key)
-
-
 @partial(jax.jit, static_argnums=0)
-def _initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
+def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
+    """States of chains at ``positions``, with a leading axis."""
     axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
 
     def one_chain(key, position, hyperparameters, minibatch_key):
@@ -276,8 +271,10 @@ class Lockstep:
         Raises:
             InputError: as `sgtune.sampling.lockstep.check_states`.
         """
+        # Programs that differ in their length share this one.
+        program = self.program._replace(length=0)
         self.states = initial_states(
-            self.program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
+            program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
         )
         check_states(self.model, self.sampler, self.states)
 

@@ -9,13 +9,10 @@ from sgtune.support.randomness import named_key
 __all__ = ["FEWEST_POINTS", "Reservoir", "evenly_spaced", "random_subset", "thin_draws", "thinning"]
 
 
-def thin_draws(draws: np.ndarray, thin: int, at_most: int) -> np.ndarray:
-    """Every ``thin``-th row, and of these at most ``at_most``, evenly spaced.
-
-    Thinning leaves at least ten rows; a chain of fewer than ten rows is not thinned.
-    """
+def thin_draws(draws: np.ndarray, thin: int) -> np.ndarray:
+    """Every ``thin``-th row, but at least ten rows; a chain of fewer than ten rows is not thinned."""
     every = thinning(len(draws), thin)
-    return evenly_spaced(draws[every - 1 :: every], at_most)
+    return draws[every - 1 :: every]
 
 
 def thinning(n_draws: int, thin: int) -> int:

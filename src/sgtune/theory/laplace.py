@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PyTree
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import flatten, from_matrix
+from sgtune.model.positions import flatten, unflatten
 from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
@@ -91,17 +91,11 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         scale = laplace_scale(model)
         noise = _variances(partial(_gradient_sums, density, position, None, None), some, model.dimension)
         points = mode + scale * rng.standard_normal((N_DRAWS, model.dimension))
-        slopes = np.mean(
-            [
-                _variances(
-                    partial(_gradient_sums, density, _position(model, point), position, None),
-                    some,
-                    model.dimension,
-                )
-                for point in points
-            ],
-            axis=0,
-        )
+        at_points = [
+            partial(_gradient_sums, density, unflatten(model, np.float32(point)), position, None)
+            for point in points
+        ]
+        slopes = np.mean([_variances(sums, some, model.dimension) for sums in at_points], axis=0)
         return Laplace(Directions(1 / scale**2, noise, model.n_data, slopes), mode, None)
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
@@ -114,10 +108,6 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     noise = _variances(partial(_gradient_sums, density, position, None, axes), more, model.dimension)
     slopes = _variances(partial(_hessian_sums, density, position, axes), some, model.dimension**2)
     return Laplace(Directions(curvature, noise, model.n_data, slopes.reshape(basis.shape)), mode, basis)
-
-
-def _position(model: Model, flat: Float[np.ndarray, " D"]) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf[0], from_matrix(model, np.asarray(flat, np.float32)[None]))
 
 
 def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:

@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
     Attributes:
         best: the index of the chosen arm; None if all arms are unstable.
-        rows, warnings: as in `sgtune.tuning.result.TuningResult`.
+        rows, warnings: as in `sgtune.tuning.tune.TuningResult`.
     """
 
     best: int | None

@@ -105,13 +105,7 @@ def _by_dimension(model: Model, target: str) -> Foresight:
     return (_virial if model.dimension <= LARGE_DIMENSION else _moments)(model, target)
 
 
-FORESIGHT = {
-    "by dimension": _by_dimension,
-    "virial": _virial,
-    "moments": _moments,
-    "psd": _psd,
-    "ksd": _ksd,
-}
+FORESIGHT = {"by dimension": _by_dimension, "virial": _virial, "moments": _moments, "psd": _psd, "ksd": _ksd}
 """By name: ``(model, target) -> Foresight``."""
 
 
@@ -162,10 +156,7 @@ def horizon_metric(
 
 
 def _value(
-    arm: ArmDraws,
-    scores: Float[np.ndarray, "n d"],
-    foresee: Foresight,
-    centre: Float[np.ndarray, " d"],
+    arm: ArmDraws, scores: Float[np.ndarray, "n d"], foresee: Foresight, centre: Float[np.ndarray, " d"]
 ) -> tuple[float, str]:
     """An arm's value, and the reason if it has none."""
     if not arm.usable or not np.isfinite(scores).all():

@@ -104,7 +104,7 @@ class Tuner:
         """The rungs of the race; ``amount`` is the budget."""
         return single_rung(n_arms, amount)
 
-    def check(self) -> None:
+    def __post_init__(self):
         """Check the settings, or raise an `InputError` that names one."""
         if self.judge is not None and not isinstance(self.judge, Judge):
             raise InputError(
@@ -118,9 +118,6 @@ class Tuner:
                 check_integer(name, getattr(self, name), at_least=1)
         check_number("start_noise", self.start_noise, at_least=0)
         check_names(self.grid.hyperparameters)
-
-    def __post_init__(self):
-        self.check()
 
     @property
     def tasks(self) -> tuple[str, ...] | None:

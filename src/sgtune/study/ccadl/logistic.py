@@ -40,7 +40,7 @@ class Truth(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Mapping) -> "Truth":
-        """Out of `sgtune.study.ground_truth.record.reference_record`."""
+        """Out of `sgtune.study.ground_truth.diagnostics.reference_record`."""
         covariance = record.get("covariance")
         return cls(
             np.asarray(record["mean"], np.float64),

@@ -16,7 +16,7 @@ from sgtune.model.posterior import score_chunk, scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import Chain, sample
-from sgtune.sampling.thinning import evenly_spaced, random_subset, thinning
+from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
 from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.axes import named
@@ -194,7 +194,7 @@ def evaluate_run(
     judged = [place for place, most in enumerate(at_most) if most]
     found = stein_metrics(
         model,
-        [_thinned(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
+        [thin_draws(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
         at_most=[at_most[place] for place in judged],
         streams=[(seed, "ksd", sampler, named(arm), replicate, looks[place].seconds) for place in judged],
     )
@@ -212,11 +212,6 @@ def _made_by(chain: Chain, seconds: float, budget: float) -> int:
     if chain.seconds_per_step is not None and seconds == budget:
         return chain.n_samples
     return chain.made_by(seconds)
-
-
-def _thinned(draws: np.ndarray, thin: int) -> np.ndarray:
-    every = thinning(len(draws), thin)
-    return draws[every - 1 :: every]
 
 
 def _errors(model: Model, draws: np.ndarray, reference: metrics.Reference) -> dict:
