@@ -10,7 +10,6 @@ import pytest
 from artifact_records import make_files
 from config_files import valid
 from matplotlib.figure import Figure
-from sgtune.study.experiments.per_sampler import tuning_arguments
 from small_models import gaussian_model, small_logistic_model
 
 import sgtune.study
@@ -19,6 +18,7 @@ from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import Artifact, ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
 from sgtune.study.report.labels import label
 from sgtune.study.report.style import tuner_style

@@ -6,8 +6,8 @@ import pytest
 from artifact_records import make_files, records_of
 from figure_parts import line_points
 
-from sgtune.study.experiments import ladder_runs as runs
-from sgtune.study.experiments.ladder_models import KINDS
+from sgtune.study.experiments import ladder as runs
+from sgtune.study.experiments.ladder import KINDS
 from sgtune.study.mamba import ladder
 from sgtune.study.mamba.ladder import choices_of
 from sgtune.study.mamba.ladder_figure import STEP
