@@ -1,5 +1,6 @@
 """The result files of a small run, as its jobs write them, for the tests of tables and figures."""
 
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,8 +44,9 @@ from sampler_records import (  # noqa: F401 - as above
     tuning_record,
 )
 
-from sgtune.study.report import TABLES, make_table
 from sgtune.study.report.records import load_records
+from sgtune.study.report.records import records_of as belonging
+from sgtune.study.studies import STUDIES, artifact
 from sgtune.support.files import write_json
 
 
@@ -116,8 +118,8 @@ def make_files(replicates=3, models=MODELS, tunings=2):
 
 
 def write_files(files, folder):
-    """Write the files, including the published numbers, and return their paths."""
-    paths = [PUBLISHED]
+    """Write the files, including the paper's numbers and settings, and return their paths."""
+    paths = [PUBLISHED, PUBLISHED.with_name("paper_settings.yaml")]
     for kind, named in files.items():
         for name, record in named.items():
             paths.append(folder / kind / f"{name}.json")
@@ -128,11 +130,19 @@ def write_files(files, folder):
 def records_of(files):
     """The records of tables and figures: the files written and read back."""
     with TemporaryDirectory() as folder:
-        return load_records(write_files(files, Path(folder)))
+        return load_records(write_files(files, Path(folder)), STUDIES["mamba"].kinds)
 
 
 def make_records(replicates=3, models=MODELS, tunings=2):
     return records_of(make_files(replicates, models, tunings))
+
+
+def make(name, records):
+    """The cells of a table, or the figure, of the main study."""
+    about = artifact(name)
+    module, _, function = about.maker.partition(":")
+    maker = getattr(import_module(f"sgtune.study.mamba.{module}"), function)
+    return maker(belonging(records, about), **about.options)
 
 
 def record_of(records, model, sampler, tuner, kind="evaluation"):
@@ -141,14 +151,6 @@ def record_of(records, model, sampler, tuner, kind="evaluation"):
     return next(one for one in records[kind] if (one["model"], one["sampler"], one["tuner"]) == whose)
 
 
-def make_tables(replicates, folder):
-    """Every table of a run in ``folder``, and the files it was made from."""
-    paths = write_files(make_files(replicates), folder)
-    for name in TABLES:
-        make_table(name, paths, **{kind: folder / f"{name}.{kind}" for kind in ("csv", "md", "html")})
-    return folder, paths
-
-
-def cells_by(table, *fields):
+def cells_by(cells, *fields):
     """The cells of a table for one tuner, rule or step, by these fields."""
-    return {tuple(getattr(cell, field) for field in fields): cell for row in table.rows for cell in row.cells}
+    return {tuple(getattr(cell, field) for field in fields): cell for cell in cells}

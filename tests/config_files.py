@@ -5,11 +5,11 @@ from pathlib import Path
 import yaml
 from snakemake.utils import update_config
 
+from sgtune.study.config.schema import json_schema
 from sgtune.study.config.validate import validate_config
 
 ROOT = Path(__file__).parent.parent
-SCHEMA_PATH = ROOT / "workflow/schemas/config.schema.yaml"
-SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text())
+SCHEMA = json_schema()
 OVERLAYS = {
     "quick": None,
     "medium": "config/medium.yaml",
@@ -48,7 +48,7 @@ def config_with(**changes) -> dict:
 def valid(**changes) -> dict:
     """The defaults, which are the paper's study, with ``section__key=value`` set, validated."""
     config = changed({"run": "mine"}, **changes)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     return config
 
 

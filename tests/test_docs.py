@@ -63,7 +63,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
-    from sgtune.study.catalogue import FIGURES, STUDIES, TABLES
+    from sgtune.study.studies import artifact, form_of
 
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in PAGES:
@@ -83,15 +83,9 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
             assert f"results/published/{study}/" in target
             if kind == "provenance":
                 continue
-            tables, figures = (
-                (STUDIES[study].tables, STUDIES[study].figures) if study in STUDIES else (TABLES, FIGURES)
-            )
-            about, where = (
-                (tables[name], f"tables/{name}.md")
-                if kind == "table"
-                else (figures[name], f"figures/{name}.svg")
-            )
-            assert title.removeprefix("Table: ") == about.title
+            assert form_of(name) == kind
+            where = f"tables/{name}.md" if kind == "table" else f"figures/{name}.svg"
+            assert title.removeprefix("Table: ") == artifact(name).title
             assert target.endswith(f"/published/{study}/{where}")
 
 

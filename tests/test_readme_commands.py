@@ -101,4 +101,4 @@ def test_every_command_works_as_typed(clone, capfd):
         assert done.returncode == 0, f"{shlex.join(words)}:\n{(done.stdout + done.stderr)[-3000:]}"
     for name in ("report.zip", "studies.zip"):
         assert (clone / name).stat().st_size > 10_000
-    assert (clone / "results/quick/tables/table1.html").is_file()
+    assert (clone / "results/quick/mamba/tables/table1.html").is_file()

@@ -23,9 +23,6 @@ HEAVY = (
 FIGURE = ("matplotlib", "pandas", "scipy", "seaborn")
 """Seaborn imports the other three."""
 
-QUANTILES = ("scipy",)
-"""Student's t distribution."""
-
 ALLOWED = {
     # Every job; the Snakefile.
     "sgtune.study.pipeline.job": (),
@@ -44,14 +41,8 @@ ALLOWED = {
     "sgtune.study.ccadl.drbm_table": (),
     "sgtune.study.ccadl.normal_figure": FIGURE,
     "sgtune.study.adam_mcmc.settings": (),
-    "sgtune.study.adam_mcmc.acceptance_table": QUANTILES,
-    "sgtune.study.adam_mcmc.bias_table": QUANTILES,
-    "sgtune.study.adam_mcmc.plane_table": QUANTILES,
-    "sgtune.study.adam_mcmc.cost_table": (),
-    "sgtune.study.adam_mcmc.findings_table": QUANTILES,
-    "sgtune.study.adam_mcmc.regret_table": QUANTILES,
-    "sgtune.study.adam_mcmc.evaluation_table": QUANTILES,
-    "sgtune.study.adam_mcmc.theory_figures": FIGURE,
+    "sgtune.study.adam_mcmc.tables": ("pandas", "scipy"),
+    "sgtune.study.adam_mcmc.figures": FIGURE,
     # Data.
     "sgtune.study.posteriors.data_sets": (),
     "sgtune.study.posteriors.downloads": (),

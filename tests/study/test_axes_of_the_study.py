@@ -1,7 +1,5 @@
 """A grid with further axes from the configuration to the tables, by the functions that the pipeline calls."""
 
-# ruff: noqa: RUF001 - tables print signs of mathematics
-
 import numpy as np
 import pytest
 from artifact_records import record_of, records_of

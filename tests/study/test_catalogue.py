@@ -10,16 +10,17 @@ import pytest
 from artifact_records import make_files
 from config_files import valid
 from matplotlib.figure import Figure
+from sgtune.study.mamba.catalogue_figures import FIGURES
 from small_models import gaussian_model, small_logistic_model
 
 import sgtune.study
 from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
-from sgtune.study.catalogue import Artifact, ModelEntry, SamplerEntry, Study, TunerEntry
+from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
-from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
+from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import label
 from sgtune.study.report.style import tuner_style
 from sgtune.support.files import write_json
@@ -124,7 +125,7 @@ def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module.draw = draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})
-    monkeypatch.setitem(catalogue.FIGURES, "toy", entry)
+    monkeypatch.setitem(FIGURES, "toy", entry)
     job = SimpleNamespace(figure="toy")
     assert "toy" in requested([("logistic", "sgld", "grid")], [])
     assert (labels_of(job), caption_of(job)) == ({"artifact": "A toy"}, "What it shows.")

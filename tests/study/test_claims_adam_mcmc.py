@@ -1,149 +1,146 @@
-"""What README and the documentation say in words of AdamMCMC is what the published tables show."""
+"""What README and the documentation say in words of AdamMCMC is what its published tables and figures show."""
 
-import math
 import re
+from math import hypot, sqrt
 
+import pandas as pd
 import pytest
 from published_results import published
 from workflow_runs import ROOT
 
-from sgtune.study.adam_mcmc.intervals import is_beyond, t_quantile, together
+from sgtune.study.adam_mcmc.verdicts import COVERAGE, is_beyond, t_quantile
+
+SHOWN = "0.7"
 
 
-def test_adam_mcmc_accepts_more_with_noise_along_long_updates_but_most_of_these_draws_are_biased():
-    found = published("adam_mcmc", "adam_prolate")
-    rows = [row.set_index(["metric", "detail"]) for _, row in found.groupby(found.index // 7)]
-    raised, biased, n_long, unsettled = 0, 0, 0, 0
-    for row in rows:
-        gain = row.loc["acceptance_gain"].iloc[0]
-        is_raised = gain["value"] > 3.18 * gain["se"]
-        # docs/studies/adam_mcmc.md: noise helps where updates are about as long as s, or longer.
-        if row.loc[("update_length", "1"), "value"] > 0.7:
-            n_long += 1
-            assert is_raised
-        raised += is_raised
-        square = row.loc[("second_moment", "1")]
-        is_biased = "biased" in square["shown"] or abs(square["value"] - 1) > 0.1 + 3.18 * square["se"]
-        biased += is_raised and is_biased
-        unsettled += is_raised and row.loc[("acceptance_rate", "0"), "shown"].endswith("*")
-    assert (len(rows), n_long) == (18, 9)
-    assert biased > 0.5 * raised
-    # README: and the chains without it stuck or too slow.
-    assert unsettled > 0.5 * raised
+@pytest.fixture(scope="module")
+def pairs() -> pd.DataFrame:
+    """Of every target and gamma / s at the s of E x^2: the chains without and with noise along the update."""
+    found = published("adam_mcmc", "adam_acceptance")
+    labels = found["detail"].str.split(", ", expand=True)
+    found = found.assign(ratio=labels[0].astype(float), along=labels[1].astype(int), scale=labels[2])
+    found = found[found["scale"] == SHOWN]
+    wide = found.pivot(
+        index=["model", "ratio"],
+        columns=["metric", "along"],
+        values=["value", "se", "shown", "replicates"],
+    )
+    rows = pd.DataFrame(index=wide.index)
+    for name, along in (("without", 0), ("with", 1)):
+        rows[name] = wide["value", "acceptance_rate", along].astype(float)
+        rows[f"{name}_star"] = wide["shown", "acceptance_rate", along].str.endswith("*")
+        rows[f"{name}_square"] = wide["value", "second_moment", along].astype(float)
+        rows[f"{name}_square_se"] = wide["se", "second_moment", along].astype(float)
+    rows["gain"] = rows["with"] - rows["without"]
+    rows["se"] = [hypot(*own) for own in wide["se", "acceptance_rate"].astype(float).to_numpy()]
+    rows["n"] = wide["replicates", "acceptance_rate", 0].astype(int)
+    dimensions = {"logistic": 10} | {f"gaussian-{d}": d for d in (10, 100, 1_000, 10_000)}
+    rows["length"] = [ratio * sqrt(dimensions[model]) for model, ratio in rows.index]
+    together = 1 - (1 - COVERAGE) / len(rows)
+    raised = rows.apply(lambda row: is_beyond(row["gain"], row["se"], row["n"], together), axis=1)
+    assert not (raised & (rows["gain"] < 0)).any()
+    return rows.assign(raised=raised)
 
 
-def test_gains_of_chains_that_have_settled_are_small_unless_neither_chain_keeps_the_target():
-    """docs/studies/adam_mcmc.md: at γ / s = 0.01 against D, and of the one pair with updates as long as s."""
-    found = published("adam_mcmc", "adam_prolate")
-    settled = {}
-    for _, row in found.groupby(found.index // 7):
-        cells = row.set_index(["metric", "detail"])
-        gain = cells.loc["acceptance_gain"]
-        if not gain["shown"].iloc[0].endswith("*"):
-            settled[row["model"].iloc[0], gain.index[0]] = cells
-    for dimension in (10, 100):
-        gain = settled[f"gaussian-{dimension}", "0.01"].loc["acceptance_gain"].iloc[0]
-        assert not is_beyond(gain["value"], gain["se"], n_chains=12, coverage=together(len(found) // 7))
-    gain = settled["gaussian-1000", "0.01"].loc["acceptance_gain"].iloc[0]
-    assert 4 * gain["se"] < gain["value"] < 0.01
-    assert {target.rpartition("-")[2] for target, _ in settled} == {"10", "100", "1000"}
-    (long,) = [cells for cells in settled.values() if cells.loc[("update_length", "1"), "value"] > 0.7]
-    assert long.loc["acceptance_gain"].iloc[0]["value"] > 0.1
-    wide, narrow = (long.loc[("second_moment", side)] for side in ("0", "1"))
-    assert wide["value"] - 3 * wide["se"] > 1.1
-    assert narrow["value"] + 3 * narrow["se"] < 0.9
+def test_noise_along_the_update_raises_acceptance_where_updates_are_as_long_as_s(pairs):
+    assert len(pairs) == 18
+    assert pairs["raised"][pairs["length"] >= 1].all()
+    assert (pairs["gain"][pairs["raised"] & (pairs["length"] < 1)] < 0.01).all()
 
 
-def test_effective_sample_sizes_of_adam_mcmc_are_known_on_every_target_with_and_without_noise_along_the_update():
-    found = published("adam_mcmc", "adam_efficiency")
-    for metric in ("ess_per_second", "jump_per_second"):
-        counts = found[found["metric"] == metric].groupby(["model", "detail"])["value"].count()
-        assert len(counts) == 10
-        assert (counts > 0).all()
+def test_most_of_these_draws_are_biased_and_most_chains_without_the_noise_stuck_or_too_slow(pairs):
+    raised = pairs[pairs["raised"]]
+    beyond = (raised["with_square"] - 1).abs() - 0.1
+    biased = beyond > raised["n"].map(t_quantile) * raised["with_square_se"]
+    assert biased.sum() > 0.7 * len(raised)
+    assert raised["without_star"].sum() > 0.7 * len(raised)
+
+
+def test_the_only_pair_with_long_updates_that_has_settled_is_too_wide_without_the_noise_and_too_narrow_with_it(
+    pairs,
+):
+    settled = pairs[(pairs["length"] >= 1) & ~pairs["without_star"] & ~pairs["with_star"]]
+    assert list(settled.index) == [("gaussian-100", 0.1)]
+    [row] = settled.to_dict("records")
+    assert row["gain"] == pytest.approx(0.2, abs=0.01)
+    assert row["without_square"] - 3 * row["without_square_se"] > 1.1
+    assert row["with_square"] + 3 * row["with_square_se"] < 0.9
+
+
+@pytest.fixture(scope="module")
+def bias() -> pd.DataFrame:
+    """E x^2 and acceptance by D, gamma / s and variant; and whether the interval of E x^2 excludes 1."""
+    found = published("adam_mcmc", "adam_bias")
+    wide = found.pivot(
+        index=["model", "detail"], columns=["metric", "sampler"], values=["value", "se", "replicates"]
+    )
+    return (
+        wide.astype(float).reset_index(level="detail").assign(ratio=lambda own: own["detail"].astype(float))
+    )
+
+
+def excludes_1(bias, variant):
+    known = bias[bias["value", "second_moment", variant].notna()]
+    return [
+        is_beyond(row["value", "second_moment", variant] - 1, row["se", "second_moment", variant], int(n))
+        for (_, row), n in zip(known.iterrows(), known["replicates", "second_moment", variant], strict=True)
+    ]
+
+
+def test_as_printed_the_algorithm_does_not_keep_its_target_and_the_exact_variant_does(bias):
+    printed = excludes_1(bias, "isotropic") + excludes_1(bias, "prolate")
+    assert sum(printed) > 0.8 * len(printed)
+    exact = excludes_1(bias, "exact")
+    assert (len(exact), sum(exact)) == (15, 0)
+
+
+def test_the_bias_changes_its_sign_without_noise_along_the_update_and_vanishes_with_gamma(bias):
+    for _, own in bias.groupby(level="model"):
+        squares = own.sort_values("ratio")["value", "second_moment", "isotropic"].dropna()
+        assert squares.min() < 0.95 < 1.4 < squares.max()
+        assert abs(squares.iloc[0] - 1) < 0.08
+        with_noise = own.sort_values("ratio")["value", "second_moment", "prolate"]
+        assert abs(with_noise.iloc[0] - 1) < 0.08 < 0.2 < abs(with_noise.iloc[-1] - 1)
+
+
+def test_gradients_of_minibatches_mostly_make_the_bias_smaller_and_a_test_on_them_adds_one(bias):
+    squares = bias["value", "second_moment"]
+    smaller = (squares["prolate-batch"] - 1).abs() < (squares["prolate"] - 1).abs()
+    assert smaller.mean() > 0.7
+    assert (squares["minibatch-test"][bias["ratio"] == 0.01] > 1.8).all()
+    rates = bias["value", "acceptance_rate"]
+    assert (rates["exact"] < rates["prolate"]).all()
 
 
 def test_adam_mcmc_with_the_own_decays_of_adam_converges_at_the_rate_of_its_second_moment():
-    # docs/studies/adam_mcmc.md: by a factor of about b2 a step, for more than a thousand steps, after about a hundred.
-    [line] = re.findall(
-        r"Adam's b₁, b₂: a factor of ([\d.]+) a step over steps (\d+) to (\d+)",
-        findings(),
-    )
-    factor, first, last = (float(number) for number in line)
-    assert (1 - factor) / (1 - 0.999) == pytest.approx(1, abs=0.15)
-    assert first < 150
-    assert last - first > 1000
+    """By the legend of the figure: by a factor of about b2 a step, for more than a thousand steps, after about 100."""
+    figure = (ROOT / "results/published/adam_mcmc/figures/adam_distances.svg").read_text("utf-8")
+    [lines] = re.findall(r"<!-- (AdamMCMC, exact, Adam's b₁, b₂: .*?off\)) -->", figure, re.DOTALL)
+    [(factor, first, last)] = re.findall(r"([\d.]+) a step.*\(steps (\d+) to (\d+)", lines, re.DOTALL)
+    assert (1 - float(factor)) / (1 - 0.999) == pytest.approx(1, abs=0.15)
+    assert int(first) < 150
+    assert int(last) - int(first) > 1000
 
 
-def test_samplers_without_a_test_chose_large_batches_too():
-    """docs/studies/adam_mcmc.md: 10% or all of the data also; SGLD's step with all data is longer than AdamMCMC's."""
-    found = published("adam_mcmc", "adam_costs")
-    found = found[(found["model"] == "logistic") & (found["metric"] == "seconds_per_step")]
-    seconds = found.set_index(["sampler", "detail"])["value"]
-    for sampler in ("sgld", "sghmc", "sgnht"):
-        assert {detail.split()[0] for detail in seconds[sampler].index} & {"n=800000", "n=80000"}
-    ratios = seconds["sgld"]["n=800000"] / seconds["adam-mcmc"]
-    assert (ratios > 1).all()
+def differs(first, second, n):
+    return is_beyond(first["value"] - second["value"], hypot(first["se"], second["se"]), n)
 
 
-def findings() -> str:
-    return (ROOT / "results/published/adam_mcmc/tables/adam_findings.md").read_text(encoding="utf-8")
-
-
-def test_noise_along_the_update_does_not_raise_the_effective_sample_size():
-    """docs/studies/adam_mcmc.md: where it is known with and without the noise."""
-    pattern = (
-        r"have an effective sample size, .*?noise along the update raised it in (\d+) of (\d+) comparisons"
-    )
-    [(raised, pairs)] = re.findall(pattern, findings())
-    assert int(raised) == 0
-    assert int(pairs) >= 5
-
-
-def test_no_difference_at_equal_seconds_is_clear():
-    """docs/studies/adam_mcmc.md: of the posterior's sds, between samplers with a test on all data and those without."""
-    counts = re.findall(r"undecided in (\d+) pairs of (\d+)", findings())
-    assert len(counts) == 2
-    assert all(undecided == pairs for undecided, pairs in counts)
-
-
-def test_on_the_network_adam_mcmc_predicts_as_the_mode_and_sghmc_better():
-    found = published("adam_mcmc", "adam_predictions")
-    losses = found[(found["model"] == "bnn") & (found["metric"] == "log_loss")].set_index("sampler")
-    at_mode = losses.loc["map", "value"]
-    assert losses.loc["adam-mcmc", "value"] == pytest.approx(at_mode, rel=0.01)
-    n_runs = int(losses.loc["sghmc", "replicates"])
-    assert losses.loc["sghmc", "value"] + t_quantile(n_runs) * losses.loc["sghmc", "se"] < at_mode
+def test_no_difference_between_the_acceptance_rate_and_the_default_tuner_is_clear():
+    found = published("adam_mcmc", "adam_regret").set_index(["sampler", "tuner", "metric"])
+    for sampler in ("mala", "hmc"):
+        for metric in ("xi_white_x100_regret", "relative_sd_error_x100_regret"):
+            own = found.loc[sampler].xs(metric, level="metric")
+            assert not differs(own.loc["acceptance"].fillna(0), own.loc["mamba"], 3)
+        assert found.loc[(sampler, "mamba-ksd", "acceptance_percent"), "value"] == 0
 
 
 @pytest.mark.parametrize("metric", ["relative_sd_error_x100", "xi_white_x100"])
 def test_samplers_with_a_test_and_sgld_do_not_differ_clearly_after_the_same_seconds(metric):
     """By the 95% t interval of three races."""
     found = published("adam_mcmc", "adam_evaluation")
-    errors = found[(found["model"] == "logistic") & (found["metric"] == metric)].set_index("sampler")
+    errors = found[found["metric"] == metric].set_index("sampler")
     for sampler in ("adam-mcmc", "mala", "hmc"):
-        difference = errors.loc["sgld", "value"] - errors.loc[sampler, "value"]
-        assert abs(difference) < t_quantile(3) * math.hypot(
-            errors.loc["sgld", "se"], errors.loc[sampler, "se"]
-        )
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        # README: as printed it does not keep its target.
-        r"E x² differs from 1 in (\d+) of (\d+) cases, with exact gradients and a test on all data",
-        # docs/studies/adam_mcmc.md: in most cases gradients of minibatches make the bias smaller.
-        r"minibatch gradients make the bias smaller in (\d+) of (\d+) cases",
-        # Of the exact variant, which keeps it, the intervals contain 1.
-        r"With the exact variant the 95% t interval of E x² contains 1 in (\d+) of (\d+) cases",
-    ],
-)
-def test_most_cases_of_the_experiments_on_the_bias(pattern):
-    [(count, cases)] = re.findall(pattern, findings())
-    assert int(count) > 0.6 * int(cases)
-
-
-def test_a_step_of_adam_mcmc_is_as_long_as_dozens_of_steps_of_sgld():
-    """docs/studies/adam_mcmc.md: with 1% of the data, on the logistic regression."""
-    [steps] = re.findall(r"a step of AdamMCMC \(n=8000\), .*? costs as much as ([\d.]+) steps", findings())
-    assert 24 <= float(steps) <= 100
+        assert not differs(errors.loc["sgld"], errors.loc[sampler], 3)
+    draws = found[found["metric"] == "n_samples"].set_index("sampler")["value"]
+    assert draws["sgld"] < draws["adam-mcmc"]

@@ -8,23 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from config_files import OVERLAYS, ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config
+from config_files import OVERLAYS, ROOT, SCHEMA, config_with, plain_keys, raw_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgtune.sampling.budget import batch_size_of
-from sgtune.study.config.describe import resolved
+from sgtune.study.config.checks import check_config
 from sgtune.study.config.sections import model_settings
-from sgtune.study.config.validate import check_config, validate_config
+from sgtune.study.config.validate import validate_config
 from sgtune.support.errors import InputError
 
-RESOLVED = resolved(SCHEMA)
+RESOLVED = SCHEMA
 
 
 @pytest.mark.parametrize("run", OVERLAYS)
 def test_runs_are_valid_and_named(run):
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     assert config["run"] == run
 
 
@@ -32,7 +32,7 @@ def test_runs_are_valid_and_named(run):
 def test_config_yaml_sets_every_key(run):
     """No run gets the paper's budget for a key that its file forgot."""
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     assert config == raw_config(run)
 
 
@@ -144,7 +144,7 @@ BAD = [
 @pytest.mark.parametrize(("changes", "key", "value", "hint"), BAD, ids=[str(bad[0]) for bad in BAD])
 def test_bad_values_get_one_line(changes, key, value, hint):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**changes), SCHEMA_PATH)
+        validate_config(config_with(**changes))
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(f"{key}: {value}")
@@ -153,7 +153,7 @@ def test_bad_values_get_one_line(changes, key, value, hint):
 
 def test_missing_run_is_named():
     with pytest.raises(InputError, match=r"^run: missing; it must be a string"):
-        validate_config({}, SCHEMA_PATH)
+        validate_config({})
 
 
 ANY_VALUE = (
@@ -166,7 +166,7 @@ ANY_VALUE = (
 def test_any_value_is_accepted_or_named_in_one_line(path, value):
     config = config_with(**{path.replace(".", "__"): value})
     try:
-        validate_config(config, SCHEMA_PATH)
+        validate_config(config)
     except InputError as problem:
         message = str(problem)
         assert "\n" not in message
@@ -175,7 +175,7 @@ def test_any_value_is_accepted_or_named_in_one_line(path, value):
 
 def test_whole_floats_become_integers():
     config = config_with(grid__n_steps=300.0)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     assert isinstance(config["grid"]["n_steps"], int)
 
 

@@ -4,7 +4,7 @@ import csv
 import json
 
 import pytest
-from config_files import ROOT, SCHEMA_PATH, config_with, raw_config
+from config_files import ROOT, config_with, raw_config
 
 from sgtune.study.config.sections import tunes_alone
 from sgtune.study.config.validate import validate_config
@@ -68,7 +68,7 @@ def other_table(tmp_path, change) -> str:
 def test_a_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, change, said):
     path = other_table(tmp_path, change)
     with pytest.raises(InputError) as failure:
-        validate_config(config_with(calibration__table=path), SCHEMA_PATH)
+        validate_config(config_with(calibration__table=path))
     (line,) = str(failure.value).splitlines()
     assert line.startswith(f"calibration.table: {path!r} is not allowed: ")
     assert said in line
@@ -78,9 +78,9 @@ def test_a_table_that_the_run_itself_writes_is_refused():
     with pytest.raises(
         InputError, match=r"^calibration.table: 'results/quick/cost/table.json' is not allowed: .*copy"
     ):
-        validate_config(config_with(calibration__table="results/quick/cost/table.json"), SCHEMA_PATH)
+        validate_config(config_with(calibration__table="results/quick/cost/table.json"))
 
 
 def test_a_missing_table_is_one_line():
     with pytest.raises(InputError, match=r"^calibration.table: 'none.json' is not allowed: .*missing"):
-        validate_config(config_with(calibration__table="none.json"), SCHEMA_PATH)
+        validate_config(config_with(calibration__table="none.json"))

@@ -4,12 +4,11 @@ import copy
 
 import pytest
 import yaml
-from config_files import ROOT, SCHEMA, SCHEMA_PATH, config_with, plain_keys, raw_config, valid
+from config_files import ROOT, SCHEMA, config_with, plain_keys, raw_config, valid
 
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.study import catalogue
-from sgtune.study.config.describe import describe_keys, resolved
-from sgtune.study.config.model_checks import SMALL_DIMENSION
+from sgtune.study.config.checks import SMALL_DIMENSION
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import validate_config
 from sgtune.study.posteriors import bnn, pmf
@@ -48,7 +47,7 @@ PER_MODEL = {
 def test_paper_run_is_the_defaults():
     """paper.yaml repeats values of sections in config.yaml, so only the settings of each model are compared."""
     paper = raw_config("paper")
-    validate_config(paper, SCHEMA_PATH)
+    validate_config(paper)
     defaults = valid()
     assert set(paper) == set(defaults)
     for model in defaults["models"]:
@@ -125,7 +124,7 @@ def test_a_key_given_for_one_model_sets_no_other_key(model):
 
 
 def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
-    schema = resolved(SCHEMA)["properties"]
+    schema = SCHEMA["properties"]
     sections = schema["per_model"]["properties"]["logistic"]["properties"]
     assert sections.keys() == set(schema) - {
         *(
@@ -207,7 +206,7 @@ BAD = [
 def test_bad_values_for_one_model_get_one_line(changes, line):
     config = config_with(**{f"per_model__pmf__{path}": value for path, value in changes.items()})
     with pytest.raises(InputError) as caught:
-        validate_config(config, SCHEMA_PATH)
+        validate_config(config)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
 
@@ -225,7 +224,7 @@ def test_only_a_large_model_has_a_mode_without_l_bfgs():
 
 def test_a_models_name_misspelt_gets_the_nearest():
     with pytest.raises(InputError, match=r"^per_model\.pfm: no such key \(did you mean 'pmf'\?\)"):
-        validate_config(config_with(per_model__pfm={}), SCHEMA_PATH)
+        validate_config(config_with(per_model__pfm={}))
 
 
 def test_a_section_is_named_where_its_bad_value_stands():

@@ -1,40 +1,43 @@
 """The study of AdamMCMC (Bieringer et al. 2023). `snakemake --cores all adam_mcmc` makes all of it."""
 
+from sgtune.study.adam_mcmc.settings import settings_of as adam_mcmc_settings
+
+ADAM_MCMC = f"{RUN}/adam_mcmc"
+ADAM_MCMC_CONFIG = config["adam_mcmc"]
+ON_LOGISTIC = {
+    "data": f"{RUN}/data/logistic.json",
+    "map": f"{RUN}/data/logistic.map.npz",
+}
+ON_LAPLACE = {**ON_LOGISTIC, "laplace": f"{RUN}/data/logistic.laplace.npz"}
+
 
 wildcard_constraints:
     kernel="[a-z-]+",
 
 
-rule calibrate_gaussians:
-    """Seconds per step of AdamMCMC on N(0, I) of every dimension."""
-    output:
-        cost=f"{ADAM_MCMC}/costs/gaussians.json",
-    log:
-        f"{LOGS}/adam_mcmc/calibrate_gaussians.log",
-    priority: 50
-    conda:
-        "../../envs/sgtune.yaml"
-    threads: ALL_CORES
-    resources:
-        machine=WHOLE_MACHINE,
-    params:
-        settings={
-            "costs": ADAM_MCMC_CONFIG["costs"],
-            "dimensions": ADAM_MCMC_CONFIG["acceptance"]["dimensions"],
-        },
-    script:
-        "../scripts/calibrate_gaussians.py"
+def settings_of_race(wildcards):
+    """The configuration that the races of one sampler depend on."""
+    return adam_mcmc_settings(config, "race", wildcards.kernel)
+
+
+def settings_of_evaluation(wildcards):
+    """The configuration that the evaluation of one sampler depends on."""
+    return adam_mcmc_settings(config, "evaluation", wildcards.kernel)
+
+
+def references_of_logistic(wildcards):
+    """The summary of the logistic regression's reference, if it has one."""
+    return expand(rules.combine_nuts.output.facts, model="logistic") if has_reference("logistic") else []
 
 
 rule calibrate_adam_mcmc:
-    """Seconds per step of every shape of the study on one model. Timed."""
+    """Seconds per step of every shape of the study. Timed."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
+        **ON_LOGISTIC,
     output:
-        cost=f"{ADAM_MCMC}/costs/{{model}}.json",
+        cost=f"{ADAM_MCMC}/costs/logistic.json",
     log:
-        f"{LOGS}/adam_mcmc/calibrate_adam_mcmc/{{model}}.log",
+        f"{LOGS}/adam_mcmc/calibrate_adam_mcmc.log",
     # Before all jobs that can run in parallel: a timed job between those would leave a core idle each time.
     priority: 50
     conda:
@@ -43,13 +46,13 @@ rule calibrate_adam_mcmc:
     resources:
         machine=WHOLE_MACHINE,
     params:
-        settings=settings_of_costs,
+        settings=adam_mcmc_settings(config, "costs"),
     script:
         "../scripts/calibrate_adam_mcmc.py"
 
 
 rule measure_acceptance_gaussian:
-    """Acceptance and effective sample sizes against s on N(0, I), with and without directional noise."""
+    """Acceptance and E x^2 against s on N(0, I), with and without directional noise."""
     output:
         acceptance=f"{ADAM_MCMC}/acceptance/gaussian-{{dimension}}.json",
     log:
@@ -61,7 +64,7 @@ rule measure_acceptance_gaussian:
     resources:
         machine=1,
     params:
-        settings=experiment_settings(config, "gaussians"),
+        settings=adam_mcmc_settings(config, "gaussians"),
         parts=f"{RUN}/unfinished/adam_mcmc/acceptance/gaussian-{{dimension}}",
     script:
         "../scripts/measure_acceptance_gaussian.py"
@@ -70,21 +73,18 @@ rule measure_acceptance_gaussian:
 rule measure_acceptance_posterior:
     """The same on the posterior of the logistic regression."""
     input:
-        data=f"{RUN}/data/logistic.json",
-        map=f"{RUN}/data/logistic.map.npz",
-        laplace=f"{RUN}/data/logistic.laplace.npz",
+        **ON_LAPLACE,
     output:
         acceptance=f"{ADAM_MCMC}/acceptance/logistic.json",
     log:
         f"{LOGS}/adam_mcmc/measure_acceptance_posterior.log",
-    # Before the shorter experiments: a long job at the end would keep all timed jobs waiting.
     priority: 10
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:
-        settings=posterior_settings(config),
+        settings=adam_mcmc_settings(config, "posterior"),
         parts=f"{RUN}/unfinished/adam_mcmc/acceptance/logistic",
     script:
         "../scripts/measure_acceptance_posterior.py"
@@ -101,26 +101,10 @@ rule measure_adam_bias:
     resources:
         machine=1,
     params:
-        settings=experiment_settings(config, "bias"),
+        settings=adam_mcmc_settings(config, "bias"),
         parts=f"{RUN}/unfinished/adam_mcmc/bias",
     script:
         "../scripts/measure_adam_bias.py"
-
-
-rule measure_plane_bias:
-    """The bias of the approximation on a correlated Gaussian, a banana and a mixture against gamma / s."""
-    output:
-        plane_bias=f"{ADAM_MCMC}/plane_bias.json",
-    log:
-        f"{LOGS}/adam_mcmc/measure_plane_bias.log",
-    conda:
-        "../../envs/sgtune.yaml"
-    resources:
-        machine=1,
-    params:
-        settings=experiment_settings(config, "bias"),
-    script:
-        "../scripts/measure_plane_bias.py"
 
 
 rule measure_distances:
@@ -134,7 +118,7 @@ rule measure_distances:
     resources:
         machine=1,
     params:
-        settings=experiment_settings(config, "distances"),
+        settings=adam_mcmc_settings(config, "distances"),
     script:
         "../scripts/measure_distances.py"
 
@@ -142,11 +126,9 @@ rule measure_distances:
 rule race_adam_mcmc:
     """A sampler with a Metropolis test on the logistic regression: races by several judges, and their regret."""
     input:
-        data=f"{RUN}/data/logistic.json",
-        map=f"{RUN}/data/logistic.map.npz",
-        laplace=f"{RUN}/data/logistic.laplace.npz",
+        **ON_LAPLACE,
         reference=references_of_logistic,
-        cost=f"{ADAM_MCMC}/costs/logistic.json",
+        cost=rules.calibrate_adam_mcmc.output.cost,
     output:
         races=f"{ADAM_MCMC}/races/{{kernel}}.json",
     log:
@@ -157,7 +139,7 @@ rule race_adam_mcmc:
         machine=1,
     params:
         settings=settings_of_race,
-        cost_settings=lambda wildcards: costs_settings(config, "logistic"),
+        cost_settings=rules.calibrate_adam_mcmc.params.settings,
         reference_settings=settings("reference", "logistic"),
         parts=f"{RUN}/unfinished/adam_mcmc/races/{{kernel}}",
     script:
@@ -167,52 +149,43 @@ rule race_adam_mcmc:
 rule evaluate_adam_mcmc:
     """One sampler, tuned by the default tuner, for the number of steps that the measured costs buy."""
     input:
-        data=f"{RUN}/data/{{model}}.json",
-        map=f"{RUN}/data/{{model}}.map.npz",
-        laplace=f"{RUN}/data/{{model}}.laplace.npz",
-        reference=reference_of,
+        **ON_LAPLACE,
+        reference=references_of_logistic,
         cost=rules.calibrate_adam_mcmc.output.cost,
     output:
-        evaluation=f"{ADAM_MCMC}/evaluations/{{model}}/{{kernel}}.json",
+        evaluation=f"{ADAM_MCMC}/evaluations/logistic/{{kernel}}.json",
     log:
-        f"{LOGS}/adam_mcmc/evaluate_adam_mcmc/{{model}}-{{kernel}}.log",
+        f"{LOGS}/adam_mcmc/evaluate_adam_mcmc/{{kernel}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:
         settings=settings_of_evaluation,
-        cost_settings=settings_of_costs,
-        reference_settings=settings("reference"),
-        parts=f"{RUN}/unfinished/adam_mcmc/evaluations/{{model}}/{{kernel}}",
+        cost_settings=rules.calibrate_adam_mcmc.params.settings,
+        reference_settings=settings("reference", "logistic"),
+        parts=f"{RUN}/unfinished/adam_mcmc/evaluations/{{kernel}}",
     script:
         "../scripts/evaluate_adam_mcmc.py"
 
 
 STUDY_RESULTS["adam_mcmc"] = {
-    "costs": [rules.calibrate_gaussians.output.cost]
-    + expand(rules.calibrate_adam_mcmc.output.cost, model=ADAM_MCMC_MODELS),
+    "costs": [rules.calibrate_adam_mcmc.output.cost] * ("logistic" in MODELS),
     "acceptance": expand(
         rules.measure_acceptance_gaussian.output.acceptance,
         dimension=ADAM_MCMC_CONFIG["acceptance"]["dimensions"],
     )
     + [rules.measure_acceptance_posterior.output.acceptance] * ("logistic" in MODELS),
     "bias": [rules.measure_adam_bias.output.bias],
-    "plane_bias": [rules.measure_plane_bias.output.plane_bias],
     "distances": [rules.measure_distances.output.distances],
     "races": expand(
         rules.race_adam_mcmc.output.races,
         kernel=ADAM_MCMC_CONFIG["race"]["samplers"] * ("logistic" in MODELS),
     ),
-    "evaluations": [
-        path
-        for model in ADAM_MCMC_MODELS
-        for path in expand(
-            rules.evaluate_adam_mcmc.output.evaluation,
-            model=model,
-            kernel=ADAM_MCMC_CONFIG["evaluation"][model]["samplers"],
-        )
-    ],
+    "evaluations": expand(
+        rules.evaluate_adam_mcmc.output.evaluation,
+        kernel=ADAM_MCMC_CONFIG["evaluation"]["samplers"] * ("logistic" in MODELS),
+    ),
     "settings": [f"{ADAM_MCMC}/settings.json"],
-    "data": expand(f"{RUN}/data/{{model}}.json", model=ADAM_MCMC_MODELS),
+    "data": [f"{RUN}/data/logistic.json"] * ("logistic" in MODELS),
 }

@@ -1,5 +1,36 @@
 """The study of CCAdL (Shang et al. 2015): its data and its chains. `snakemake --cores all ccadl` makes all of it."""
 
+from sgtune.study.ccadl import settings as ccadl_settings
+
+CCADL = f"{RUN}/ccadl"
+CCADL_CONFIG = config["ccadl"]
+DATA_SETTINGS = ccadl_settings.data_settings(config)
+REFERENCE_SETTINGS = ccadl_settings.reference_settings(config)
+
+
+def settings_of_method(kind):
+    """The configuration that one sampler's results of `kind` depend on, as a function of a job's wildcards."""
+
+    def of_job(wildcards):
+        return ccadl_settings.settings_of(config, kind, wildcards.method, wildcards.get("set"))
+
+    return of_job
+
+
+def download_of_set(wildcards):
+    """The input of a set; empty if it is simulated."""
+    if CCADL_CONFIG["data"]["simulated"] is not None:
+        return []
+    if wildcards.set == "mnist79":
+        return [rules.download_mnist.output.source]
+    return expand(rules.download_set.output.source, download=wildcards.set)
+
+
+def chains_of_logistic(wildcards):
+    """The chains of the logistic regression's reference."""
+    n_chains = CCADL_CONFIG["logistic"]["reference"]["chains"]
+    return expand(rules.sample_set_nuts.output.draws, chain=range(n_chains))
+
 
 localrules:
     download_set,
@@ -58,7 +89,7 @@ rule prepare_set:
     resources:
         machine=1,
     params:
-        settings=data_settings(config),
+        settings=DATA_SETTINGS,
     script:
         "../scripts/prepare_set.py"
 
@@ -79,7 +110,7 @@ rule find_set_map:
     resources:
         machine=1,
     params:
-        settings=data_settings(config) | {"map": CCADL_CONFIG["map"]},
+        settings=DATA_SETTINGS | {"map": CCADL_CONFIG["map"]},
     script:
         "../scripts/find_set_map.py"
 
@@ -99,7 +130,7 @@ rule sample_set_nuts:
     resources:
         machine=1,
     params:
-        settings=reference_settings(config),
+        settings=REFERENCE_SETTINGS,
         data_set="mnist79",
         checkpoints=f"{RUN}/unfinished/ccadl/nuts/{{chain}}",
     script:
@@ -120,7 +151,7 @@ rule combine_set_nuts:
     resources:
         machine=1,
     params:
-        settings=reference_settings(config),
+        settings=REFERENCE_SETTINGS,
         data_set="mnist79",
     script:
         "../scripts/combine_nuts.py"
@@ -161,7 +192,7 @@ rule sample_logistic_draws:
         machine=1,
     params:
         settings=settings_of_method("logistic_draws"),
-        reference_settings=reference_settings(config),
+        reference_settings=REFERENCE_SETTINGS,
         parts=f"{RUN}/unfinished/ccadl/logistic_draws/{{method}}",
     script:
         "../scripts/sample_logistic_draws.py"
@@ -180,7 +211,7 @@ rule sample_drbm:
     resources:
         machine=1,
     params:
-        settings=settings_of_drbm,
+        settings=settings_of_method("drbm"),
         parts=f"{RUN}/unfinished/ccadl/drbm/{{set}}/{{method}}",
     script:
         "../scripts/sample_drbm.py"
@@ -202,6 +233,5 @@ STUDY_RESULTS["ccadl"] = {
     ),
     "data": expand(rules.prepare_set.output.facts, set=["mnist79", *CCADL_CONFIG["drbm"]["sets"]]),
     "map": expand(rules.find_set_map.output.facts, set=CCADL_CONFIG["drbm"]["sets"]),
-    "settings": [f"{CCADL}/settings.json"],
     "published": [workflow.source_path("../resources/ccadl/published.csv")],
 }

@@ -18,10 +18,11 @@ from sgtune.study.config.sections import (
 )
 from sgtune.study.pipeline.job import prepare_jobs
 from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
-from sgtune.study.studies import MAIN, STUDIES, artifact, exit_unless_known, files_of
+from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
 
-exit_unless_valid(config, workflow.source_path("../schemas/config.schema.yaml"))
-exit_unless_known(config)
+# The part of one's own: jobs, which read this file too, do not repeat its warning.
+own = workflow.config_settings.overwrite_config if workflow.is_main_process else {}
+exit_unless_valid(config, artifacts_of_run, own=own)
 
 prepare_jobs()
 

@@ -48,6 +48,7 @@ RESULTS["ladder"] = {
 RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
 RESULTS["settings"] = {"": [f"{RUN}/mamba/settings.json"]}
 RESULTS["published"] = {"": [workflow.source_path("../resources/published.csv")]}
+RESULTS["paper_settings"] = {"": [workflow.source_path("../resources/paper_settings.yaml")]}
 
 STUDY_RESULTS["mamba"] = {
     kind: [path for paths in of_models.values() for path in paths] for kind, of_models in RESULTS.items()

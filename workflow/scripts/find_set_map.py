@@ -5,11 +5,10 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     from sgtune.metrics import at_position
     from sgtune.mode.find import map_result
-    from sgtune.study.ccadl.sets import missing
+    from sgtune.support.files import read_json
 
     name = snakemake.wildcards.set
-    reason = missing(snakemake.input.data)
-    if reason:
+    if reason := read_json(snakemake.input.data).get("missing"):
         this.write(snakemake.output.facts, {"set": name, "missing": reason})
     else:
         model = this.load_set_model(name, snakemake.input.data)

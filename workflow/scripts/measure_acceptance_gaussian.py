@@ -1,4 +1,4 @@
-"""Acceptance and effective sample sizes of AdamMCMC on N(0, I) of one dimension."""
+"""Acceptance and E x^2 of AdamMCMC on N(0, I) of one dimension."""
 
 from sgtune.study.pipeline.job import job
 
@@ -9,5 +9,6 @@ with job(snakemake) as this:
     watch_compilation()
     settings = this.settings["adam_mcmc"]["acceptance"]
     dimension = int(snakemake.wildcards.dimension)
-    record = acceptance_on_gaussian(dimension, settings, seed=this.seed, parts=this.parts, report=this.report)
-    this.write(snakemake.output.acceptance, record)
+    this.write(
+        snakemake.output.acceptance, acceptance_on_gaussian(dimension, settings, this.parts, this.seed)
+    )

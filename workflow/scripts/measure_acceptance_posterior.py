@@ -1,4 +1,4 @@
-"""Acceptance and effective sample sizes of AdamMCMC on the posterior of the logistic regression."""
+"""Acceptance of AdamMCMC on the posterior of the logistic regression."""
 
 from sgtune.study.pipeline.job import job
 
@@ -7,5 +7,4 @@ with job(snakemake) as this:
 
     model = this.load_model("logistic", snakemake.input.data)
     settings = this.settings["adam_mcmc"]["acceptance"]
-    record = acceptance_on_posterior(model, settings, seed=this.seed, parts=this.parts, report=this.report)
-    this.write(snakemake.output.acceptance, record)
+    this.write(snakemake.output.acceptance, acceptance_on_posterior(model, settings, this.parts, this.seed))

@@ -8,6 +8,4 @@ with job(snakemake) as this:
 
     watch_compilation()
     settings = this.settings["adam_mcmc"]["bias"]
-    this.write(
-        snakemake.output.bias, measure_bias(settings, seed=this.seed, parts=this.parts, report=this.report)
-    )
+    this.write(snakemake.output.bias, measure_bias(settings, this.parts, this.seed))

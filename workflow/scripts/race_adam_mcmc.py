@@ -3,24 +3,22 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.adam_mcmc.races import race_sampler
+    from sgtune.study.adam_mcmc.races import Task, race_sampler
 
-    sampler = snakemake.wildcards.kernel
     model = this.load_model("logistic", snakemake.input.data)
     own = this.settings["adam_mcmc"]
-    record = race_sampler(
-        model,
-        sampler,
-        own["grid"],
-        own["race"],
+    task = Task(
+        model=model,
+        sampler=snakemake.wildcards.kernel,
+        grid=own["grid"],
         reference=this.reference(),
         cost=this.cost_table(model),
         seed=this.seed,
         parts=this.parts,
         depends_on=this.depends_on("data", "map", "cost", "reference"),
-        report=this.report,
     )
+    names = {"model": model.name, "sampler": task.sampler, "n_data": model.n_data}
+    record = race_sampler(task, own["race"])
     known = this.reference_record()
     record["trusted"] = known is not None and known["trusted"]
-    names = {"model": model.name, "sampler": sampler, "n_data": model.n_data, "grid": own["grid"]}
-    this.write(snakemake.output.races, {**names, **record})
+    this.write(snakemake.output.races, {**names, "grid": own["grid"], **record})

@@ -3,17 +3,15 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.ccadl.sets import missing
+    from sgtune.support.files import read_json
 
     data_set, method = snakemake.wildcards.set, snakemake.wildcards.method
-    if reason := missing(snakemake.input.data):
+    if reason := read_json(snakemake.input.data).get("missing"):
         this.write(snakemake.output.errors, {"set": data_set, "method": method, "missing": reason})
     else:
         from sgtune.study.ccadl.drbm import sample_errors
 
         model = this.load_set_model(data_set, snakemake.input.data)
         settings = this.settings["ccadl"]["drbm"]
-        record = sample_errors(
-            data_set, method, model, settings, seed=this.seed, parts=this.parts, report=this.report
-        )
+        record = sample_errors(data_set, method, model, settings, seed=this.seed, parts=this.parts)
         this.write(snakemake.output.errors, record)

@@ -7,7 +7,5 @@ with job(snakemake) as this:
 
     model = this.load_set_model("mnist79", snakemake.input.data)
     settings = this.settings["ccadl"]["logistic"]
-    record = sample_curves(
-        snakemake.wildcards.method, model, settings, seed=this.seed, parts=this.parts, report=this.report
-    )
+    record = sample_curves(snakemake.wildcards.method, model, settings, seed=this.seed, parts=this.parts)
     this.write(snakemake.output.curves, record)

@@ -3,18 +3,12 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.ccadl.logistic import Truth, sample_draws
+    from sgtune.study.ccadl.logistic import sample_draws
 
     model = this.load_set_model("mnist79", snakemake.input.data)
-    truth = Truth.from_record(this.read(snakemake.input.reference, snakemake.params.reference_settings))
+    reference = this.read(snakemake.input.reference, snakemake.params.reference_settings)
     settings = this.settings["ccadl"]["logistic"]
     record = sample_draws(
-        snakemake.wildcards.method,
-        model,
-        truth,
-        settings,
-        seed=this.seed,
-        parts=this.parts,
-        report=this.report,
+        snakemake.wildcards.method, model, reference, settings, seed=this.seed, parts=this.parts
     )
     this.write(snakemake.output.draws, record)

@@ -7,11 +7,6 @@ with job(snakemake) as this:
     from sgtune.support.machine import watch_compilation
 
     watch_compilation()
-    record = sample_normal(
-        snakemake.wildcards.method,
-        this.settings["ccadl"]["normal"],
-        seed=this.seed,
-        parts=this.parts,
-        report=this.report,
-    )
+    settings = this.settings["ccadl"]["normal"]
+    record = sample_normal(snakemake.wildcards.method, settings, seed=this.seed, parts=this.parts)
     this.write(snakemake.output.normal, record)

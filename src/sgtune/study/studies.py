@@ -3,7 +3,6 @@
 Imports nothing heavy: the workflow reads it to decide its targets and inputs. Makers are imported when they are called.
 """
 
-import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +24,6 @@ __all__ = [
     "artifact",
     "artifacts_of_run",
     "category_of",
-    "exit_unless_known",
     "files_of",
     "form_of",
     "labels_of",
@@ -68,7 +66,7 @@ def artifact(name: str) -> Artifact:
     return _find(name)[2]
 
 
-def artifacts_of_run(config: Mapping, study: str) -> list[str]:
+def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     """The study's artifacts that have something to show in a run of this configuration, tables first; of the main study
     those that ``artifacts`` names, if it names any.
 
@@ -99,14 +97,6 @@ def artifacts_of_run(config: Mapping, study: str) -> list[str]:
                 f"artifacts[{i}]: {name!r} is not allowed; it must be one that this run has: {', '.join(names)}"
             )
     return config["artifacts"]
-
-
-def exit_unless_known(config: Mapping) -> None:
-    """For a Snakefile: where ``artifacts`` names one that this run does not have, its line and exit status 1."""
-    try:
-        artifacts_of_run(config, MAIN)
-    except InputError as problem:
-        sys.exit(f"Error in the configuration: {problem}")
 
 
 def files_of(config: Mapping, study: str) -> list[str]:
@@ -214,7 +204,8 @@ def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]
         frame = read_frame(tables[name])
         write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
     manifest = read_json(folder / "manifest.json")
-    manifest["files"] = {name: file_sha256(folder / name) for name in manifest["files"]}
+    files = [name for name in manifest["files"] if (folder / name).is_file()]
+    manifest["files"] = {name: file_sha256(folder / name) for name in files}
     write_json(folder / "manifest.json", manifest)
     if written:
         page = page_of(folder, known[written[0]], captions)

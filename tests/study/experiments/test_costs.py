@@ -7,7 +7,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from config_files import ROOT, SCHEMA_PATH, raw_config
+from config_files import ROOT, raw_config
 
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
@@ -70,7 +70,7 @@ def test_every_other_file_gets_one_line_with_its_name(tmp_path, held, parts):
 
 def config_of(run):
     config = raw_config(run)
-    validate_config(config, SCHEMA_PATH)
+    validate_config(config)
     return config
 
 

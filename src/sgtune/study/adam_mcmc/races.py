@@ -1,30 +1,50 @@
-"""Races of the samplers with a Metropolis test, by several judges, and the expected regret of what they choose."""
+"""Samplers with a Metropolis test on a posterior: races by several judges, their regret, and equal seconds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
 
 from sgtune.metrics import Reference
+from sgtune.mode.find import map_position
 from sgtune.model import Model
+from sgtune.model.positions import flatten
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import shape_of
+from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.adam_mcmc.edges import edges_of
-from sgtune.study.config.sections import fingerprint
+from sgtune.study.experiments.evaluate import EvaluationSettings, evaluate_run, in_short, stein_metrics
 from sgtune.study.experiments.finalists import rerun_finalists
 from sgtune.study.experiments.losses import losses_of
 from sgtune.study.experiments.screen import screen_grid
-from sgtune.study.pipeline.parts import Parts, code_digest
+from sgtune.study.pipeline.parts import Parts
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Grid, Halving, acceptance, at_horizon, make_arms, stein, tune
+from sgtune.tuning import calibrate_cost as calibrate
 
-__all__ = ["JUDGES", "judges_for", "race_once", "race_sampler", "shapes_of_grid"]
+__all__ = ["JUDGES", "Task", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
 
-JUDGES = {
-    "mamba": at_horizon,
-    "mamba-ksd": stein,
-    "acceptance": acceptance,
-}
+JUDGES = {"mamba": at_horizon, "mamba-ksd": stein, "acceptance": acceptance}
 """By the name of the configuration: the default tuner's judge, the KSD of the MAMBA paper, and |acceptance - optimum|
 (its Sect. 5.1), which is for samplers without a bias: MALA and HMC."""
+
+
+class Task(NamedTuple):
+    """A sampler on a posterior, the arms of its grid, and what its races and runs need.
+
+    Attributes:
+        parts: the finished pieces of the job; lines of progress go where it reports.
+        depends_on: everything that all pieces depend on.
+    """
+
+    model: Model
+    sampler: str
+    grid: Mapping[str, Sequence]
+    reference: Reference | None
+    cost: CostTable
+    seed: int
+    parts: Parts
+    depends_on: Mapping
 
 
 def judges_for(sampler: str, names: Sequence[str]) -> list[str]:
@@ -34,89 +54,64 @@ def judges_for(sampler: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name != "acceptance" or of_step_size]
 
 
-def _grid(grid: Mapping[str, Sequence]) -> Grid:
-    fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
-    further = {name: tuple(values) for name, values in grid.items() if name not in fields}
-    return Grid(
-        **{name: tuple(grid[name]) for name in fields if name in grid},
-        hyperparameters=further,
-    )
-
-
-def shapes_of_grid(model: Model, sampler: str, grid: Mapping[str, Sequence]) -> list[tuple]:
-    """The shapes that a cost table needs for the arms of a grid."""
-    arms = make_arms(model.n_data, sampler, **grid)
-    return list(dict.fromkeys(shape_of(sampler, arm) for arm in arms))
-
-
-def race_once(
+def least_costs(
     model: Model,
-    sampler: str,
-    judge: str,
-    grid: Mapping[str, Sequence],
+    samplers: Mapping[str, Mapping[str, Sequence]],
+    shapes: Iterable[tuple],
+    settings: Mapping,
     *,
-    seconds: float,
-    horizon: float,
-    pruning_rate: int,
-    cost: CostTable,
-    seed: int,
-    replicate: int,
-    parts: Parts,
-    depends_on: Mapping,
     report: Callable[[str], None] = lambda line: None,
+) -> CostTable:
+    """The smallest of several measured costs of a step: of ``shapes``, and of the arms of all ``samplers``' grids.
+
+    All shapes are measured one after another, and then again, ``repeats`` times: what slows the machine for some
+    seconds slows every shape in one pass, and the minimum leaves it out. A disturbance only makes steps slower.
+
+    Args:
+        settings: the configuration's section ``adam_mcmc.costs``: ``seconds`` and ``repeats``.
+    """
+    of_grids = [
+        shape_of(name, arm) for name in samplers for arm in make_arms(model.n_data, name, **samplers[name])
+    ]
+    measure = partial(calibrate, model, list(dict.fromkeys([*shapes, *of_grids])), report=report)
+    passes = [measure(seconds=settings["seconds"]).seconds_per_step for _ in range(settings["repeats"])]
+    return CostTable({shape: min(own[shape] for own in passes) for shape in passes[0]})
+
+
+def _race(
+    task: Task, judge: str, replicate: int, *, seconds: float, horizon: float, pruning_rate: int
 ) -> dict:
     """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
-    ``n_arms``, ``reason``, ``warnings``, of the tuner, which name a chosen arm that accepted nothing, and ``edges``
-    (`sgtune.study.adam_mcmc.edges`).
+    ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing.
 
     Args:
         seconds: R, the budget of the arm that runs longest.
         horizon: seconds of the run that is planned with the chosen arm; the default tuner's judge looks ahead to it.
     """
-    name = f"{judge} {replicate}"
-    own = fingerprint(
-        {**depends_on, "race": name, "seconds": seconds, "horizon": horizon, "code": code_digest()}
-    )
-    record = parts.get(name, own)
-    if record is not None:
-        return record
-    best, reason, warnings, edges = None, "", [], []
-    arms = make_arms(model.n_data, sampler, **grid)
-    try:
-        result = tune(
-            model,
-            sampler,
-            tuner=Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=_grid(grid)),
-            budget=Budget(seconds=seconds),
-            horizon=Budget(seconds=horizon),
-            cost=cost,
-            seed=seed,
-            replicate=replicate,
+
+    def run() -> dict:
+        fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
+        grid = {name: tuple(values) for name, values in task.grid.items()}
+        further = {name: grid.pop(name) for name in task.grid if name not in fields}
+        tuner = Halving(
+            judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=Grid(**grid, hyperparameters=further)
         )
-        best, warnings = result.best.to_record(), result.warnings
-        edges = edges_of(resolve_sampler(sampler)[0].axes, result.best, arms)
-    except AllDivergedError as failure:
-        reason = str(failure)
-    record = {"judge": judge, "replicate": replicate, "best": best, "n_arms": len(arms)}
-    record |= {"reason": reason, "warnings": warnings, "edges": edges}
-    parts.keep(name, own, record)
-    report(f"{name}: {best}")
+        budgets = {"budget": Budget(seconds=seconds), "horizon": Budget(seconds=horizon)}
+        options = {"tuner": tuner, "cost": task.cost, "seed": task.seed, "replicate": replicate}
+        record = {"judge": judge, "replicate": replicate, "reason": "", "warnings": []}
+        try:
+            result = tune(task.model, task.sampler, **budgets, **options)
+        except AllDivergedError as failure:
+            return {**record, "best": None, "reason": str(failure)}
+        return {**record, "best": result.best.to_record(), "warnings": result.warnings}
+
+    name = f"{judge} {replicate}"
+    record = task.parts.once(name, {**task.depends_on, "seconds": seconds, "horizon": horizon}, run)
+    task.parts.report(f"{name}: {record['best']}")
     return record
 
 
-def race_sampler(
-    model: Model,
-    sampler: str,
-    grid: Mapping[str, Sequence],
-    section: Mapping,
-    *,
-    reference: Reference | None,
-    cost: CostTable,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def race_sampler(task: Task, section: Mapping) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
     (`sgtune.study.experiments.finalists.rerun_finalists`).
 
@@ -126,40 +121,72 @@ def race_sampler(
     Raises:
         InputError: there is no reference to judge the arms by.
     """
-    if reference is None:
+    if task.reference is None:
         raise InputError("reference.nuts: False is not allowed for the study adam_mcmc; it must be true")
-    judges = judges_for(sampler, section["judges"])
-    common = {"cost": cost, "seed": seed, "parts": parts, "depends_on": depends_on, "report": report}
+    judges, regret = judges_for(task.sampler, section["judges"]), {**section["regret"], "prediction_draws": 0}
+    budget = {name: section[name] for name in ("seconds", "pruning_rate")}
     races = [
-        race_once(
-            model,
-            sampler,
-            judge,
-            grid,
-            seconds=section["seconds"],
-            horizon=section["regret"]["seconds"][-1],
-            pruning_rate=section["pruning_rate"],
-            replicate=replicate,
-            **common,
-        )
+        _race(task, judge, replicate, horizon=regret["seconds"][-1], **budget)
         for judge in judges
         for replicate in range(section["replicates"])
     ]
-    regret = {**section["regret"], "prediction_draws": 0}
-    losses = losses_of(model.name, reference, regret)
+    common = {name: getattr(task, name) for name in ("grid", "cost", "seed", "parts", "depends_on")}
+    common |= {"losses": losses_of(task.model.name, task.reference, regret), "report": task.parts.report}
     screened = screen_grid(
-        model,
-        sampler,
-        grid=grid,
+        task.model,
+        task.sampler,
         extra=[],
-        losses=losses,
         section=regret["screen"],
-        oracle={name: section[name] for name in ("seconds", "pruning_rate")},
+        oracle=budget,
         n_oracles=section["replicates"],
         **common,
     )
     chosen = {judge: [race["best"] for race in races if race["judge"] == judge] for judge in judges}
-    found = rerun_finalists(
-        model, sampler, screened, chosen, grid=grid, losses=losses, section=regret, **common
-    )
+    found = rerun_finalists(task.model, task.sampler, screened, chosen, section=regret, **common)
     return {"races": races, "seconds": section["seconds"], "regret": found}
+
+
+def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
+    """Races of the default tuner, and runs of their choices from the MAP, for ``seconds`` converted to steps by the
+    measured costs. Run r uses the choice of race r; if there are fewer races, they repeat.
+
+    Args:
+        section: the configuration's section ``adam_mcmc.evaluation``.
+
+    Returns:
+        ``arms`` (None: no arm stayed finite), ``warnings`` of the races, ``table``, a row for each run
+        (`sgtune.study.experiments.evaluate.evaluate_run`), ``seconds``, ``race_seconds``, and ``map``: the ``ksd`` of
+        a chain that stays there, of any length.
+    """
+    budget = {"seconds": section["race_seconds"], "horizon": section["seconds"], "pruning_rate": pruning_rate}
+    races = [_race(task, "mamba", replicate, **budget) for replicate in range(section["races"])]
+    arms = [None if race["best"] is None else Arm(**race["best"]) for race in races]
+    settings = EvaluationSettings(
+        **{name: section[name] for name in ("seconds", "thin", "burn_in", "kept_draws", "ksd_points")},
+        **{"prediction_draws": 0, "curve_seconds": (), "curve_points": 0, "curve_prediction_draws": 0},
+    )
+    options = {"settings": settings, "has_curve": False}
+    options |= {name: getattr(task, name) for name in ("reference", "cost", "seed")}
+    rows = []
+    for replicate in range(section["replicates"]):
+        arm = arms[replicate % len(arms)]
+        if arm is None:
+            rows.append({"replicate": replicate, "no_arm": True})
+            continue
+        run = partial(evaluate_run, task.model, task.sampler, arm, replicate, **options)
+        depends_on = {**task.depends_on, "arm": arm.to_record()}
+        row = task.parts.once(f"run {replicate}", depends_on, lambda run=run: run()["table"])
+        task.parts.report(f"run {replicate}: {row['n_samples']} samples, {in_short(row)}")
+        rows.append(row)
+    mode = flatten(map_position(task.model))
+    (frozen,) = stein_metrics(task.model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])
+    return {
+        "tuner": "mamba",
+        "arms": [race["best"] for race in races],
+        "best": next((race["best"] for race in races if race["best"] is not None), None),
+        "table": rows,
+        "race_seconds": section["race_seconds"],
+        "seconds": section["seconds"],
+        "warnings": [warning for race in races for warning in race["warnings"]],
+        "map": {"ksd": frozen["ksd"]},
+    }

@@ -1,17 +1,15 @@
 """The discriminative RBM by the study's samplers (Sect. 4.3): errors of averaged predictions against passes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise, product
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PyTree
 
 from sgtune.metrics import mean_prediction
 from sgtune.model import Model
-from sgtune.study.ccadl.costs import measure_cost
-from sgtune.study.ccadl.ensembles import ensemble_of, records_of
-from sgtune.study.ccadl.methods import sampler_of
-from sgtune.study.ccadl.replicates import by_cell, replicated
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, measure_cost, replicated, sampler_of
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_key
 
@@ -59,14 +57,7 @@ def sizes_of(model: Model) -> dict[str, int]:
 
 
 def sample_errors(
-    data_set: str,
-    method: str,
-    model: Model,
-    settings: Mapping,
-    *,
-    seed: int = 0,
-    parts: Parts,
-    report: Callable[[str], None] = lambda line: None,
+    data_set: str, method: str, model: Model, settings: Mapping, *, seed: int, parts: Parts
 ) -> dict:
     """Test error of averaged predictions against passes over the data, for every (h, A); diagonal covariance.
 
@@ -79,57 +70,46 @@ def sample_errors(
     Returns:
         ``passes`` and ``burn_in_passes``; and ``cells``, of each (h, A) its ``replicates`` with ``errors`` and
         ``log_losses`` (None once a chain has diverged) and the sampler's ``statistics``; and ``cost``
-        (`sgtune.study.ccadl.costs.measure_cost`), at the middle h and the largest A.
+        (`sgtune.study.ccadl.chains.measure_cost`), at the middle h and the largest A.
     """
-    cells = list(product(settings["step_sizes"][data_set], settings["frictions"]))
+    settings = {**settings, "step_sizes": settings["step_sizes"][data_set]}
+    cells = list(product(settings["step_sizes"], settings["frictions"]))
     readings = settings["readings"]
     passes = settings["passes"] * np.arange(readings + 1) / readings
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]), np.arange(readings + 1))
     burn_in = int(np.ceil(settings["burn_in"] * readings))
     targets = np.asarray(model.test_data["targets"])
 
-    def one(replicate: int) -> list[dict]:
-        ensemble = ensemble_of(
-            model,
-            sampler_of(method, "diagonal"),
-            cells,
-            batch_size=settings["batch_size"],
-            start=model.init(named_key(seed, "ccadl", data_set, replicate)),
-            seed=seed,
-            replicate=f"ccadl {replicate}",
-        )
+    sampler = sampler_of(method, "diagonal")
+
+    def start_of(replicate: int) -> PyTree:
+        return model.init(named_key(seed, "ccadl", data_set, replicate))
+
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        options = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
         running = [RunningPrediction(targets, burn_in) for _ in cells]
         read: list[list[tuple]] = [[] for _ in cells]
         for before, after in pairwise(steps.astype(np.int64)):
             n_draws = min(settings["draws_per_reading"], int(after - before))
             kept = before + (np.arange(1, n_draws + 1) * (after - before)) // n_draws
-            draws = ensemble.advance_to(int(after), kept)
+            draws = chains.advance_to(int(after), kept)
             for i, own in enumerate(running):
                 read[i].append(own.add(mean_prediction(model, draws[:, i])))
         found = [
             {"errors": [error for error, _ in own], "log_losses": [loss for _, loss in own]} for own in read
         ]
-        return records_of(ensemble, replicate, found)
+        return chains, found
 
-    own = {**settings, "replicates": None, "step_sizes": settings["step_sizes"][data_set]}
+    own = {**settings, "replicates": None}
     depends_on = {"set": data_set, "method": method, "data": model.checksum, "seed": seed, "settings": own}
-    runs = replicated(one, settings["replicates"], depends_on, parts, report)
-    cost = measure_cost(
-        method,
-        "diagonal",
-        model,
-        step_sizes=settings["step_sizes"][data_set],
-        frictions=settings["frictions"],
-        batch_size=settings["batch_size"],
-        start=model.init(named_key(seed, "ccadl", data_set, 0)),
-        seed=seed,
-    )
+    found = replicated(one, settings["replicates"], cells, depends_on, parts)
     return {
         "set": data_set,
         "missing": None,
         "method": method,
-        "cost": cost,
+        "cost": measure_cost(method, "diagonal", model, settings, start=start_of(0), seed=seed),
         "passes": passes[1:],
         "burn_in_passes": float(passes[burn_in]),
-        "cells": by_cell(cells, runs),
+        "cells": found,
     }

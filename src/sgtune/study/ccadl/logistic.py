@@ -1,25 +1,22 @@
 """Logistic regression of nines against sevens by the study's samplers (Sect. 4.2): convergence of predictions, and
 errors of long chains against NUTS."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, PyTree
 
 from sgtune.metrics import xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.study.ccadl.costs import measure_cost
-from sgtune.study.ccadl.ensembles import ensemble_of, records_of
-from sgtune.study.ccadl.methods import sampler_of
-from sgtune.study.ccadl.replicates import by_cell, replicated
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, measure_cost, replicated, sampler_of
 from sgtune.study.ground_truth.draws import Moments, add_draws
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_key
 
-__all__ = ["COORDINATES", "Truth", "late_means", "sample_curves", "sample_draws", "mean_log_likelihoods"]
+__all__ = ["COORDINATES", "late_means", "sample_curves", "sample_draws", "mean_log_likelihoods"]
 
 COORDINATES = (1, 4)
 """Of the paper's two-dimensional marginals: "dimensions of 2 and 5", counted from 1."""
@@ -29,24 +26,6 @@ LAZY = {"sghmc": "sghmc-shang-lazy"}
 
 CHUNK = 1_000
 """Draws that are in memory at a time, of long chains."""
-
-
-class Truth(NamedTuple):
-    """Moments of the posterior by NUTS; no covariance of so few draws that it is not positive definite."""
-
-    mean: Float[np.ndarray, " d"]
-    sd: Float[np.ndarray, " d"]
-    covariance: Float[np.ndarray, "d d"] | None
-
-    @classmethod
-    def from_record(cls, record: Mapping) -> "Truth":
-        """Out of `sgtune.study.ground_truth.diagnostics.reference_record`."""
-        covariance = record.get("covariance")
-        return cls(
-            np.asarray(record["mean"], np.float64),
-            np.asarray(record["sd"], np.float64),
-            None if covariance is None else np.asarray(covariance, np.float64),
-        )
 
 
 def mean_log_likelihoods(model: Model, positions: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
@@ -65,15 +44,7 @@ def late_means(draws: Float[np.ndarray, "n d"], steps: Int[np.ndarray, " k"]) ->
     return (sums[steps] - sums[halves]) / (steps - halves)[:, None]
 
 
-def sample_curves(
-    method: str,
-    model: Model,
-    settings: Mapping,
-    *,
-    seed: int = 0,
-    parts: Parts,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def sample_curves(method: str, model: Model, settings: Mapping, *, seed: int, parts: Parts) -> dict:
     """Test log-likelihood of the posterior mean so far, against passes over the data, for every (h, A).
 
     Chains start at a draw of the prior, which is the same for all chains of a replicate. The posterior mean so far is
@@ -85,7 +56,7 @@ def sample_curves(
 
     Returns:
         ``passes``; and ``cells``, of each (h, A) its ``replicates`` with the ``log_likelihoods``, nan once a chain has
-        diverged, and the sampler's ``statistics``; and ``cost`` (`sgtune.study.ccadl.costs.measure_cost`), at the
+        diverged, and the sampler's ``statistics``; and ``cost`` (`sgtune.study.ccadl.chains.measure_cost`), at the
         middle h and the largest A.
     """
     own = settings["curves"]
@@ -93,47 +64,29 @@ def sample_curves(
     passes = own["passes"] * np.arange(1, own["points"] + 1) / own["points"]
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]).astype(np.int64), 1)
 
-    def one(replicate: int) -> list[dict]:
-        ensemble = ensemble_of(
-            model,
-            sampler_of(method, "full"),
-            cells,
-            batch_size=settings["batch_size"],
-            start=model.init(named_key(seed, "ccadl", "logistic", replicate)),
-            seed=seed,
-            replicate=f"ccadl curves {replicate}",
-        )
-        draws = ensemble.advance(int(steps[-1]))
+    sampler = sampler_of(method, "full")
+
+    def start_of(replicate: int) -> PyTree:
+        return model.init(named_key(seed, "ccadl", "logistic", replicate))
+
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        options = {"start": start_of(replicate), "seed": seed, "replicate": f"ccadl curves {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
+        draws = chains.advance(int(steps[-1]))
         found = [
             {"log_likelihoods": mean_log_likelihoods(model, late_means(draws[:, i], steps))}
             for i in range(len(cells))
         ]
-        return records_of(ensemble, replicate, found)
+        return chains, found
 
     depends_on = _depends_on(method, "curves", model, settings, seed)
-    runs = replicated(one, own["replicates"], depends_on, parts, report)
-    cost = measure_cost(
-        method,
-        "full",
-        model,
-        step_sizes=settings["step_sizes"],
-        frictions=settings["frictions"],
-        batch_size=settings["batch_size"],
-        start=model.init(named_key(seed, "ccadl", "logistic", 0)),
-        seed=seed,
-    )
-    return {"method": method, "passes": passes, "cost": cost, "cells": by_cell(cells, runs)}
+    found = replicated(one, own["replicates"], cells, depends_on, parts)
+    cost = measure_cost(method, "full", model, settings, start=start_of(0), seed=seed)
+    return {"method": method, "passes": passes, "cost": cost, "cells": found}
 
 
 def sample_draws(
-    method: str,
-    model: Model,
-    truth: Truth,
-    settings: Mapping,
-    *,
-    seed: int = 0,
-    parts: Parts,
-    report: Callable[[str], None] = lambda line: None,
+    method: str, model: Model, reference: Mapping, settings: Mapping, *, seed: int, parts: Parts
 ) -> dict:
     """Moments of long chains from the MAP with every h at one friction, against NUTS.
 
@@ -141,7 +94,8 @@ def sample_draws(
     eigenvectors, which take tens of times as long as the rest of a step.
 
     Args:
-        truth: by NUTS.
+        reference: of NUTS (`sgtune.study.ground_truth.record.reference_record`); without a ``covariance`` of so few
+            draws that it is not positive definite.
         settings: as of `sample_curves`.
 
     Returns:
@@ -154,39 +108,43 @@ def sample_draws(
     own = settings["draws"]
     cells = [(step_size, own["friction"]) for step_size in settings["step_sizes"]]
     sampler = LAZY.get(method) or sampler_of(method, "full")
+    truth = {
+        name: None if reference.get(name) is None else np.asarray(reference[name], np.float64)
+        for name in ("mean", "sd", "covariance")
+    }
 
-    def one(replicate: int) -> list[dict]:
-        ensemble = ensemble_of(
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        chains = chains_of(
             model,
             sampler,
             cells,
-            batch_size=settings["batch_size"],
+            settings["batch_size"],
             start=map_position(model),
             seed=seed,
             replicate=f"ccadl draws {replicate}",
         )
         if own["warmup"]:
-            ensemble.advance(own["warmup"], own["warmup"])
+            chains.advance(own["warmup"], own["warmup"])
         moments: list[Moments | None] = [None] * len(cells)
         for done in range(0, own["steps"], CHUNK):
-            draws = ensemble.advance(min(CHUNK, own["steps"] - done))
+            draws = chains.advance(min(CHUNK, own["steps"] - done))
             with np.errstate(invalid="ignore", over="ignore"):
                 moments = [add_draws(known, draws[:, i]) for i, known in enumerate(moments)]
-        return records_of(ensemble, replicate, [_against(truth, known) for known in moments])
+        return chains, [_against(truth, known) for known in moments]
 
     depends_on = _depends_on(method, "draws", model, settings, seed)
-    runs = replicated(one, own["replicates"], depends_on, parts, report)
+    found = replicated(one, own["replicates"], cells, depends_on, parts)
     return {
         "method": method,
         "steps": own["steps"],
         "sampler": sampler,
         "coordinates": COORDINATES,
-        "truth_log_likelihood": float(mean_log_likelihoods(model, truth.mean[None])[0]),
-        "cells": by_cell(cells, runs),
+        "truth_log_likelihood": float(mean_log_likelihoods(model, truth["mean"][None])[0]),
+        "cells": found,
     }
 
 
-def _against(truth: Truth, moments: Moments) -> dict:
+def _against(truth: Mapping, moments: Moments) -> dict:
     """The record of one chain."""
     if not np.isfinite(moments.squares).all():
         return {"diverged": True}
@@ -195,9 +153,9 @@ def _against(truth: Truth, moments: Moments) -> dict:
     of_two = np.ix_(COORDINATES, COORDINATES)
     return {
         "diverged": False,
-        "xi_white": None if truth.covariance is None else xi_white(covariance, truth.covariance),
-        "xi_rel": xi_rel(sd, truth.sd),
-        "mean_error": float(np.sqrt(np.mean(((moments.mean - truth.mean) / truth.sd) ** 2))),
+        "xi_white": None if truth["covariance"] is None else xi_white(covariance, truth["covariance"]),
+        "xi_rel": xi_rel(sd, truth["sd"]),
+        "mean_error": float(np.sqrt(np.mean(((moments.mean - truth["mean"]) / truth["sd"]) ** 2))),
         "mean": moments.mean[list(COORDINATES)],
         "covariance": covariance[of_two],
     }

@@ -1,23 +1,154 @@
-"""Mean and precision of a normal, sampled with every (h, A) and compared with the exact posterior (Sect. 4.1)."""
+"""Mean and precision of a normal: the exact posterior, integrated autocorrelation times, and chains with every (h, A).
 
-from collections.abc import Callable, Mapping
+x_i ~ N(mu, 1/gamma), mu | gamma ~ N(0, 1/gamma), gamma ~ Gamma(1, 1) (Sect. 4.1 of the paper). Given N data the
+posterior is Normal-Gamma, mu | gamma ~ N(mu_N, 1/(kappa_N gamma)), gamma ~ Gamma(alpha_N, beta_N). So gamma is Gamma,
+and mu is a Student t with 2 alpha_N degrees of freedom, located at mu_N, of scale sqrt(beta_N / (alpha_N kappa_N)).
+(The paper prints N(mu | 0, gamma) for the prior; its gradients and its posterior are for a precision gamma.)
+"""
+
+from collections.abc import Mapping
 from itertools import product
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy import fft
+from scipy.special import gammainc, gammaincinv, stdtr, stdtrit
 
 import sgtune
 from sgtune.model import Model
-from sgtune.study.ccadl.autocorrelation import batch_means_time, integrated_time
-from sgtune.study.ccadl.ensembles import ensemble_of, records_of
-from sgtune.study.ccadl.methods import sampler_of
-from sgtune.study.ccadl.normal_exact import NAMES, NormalGamma, posterior_of
-from sgtune.study.ccadl.replicates import replicated
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.study.ccadl.chains import chains_of, replicated, sampler_of
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_seed
 
-__all__ = ["normal_data", "normal_model", "sample_normal", "squared_bias"]
+__all__ = [
+    "NAMES",
+    "NormalGamma",
+    "autocovariance",
+    "batch_means_time",
+    "integrated_time",
+    "normal_data",
+    "normal_model",
+    "posterior_of",
+    "sample_normal",
+    "squared_bias",
+]
+
+NAMES = ("mu", "gamma")
+"""The two parameters, in the order of a position."""
+
+
+class NormalGamma(NamedTuple):
+    """The posterior's parameters, by the names of the paper."""
+
+    mean: float
+    kappa: float
+    alpha: float
+    beta: float
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Of mu and gamma."""
+        return self.mean, self.alpha / self.beta
+
+    @property
+    def scale(self) -> float:
+        """Of mu's Student t."""
+        return float(np.sqrt(self.beta / (self.alpha * self.kappa)))
+
+    @property
+    def sds(self) -> tuple[float, float]:
+        """Of mu, sqrt(beta / (kappa (alpha - 1))), and of gamma, sqrt(alpha) / beta."""
+        return (
+            float(np.sqrt(self.beta / (self.kappa * (self.alpha - 1)))),
+            float(np.sqrt(self.alpha) / self.beta),
+        )
+
+    def cdf(self, name: str, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """P(parameter <= value) of each value."""
+        if name == "mu":
+            return stdtr(2 * self.alpha, (values - self.mean) / self.scale)
+        return gammainc(self.alpha, self.beta * np.maximum(values, 0.0))
+
+    def quantile(self, name: str, probability: float) -> float:
+        """The value below which a parameter is with this probability."""
+        if name == "mu":
+            return float(self.mean + self.scale * stdtrit(2 * self.alpha, probability))
+        return float(gammaincinv(self.alpha, probability) / self.beta)
+
+    def edges(self, name: str, n_bins: int, mass: float = 0.999) -> Float[np.ndarray, " m"]:
+        """``n_bins`` bins of one width over a parameter's central ``mass``."""
+        tail = (1 - mass) / 2
+        return np.linspace(self.quantile(name, tail), self.quantile(name, 1 - tail), n_bins + 1)
+
+    def density(self, name: str, edges: Float[np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+        """The mean density within each bin: what a histogram of exact draws tends to."""
+        return np.diff(self.cdf(name, edges)) / np.diff(edges)
+
+
+def posterior_of(data: Float[np.ndarray, " n"]) -> NormalGamma:
+    """The posterior given ``data``: the paper's mu_N, kappa_N, alpha_N and beta_N."""
+    data = np.asarray(data, np.float64)
+    n, mean = len(data), float(np.mean(data))
+    beta = 1 + np.sum((data - mean) ** 2) / 2 + n * mean**2 / (2 * (1 + n))
+    return NormalGamma(n * mean / (n + 1), 1.0 + n, 1 + n / 2, float(beta))
+
+
+class IntegratedTime(NamedTuple):
+    """``time``, in steps: this many draws of the chain determine a mean as well as one independent draw; and ``lags``,
+    the number of autocorrelations in the sum."""
+
+    time: float
+    lags: int
+
+
+def autocovariance(draws: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """c_k = (1/n) sum over t of (x_t - mean)(x_{t+k} - mean) for k = 0, ..., n - 1, by FFT in O(n log n), float64."""
+    n = len(draws)
+    centred = np.asarray(draws, np.float64) - np.mean(draws, dtype=np.float64)
+    spectrum = fft.rfft(centred, fft.next_fast_len(2 * n))
+    return fft.irfft(np.abs(spectrum) ** 2, fft.next_fast_len(2 * n))[:n] / n
+
+
+def integrated_time(draws: Float[np.ndarray, " n"]) -> IntegratedTime:
+    """1 + 2 * sum of the autocorrelations, up to where Geyer's initial positive sequence ends.
+
+    Not by ArviZ: its effective sample size splits chains and makes the sequence monotone, which Geyer's positive
+    sequence does not.
+
+    The sums of neighbours, rho_2k + rho_2k+1, are positive and decrease for a reversible chain (Geyer 1992, Practical
+    Markov Chain Monte Carlo, Sect. 3.3); the first that is not positive counts as noise, and so do all after it. A
+    chain with momenta is not reversible in its positions: where its autocorrelations oscillate the sum ends at their
+    first zero, and the result is longer than the integral over all lags (`batch_means_time`).
+
+    nan for fewer than 4 draws, for draws that are all the same, and for draws that are not all finite.
+    """
+    if len(draws) < 4 or not np.isfinite(draws).all():
+        return IntegratedTime(np.nan, 0)
+    covariances = autocovariance(draws)
+    if not covariances[0] > 0:
+        return IntegratedTime(np.nan, 0)
+    n_pairs = len(draws) // 2
+    pairs = covariances[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) / covariances[0]
+    ends = np.flatnonzero(pairs <= 0)
+    n_positive = int(ends[0]) if len(ends) else n_pairs
+    return IntegratedTime(float(max(2 * pairs[:n_positive].sum() - 1, 0.0)), 2 * n_positive)
+
+
+def batch_means_time(draws: Float[np.ndarray, " n"], n_batches: int = 100) -> float:
+    """The integral over all lags: the variance of the means of ``n_batches`` stretches, times their length, over the
+    variance of the draws. Its relative standard error is about sqrt(2 / ``n_batches``).
+
+    nan where `integrated_time` is nan, and for fewer than two draws in a stretch.
+    """
+    length = len(draws) // n_batches
+    if length < 2 or not np.isfinite(draws).all():
+        return float("nan")
+    stretches = np.asarray(draws[: length * n_batches], np.float64).reshape(n_batches, length)
+    variance = np.var(stretches)
+    return float(length * np.var(stretches.mean(axis=1), ddof=1) / variance) if variance > 0 else float("nan")
 
 
 def normal_data(n_data: int, standardised: bool, seed: int) -> Float[np.ndarray, " n"]:
@@ -62,14 +193,7 @@ def normal_model(data: Float[np.ndarray, " n"]) -> Model:
     )
 
 
-def sample_normal(
-    method: str,
-    settings: Mapping,
-    *,
-    seed: int = 0,
-    parts: Parts,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) -> dict:
     """Chains of one sampler with every (h, A), as long as ``steps`` after ``warmup``, in independent replicates.
 
     Chains of one replicate advance in lockstep on the same minibatches, from the posterior's mean. Memory: some 50
@@ -84,55 +208,32 @@ def sample_normal(
         ``replicates`` and, by parameter, the mean ``density`` of those that are finite, and its `squared_bias`.
     """
     data = normal_data(settings["n_data"], settings["standardised"], seed)
-    exact, model = posterior_of(data), normal_model(data)
+    exact, model, sampler = posterior_of(data), normal_model(data), sampler_of(method, "full")
     edges = {name: exact.edges(name, settings["bins"]) for name in NAMES}
     truth = {name: exact.density(name, edges[name]) for name in NAMES}
     cells = list(product(settings["step_sizes"], settings["frictions"]))
 
-    def one(replicate: int) -> list[dict]:
-        return _replicate(method, model, cells, settings, replicate, seed, exact, edges)
+    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
+        start = np.array(exact.means, np.float32)
+        options = {"start": start, "seed": seed, "replicate": f"ccadl {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
+        if settings["warmup"]:
+            chains.advance(settings["warmup"], settings["warmup"])
+        draws = chains.advance(settings["steps"])
+        found = [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(len(cells))]
+        return chains, found
 
     depends_on = {"method": method, "seed": seed, "settings": {**settings, "replicates": None}}
-    runs = replicated(one, settings["replicates"], depends_on, parts, report)
+    found = replicated(one, settings["replicates"], cells, depends_on, parts)
     return {
         "method": method,
-        "sampler": sampler_of(method, "full"),
+        "sampler": sampler,
         "data": {"n": len(data), "mean": float(np.mean(data)), "variance": float(np.var(data))},
         "steps": settings["steps"],
         "edges": edges,
         "exact": truth,
-        "cells": [
-            _of_replicates(step_size, friction, [run[i] for run in runs], truth)
-            for i, (step_size, friction) in enumerate(cells)
-        ],
+        "cells": [_with_mean_density(cell, truth) for cell in found],
     }
-
-
-def _replicate(
-    method: str,
-    model: Model,
-    cells: list[tuple[float, float]],
-    settings: Mapping,
-    replicate: int,
-    seed: int,
-    exact: NormalGamma,
-    edges: dict[str, np.ndarray],
-) -> list[dict]:
-    """One chain of each cell, and its record."""
-    ensemble = ensemble_of(
-        model,
-        sampler_of(method, "full"),
-        cells,
-        batch_size=settings["batch_size"],
-        start=np.array([exact.mean, exact.alpha / exact.beta], np.float32),
-        seed=seed,
-        replicate=f"ccadl {replicate}",
-    )
-    if settings["warmup"]:
-        ensemble.advance(settings["warmup"], settings["warmup"])
-    draws = ensemble.advance(settings["steps"])
-    found = [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(len(cells))]
-    return records_of(ensemble, replicate, found)
 
 
 def _of_chain(
@@ -142,43 +243,41 @@ def _of_chain(
     if not np.isfinite(draws).all():
         return {"diverged": True}
     below = draws[:, 1] < 0
-    said = {"diverged": False, "crossings": int(np.count_nonzero(below[1:] != below[:-1]))}
-    draws = np.column_stack([draws[:, 0], np.abs(draws[:, 1])])
-    centres = (exact.mean, exact.alpha / exact.beta)
-    for i, name in enumerate(NAMES):
-        counts = np.histogram(draws[:, i], edges[name])[0]
-        density = counts / (len(draws) * np.diff(edges[name]))
-        time = integrated_time(draws[:, i])
-        said[name] = {
+    own = {"diverged": False, "crossings": int(np.count_nonzero(below[1:] != below[:-1]))}
+    for name, values, mean, sd in zip(
+        NAMES, (draws[:, 0], np.abs(draws[:, 1])), exact.means, exact.sds, strict=True
+    ):
+        density = np.histogram(values, edges[name])[0] / (len(draws) * np.diff(edges[name]))
+        time = integrated_time(values)
+        own[name] = {
             "density_rmse": float(np.sqrt(np.mean((density - exact.density(name, edges[name])) ** 2))),
             "time": time.time,
             "lags": time.lags,
-            "batch_means_time": batch_means_time(draws[:, i]),
-            "mean_error": float((draws[:, i].mean() - centres[i]) / exact.sds[i]),
-            "sd_ratio": float(draws[:, i].std() / exact.sds[i]),
+            "batch_means_time": batch_means_time(values),
+            "mean_error": float((values.mean() - mean) / sd),
+            "sd_ratio": float(values.std() / sd),
             "density": density,
         }
-    return said
+    return own
 
 
-def _of_replicates(step_size: float, friction: float, runs: list[dict], truth: dict) -> dict:
-    """The replicates of one cell, with the densities of those that are finite averaged and not one by one."""
-    whole = [run for run in runs if not run["diverged"]]
-    cell = {"step_size": step_size, "friction": friction, "density": {}, "bias": {}}
-    for name in NAMES:
+def _with_mean_density(cell: dict, truth: Mapping[str, np.ndarray]) -> dict:
+    """The cell with the mean density of the replicates that are finite in place of one of each replicate."""
+    density, bias = {}, {}
+    whole = [run for run in cell["replicates"] if not run["diverged"]]
+    for name in NAMES if whole else ():
         densities = np.array([run[name]["density"] for run in whole])
-        if len(whole):
-            cell["density"][name] = densities.mean(axis=0)
-            cell["bias"][name] = squared_bias(densities - np.asarray(truth[name]))
-    without = [
-        {key: _without_density(value) if key in NAMES else value for key, value in run.items()}
-        for run in runs
+        density[name] = densities.mean(axis=0)
+        bias[name] = squared_bias(densities - np.asarray(truth[name]))
+    replicates = [
+        run | {name: _without_density(run[name]) for name in NAMES if name in run}
+        for run in cell["replicates"]
     ]
-    return cell | {"replicates": without}
+    return cell | {"density": density, "bias": bias, "replicates": replicates}
 
 
 def _without_density(of_parameter: dict) -> dict:
-    return {name: value for name, value in of_parameter.items() if name != "density"}
+    return {key: value for key, value in of_parameter.items() if key != "density"}
 
 
 def squared_bias(errors: Float[np.ndarray, "r b"]) -> dict[str, float | None]:

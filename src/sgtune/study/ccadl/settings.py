@@ -1,60 +1,20 @@
-"""The configuration's section ``ccadl``: its checks, and the settings that each of the study's results depends on.
+"""The settings of the configuration's section ``ccadl`` that each of the study's results depends on.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
 
 from collections.abc import Mapping
 
-from sgtune.support.errors import InputError
-
-__all__ = ["KINDS", "check", "data_settings", "reference_settings", "settings_of"]
-
-LOGISTIC = ("step_sizes", "frictions", "batch_size")
+__all__ = ["KINDS", "data_settings", "reference_settings", "settings_of"]
 
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "normal": (
-        "normal",
-        (
-            *("step_sizes", "frictions", "n_data", "standardised", "batch_size", "steps", "warmup"),
-            *("replicates", "bins"),
-        ),
-    ),
-    "logistic_curves": ("logistic", (*LOGISTIC, "curves")),
-    "logistic_draws": ("logistic", (*LOGISTIC, "draws")),
-    "drbm": (
-        "drbm",
-        (
-            *("step_sizes", "frictions", "batch_size", "passes", "burn_in", "readings", "draws_per_reading"),
-            "replicates",
-        ),
-    ),
+    "normal": ("normal", ()),
+    "logistic_curves": ("logistic", ("draws", "reference")),
+    "logistic_draws": ("logistic", ("curves", "reference")),
+    "drbm": ("drbm", ("sets",)),
 }
-"""Of each kind of result that a sampler has: the experiment, a part of the section, and its keys."""
-
-
-def check(section: Mapping) -> None:
-    """Checks that the schema cannot express, because they compare one key with another.
-
-    Raises:
-        InputError: one line naming the key, its value and what is allowed.
-    """
-    normal, reference = section["normal"], section["logistic"]["reference"]
-    _at_most("normal.batch_size", normal["batch_size"], "normal.n_data", normal["n_data"])
-    if reference["n_draws"] % reference["chains"]:
-        raise InputError(
-            f"ccadl.logistic.reference.n_draws: {reference['n_draws']} is not allowed; it must be a multiple of "
-            f"ccadl.logistic.reference.chains = {reference['chains']}"
-        )
-    simulated = section["data"]["simulated"]
-    if simulated is not None:
-        for experiment in ("logistic", "drbm"):
-            size = section[experiment]["batch_size"]
-            _at_most(f"{experiment}.batch_size", size, "data.simulated", simulated)
-
-
-def _at_most(key: str, value: int, other: str, most: int) -> None:
-    if value > most:
-        raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")
+"""Of each kind of result that a sampler has: the experiment, a part of the section, and those of its keys that the
+result does not depend on."""
 
 
 def settings_of(config: Mapping, kind: str, method: str, data_set: str | None = None) -> dict:
@@ -66,8 +26,9 @@ def settings_of(config: Mapping, kind: str, method: str, data_set: str | None = 
         data_set: the same, where there are several.
     """
     section = config["ccadl"]
-    experiment, keys = KINDS[kind]
-    own = {name: section[experiment][name] for name in keys} | {"samplers": [method]}
+    experiment, left_out = KINDS[kind]
+    own = {name: value for name, value in section[experiment].items() if name not in left_out}
+    own["samplers"] = [method]
     if data_set is not None:
         own["step_sizes"] = {data_set: own["step_sizes"][data_set]}
     data = {} if experiment == "normal" else {"data": section["data"]}
@@ -81,6 +42,5 @@ def data_settings(config: Mapping) -> dict:
 
 def reference_settings(config: Mapping) -> dict:
     """The settings that the ground truth of the logistic regression depends on."""
-    section = config["ccadl"]
-    reference = section["logistic"]["reference"]
+    reference = config["ccadl"]["logistic"]["reference"]
     return {"seed": config["seed"], "reference": reference, **data_settings(config)}

@@ -5,7 +5,7 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from sgtune.sampling.budget import batch_size_of
@@ -14,13 +14,14 @@ from sgtune.support.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE,
 from sgtune.support.errors import InputError
 
 __all__ = [
-    "OF_STUDIES",
+    "FURTHER_STUDIES",
     "canonical",
     "fingerprint",
     "has_axis",
     "has_horizons",
     "has_regret",
     "ladder_settings",
+    "leaves",
     "main_sections",
     "merge",
     "model_settings",
@@ -34,8 +35,8 @@ __all__ = [
 ]
 
 
-OF_STUDIES = ("ccadl", "adam_mcmc")
-"""The sections of studies other than the main one, each by the name of its study."""
+FURTHER_STUDIES = ("ccadl", "adam_mcmc")
+"""The sections of the studies of further papers."""
 
 JUDGED = ("data", "map", "seed", "reference", "regret", "calibration")
 """The sections that the loss of an arm depends on."""
@@ -59,7 +60,7 @@ SECTIONS = {
 
 def main_sections(config: Mapping) -> dict:
     """The configuration without the sections of further studies, on which nothing of the main one depends."""
-    return {name: value for name, value in config.items() if name not in OF_STUDIES}
+    return {name: value for name, value in config.items() if name not in FURTHER_STUDIES}
 
 
 def model_settings(config: Mapping, model: str) -> dict:
@@ -243,3 +244,12 @@ def canonical(value: object) -> object:
     if isinstance(value, list | tuple):
         return [canonical(child) for child in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def leaves(section: Mapping, path: str = "") -> Iterator[tuple[str, object]]:
+    """Every key of a configuration that has a value and no keys of its own, as ``mamba.seconds``, with the value."""
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value

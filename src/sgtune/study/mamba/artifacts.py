@@ -1,14 +1,275 @@
-"""The tables and figures of the study of MAMBA (Coullon et al. 2023)."""
+"""The tables and figures of the study of MAMBA (Coullon et al. 2023). Imports nothing heavy."""
 
-from sgtune.study.mamba.catalogue_figures import FIGURES
-from sgtune.study.mamba.catalogue_tables import TABLES
-from sgtune.study.report.artifact import Study
+from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["STUDY"]
+__all__ = ["JUDGES", "KINDS", "STUDY"]
 
-KINDS = (
-    *("data", "reference", "cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates"),
-    *("widths", "horizons", "ladder", "sensitivity", "settings", "published"),
+JUDGES = {"ksd": "KSD", "ksd_wide": "KSD, wide", "fssd": "FSSD", "psd": "PSD", "virial": "Virial"}
+"""The discrepancies of `sgtune.study.experiments.sensitivity`; the wide KSD has a kernel of width √D."""
+
+KINDS = {
+    "axis": "Along the axes",
+    "axis-narrow": "Along the axes, narrow",
+    "rotated": "Rotated",
+    "equicorrelated": "Equicorrelated",
+}
+"""The curvatures of the ladder of Gaussians, in the order of print."""
+
+NOT_IN_PAPER = tuple(name for name, entry in TUNERS.items() if not entry.in_paper)
+ALL_BUT_THEORY = tuple(name for name in TUNERS if name != "theory")
+BY_SAMPLER = {"rows": ("tuner", "metric"), "columns": ("sampler",)}
+BY_TUNER = {"rows": ("sampler", "metric"), "columns": ("tuner",)}
+OF_ARMS = ("evaluation", "reference", "widths")
+
+TABLES = {
+    "table4": Artifact(
+        "choices:tuned",
+        ("tuning",),
+        title="Table 4. What each tuner tunes",
+        rows=("sampler",),
+        columns=("tuner",),
+    ),
+    "deviations": Artifact(
+        "deviations:deviations",
+        ("settings", "paper_settings"),
+        title="Differences from the paper",
+        rows=("metric", "model"),
+        columns=("detail",),
+        stub={"metric": "Key"},
+        is_prose=True,
+    ),
+    "tuning_time": Artifact(
+        "costs:tuning_time",
+        ("tuning",),
+        title="What tuning costs",
+        rows=("sampler", "tuner"),
+        columns=("detail", "metric"),
+    ),
+    "tuning_parts": Artifact(
+        "costs:tuning_parts",
+        ("tuning",),
+        title="Where the time of tuning goes",
+        rows=("sampler", "tuner"),
+        columns=("detail", "metric"),
+    ),
+    "clocks": Artifact(
+        "comparison:clocks",
+        ("clocks", "reference"),
+        title="Seconds by measured costs and by the wall clock",
+        rows=("metric",),
+        columns=("detail",),
+    ),
+    "headline": Artifact(
+        "regret:headline",
+        ("regret", "reference"),
+        title="Regret in short",
+        rows=("tuner",),
+        columns=("model", "detail"),
+        needs_regret=True,
+    ),
+    "regret": Artifact(
+        "regret:regret",
+        ("regret", "reference"),
+        title="Regret of the tuners",
+        rows=("detail", "tuner", "metric"),
+        columns=("sampler",),
+        stub={"detail": "Runs"},
+        needs_regret=True,
+    ),
+    "theory": Artifact(
+        "theory:theory",
+        ("tuning", "regret", "settings", "reference"),
+        title="Predicted and measured errors of the tuner theory",
+        rows=("sampler",),
+        columns=("metric",),
+        without=ALL_BUT_THEORY,
+        needs_reference=True,
+        needs_loss="xi_white",
+        needs_regret=True,
+    ),
+    "horizons": Artifact(
+        "theory:horizons",
+        ("horizons", "reference"),
+        title="Arms chosen for short and for long runs",
+        rows=("sampler", "tuner", "detail"),
+        columns=("metric",),
+        stub={"detail": "Chosen for"},
+        needs_reference=True,
+        needs_horizons=True,
+    ),
+    "gaussian_ladder": Artifact(
+        "known_targets:gaussian_ladder",
+        ("ladder",),
+        title="Tuners on Gaussians of growing dimension",
+        rows=("dimension", "kind", "tuner"),
+        columns=("metric",),
+        stub={"kind": "Curvatures"},
+        parts=("kind", "dimension"),
+    ),
+    "published_comparison": Artifact(
+        "comparison:published_comparison",
+        ("evaluation", "published", "reference"),
+        title="Comparison with the published numbers",
+        rows=("tuner", "metric"),
+        columns=("sampler", "detail"),
+        without=NOT_IN_PAPER,
+    ),
+    "signal_of_width": Artifact(
+        "known_targets:signal_of_width",
+        ("sensitivity",),
+        title="How well the discrepancies see a wrong width",
+        rows=("width", "metric", "judge"),
+        columns=("dimension", "draws"),
+        stub={"metric": "By"},
+        parts=("judge", "width", "dimension", "draws"),
+    ),
+    "xi_by_block": Artifact(
+        "accuracy:xi_by_block",
+        ("evaluation", "reference"),
+        title="Relative error of the standard deviations, by block of the parameters",
+        rows=("tuner", "detail"),
+        columns=("sampler",),
+        stub={"detail": "Block"},
+        model="pmf",
+        needs_reference=True,
+    ),
+    "ood": Artifact(
+        "accuracy:ood", ("evaluation",), title="Out-of-distribution images", model="bnn", **BY_SAMPLER
+    ),
+    "modes": Artifact(
+        "reference:modes", ("reference",), title="The modes", rows=("model",), columns=("metric",)
+    ),
+    "reference": Artifact(
+        "reference:reference",
+        ("reference",),
+        title="How well the reference is sampled",
+        rows=("model", "detail"),
+        columns=("metric",),
+        stub={"detail": "Block"},
+        needs_reference=True,
+    ),
+    "cost": Artifact(
+        "costs:cost",
+        ("cost",),
+        title="What a step costs",
+        rows=("model", "sampler", "detail"),
+        columns=("metric",),
+        stub={"detail": "Step"},
+    ),
+    "timings": Artifact(
+        "costs:timings",
+        (
+            *("data", "reference", "cost", "tuning", "evaluation", "screen", "regret", "clocks"),
+            *("estimates", "widths", "horizons", "ladder", "sensitivity"),
+        ),
+        title="The cost of the run",
+        rows=("detail",),
+        columns=("metric",),
+        stub={"detail": "Rule"},
+    ),
+}
+
+# Of each model the paper has a table of accuracy in its text, a longer one and one of choices in its appendix.
+for model, name, kinds, (short, long, choices) in (
+    ("logistic", "Logistic regression", OF_ARMS, (1, 6, 5)),
+    ("pmf", "PMF", OF_ARMS, (2, 8, 7)),
+    ("bnn", "Neural network", ("evaluation",), (3, 10, 9)),
+):
+    TABLES |= {
+        f"table{short}": Artifact(
+            "accuracy:short_table",
+            kinds,
+            title=f"Table {short}. {name}: accuracy of the tuned samplers",
+            model=model,
+            without=("grid-ksd",),  # the paper's text leaves it out
+            **BY_SAMPLER,
+        ),
+        f"table{long}": Artifact(
+            "accuracy:long_table",
+            kinds,
+            title=f"Table {long}. {name}: tuners compared",
+            model=model,
+            **BY_TUNER,
+        ),
+        f"table{choices}": Artifact(
+            "choices:chosen",
+            ("tuning",),
+            title=f"Table {choices}. {name}: hyperparameters chosen",
+            model=model,
+            **BY_TUNER,
+        ),
+    }
+
+FIGURES = {
+    "figure1": Artifact(
+        "figures:estimates",
+        ("estimates",),
+        title="Figure 1. Discrepancies against the step size",
+        options={"varied": "step_size"},
+    ),
+    "figure2": Artifact(
+        "figures:estimates",
+        ("estimates",),
+        title="Figure 2. Discrepancies against the batch size",
+        options={"varied": "batch_size"},
+    ),
+    "widths": Artifact(
+        "discrepancy_figures:widths",
+        ("widths",),
+        title="What the discrepancies can see: draws that are too narrow or too wide",
+        needs_reference=True,
+    ),
+    "sensitivity": Artifact(
+        "discrepancy_figures:sensitivity",
+        ("sensitivity",),
+        title="Which errors of a chain's density each discrepancy sees",
+        options={"statistic": "square"},
+    ),
+    "sensitivity_values": Artifact(
+        "discrepancy_figures:sensitivity",
+        ("sensitivity",),
+        title="Which errors of a few draws each discrepancy sees",
+        options={"statistic": "value"},
+    ),
+    "regret_dots": Artifact(
+        "regret_figures:regret_dots",
+        ("regret",),
+        title="Regret of the tuners, by sampler",
+        needs_regret=True,
+    ),
+    "gaussian_ladder_dots": Artifact(
+        "regret_figures:gaussian_ladder_dots", ("ladder",), title="Tuners on Gaussians, by dimension"
+    ),
+    "ood_entropy": Artifact(
+        "figures:ood_entropy",
+        ("evaluation",),
+        title="Entropy on out-of-distribution images",
+        model="bnn",
+    ),
+}
+
+# The paper's figures of a metric against run time, and our variants of them.
+for name, model, metric, title in (
+    ("figure3", "logistic", "ksd", "Figure 3. Logistic regression: KSD"),
+    ("figure3_scaled", "logistic", "ksd_scaled", "Figure 3, scaled. Logistic regression: KSD scaled"),
+    ("figure4", "pmf", "ksd", "Figure 4. PMF: KSD"),
+    ("figure4_scaled", "pmf", "ksd_scaled", "Figure 4, scaled. PMF: KSD scaled"),
+    ("figure5_log_loss", "bnn", "log_loss", "Before Figure 5. Neural network: log-loss"),
+    ("figure5", "bnn", "ece_percent", "Figure 5. Neural network: ECE (%)"),
+):
+    FIGURES[name] = Artifact(
+        "figures:run_time",
+        ("evaluation",),
+        title=f"{title} against run time",
+        model=model,
+        options={"metric": metric},
+    )
+
+STUDY = Study(
+    "MAMBA",
+    (*TABLES["timings"].kinds, "settings", "published", "paper_settings"),
+    TABLES,
+    FIGURES,
+    names=JUDGES | KINDS,
 )
-
-STUDY = Study("MAMBA", KINDS, TABLES, FIGURES)

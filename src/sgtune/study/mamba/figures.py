@@ -1,60 +1,62 @@
-"""The paper's figures, of our records: 1, 2 (estimates of the discrepancies), 3 to 5 (a metric over run time)."""
+"""The paper's figures, of our records: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time); and
+entropies on out-of-distribution images."""
 
 import math
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator
 
-from sgtune.study.report.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
-from sgtune.study.report.layout import DAGGER
-from sgtune.study.report.means import SOURCES, SQUARED, root_mean
-from sgtune.study.report.records import Records, finite, looks_at_test_set, need
-from sgtune.study.report.remarks import counted, tuning_runs_said
+from sgtune.study.report.labels import METRICS, MODELS, OOD_SETS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.report.means import SOURCES, SQUARED
+from sgtune.study.report.records import Records, finite, looks_at_test_set, required
 from sgtune.study.report.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
+from sgtune.study.report.table import DAGGER
+from sgtune.support.errors import DataError
 
 __all__ = [
-    "curve",
-    "figure1",
-    "figure2",
+    "estimates",
     "legend_below",
+    "mean_curve",
     "numbers",
+    "ood_entropy",
     "panels",
     "run_time",
     "say_empty",
     "tuner_handles",
-    "tuner_legend",
-    "why_empty",
 ]
 
-DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 DASHED = (0, (4, 1.5))
+DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 ESTIMATES = {
     ("full-batch", "all"): {"color": BLUE, "marker": "o", "linestyle": "-", "ms": 6},
     ("full-batch", "thinned"): {"color": BLUE, "marker": "s", "linestyle": DASHED, "mfc": "white", "ms": 6},
     ("stochastic", "all"): {"color": ORANGE, "marker": "^", "linestyle": "-", "ms": 3.5},
     ("stochastic", "thinned"): {"color": ORANGE, "marker": "D", "linestyle": DASHED, "mfc": "white", "ms": 3},
 }
+FEWEST_IN_BAND = 3
+"""Finite runs whose mean has a band: the standard error of two is too inaccurate."""
 
 
-def numbers(values: list) -> np.ndarray:
+def numbers(values: Sequence) -> np.ndarray:
     """Floats with NaN, which a line leaves out, for what is not finite."""
     return np.array([math.nan if finite(value) is None else value for value in values], float)
 
 
-def panels(n_models: int, n_rows: int, *, height: float) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes (n_rows, n_models); the rows of a single model lie side by side."""
-    if n_models == 1:
+def panels(models: Sequence[str], rows: Sequence[str], *, height: float) -> tuple[Figure, dict]:
+    """A figure, and its panels by model (across) and row (down); the rows of a single model lie side by side."""
+    if len(models) == 1:
         figure = Figure(figsize=(WIDTH, height + 0.7), layout="constrained")
-        return figure, figure.subplots(1, n_rows, squeeze=False).T
-    figure = Figure(figsize=(WIDTH, height * n_rows + 0.5), layout="constrained")
-    return figure, figure.subplots(n_rows, n_models, squeeze=False, sharex="col")
+        axes = figure.subplots(1, len(rows), squeeze=False).T
+    else:
+        figure = Figure(figsize=(WIDTH, height * len(rows) + 0.5), layout="constrained")
+        axes = figure.subplots(len(rows), len(models), squeeze=False, sharex="col")
+        for axis, model in zip(axes[0], models, strict=True):
+            axis.set_title(label(model, MODELS))
+    return figure, {(model, row): axes[i, k] for k, model in enumerate(models) for i, row in enumerate(rows)}
 
 
 def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
@@ -63,7 +65,7 @@ def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=3.2)
 
 
-def tuner_handles(tuners: list[str], at_test_set: Collection[str] = (), **look: object) -> list[Line2D]:
+def tuner_handles(tuners: Sequence[str], at_test_set: Collection[str] = (), **look: object) -> list[Line2D]:
     """What a legend says of tuners; of those that judge by the test set, with a dagger."""
     handles = []
     for tuner in tuners:
@@ -73,7 +75,7 @@ def tuner_handles(tuners: list[str], at_test_set: Collection[str] = (), **look: 
     return handles
 
 
-def tuner_legend(figure: Figure, records: list[dict], title: str | None = None) -> None:
+def _tuner_legend(figure: Figure, records: Sequence[dict], title: str | None = None) -> None:
     """The tuners of the records below all panels, in rows of at most four that are equally long."""
     tuners = in_order((record["tuner"] for record in records), TUNERS)
     handles = tuner_handles(tuners, {one["tuner"] for one in records if looks_at_test_set(one)})
@@ -89,181 +91,112 @@ def say_empty(axis: Axes, words: str = "no finite value") -> None:
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK)
 
 
-def why_empty(records: list[dict]) -> str:
-    """What a panel of these tuners says if it can show none of them."""
-    return "no arm" if all(record["best"] is None for record in records) else "no finite value"
+def _say_lost(axis: Axes, lost: dict[str, str], n_tuners: int) -> None:
+    """In a corner of a panel the tuners that are not in it as a whole, and why; in its middle, if none is."""
+    if len(lost) == n_tuners and set(lost.values()) <= {"no arm", "not finite"}:
+        say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
+        return
+    lines = "\n".join(f"{tuner_style(tuner)['label']}: {why}" for tuner, why in lost.items())
+    place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
+    axis.text(0.99, 0.98, lines, **place, fontsize=7, color=INK, bbox=box if lines else None)
 
 
-def _estimates(records: Records, name: str, varied: str) -> Figure:
-    found = need(records, "estimates", name)
-    rows = pd.DataFrame(
-        [
-            row | {"model": record["model"], "percent": 100 * row["batch_size"] / record["n_data"]}
-            for record in found
-            for row in record["rows"]
-            if row["figure"] == varied
-        ],
-        columns=["model", "gradients", "points", "step_size", "percent", *DISCREPANCIES],
-    ).astype(dict.fromkeys(("step_size", "percent", *DISCREPANCIES), float))
-    rows["log_step_size"] = np.log10(rows["step_size"])
-    x, x_label = {
-        "step_size": ("log_step_size", r"$\log_{10}$ step size $h$"),
-        "batch_size": ("percent", "batch size (% of $N$)"),
-    }[varied]
+@styled
+def estimates(records: Records, *, varied: str) -> Figure:
+    """Discrepancies against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
+    found = required(records, "estimates")
     models = in_order((record["model"] for record in found), MODELS)
-    figure, axes = panels(len(models), len(DISCREPANCIES), height=2.1)
-    for column, model in enumerate(models):
-        own = rows[rows["model"] == model]
-        for axis, key in zip(axes[:, column], DISCREPANCIES, strict=True):
+    figure, axes = panels(models, list(DISCREPANCIES), height=2.1)
+    for record in found:
+        rows = [row for row in record["rows"] if row["figure"] == varied]
+        scale = 1.0 if varied == "step_size" else 100 / record["n_data"]
+        for key, heading in DISCREPANCIES.items():
+            axis = axes[record["model"], key]
             for (gradients, points), style in ESTIMATES.items():
-                line = own[(own["gradients"] == gradients) & (own["points"] == points)]
+                own = [row for row in rows if (row["gradients"], row["points"]) == (gradients, points)]
+                own = sorted(own, key=lambda row: row[varied])
                 look = style | {"mec": style["color"], "label": f"{gradients}, {points} samples"}
-                sns.lineplot(line, x=x, y=key, estimator=None, legend=False, ax=axis, **look)
-        # Only when all is drawn: on a log axis seaborn would take logarithms and their inverse, and round twice.
-        for axis, (key, heading) in zip(axes[:, column], DISCREPANCIES.items(), strict=True):
-            axis.set_yscale("log")
+                x = scale * numbers([row[varied] for row in own])
+                axis.plot(x, numbers([row[key] for row in own]), **look)
+            axis.set(xscale="log", yscale="log")
             log_ticks(axis.yaxis)
-            if varied == "batch_size":
-                axis.set_xscale("log")
-                log_ticks(axis.xaxis)
-            else:
-                axis.xaxis.set_major_locator(MultipleLocator(1))
-            if not own[key].notna().any():
+            log_ticks(axis.xaxis)
+            if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
                 say_empty(axis)
-            last = len(models) == 1 or key == list(DISCREPANCIES)[-1]
-            axis.set(xlabel=x_label if last else "", ylabel="")
             if len(models) == 1:
                 axis.set_title(heading)
-            elif key == "ksd":
-                axis.set_title(label(model, MODELS))
-            if column == 0 and (len(models) > 1 or key == "ksd"):
-                axis.set_ylabel(heading if len(models) > 1 else "discrepancy")
-    figure.align_ylabels(axes[:, 0])
-    legend_below(figure, axes[0, 0], 2)
+            elif record["model"] == models[0]:
+                axis.set_ylabel(heading)
+            if len(models) == 1 or key == list(DISCREPANCIES)[-1]:
+                axis.set_xlabel(r"step size $h$" if varied == "step_size" else "batch size (% of $N$)")
+    figure.align_ylabels(figure.axes)
+    legend_below(figure, figure.axes[0], 2)
     return figure
 
 
-@styled
-def figure1(records: Records) -> Figure:
-    """Discrepancies against the step size, estimated in four ways (paper, Fig. 1)."""
-    return _estimates(records, "figure1", "step_size")
+def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
+    """Over the replicates of a tuner, at each checkpoint: ``seconds``, ``mean`` of those that are finite (of a KSD the
+    root of the mean of its unbiased squares, NaN where that is not positive), ``low`` and ``high``, the mean less and
+    plus two standard errors, and the ``count`` of finite ones.
 
-
-@styled
-def figure2(records: Records) -> Figure:
-    """Discrepancies against the batch size, estimated in four ways (paper, Fig. 2)."""
-    return _estimates(records, "figure2", "batch_size")
-
-
-FEWEST_IN_BAND = 3
-"""Finite runs whose mean has a band: the standard error of two is too inaccurate."""
-
-
-def curve(rows: list[dict], key: str) -> pd.DataFrame:
-    """The values of ``key``, NaN where not finite, a row per replicate and checkpoint.
-
-    The k-th checkpoint of a replicate is its k-th by time. It stands at the mean of the seconds at which the
-    replicates came to it, so that they can be averaged there.
+    The ends are NaN for fewer than `FEWEST_IN_BAND` finite ones, and where the lower one is not positive: on a log axis
+    the band would cover all below. The k-th checkpoint of a replicate is its k-th by time, and stands at the mean of
+    the seconds at which the replicates came to it.
     """
+    key, factor = SOURCES[metric]
+    is_square = key in SQUARED and all(SQUARED[key] in row for row in rows)
     table = pd.DataFrame(
         {
             "replicate": [row["replicate"] for row in rows],
             "seconds": numbers([row["seconds"] for row in rows]),
-            "value": numbers([row.get(key) for row in rows]),
+            "value": numbers([row.get(SQUARED[key] if is_square else key) for row in rows]),
         }
     ).sort_values("seconds", kind="stable")
-    table["checkpoint"] = table.groupby("replicate").cumcount()
-    table["seconds"] = table.groupby("checkpoint")["seconds"].transform("mean")
-    return table
+    at = table.groupby(table.groupby("replicate").cumcount())
+    mean, error = at["value"].mean(), at["value"].sem()
+    curve = pd.DataFrame({"mean": mean, "low": mean - 2 * error, "high": mean + 2 * error})
+    curve.loc[(at["value"].count() < FEWEST_IN_BAND) | ~(curve["low"] > 0), ["low", "high"]] = math.nan
+    curve = factor * (curve.where(curve > 0) ** 0.5 if is_square else curve)
+    return curve.assign(seconds=at["seconds"].mean(), count=at["value"].count())
 
 
-def _run_time_panel(axis: Axes, records: list[dict], key: str, factor: float) -> None:
-    """A line per tuner: the mean over the replicates that are finite, in a band of two standard errors."""
-    notes = []
+def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
+    """A line per tuner, in a band of two standard errors; markers, on about six points, not where other lines have
+    theirs, and not where a mean of several runs is less than two standard errors above zero."""
+    lost = {}
     for i, record in enumerate(records):
-        style = tuner_style(record["tuner"])
-        squared = SQUARED.get(key)
-        has_squares = squared is not None and all(squared in row for row in record["curves"])
-        table = curve(record["curves"], squared if has_squares else key)
-        if not table["value"].notna().any():
-            notes.append(f"{style['label']}: {'no arm' if record['best'] is None else 'not finite'}")
+        tuner, curve = record["tuner"], mean_curve(record["curves"], metric)
+        if not curve["count"].any():
+            lost[tuner] = "no arm" if record["best"] is None else "not finite"
             continue
-        if has_squares and not (table.groupby("checkpoint")["value"].mean() > 0).any():
-            notes.append(f"{style['label']}: within its noise")
+        if curve["mean"].isna().all():
+            lost[tuner] = "within its noise"
             continue
-        table["value"] *= factor**2 if has_squares else factor
-        runs, tunings = table["replicate"].nunique(), record["arms"]
-        finite_runs = table.loc[table["checkpoint"] == table["checkpoint"].max(), "value"].count()
-        if None in tunings:
-            notes.append(f"{style['label']}: no arm in {tunings.count(None)} of {len(tunings)} tuning runs")
-        if finite_runs < runs:
-            notes.append(f"{style['label']}: {finite_runs} of {runs} runs finite")
-        style |= {"zorder": 3}
-        look = {"errorbar": partial(_band, is_square=has_squares), "err_kws": {"alpha": 0.15, "linewidth": 0}}
-        if has_squares:
-            look["estimator"] = _root
-        sns.lineplot(table, x="seconds", y="value", legend=False, ax=axis, **look, **style)
-        _mark(axis.lines[-1], table, i)
-    if not axis.lines:
-        say_empty(axis, why_empty(records))
-        return
-    # Only now: on a log axis seaborn would average logarithms.
-    axis.set(yscale="log", xlabel="", ylabel="")
-    lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
-    axis.set_ylim(0.6 * lowest, 1.6 * axis.dataLim.y1)
-    log_ticks(axis.yaxis)
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-    place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
-    # A panel is about thirty letters wide.
-    lines = "\n".join(note if len(note) <= 30 else note.replace(": ", ":\n", 1) for note in notes)
-    axis.text(0.99, 0.98, lines, **place, fontsize=7, color=INK, bbox=box if notes else None)
-
-
-def _root(squares: pd.Series) -> float:
-    """The root of the mean square; a line leaves out where that is not positive."""
-    return root_mean(squares.dropna()) or math.nan
-
-
-def _band(values: pd.Series, is_square: bool) -> tuple[float, float]:
-    """Two standard errors of the mean to either side, as roots of mean squares; NaN for few finite values.
-
-    NaN also for a mean that is not above its two standard errors: on a log axis the band would cover all below it.
-    """
-    if values.count() < FEWEST_IN_BAND or _is_near_zero(values):
-        return math.nan, math.nan
-    ends = [values.mean() + sign * 2 * values.sem() for sign in (-1, 1)]
-    return tuple(math.sqrt(end) for end in ends) if is_square else tuple(ends)
-
-
-def _is_near_zero(values: pd.Series) -> bool:
-    return values.count() >= FEWEST_IN_BAND and bool(values.mean() <= 2 * values.sem())
-
-
-def _mark(line: Line2D, table: pd.DataFrame, i: int) -> None:
-    """Markers of the i-th line, on about six points, not where other lines have theirs; small ones for means that are
-    not two standard errors above zero."""
-    near_zero = table.groupby("seconds")["value"].apply(_is_near_zero)
-    every = max(1, len(line.get_xdata()) // 6)
-    points = range(i % every, len(line.get_xdata()), every)
-    small = [point for point in points if near_zero.get(line.get_xdata()[point], False)]
-    line.set_markevery([point for point in points if point not in small])
-    if small:
-        twin = Line2D(*line.get_data())
-        twin.update_from(line)
-        twin.set(label="_small", linestyle="", markevery=small, markersize=0.7 * line.get_markersize())
-        line.axes.add_line(twin)
+        runs = len({row["replicate"] for row in record["curves"]})
+        if None in record["arms"]:
+            lost[tuner] = f"no arm in {record['arms'].count(None)}/{len(record['arms'])} races"
+        elif curve["count"].iloc[-1] < runs:
+            lost[tuner] = f"{curve['count'].iloc[-1]}/{runs} finite"
+        style = tuner_style(tuner) | {"zorder": 3}
+        is_clear = (curve["count"] < FEWEST_IN_BAND) | curve["low"].notna()
+        points = range(i % max(1, len(curve) // 6), len(curve), max(1, len(curve) // 6))
+        marked = [point for point in points if is_clear.iloc[point]]
+        axis.plot(curve["seconds"], curve["mean"], **style, markevery=marked)
+        color = style["color"]
+        axis.fill_between(curve["seconds"], curve["low"], curve["high"], color=color, alpha=0.15, linewidth=0)
+    _say_lost(axis, lost, len(records))
+    if axis.lines:
+        axis.set_yscale("log")
+        lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
+        axis.set_ylim(0.6 * lowest, 1.6 * axis.dataLim.y1)
+        log_ticks(axis.yaxis)
 
 
 @styled
-def run_time(records: Records, *, name: str, metric: str) -> Figure:
-    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5).
-
-    A line is the mean of its runs, in a band of two standard errors.
-    A line without a finite value is named in its panel, and so is a panel without any.
-    """
-    found = need(records, "evaluation", name)
-    key, factor = SOURCES[metric]
-    heading = METRICS[metric].label
+def run_time(records: Records, *, metric: str) -> Figure:
+    """``metric`` against run time, a panel per sampler and a line per tuner (paper, Figs. 3 to 5)."""
+    found = required(records, "evaluation")
     samplers = in_order((record["sampler"] for record in found), SAMPLERS)
     tuners = in_order((record["tuner"] for record in found), TUNERS)
     n_columns = min(3, len(samplers))
@@ -273,7 +206,7 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
     shown = axes.flat[: len(samplers)]
     for axis, sampler in zip(shown, samplers, strict=True):
         own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
-        _run_time_panel(axis, [own[tuner] for tuner in tuners if tuner in own], key, factor)
+        _run_time_panel(axis, [own[tuner] for tuner in tuners if tuner in own], metric)
         axis.set_title(label(sampler, SAMPLERS))
     for axis in axes.flat[len(samplers) :]:
         axis.remove()
@@ -283,11 +216,77 @@ def run_time(records: Records, *, name: str, metric: str) -> Figure:
         axis.set_xlabel("run time (s)")
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
-        axis.set_ylabel(heading)
+        axis.set_ylabel(METRICS[metric].label)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
-    tunings = tuning_runs_said(((record["tuner"], len(record["arms"])) for record in found), runs)
-    is_one = tunings == counted(1, "tuning run")
-    arms = "the arm of one tuning run" if is_one else f"the arms of {tunings} in turn"
-    spread = "mean ± 2 s.e." if runs >= FEWEST_IN_BAND else "mean"
-    tuner_legend(figure, found, f"{spread} of n = {runs} runs, with {arms}" if runs > 1 else None)
+    _tuner_legend(figure, found, f"n = {runs}")
+    return figure
+
+
+def _density(record: dict, which: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Edges of the bins, and the density in each: the mean over the replicates that have one."""
+    accounts = [row["ood"] for row in record["table"] if row.get("ood") and not row.get("diverged")]
+    accounts = [account for account in accounts if account.get(which) and None not in account[which]]
+    if not accounts:
+        return None
+    edges = [account["edges"] for account in accounts]
+    if any(other != edges[0] for other in edges):
+        raise DataError(f"replicates of {record['sampler']} have histograms of different bins")
+    return np.array(edges[0]), np.mean([account[which] for account in accounts], axis=0)
+
+
+def _densities(axis: Axes, records: Sequence[dict], which: str) -> None:
+    lost = {}
+    for record in records:
+        style, found = tuner_style(record["tuner"]), _density(record, which)
+        if found is None:
+            lost[record["tuner"]] = "no arm" if record["best"] is None else "not finite"
+        else:
+            axis.stairs(found[1], found[0], color=style["color"], linestyle=style["linestyle"], linewidth=1.2)
+    axis.set_ylim(bottom=0)
+    _say_lost(axis, lost, len(records))
+
+
+def _aurocs(axis: Axes, records: Sequence[dict]) -> None:
+    """A dot per tuner, one below the other: the mean over replicates, with a bar of one standard deviation."""
+    for place, record in enumerate(records):
+        accounts = [row.get("ood") or {} for row in record["table"] if not row.get("diverged")]
+        values = numbers([account.get("auroc") for account in accounts])
+        values = values[np.isfinite(values)]
+        if values.size:
+            look = tuner_style(record["tuner"]) | {"linestyle": "none", "markersize": 5}
+            bar = values.std(ddof=1) if values.size > 1 else None
+            axis.errorbar([values.mean()], [place], xerr=bar, elinewidth=1, **look)
+    axis.set(ylim=(len(records) - 0.5, -0.5), yticks=[])
+    axis.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
+
+
+@styled
+def ood_entropy(records: Records) -> Figure:
+    """Densities of the predictive entropy on both sets and AUROC: a row per sampler, a line per tuner."""
+    found = required(records, "evaluation")
+    samplers = in_order((record["sampler"] for record in found), SAMPLERS)
+    tuners = in_order((record["tuner"] for record in found), TUNERS)
+    figure = Figure(figsize=(WIDTH, 1.15 * len(samplers) + 1.0), layout="constrained")
+    grid = {"width_ratios": [1, 1, 0.55]}
+    axes = figure.subplots(len(samplers), 3, squeeze=False, sharex="col", gridspec_kw=grid)
+    for (test, other, dots), sampler in zip(axes, samplers, strict=True):
+        own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
+        own = [own[tuner] for tuner in tuners if tuner in own]
+        _densities(test, own, "histogram_test")
+        _densities(other, own, "histogram_ood")
+        _aurocs(dots, own)
+        test.set_ylabel(label(sampler, SAMPLERS))
+    names = {row["ood"]["name"] for record in found for row in record["table"] if row.get("ood")}
+    other = ", ".join(sorted(OOD_SETS.get(name, name) for name in names)) or "other images"
+    entropy = "predictive entropy (nats)"
+    headings = {
+        "Density on the test set (1/nat)": entropy,
+        f"Density on {other} (1/nat)": entropy,
+        "Detection": "AUROC",
+    }
+    for column, (title, unit) in zip(axes.T, headings.items(), strict=True):
+        column[0].set_title(title)
+        column[-1].set_xlabel(unit)
+    figure.align_ylabels(axes[:, 0])
+    _tuner_legend(figure, found)
     return figure

@@ -1,4 +1,4 @@
-"""The figure of regret: the tuners, with arms for comparison."""
+"""The figures of regret: tuners' arms over the oracle's, on the study's posteriors and on the ladder of Gaussians."""
 
 from collections.abc import Sequence
 
@@ -7,103 +7,52 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sgtune.study.mamba.artifacts import KINDS
 from sgtune.study.mamba.figures import tuner_handles
-from sgtune.study.mamba.regret import after, losses_of, regret_cells, runs_said, seconds_of
-from sgtune.study.report.labels import METRICS, MODELS, READ_BY, SAMPLERS, TUNERS, in_order, label
-from sgtune.study.report.layout import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
-from sgtune.study.report.records import Records, looks_at_test_set, need
-from sgtune.study.report.remarks import by_model
+from sgtune.study.mamba.known_targets import Choices, choices_of, mean_of
+from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
+from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.report.records import Records, looks_at_test_set, required
 from sgtune.study.report.style import INK, WIDTH, log_ticks, styled, tuner_style
+from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
-__all__ = ["regret_dots"]
+__all__ = ["gaussian_ladder_dots", "regret_dots"]
 
 DOT = {"linestyle": "none", "markersize": 5.5}
 MARKS = {
     "random": {"marker": "|", "color": "#6e6e6e", "markersize": 13, "markeredgewidth": 1.4},
     "frozen": {"marker": "x", "color": "#6e6e6e", "markersize": 6, "markeredgewidth": 1.4},
 }
-"""How what regret is read by looks in the row of a sampler; the oracle is the line at 1."""
+"""How arms for comparison look in the row of a sampler; the oracle is the line at 1."""
 
 ORACLE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
-
 OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
 """Why a tuner has no regret that a scale could show -> what the strip of such tuners is called."""
 
 NOTHING = {NOT_TRUSTED: "the reference is\nnot trusted", AT_CAP: "the oracle's loss\nis not known"}
 """Why a panel is empty -> what it says; else that it was not computed."""
 
+BOUND = 1.25
+"""The bound for a good tuner on Gaussians, in units of the oracle's expected error."""
 
-def _places(samplers: Sequence[str], tuners: Sequence[str]) -> dict[tuple[str, str], float]:
-    """The height of each tuner's dot in the row of each sampler."""
-    spread = np.linspace(-0.34, 0.34, len(tuners)) if len(tuners) > 1 else [0.0]
-    return {
-        (sampler, tuner): i + shift
-        for i, sampler in enumerate(samplers)
-        for tuner, shift in zip(tuners, spread, strict=True)
-    }
-
-
-def _say(axis: Axes, words: str) -> None:
-    axis.set_xticks([])
-    axis.xaxis.minorticks_off()
-    box = {"facecolor": "white", "edgecolor": "none"}
-    place = {"transform": axis.transAxes, "ha": "center", "va": "center", "bbox": box}
-    axis.text(0.5, 0.5, words, **place, color=INK)
-
-
-def _panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: Sequence[str]) -> None:
-    """A row per sampler and a dot per tuner with a bar of two standard errors to either side; the strip at the right
-    edge is of those that diverged or found no arm."""
-    known = [cell for cell in cells if cell.value is not None]
-    reasons = {cell.missing for cell in cells if cell.value is None}
-    off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
-    lows = [1.0, *(cell.value for cell in known)]
-    highs = [1.0, *(cell.value + 2 * (cell.se or 0.0) for cell in known)]
-    low, high = min(lows), max(highs)
-    # In decades: room for the strip, and for the dots at the edges.
-    span = max(np.log10(high / low), 0.5)
-    edge = high * 10 ** (0.2 * span)
-    places = _places(samplers, tuners)
-    for i in range(1, len(samplers)):
-        axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
-    axis.axvline(1.0, **ORACLE, label="oracle")
-    axis.grid(False, axis="y")
-    axis.set_xscale("log", nonpositive="clip")
-    for cell in cells:
-        if cell.tuner in MARKS and cell.value is not None:
-            look = MARKS[cell.tuner] | {"linestyle": "none", "zorder": 2}
-            axis.plot([cell.value], [samplers.index(cell.sampler)], label=cell.tuner, **look)
-    for tuner in tuners:
-        own = [cell for cell in cells if cell.tuner == tuner]
-        own = [cell for cell in own if cell.value is not None or cell.missing in OFF_SCALE]
-        x = [edge if cell.value is None else cell.value for cell in own]
-        bars = [2 * (cell.se or 0.0) if cell.value is not None else 0.0 for cell in own]
-        y = [places[cell.sampler, tuner] for cell in own]
-        look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
-        if own:
-            axis.errorbar(x, y, xerr=bars, **look)
-    margin = 10 ** (0.08 * span)
-    axis.set_xlim(low / margin, edge * margin if off_scale else high * margin)
-    log_ticks(axis.xaxis)
-    if off_scale:
-        # The strip is not on the scale, so it must have no tick.
-        left, _ = axis.get_xlim()
-        axis.set_xticks([tick for tick in axis.get_xticks() if left <= tick < edge / margin])
-        axis.minorticks_off()
-        axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
-        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
-        axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
-    axis.set(ylim=(len(samplers) - 0.5, -0.5), ylabel="")
-    axis.tick_params(axis="y", length=0)
-    if not (known or off_scale):
-        _say(axis, next((words for reason, words in NOTHING.items() if reason in reasons), "not computed"))
+LIMIT = ORACLE | {"linestyle": (0, (1, 1.6))}
+WORST = {
+    "linestyle": "none",
+    "markersize": 3.6,
+    "markerfacecolor": "none",
+    "markeredgewidth": 0.8,
+    "zorder": 2,
+}
+WORST_MARKS = {"o": "Worst race", "x": "Worst race, escaped", "_": "Worst race, frozen"}
+STEP = 1.13
+"""Dots of one dimension stand side by side: this factor apart."""
 
 
 @styled
 def regret_dots(records: Records) -> Figure:
-    """Mean loss of each tuner's arms over the oracle's, for the model's headline loss and the longest run: a panel per
+    """Mean loss of each tuner's arms over the oracle's, for the model's main loss and the longest run: a panel per
     model, a row per sampler."""
-    found = need(records, "regret", "regret_dots")
+    found = required(records, "regret")
     models = in_order((record["model"] for record in found), MODELS)
     samplers = in_order((record["sampler"] for record in found), SAMPLERS)
     tuners = in_order((chosen["tuner"] for record in found for chosen in record["chosen"]), TUNERS)
@@ -111,23 +60,119 @@ def regret_dots(records: Records) -> Figure:
     axes = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
     for axis, model in zip(axes, models, strict=True):
         own = [record for record in found if record["model"] == model]
-        metric = f"{losses_of(own[0])[0]}_over_oracle"
-        longest = max(seconds for record in own for seconds in seconds_of(record))
-        cells = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == (metric, after(longest))]
-        _panel(axis, cells, samplers, tuners)
-        axis.set_title(f"{label(model, MODELS)}, {after(longest)}", pad=14)
+        which = (f"{losses_of(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
+        cells = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
+        _regret_panel(axis, cells, samplers, tuners)
+        axis.set_title(f"{label(model, MODELS)}, {which[1]}", pad=14)
         if any(cell.value is not None for cell in cells):
-            axis.set_xlabel(METRICS[metric].label)
+            axis.set_xlabel(METRICS[which[0]].label)
     axes[0].set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
-    at_test_set = {
-        chosen["tuner"]
-        for record in found
-        for chosen in record["chosen"]
-        if looks_at_test_set(record | chosen)
-    }
-    handles = tuner_handles(tuners, at_test_set, **DOT)
-    handles += [Line2D([], [], label="Oracle", **ORACLE)]
-    handles += [Line2D([], [], linestyle="none", label=READ_BY[name], **look) for name, look in MARKS.items()]
-    title = "mean ± 2 s.e.; " + by_model(found, runs_said).replace("; ", "\n")  # a line for each
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4, title=title)
+    chosen = [record | one for record in found for one in record["chosen"]]
+    at_test_set = {one["tuner"] for one in chosen if looks_at_test_set(one)}
+    handles = [*tuner_handles(tuners, at_test_set, **DOT), Line2D([], [], label="Oracle", **ORACLE)]
+    for name, look in MARKS.items():
+        handles.append(Line2D([], [], linestyle="none", label=COMPARED_ARMS[name], **look))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4)
     return figure
+
+
+def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: Sequence[str]) -> None:
+    """A row per sampler and a dot per tuner with a bar of two standard errors to either side; the strip at the right
+    edge is of those that diverged or found no arm."""
+    known = [cell for cell in cells if cell.value is not None]
+    reasons = {cell.missing for cell in cells if cell.value is None}
+    off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
+    low = min([1.0, *(cell.value for cell in known)])
+    high = max([1.0, *(cell.value + 2 * (cell.se or 0.0) for cell in known)])
+    # In decades: room for the strip, and for the dots at the edges.
+    span = max(np.log10(high / low), 0.5)
+    edge, margin = high * 10 ** (0.2 * span), 10 ** (0.08 * span)
+    for i in range(1, len(samplers)):
+        axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
+    axis.axvline(1.0, **ORACLE, label="oracle")
+    axis.grid(False, axis="y")
+    axis.set_xscale("log", nonpositive="clip")
+    for cell in known:
+        if cell.tuner in MARKS:
+            look = MARKS[cell.tuner] | {"linestyle": "none", "zorder": 2}
+            axis.plot([cell.value], [samplers.index(cell.sampler)], label=cell.tuner, **look)
+    aside = np.linspace(-0.34, 0.34, len(tuners)) if len(tuners) > 1 else [0.0]
+    for tuner, shift in zip(tuners, aside, strict=True):
+        own = [cell for cell in cells if cell.tuner == tuner]
+        own = [cell for cell in own if cell.value is not None or cell.missing in OFF_SCALE]
+        if own:
+            x = [edge if cell.value is None else cell.value for cell in own]
+            bars = [0.0 if cell.value is None else 2 * (cell.se or 0.0) for cell in own]
+            look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
+            axis.errorbar(x, [samplers.index(cell.sampler) + shift for cell in own], xerr=bars, **look)
+    axis.set_xlim(low / margin, (edge if off_scale else high) * margin)
+    log_ticks(axis.xaxis)
+    if off_scale:
+        # The strip is not on the scale, so it must have no tick.
+        axis.set_xticks([tick for tick in axis.get_xticks() if low / margin <= tick < edge / margin])
+        axis.minorticks_off()
+        axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
+        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
+        axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
+    axis.set(ylim=(len(samplers) - 0.5, -0.5), ylabel="")
+    axis.tick_params(axis="y", length=0)
+    if not (known or off_scale):
+        words = next((words for reason, words in NOTHING.items() if reason in reasons), "not computed")
+        axis.set_xticks([])
+        axis.xaxis.minorticks_off()
+        place = {"transform": axis.transAxes, "ha": "center", "va": "center", "color": INK}
+        axis.text(0.5, 0.5, words, **place, bbox={"facecolor": "white", "edgecolor": "none"})
+
+
+@styled
+def gaussian_ladder_dots(records: Records) -> Figure:
+    """Expected error of each tuner's arms over the oracle's, against the dimension: a panel per kind."""
+    choices = [one for one in choices_of(required(records, "ladder")) if one.tuner != "oracle"]
+    kinds = in_order((one.kind for one in choices), KINDS)
+    tuners = in_order((one.tuner for one in choices), TUNERS)
+    dimensions = sorted({one.dimension for one in choices})
+    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
+    for axis, kind in zip(axes, kinds, strict=True):
+        _ladder_panel(axis, [one for one in choices if one.kind == kind], tuners)
+        axis.set_title(label(kind, KINDS))
+        axis.set_xlabel("dimension D")
+    # Panels share their scale, so its ticks are made when all have their dots.
+    for axis in axes:
+        axis.set_xlim(dimensions[0] / 2, 2 * dimensions[-1])
+        axis.set_xticks(dimensions, [f"{dimension:,}" for dimension in dimensions])
+        axis.minorticks_off()
+        log_ticks(axis.yaxis)
+    axes[0].set_ylabel("expected error over the oracle's")
+    handles = tuner_handles(tuners, markersize=5)
+    handles += [Line2D([], [], label="Oracle", **ORACLE), Line2D([], [], label=f"{BOUND:g} times", **LIMIT)]
+    shown = {_mark(one) for one in choices}
+    for mark, words in WORST_MARKS.items():
+        if mark in shown:
+            handles.append(Line2D([], [], marker=mark, markeredgecolor=INK, label=words, **WORST))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4)
+    return figure
+
+
+def _mark(choices: Choices) -> str:
+    """Of the worst race."""
+    worst = max(choices.runs, key=lambda run: run["error"] / run["oracle_error"])
+    return "x" if worst["escaped"] else "_" if worst["frozen"] else "o"
+
+
+def _ladder_panel(axis: Axes, found: Sequence[Choices], tuners: Sequence[str]) -> None:
+    axis.axhline(1.0, **ORACLE)
+    axis.axhline(BOUND, **LIMIT)
+    axis.set(xscale="log", yscale="log")
+    for place, tuner in enumerate(tuners):
+        own = [choices for choices in found if choices.tuner == tuner]
+        x = [STEP ** (place - (len(tuners) - 1) / 2) * choices.dimension for choices in own]
+        means = [mean_of(choices.over("oracle_error")) for choices in own]
+        look, bars = tuner_style(tuner), [2 * (se or 0.0) for _, se in means]
+        # A bar that reaches below zero has no end on a log axis.
+        lower = [min(bar, 0.9 * value) for bar, (value, _) in zip(bars, means, strict=True)]
+        values = [value for value, _ in means]
+        axis.errorbar(x, values, yerr=[lower, bars], **look, markersize=5, linewidth=1, zorder=3)
+        for at, choices in zip(x, own, strict=True):
+            worst = max(choices.over("oracle_error"))
+            axis.plot([at], [worst], marker=_mark(choices), markeredgecolor=look["color"], **WORST)

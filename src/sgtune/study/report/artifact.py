@@ -45,8 +45,6 @@ class Artifact(NamedTuple):
     needs_loss: str | None = None
     needs_horizons: bool = False
     needs_regret: bool = False
-    caption: str = ""  # until every study's captions are in workflow/captions
-    study: str = ""  # likewise
 
 
 class Study(NamedTuple):

@@ -1,7 +1,5 @@
 """The printed labels of names in files, and the order in which they are printed."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -151,6 +149,7 @@ METRICS = {
     "distance": Metric("Newton step (sd)"),
     "root_dimension": Metric("√D", form="general"),
     "steps": Metric("Steps", form="count"),
+    "converged": Metric("Converged"),
     "block_n": Metric("Parameters", form="count"),
     "block_sd": Metric("Sd"),
     "block_sd_error": Metric("Error of sd"),
@@ -160,6 +159,7 @@ METRICS = {
     "block_ess_min": Metric("ESS, worst"),
     "block_ess_median": Metric("ESS, median"),
     "block_trusted": Metric("Trusted"),
+    "divergences": Metric("Divergences", form="count"),
     "foreseen_x100": Metric("Predicted × 10²"),
     "measured_x100": Metric("Measured × 10²"),
     "measured_over_foreseen": Metric("Measured / predicted"),
@@ -173,6 +173,8 @@ METRICS = {
     "ladder_marginal": Metric("Marginals"),
     "ladder_escaped": Metric("Escaped", form="count"),
     "ladder_frozen": Metric("Frozen", form="count"),
+    "square_signal": Metric("Density of the draws", form="by error"),
+    "value_signal": Metric("Value of the draws", form="by error"),
 }
 
 
@@ -215,15 +217,10 @@ METRICS |= {
 
 # Of the study of AdamMCMC.
 METRICS |= {
-    "acceptance_rate": Metric("Acceptance"),
-    "acceptance_gain": Metric("Acceptance gained"),
-    "second_moment": Metric("E x²"),
-    "ess_per_second": Metric("ESS per second", best=max),
-    "jump_per_second": Metric("Squared jump per second", best=max),
+    "acceptance_rate": _measured("Acceptance"),
+    "second_moment": _measured("E x²"),
     "acceptance_percent": Metric("Accepted (%)"),
     "ksd_points": Metric("KSD points", form="count"),
-    "seconds_per_step": Metric("Seconds per step"),
-    "cost_ratio": Metric("Cost ratio"),
 }
 
 for _metric, _label in {
@@ -247,5 +244,5 @@ def label(name: str, labels: dict[str, str]) -> str:
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """The distinct ``names``: those in ``order`` first, in its order, then the others alphabetically."""
-    names, order = set(names), list(order)
+    names, order = set(names), dict.fromkeys(order)
     return [name for name in order if name in names] + sorted(names - set(order))

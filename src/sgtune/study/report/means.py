@@ -1,10 +1,15 @@
-"""Cells of evaluation runs: the mean over replicates of a value in their rows, and its spread."""
+"""Means over runs as cells, their ratios, and the standard errors of both."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import sqrt
 from statistics import fmean, stdev
+from typing import NamedTuple
 
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.study.catalogue import cap_of
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.records import finite, looks_at_test_set
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
@@ -12,14 +17,16 @@ from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
 __all__ = [
     "SOURCES",
     "SQUARED",
-    "entry_of",
+    "Estimate",
+    "best_of",
+    "chosen_losses",
     "evaluation_cells",
     "identity",
     "mean_cell",
     "metric_of",
-    "missing_of",
+    "over_loss",
+    "ratio",
     "ratio_of",
-    "root_mean",
 ]
 
 # metric of a table: (key of a result's rows, factor); a dot leads into an entry of the row
@@ -53,14 +60,8 @@ SOURCES = {
     "auroc": ("ood.auroc", 1),
 }
 
-
 SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
 """Keys of rows that are roots of an unbiased estimate, which may be negative: the estimate itself is averaged."""
-
-
-def root_mean(squares: Sequence[float]) -> float:
-    """The root of the mean, or 0 where that is negative."""
-    return sqrt(max(fmean(squares), 0.0))
 
 
 def metric_of(key: str) -> str:
@@ -74,17 +75,11 @@ def identity(record: dict) -> dict:
     return own | {"at_test_set": looks_at_test_set(record)}
 
 
-def missing_of(record: dict) -> str:
-    """What stands in a tuner's cell that has no number: that it found no arm, or a dash."""
-    return NO_ARM if record["best"] is None else DASH
-
-
-def entry_of(row: dict, key: str) -> float | None:
+def _entry(row: dict, key: str) -> float | None:
     """The number of a row under ``key``, or None."""
-    entry = row
     for part in key.split("."):
-        entry = (entry or {}).get(part)
-    return entry
+        row = (row or {}).get(part)
+    return row
 
 
 def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
@@ -101,7 +96,7 @@ def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
     kept = [value for own in of_tunings for value in own]
     means = [fmean(own) for own in of_tunings if own]
     has_spread = len(kept) > 1 and METRICS[metric].has_spread
-    diverged = any(row.get("diverged") for row in record["table"])
+    missing = NO_ARM if record["best"] is None else DASH
     return Cell(
         **identity(record),
         metric=metric,
@@ -110,7 +105,7 @@ def mean_cell(record: dict, metric: str, values: list[float | None]) -> Cell:
         se=max(map(_standard_error, (kept, means))) if has_spread else None,
         finite=len(kept),
         replicates=len(values),
-        missing=DIVERGED if diverged else missing_of(record),
+        missing=DIVERGED if any(row.get("diverged") for row in record["table"]) else missing,
     )
 
 
@@ -130,9 +125,10 @@ def _root_mean_cell(record: dict, metric: str) -> Cell:
     the cell has no value but an upper end, √(max(m, 0) + 2e). A negative m is noise, which must not bring the end
     down."""
     key = SOURCES[metric][0]
-    cell = replace(
-        mean_cell(record, metric, [entry_of(row, key) for row in record["table"]]), floor=_floor(record, key)
-    )
+    floors = [finite(row.get(f"{key}_floor")) for row in record["table"]]
+    kept = [floor for floor in floors if floor is not None]
+    cell = mean_cell(record, metric, [_entry(row, key) for row in record["table"]])
+    cell = replace(cell, floor=fmean(kept) if kept else None)
     of_runs = [finite(row.get(SQUARED.get(key, ""))) for row in record["table"]]
     squares = mean_cell(record, metric, of_runs)
     if cell.value is None or squares.finite < cell.finite:
@@ -150,18 +146,70 @@ def _root_mean_cell(record: dict, metric: str) -> Cell:
     return replace(cell, value=root, sd=squares.sd / (2 * root), se=error / (2 * root), square=(mean, error))
 
 
-def _floor(record: dict, key: str) -> float | None:
-    """The KSD of as many exact draws, a mean over the replicates that have one; None of other metrics."""
-    floors = [finite(row.get(f"{key}_floor")) for row in record["table"]]
-    kept = [floor for floor in floors if floor is not None]
-    return fmean(kept) if kept else None
-
-
 def ratio_of(above: Cell, below: Cell) -> tuple[float | None, float | None]:
     """The ratio of two cells of independent runs and its standard error, to first order; None where there is none."""
     if above.value is None or not below.value:
         return None, None
-    ratio = above.value / below.value
+    value = above.value / below.value
     if above.se is None or below.se is None or not above.value:
-        return ratio, None
-    return ratio, abs(ratio) * sqrt((above.se / above.value) ** 2 + (below.se / below.value) ** 2)
+        return value, None
+    return value, abs(value) * sqrt((above.se / above.value) ** 2 + (below.se / below.value) ** 2)
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error, None if there is only one run."""
+
+    value: float
+    se: float | None
+
+
+def chosen_losses(
+    losses: Float[np.ndarray, "r arms"], arms: Sequence[int | None], loss: str
+) -> Float[np.ndarray, "r s"]:
+    """The losses of the arms that tuning runs chose; one that found none counts as the cap of ``loss``.
+
+    ``losses`` has a row for each fresh replicate, which every arm has run on the same minibatches.
+    """
+    cap = np.full(len(losses), cap_of(loss))
+    return np.stack([cap if arm is None else losses[:, arm] for arm in arms], axis=1)
+
+
+def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> int:
+    """The finalist of the smallest mean loss."""
+    return min(finalists, key=lambda arm: losses[:, arm].mean())
+
+
+def ratio(
+    above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"], *, same_tunings: bool = True
+) -> Estimate:
+    """The mean of ``above`` over the mean of ``below``, and its standard error.
+
+    Rows are fresh replicates, columns the arms of tuning runs. The variance is the sum of two independent parts: the
+    variance from replicates, by the jackknife that leaves replicate i out of both arrays; and the variance from tuning
+    runs, by the jackknife over columns: of both arrays at once if they have equally many, which are then of the
+    ``same_tunings``, otherwise of each alone. An array of one column has no variance from tuning. (Columns also differ
+    by the noise of their means, so the second variance includes some of the first: the sum is slightly too large.)
+    """
+    n, (s, t) = len(above), (above.shape[1], below.shape[1])
+    value = float(above.mean() / below.mean())
+    if n < 2:
+        return Estimate(value, None)
+
+    without = [_means_without(above, 0) / _means_without(below, 0)]
+    if s == t and same_tunings:
+        without.append(_means_without(above, 1) / _means_without(below, 1))
+    else:
+        without += [_means_without(above, 1) / below.mean(), above.mean() / _means_without(below, 1)]
+    variance = sum((len(values) - 1) * values.var() for values in without)
+    return Estimate(value, float(np.sqrt(variance)))
+
+
+def over_loss(number: float, below: Float[np.ndarray, "r t"]) -> Estimate:
+    """A known ``number`` over the mean of ``below``."""
+    return ratio(np.full((len(below), 1), number), below)
+
+
+def _means_without(losses: Float[np.ndarray, "r s"], axis: int) -> Float[np.ndarray, " n"]:
+    """The mean of ``losses`` without each of its rows (axis 0) or columns (axis 1); of a single one the mean itself."""
+    sums, n = losses.sum(axis=1 - axis), losses.shape[axis]
+    return (sums.sum() - sums) / (losses.size - losses.shape[1 - axis]) if n > 1 else sums / losses.size

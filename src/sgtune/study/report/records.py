@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import yaml
+
 from sgtune.study.catalogue import TUNERS
 from sgtune.study.report.artifact import Artifact
 from sgtune.support.errors import DataError
@@ -35,7 +37,7 @@ def _kind(path: Path, kinds: Sequence[str]) -> str:
 def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
     file's own name. A file of several tuners gives a record for each; a ``.csv`` gives a record for each row, with
-    a float in its column ``value``.
+    a float in its column ``value``; a ``.yaml`` is one record.
 
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
@@ -50,6 +52,8 @@ def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
                 raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
         elif path.suffix == ".json":
             records[_kind(path, kinds)] += _by_tuner(read_json(path))
+        elif path.suffix == ".yaml":
+            records[_kind(path, kinds)].append(yaml.safe_load(path.read_text(encoding="utf-8")))
     return records
 
 

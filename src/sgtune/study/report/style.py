@@ -13,7 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
-from sgtune.study.catalogue.tuners import BLUE, GREY, ORANGE, TUNERS, VERMILION
+from sgtune.study.catalogue import BLUE, GREY, ORANGE, TUNERS, VERMILION
 from sgtune.study.report.labels import label
 from sgtune.study.report.records import Records
 from sgtune.support.files import atomic_write

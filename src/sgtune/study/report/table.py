@@ -1,7 +1,5 @@
 """A table: cells with their numbers, the tidy frame of these, and its Markdown and HTML, which need only the frame."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -232,7 +230,9 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
     ranks = ranks[(frame["replicates"] > 0) | (frame["shown"] != DASH)].assign(
         position=lambda kept: kept.index
     )
-    table = ranks.pivot(index=rows, columns=columns, values="position")
+    table = (
+        ranks.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
+    )
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
 
     def labels(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:

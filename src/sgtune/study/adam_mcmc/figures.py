@@ -1,0 +1,213 @@
+"""The figures of the study: acceptance and E x^2 against s, bias against gamma / s, total variation against steps."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, expm1
+from statistics import median
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sgtune.study.adam_mcmc.artifacts import NAMES
+from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
+from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.report.labels import MODELS
+from sgtune.study.report.records import Records, required
+from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
+
+__all__ = ["adam_acceptance_curves", "adam_bias_curves", "adam_distances"]
+
+GREY = "0.55"
+"""Of the legend's lines for s_d: no value of gamma / s has it."""
+COLORS = (BLUE, ORANGE, VERMILION, INK)
+"""Of gamma / s, ascending."""
+STYLES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)))
+"""Of s_d, ascending from 0."""
+
+LOOKS = {
+    "isotropic": (BLUE, "s"),
+    "prolate": (VERMILION, "o"),
+    "prolate-batch": (ORANGE, "^"),
+    "minibatch-test": (PURPLE, "v"),
+    "exact": (GREEN, "D"),
+}
+"""Colour and marker of each variant of AdamMCMC."""
+
+SLOW_CURVE = "adam-mcmc-exact-slow"
+LINES = {
+    "mala-grid": ("MALA, exactly", INK, "-"),
+    "mala": ("MALA", BLUE, (0, (4, 1.2))),
+    "adam-mcmc-exact": ("AdamMCMC, exact", GREEN, "-"),
+    SLOW_CURVE: ("AdamMCMC, exact, Adam's b₁, b₂", PURPLE, (0, (1.2, 1.2))),
+    "adam-mcmc": ("AdamMCMC, γ / s = 0.1", VERMILION, "-"),
+    "adam-mcmc-large": ("AdamMCMC, γ / s = 1", ORANGE, "-"),
+}
+"""Label, colour and style of each curve of total variation; the slow one has a panel of its own."""
+
+STRAIGHT = 0.15
+"""A line whose largest misfit, in log, is more than this is not called straight, and has no rate in print."""
+
+NEAR_1 = 0.99
+"""Rates from here on have five digits."""
+
+LEAST_SHOWN = 1e-3
+"""Of |E x^2 - 1|; it is below the standard errors of the study."""
+
+
+def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95% t interval; 0 of one value."""
+    mean, se = mean_of(values)
+    return mean, se * t_quantile(len(values)) if se else 0.0
+
+
+@styled
+def adam_acceptance_curves(records: Records) -> Figure:
+    """A column per target: acceptance and E x^2 against s, a line per gamma / s and s_d, with 95% t intervals. No E x^2
+    of chains that are stuck or too slow, or that start from approximate draws."""
+    found = sorted(
+        required(records, "acceptance"), key=lambda record: (record["n_data"] > 1, record["dimension"])
+    )
+    ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
+    alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
+    lines = [
+        (ratio, along, {"color": color, "linestyle": style})
+        for ratio, color in zip(ratios, COLORS, strict=False)
+        for along, style in zip(alongs, STYLES, strict=False)
+    ]
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    axes = figure.subplots(2, len(found), squeeze=False, sharex=True, sharey="row")
+    for (rates, squares), record in zip(axes.T, found, strict=True):
+        for ratio, along, look in lines:
+            own = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == (ratio, along)]
+            _draw_line(rates, own, "acceptance", look)
+            known = [c for c in own if record["n_data"] == 1 and not squares_cause(c, c["steps"])]
+            _draw_line(squares, known, "square", look)
+        rates.set_title(
+            NAMES.get(record["target"]) or MODELS.get(record["target"], record["target"]), fontsize="small"
+        )
+        rates.set_xscale("log")
+        rates.set_ylim(-0.02, 1.02)
+        squares.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
+        squares.set_xlabel("s √T")
+        log_ticks(squares.xaxis)
+    # Only now: a limit that is set ends the scaling of all panels that share the axis.
+    axes[1, 0].set_ylim(bottom=0)
+    axes[0, 0].set_ylabel("acceptance")
+    axes[1, 0].set_ylabel("E x²")
+    handles = [
+        Line2D([], [], color=color, label=f"γ / s = {ratio:g}")
+        for ratio, color in zip(ratios, COLORS, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color=GREY, linestyle=style, label=f"s_d = {along:g}")
+        for along, style in zip(alongs, STYLES, strict=False)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
+    return figure
+
+
+def _draw_line(axis: Axes, cells: Sequence[Mapping], key: str, look: Mapping) -> None:
+    """The means of the cells' chains against s."""
+    points = sorted((cell["scale"], *_with_half_width(cell[key])) for cell in cells)
+    if points:
+        scales, means, widths = zip(*points, strict=True)
+        axis.errorbar(scales, means, yerr=widths, linewidth=1.1, marker="o", markersize=2.5, **look)
+
+
+@styled
+def adam_bias_curves(records: Records) -> Figure:
+    """A panel per D: |E x^2 - 1| against gamma / s in log scale, a line per variant, with 95% t intervals, and their
+    half-widths: what exact draws could show. Points of chains that are stuck or too slow are left out."""
+    [found] = required(records, "bias")
+    dimensions = list(dict.fromkeys(cell["dimension"] for cell in found["cells"]))
+    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+    axes = figure.subplots(1, len(dimensions), squeeze=False, sharey=True)[0]
+    for axis, dimension in zip(axes, dimensions, strict=True):
+        floors: dict[float, list[float]] = {}
+        for variant, (color, marker) in LOOKS.items():
+            own = [
+                (cell["ratio"], *_with_half_width(cell["squares"]))
+                for cell in found["cells"]
+                if (cell["variant"], cell["dimension"]) == (variant, dimension)
+                and not squares_cause(cell, found["steps"])
+            ]
+            # The exact variant has more chains, and shorter intervals.
+            for ratio, _, half_width in own if variant != "exact" else ():
+                floors.setdefault(ratio, []).append(half_width)
+            if own:
+                _draw_bias(axis, sorted(own), color, marker)
+            look = {"color": color, "marker": marker, "markersize": 3.8, "markerfacecolor": "white"}
+            axis.plot([], [], label=NAMES[variant] if axis is axes[0] else None, **look)
+        ratios = sorted(floors)
+        axis.fill_between(
+            ratios,
+            [median(floors[ratio]) for ratio in ratios],
+            color=INK,
+            alpha=0.12,
+            linewidth=0,
+            label="below the half-width of an interval" if axis is axes[0] else None,
+        )
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_title(f"D = {dimension}")
+        axis.set_xlabel("γ / s")
+        log_ticks(axis.xaxis)
+    axes[0].set_ylabel("|E x² − 1|")
+    axes[0].set_ylim(bottom=LEAST_SHOWN)
+    figure.legend(
+        loc="outside lower center",
+        ncols=3,
+        handlelength=2.6,
+        title=f"{found['chains']} chains of {found['steps']:,} steps; more for the exact variant",
+    )
+    return figure
+
+
+def _draw_bias(axis: Axes, own: list[tuple[float, float, float]], color: str, marker: str) -> None:
+    """A line of |mean - 1|, its markers filled where the mean is above 1."""
+    ratios, means, spans = zip(*own, strict=True)
+    sizes = [max(abs(mean - 1), LEAST_SHOWN) for mean in means]
+    # In log scale the lower end of a bar must stay above 0.
+    below = [min(span, 0.999 * size) for size, span in zip(sizes, spans, strict=True)]
+    axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1)
+    for ratio, size, mean in zip(ratios, sizes, means, strict=True):
+        face = color if mean > 1 else "white"
+        axis.plot([ratio], [size], color=color, marker=marker, markersize=3.8, markerfacecolor=face)
+
+
+@styled
+def adam_distances(records: Records) -> Figure:
+    """Total variation against the number of steps, in log scale, with the floors of the histograms and fitted lines: a
+    panel of the curves that fall fast, and one of the curve that needs more steps."""
+    [found] = required(records, "distances")
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    axes, labelled = figure.subplots(1, 2, sharey=True), set()
+    for axis, is_slow in zip(axes, (False, True), strict=True):
+        panel = [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
+        for line in panel:
+            _draw_distances(axis, line)
+        # A matrix has no chains: its floor is one of rounding.
+        for number, floor in {line["chains"]: line["floor"] for line in panel if "chains" in line}.items():
+            # The legend belongs to both panels: it names a number of draws once.
+            label = None if number in labelled else f"{number:,} exact draws"
+            labelled.add(number)
+            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=label)
+        axis.set_xlabel("steps")
+    axes[0].set_yscale("log")
+    axes[0].set_ylim(bottom=found["floor"] / 3)
+    axes[0].set_ylabel("total variation to the target")
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+    return figure
+
+
+def _draw_distances(axis: Axes, line: Mapping) -> None:
+    """A curve; if it is straight, with its rate in the legend, and dots at the ends of the fit."""
+    (label, color, style), fit = LINES[line["name"]], line["fit"]
+    steps, distances = line["steps"], line["distances"]
+    if fit is not None and fit["misfit"] <= STRAIGHT:
+        digits, ends = 3 if fit["rate"] < NEAR_1 else 5, [fit["first"], fit["last"]]
+        label += f": {fit['rate']:.{digits}f} a step\n"
+        label += f"(steps {ends[0]} to {ends[1]}, at most {ceil(100 * expm1(fit['misfit']))}% off)"
+        axis.plot(ends, np.interp(ends, steps, distances), "o", color=color, markersize=3.5)
+    axis.plot(steps, distances, color=color, linestyle=style, linewidth=1.2, label=label)

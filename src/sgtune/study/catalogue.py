@@ -1,0 +1,289 @@
+"""The catalogue of the study: its models, samplers and tuners, with their names in print.
+
+A new one is an entry here and a module of its own, and the configuration takes its name. Nothing heavy is imported.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+__all__ = [
+    "MODELS",
+    "PREDICTIVE_LOSSES",
+    "SAMPLERS",
+    "TUNERS",
+    "ModelEntry",
+    "SamplerEntry",
+    "Study",
+    "TunerEntry",
+    "cap_of",
+    "losses_of",
+    "method_of",
+    "smaller_of",
+]
+
+PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
+"""Losses of arms that are computed from predictions; all others are errors against a reference."""
+
+XI = "relative_sd_error_x100"
+XIS = (XI, "xi_rel_x100", "xi_white_x100")
+KSDS = ("ksd", "ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled_floor")
+
+
+class Study(NamedTuple):
+    """The tables of one model. Metrics are keys of `labels.METRICS`.
+
+    ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
+    ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's metric that it
+    is compared with; ``speedup``: how many times as fast as grid search MAMBA-KSD tunes SGHMC, according to the paper.
+    """
+
+    short: tuple[str, tuple[str, ...]]
+    long: tuple[str, tuple[str, ...]]
+    choices: str
+    paper: dict[str, str]
+    speedup: str
+
+
+class ModelEntry(NamedTuple):
+    """The entry of a model, which does not depend on its data.
+
+    Attributes:
+        label: its name in tables and figures.
+        loader: ``module:function`` of ``function(data_dir) -> Model``, imported when it is called.
+        task: as in `sgtune.Model`.
+        n_data: number of training rows, given the model's section of ``data``.
+        dimension: D, given the same section; None if it depends on the data.
+        losses: the losses by which the chosen arms are judged in expectation, the main one first: keys of
+            `sgtune.metrics.reference_errors`, or of the predictive metrics (`PREDICTIVE_LOSSES`).
+        losses_without_reference: the losses where NUTS does not sample the model.
+        study: its tables and figures.
+        out_of_distribution: whether its evaluation uses the inputs that ``data.ood`` names.
+    """
+
+    label: str
+    loader: str
+    task: str
+    n_data: Callable[[Mapping], int]
+    dimension: Callable[[Mapping], int | None]
+    losses: tuple[str, ...]
+    losses_without_reference: tuple[str, ...]
+    study: Study
+    out_of_distribution: bool = False
+
+
+def _n_ratings(data: Mapping) -> int:
+    n_ratings = 100_000 if data["simulated"] is None else data["simulated"]
+    return n_ratings - n_ratings // 5
+
+
+def _n_images(data: Mapping) -> int:
+    return 60_000 if data["simulated"] is None else data["simulated"]
+
+
+def _n_weights(data: Mapping) -> int:
+    """Weights and biases of two layers: from 784 pixels to the hidden units, and from these to 10 classes."""
+    return (784 + 1) * data["n_hidden"] + (data["n_hidden"] + 1) * 10
+
+
+MODELS: dict[str, ModelEntry] = {
+    "logistic": ModelEntry(
+        "Logistic regression",
+        "sgtune.study.posteriors.logistic:load",
+        "classification",
+        lambda data: data["n_train"],
+        lambda data: data["dimension"],
+        ("xi_white", "relative_sd_error"),
+        ("log_loss", "brier"),
+        study=Study(
+            short=("table1", ("ksd", XI)),
+            long=("table6", (*XIS, *KSDS, "accuracy_percent", "n_samples")),
+            choices="table5",
+            paper={"ksd": "ksd", XI: XI},
+            speedup="about 3",
+        ),
+    ),
+    "pmf": ModelEntry(
+        "PMF",
+        "sgtune.study.posteriors.pmf:load",
+        "regression",
+        _n_ratings,
+        lambda data: 52_580 if data["simulated"] is None else None,
+        ("functional_error", "relative_sd_error"),
+        ("rmse",),
+        study=Study(
+            short=("table2", ("ksd", XI)),
+            long=(
+                "table8",
+                (XI, "xi_rel_x100", "functional_error", *KSDS, "rmse", "rmse_as_published", "n_samples"),
+            ),
+            choices="table7",
+            paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
+            speedup="about 2",
+        ),
+    ),
+    "bnn": ModelEntry(
+        "Neural network",
+        "sgtune.study.posteriors.bnn:load",
+        "classification",
+        _n_images,
+        _n_weights,
+        ("log_loss", "brier"),
+        ("log_loss", "brier"),
+        out_of_distribution=True,
+        study=Study(
+            short=("table3", ("log_loss", "brier", "ece_percent", "mce_percent")),
+            long=(
+                "table10",
+                (
+                    "log_loss",
+                    "brier",
+                    "ece_percent",
+                    "mce_percent",
+                    "ece_as_published_percent",
+                    "mce_as_published_percent",
+                    "accuracy_percent",
+                    "n_samples",
+                ),
+            ),
+            choices="table9",
+            paper={
+                "ece_percent": "ece_percent",
+                "ece_as_published_percent": "ece_percent",
+                "mce_percent": "mce_percent",
+                "mce_as_published_percent": "mce_percent",
+                "accuracy_percent": "accuracy_percent",
+            },
+            speedup="4 to 6",
+        ),
+    ),
+}
+"""By name, in the order of print."""
+
+
+def losses_of(model: str, has_reference: bool) -> tuple[str, ...]:
+    """The losses by which the chosen arms for ``model`` are judged, the main one first."""
+    entry = MODELS[model]
+    return entry.losses if has_reference else entry.losses_without_reference
+
+
+def cap_of(loss: str) -> float:
+    """The cap on the loss of a run, which a diverged run has: 10, or 2 for Brier scores, their largest value."""
+    return {"brier": 2.0}.get(loss, 10.0)
+
+
+class SamplerEntry(NamedTuple):
+    """The entry of a sampler of `sgtune.samplers`.
+
+    Attributes:
+        label: its name in tables and figures.
+        axes: the names of the hyperparameters of its arms besides step size and batch size. (They repeat the sampler's
+            own axes, because importing the sampler would import JAX.)
+    """
+
+    label: str
+    axes: tuple[str, ...] = ()
+
+
+SGHMC_AXES = ("n_leapfrog", "friction", "noise_estimate")
+
+SAMPLERS: dict[str, SamplerEntry] = {
+    "sgld": SamplerEntry("SGLD"),
+    "sgld-cv": SamplerEntry("SGLD-CV"),
+    "sghmc": SamplerEntry("SGHMC", SGHMC_AXES),
+    "sghmc-cv": SamplerEntry("SGHMC-CV", SGHMC_AXES),
+    "sgnht": SamplerEntry("SGNHT", ("friction",)),
+    "sgnht-cv": SamplerEntry("SGNHT-CV", ("friction",)),
+}
+"""By name, in the order of print."""
+
+
+# Colours that are distinct for colour-blind readers: the first six by Okabe and Ito (2008).
+BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+BLACK, GREY, OLIVE, WINE = "#000000", "#8c8c8c", "#8A7B00", "#882255"
+# For tuners that are not in the paper, from Tol's muted scheme; their markers differ from the others, too.
+INDIGO, TEAL = "#332288", "#44AA99"
+
+
+class TunerEntry(NamedTuple):
+    """The entry of a tuner.
+
+    Attributes:
+        label: its name in tables and figures.
+        section: the section of the configuration with its settings; theory, which runs nothing, uses only the horizon.
+        style: its colour, marker and line in figures.
+        method: the tuner of `sgtune.tuning.TUNERS` that it runs on the grid ``smaller`` of a model that has one;
+            None if it has the tuner's own name and the whole grid.
+        needs_classes: whether it judges by predicted classes.
+        looks_at_test_set: whether it judges by the test set, on which it is then evaluated.
+        in_paper: whether the paper has it.
+        is_random: whether its choice differs between tuning replicates.
+    """
+
+    label: str
+    section: str
+    style: tuple[str, str, str | tuple]
+    method: str | None = None
+    needs_classes: bool = False
+    looks_at_test_set: bool = False
+    in_paper: bool = True
+    is_random: bool = True
+
+
+TUNERS: dict[str, TunerEntry] = {
+    "mamba-ksd": TunerEntry("MAMBA-KSD", "mamba", (BLUE, "o", "-")),
+    "mamba-ksd-smaller": TunerEntry(
+        "MAMBA-KSD, smaller grid", "mamba", (BLUE, "o", (0, (2, 1))), method="mamba-ksd"
+    ),
+    "mamba-fssd": TunerEntry("MAMBA-FSSD", "mamba", (SKY, "s", (0, (5, 1.5)))),
+    "grid": TunerEntry("Grid", "grid", (ORANGE, "^", (0, (3, 1.2))), looks_at_test_set=True),
+    "grid-smaller": TunerEntry(
+        "Grid, smaller grid", "grid", (ORANGE, "^", (0, (1.2, 1))), method="grid", looks_at_test_set=True
+    ),
+    "heuristic": TunerEntry("Heuristic", "heuristic", (PURPLE, "X", (0, (1.2, 1.2))), is_random=False),
+    "grid-ksd": TunerEntry("Grid-KSD", "grid_ksd", (VERMILION, "v", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)))),
+    # A star is too small to see at the size of the other markers.
+    "mamba": TunerEntry("MAMBA (default)", "mamba", (INDIGO, ">", "-"), in_paper=False),
+    "mamba-psd": TunerEntry("MAMBA-PSD", "mamba", (TEAL, "d", (0, (3, 1, 1, 1))), in_paper=False),
+    "mamba-ksd-scaled": TunerEntry(
+        "MAMBA-KSD scaled", "mamba", (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))), in_paper=False
+    ),
+    "theory": TunerEntry("Theory", "mamba", (BLACK, "p", (0, (1, 2))), in_paper=False, is_random=False),
+    "mamba-ece": TunerEntry(
+        "MAMBA-ECE", "mamba", (BLACK, "P", "-"), needs_classes=True, looks_at_test_set=True, in_paper=False
+    ),
+    "mamba-mce": TunerEntry(
+        "MAMBA-MCE",
+        "mamba",
+        (GREY, "h", (0, (5, 1.5))),
+        needs_classes=True,
+        looks_at_test_set=True,
+        in_paper=False,
+    ),
+    "mamba-accuracy": TunerEntry(
+        "MAMBA-accuracy",
+        "mamba",
+        (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5))),
+        needs_classes=True,
+        looks_at_test_set=True,
+        in_paper=False,
+    ),
+    "mamba-log-loss": TunerEntry(
+        "MAMBA-log-loss",
+        "mamba",
+        (WINE, ">", (0, (3, 1.2))),
+        needs_classes=True,
+        looks_at_test_set=True,
+        in_paper=False,
+    ),
+}
+"""By the name of the configuration, in the order of print. One that runs another on other step sizes has its colour."""
+
+
+def method_of(tuner: str) -> str:
+    """The name in `sgtune.tuning.TUNERS` of the tuner that runs under the name ``tuner``."""
+    return TUNERS[tuner].method or tuner
+
+
+def smaller_of(tuner: str) -> str | None:
+    """The name under which ``tuner`` also runs on a model's smaller grid, if it does."""
+    return next((name for name, entry in TUNERS.items() if entry.method == tuner), None)

@@ -1,0 +1,220 @@
+"""The figures of the study: densities of the normal, curves against passes, and ellipses of long chains."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sgtune.study.ccadl.artifacts import METHODS, SETS
+from sgtune.study.ccadl.tables import in_print_order, pooled, setting
+from sgtune.study.report.records import Records, required
+from sgtune.study.report.style import INK, WIDTH, styled
+
+__all__ = ["THIN", "draw_runs", "drbm_curves", "ellipse_of", "logistic_regression", "normal_densities"]
+
+THIN = 0.5
+"""Width of the lines of what some runs of several have, because the others diverged."""
+
+TRUTH = {"color": INK, "linewidth": 2.2, "alpha": 0.35}
+BURN_IN = {"color": INK, "linewidth": 0.8, "linestyle": (0, (1, 2))}
+FRICTION_LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.5, 1.5)))
+"""Of the frictions in a panel, in their order."""
+
+SYMBOLS = {"mu": "μ", "gamma": "γ"}
+PEAK = 0.12
+"""Half the width of the inset, as a part of the panel's bins."""
+
+REACH = 2.2
+"""Half the width of a panel of ellipses over half the width of NUTS's ellipse."""
+
+COVERED = -2 * np.log(0.05)
+"""Squared Mahalanobis distance within which a two-dimensional Gaussian has 95% of its mass."""
+
+
+def _legend(figure: Figure, records: Sequence[dict], others: Mapping[str, Mapping], columns: int) -> None:
+    """A line of each sampler after those of the exact values, and after it one of each of the ``others``."""
+    methods = dict.fromkeys(record["method"] for record in records)
+    handles = [Line2D([], [], label=name, **look) for name, look in others.items()]
+    handles[1:1] = [Line2D([], [], label=METHODS[name].label, color=METHODS[name].color) for name in methods]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.6)
+
+
+@styled
+def normal_densities(records: Records) -> Figure:
+    """Densities of both parameters: a column per (h, A), a line per sampler, the peak in the inset."""
+    found = in_print_order(required(records, "normal"))
+    figure = Figure(figsize=(WIDTH, 3.7), layout="constrained")
+    axes = figure.subplots(2, len(found[0]["cells"]), squeeze=False, sharex="row", sharey="row")
+    for row, (name, symbol) in zip(axes, SYMBOLS.items(), strict=True):
+        edges, exact = np.asarray(found[0]["edges"][name]), np.asarray(found[0]["exact"][name])
+        peak, half = int(np.argmax(exact)), max(2, int(PEAK * len(exact)))
+        near = slice(max(0, peak - half), peak + half)
+        for place, axis in enumerate(row):
+            inset = axis.inset_axes((0.64, 0.5, 0.36, 0.5))
+            for panel in (axis, inset):
+                _densities(panel, found, place, name)
+            low, high = edges[:-1][near][0], edges[1:][near][-1]
+            inset.set(xlim=(low, high), xticks=[], yticks=[])
+            inset.set_ylim(0.9 * exact[near].min(), 1.06 * exact[near].max())
+            inset.spines[:].set_visible(True)
+            # Room for the inset beside the peak.
+            axis.set_xlim(edges[0], edges[-1] + 0.25 * (edges[-1] - edges[0]))
+            axis.set(xlabel=symbol, ylim=(0, 1.25 * exact.max()))
+        row[0].set_ylabel("density")
+    for axis, cell in zip(axes[0], found[0]["cells"], strict=True):
+        axis.set_title(setting(cell))
+    _legend(figure, found, {"exact": TRUTH}, columns=5)
+    return figure
+
+
+def _densities(axis: Axes, found: Sequence[dict], place: int, name: str) -> None:
+    """The exact density and each sampler's, at the middles of the bins."""
+    edges = np.asarray(found[0]["edges"][name])
+    middles = (edges[1:] + edges[:-1]) / 2
+    axis.plot(middles, found[0]["exact"][name], **TRUTH)
+    for record in found:
+        density = record["cells"][place]["density"].get(name)
+        if density is not None:
+            axis.plot(middles, density, color=METHODS[record["method"]].color, linewidth=1.0)
+
+
+def draw_runs(
+    axis: Axes, at: Sequence[float], values: Float[np.ndarray, "runs points"], **look: object
+) -> None:
+    """The mean over runs, as far as all of them are finite; from there on thinly the mean of those that are."""
+    is_finite = np.isfinite(values)
+    has_all, has_some = is_finite.all(axis=0), is_finite.any(axis=0)
+    total = np.where(is_finite, values, 0.0).sum(axis=0)
+    means = np.where(has_some, total / np.maximum(is_finite.sum(axis=0), 1), np.nan)
+    axis.plot(at, np.where(has_all, means, np.nan), **look)
+    if (has_some & ~has_all).any():
+        is_thin = ~has_all
+        # From the last point that all runs have.
+        is_thin[:-1] |= ~has_all[1:]
+        axis.plot(at, np.where(is_thin, means, np.nan), **(look | {"linewidth": THIN}))
+
+
+def _curves(axis: Axes, found: Sequence[dict], step_size: float, numbers: str, scale: float = 1.0) -> None:
+    """``numbers`` of the runs with one h against passes: a colour per sampler, a line style per friction."""
+    for record in found:
+        cells = [cell for cell in record["cells"] if cell["step_size"] == step_size]
+        for cell, line in zip(cells, FRICTION_LINES, strict=False):
+            values = scale * np.array([run[numbers] for run in cell["replicates"]], float)
+            draw_runs(
+                axis,
+                record["passes"],
+                values,
+                color=METHODS[record["method"]].color,
+                linestyle=line,
+                linewidth=1.1,
+            )
+    axis.set_title(f"h = {step_size:g}")
+
+
+def _friction_handles(cells: Sequence[dict], words: str = "A = ") -> dict[str, dict]:
+    frictions = dict.fromkeys(cell["friction"] for cell in cells)
+    lines = zip(frictions, FRICTION_LINES, strict=False)
+    return {f"{words}{friction:g}": {"color": INK, "linestyle": line} for friction, line in lines}
+
+
+def _step_sizes(record: Mapping) -> list[float]:
+    return list(dict.fromkeys(cell["step_size"] for cell in record["cells"]))
+
+
+@styled
+def logistic_regression(records: Records) -> Figure:
+    """A column per h: above test log-likelihood against passes, below 95% ellipses at one A."""
+    curves, draws = (in_print_order(required(records, f"logistic_{kind}")) for kind in ("curves", "draws"))
+    [reference] = required(records, "logistic_reference")
+    goal, places = draws[0]["truth_log_likelihood"], list(draws[0]["coordinates"])
+    step_sizes = _step_sizes(curves[0])
+    figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
+    axes = figure.subplots(2, len(step_sizes), squeeze=False, sharey="row", sharex="row")
+    for above, below, step_size in zip(*axes, step_sizes, strict=True):
+        above.axhline(goal, **TRUTH)
+        _curves(above, curves, step_size, "log_likelihoods")
+        above.set_xlabel("passes over the data")
+        _ellipses(below, draws, step_size, reference, places)
+        below.set_xlabel(f"coordinate {places[0] + 1}")
+    means = [
+        np.array([run["log_likelihoods"] for run in cell["replicates"]], float).mean(axis=0)
+        for record in curves
+        for cell in record["cells"]
+    ]
+    finite = np.concatenate(means)[np.isfinite(np.concatenate(means))]
+    # The lowest 15% of the means over runs are below the panel.
+    low = min(np.quantile(finite, 0.15) if len(finite) else goal - 1, goal - 0.02)
+    axes[0, 0].set_ylim(low, max(goal, finite.max(initial=goal)) + 0.04 * abs(goal - low))
+    axes[0, 0].set_ylabel("test log-likelihood")
+    axes[1, 0].set_ylabel(f"coordinate {places[1] + 1}, A = {draws[0]['cells'][0]['friction']:g}")
+    _legend(figure, curves, {"NUTS": TRUTH} | _friction_handles(curves[0]["cells"], "above: A = "), columns=4)
+    return figure
+
+
+def _ellipses(
+    axis: Axes, found: Sequence[dict], step_size: float, reference: Mapping, places: Sequence[int]
+) -> None:
+    mean, covariance = np.asarray(reference["mean"])[places], reference.get("covariance")
+    if covariance is None:  # of so few draws of NUTS that there is none
+        covariance = np.diag(np.asarray(reference["sd"]) ** 2)
+    outline = ellipse_of(mean, np.asarray(covariance)[np.ix_(places, places)])
+    axis.plot(*outline.T, **TRUTH)
+    axis.plot(*mean, marker="o", markersize=7, markerfacecolor="none", markeredgecolor=INK, linestyle="none")
+    for record in found:
+        for cell in record["cells"]:
+            together = pooled(cell["replicates"]) if cell["step_size"] == step_size else None
+            if together is not None:
+                is_whole = not any(run["diverged"] for run in cell["replicates"])
+                color = METHODS[record["method"]].color
+                axis.plot(*ellipse_of(*together).T, color=color, linewidth=1.1 if is_whole else THIN)
+                axis.plot(*together[0], color=color, marker="x", markersize=5, linestyle="none")
+    half = REACH * np.abs(outline - mean).max(axis=0)
+    axis.set(xlim=(mean[0] - half[0], mean[0] + half[0]), ylim=(mean[1] - half[1], mean[1] + half[1]))
+
+
+def ellipse_of(
+    mean: Float[np.ndarray, " 2"], covariance: Float[np.ndarray, "2 2"], n_points: int = 200
+) -> Float[np.ndarray, "n 2"]:
+    """The points where a Gaussian's density has the value that bounds 95% of its mass."""
+    angles = np.linspace(0, 2 * np.pi, n_points)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    return mean + np.sqrt(COVERED) * circle @ np.linalg.cholesky(covariance).T
+
+
+@styled
+def drbm_curves(records: Records) -> Figure:
+    """Test error of averaged predictions against passes: a row per data set, a column per h."""
+    found = [record for record in in_print_order(required(records, "drbm")) if not record["missing"]]
+    by_set = {name: [record for record in found if record["set"] == name] for name in SETS}
+    by_set = {name: own for name, own in by_set.items() if own}
+    maps = {record["set"]: record for record in required(records, "map")}
+    columns = max((len(_step_sizes(record)) for record in found), default=1)
+    figure = Figure(figsize=(WIDTH, 1.9 * max(1, len(by_set)) + 0.9), layout="constrained")
+    axes = figure.subplots(max(1, len(by_set)), columns, squeeze=False, sharey="row")
+    for row, (name, own) in zip(axes, by_set.items(), strict=False):
+        at_map = 100 * (1 - maps[name]["test"]["accuracy"])
+        step_sizes = _step_sizes(own[0])
+        for axis, step_size in zip(row, step_sizes, strict=False):
+            axis.axhline(at_map, **TRUTH)
+            axis.axvline(own[0]["burn_in_passes"], **BURN_IN)
+            _curves(axis, own, step_size, "errors", scale=100)
+            axis.set_xlabel("passes over the data")
+        for axis in row[len(step_sizes) :]:
+            axis.set_axis_off()
+        runs = np.array(
+            [r["errors"] for record in own for c in record["cells"] for r in c["replicates"]], float
+        )
+        late = runs[:, np.asarray(own[0]["passes"]) >= own[0]["burn_in_passes"]]
+        # All but the worst are in the panels when the burn-in ends.
+        top = (
+            max(at_map, 100 * np.quantile(late[np.isfinite(late)], 0.9)) if np.isfinite(late).any() else 100.0
+        )
+        low = min(at_map, 100 * np.nanmin(runs, initial=1.0))
+        row[0].set_ylim(max(0.0, low - 0.1 * (top - low)), top + 0.1 * (top - low))
+        row[0].set_ylabel(f"{SETS[name]}\ntest error (%)")
+    lines = _friction_handles([cell for record in found for cell in record["cells"]])
+    _legend(figure, found, {"MAP": TRUTH, "end of burn-in": BURN_IN} | lines, columns=4)
+    return figure

@@ -1,0 +1,319 @@
+"""The tables of the study: means over runs with their standard errors, by sampler, h and A."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import hypot, isfinite, pi, sqrt
+from statistics import fmean, stdev
+
+import numpy as np
+
+from sgtune.study.ccadl.artifacts import METHODS, SETS
+from sgtune.study.report.marks import mark_best
+from sgtune.study.report.records import Records, required
+from sgtune.study.report.table import DASH, DIVERGED, Cell
+
+__all__ = [
+    "NEAR",
+    "drbm_errors",
+    "drbm_sets",
+    "in_print_order",
+    "logistic_convergence",
+    "logistic_errors",
+    "normal",
+    "normal_details",
+    "passes_to",
+    "pooled",
+    "pooled_sd_ratio",
+    "relative_cost",
+    "setting",
+]
+
+NEAR = 0.01
+"""Nats per test datum: predictions within this difference from NUTS's count as equally good."""
+
+SIZES = ("n_train", "n_test", "n_classes", "n_features", "n_hidden", "n_parameters")
+"""What Table 2 of the paper has of a data set and its model."""
+
+UNAVAILABLE = "unavailable"
+
+OPTIONAL = (
+    *("density_rmse_paper", "time_paper", "time_ratio_mu", "time_ratio_gamma", "xi_white_x100"),
+    *("seconds_per_pass", "clipped_percent", "friction_needed"),
+)
+"""Metrics that only some samplers have."""
+
+
+def setting(cell: Mapping) -> str:
+    """``h = 0.001, A = 10``."""
+    return f"h = {cell['step_size']:g}, A = {cell['friction']:g}"
+
+
+def in_print_order(records: Sequence[dict]) -> list[dict]:
+    """The records by data set and sampler, where they have these."""
+    ranks = {name: rank for rank, name in enumerate([*SETS, *METHODS])}
+    return sorted(records, key=lambda record: [ranks.get(record.get(name), 0) for name in ("set", "method")])
+
+
+def _settings(records: Sequence[dict]) -> Iterator[tuple[dict, dict]]:
+    """Each record with each (h, A) of it."""
+    for record in in_print_order(records):
+        for cell in record["cells"]:
+            yield record, cell
+
+
+def _cell(
+    model: str,
+    method: str,
+    cell: Mapping,
+    metric: str,
+    mean: tuple[float | None, float | None],
+    finite: int,
+    missing: str = DIVERGED,
+) -> Cell:
+    """A number with its standard error, from ``finite`` of the runs with one (h, A)."""
+    value, se = mean
+    runs, where = len(cell["replicates"]), setting(cell)
+    return Cell(
+        model, method, "", metric, value, se=se, finite=finite, replicates=runs, detail=where, missing=missing
+    )
+
+
+def _mean(
+    model: str, method: str, cell: Mapping, metric: str, values: Sequence, missing: str = DIVERGED
+) -> Cell:
+    """The mean of ``values``, one per run, without the missing ones."""
+    values = [value for value in values if value is not None]
+    se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+    return _cell(model, method, cell, metric, (fmean(values) if values else None, se), len(values), missing)
+
+
+def _of_runs(cell: Mapping, pick: Callable[[dict], float | None]) -> list[float | None]:
+    """``pick(run)`` of each run; None of one that has diverged."""
+    return [None if run.get("diverged") else pick(run) for run in cell["replicates"]]
+
+
+def _marked(cells: Sequence[Cell]) -> list[Cell]:
+    """The best of each metric and setting marked; without optional metrics of a sampler that has no such number."""
+    has = {(cell.model, cell.sampler, cell.metric) for cell in cells if cell.value is not None}
+    kept = [c for c in cells if c.metric not in OPTIONAL or (c.model, c.sampler, c.metric) in has]
+    return mark_best(kept, among="sampler")
+
+
+def _clipping(model: str, method: str, cell: Mapping) -> list[Cell]:
+    """How often SGHMC's noise was clipped, and the least A without that."""
+    shares = _of_runs(cell, lambda run: run.get("statistics", {}).get("clipped_share"))
+    needed = _of_runs(cell, lambda run: run.get("statistics", {}).get("friction_needed"))
+    percent = [None if share is None else 100 * share for share in shares]
+    clipped = _mean(model, method, cell, "clipped_percent", percent, missing="")
+    least = _mean(model, method, cell, "friction_needed", needed, missing="")
+    return [clipped, replace(least, text=f"≤ {cell['friction']:g}") if clipped.value == 0 else least]
+
+
+def relative_cost(cost: Mapping) -> tuple[float, float]:
+    """The median over rounds of the seconds of a sampler over SGNHT's, and its standard error.
+
+    A round in which another program had the processor is an outlier: the standard error is sqrt(pi / 2) times the sd
+    over the root of the number of rounds, with the sd from the median absolute deviation (1.4826 times it).
+    """
+    ratios = np.asarray(cost["seconds"], np.float64) / np.asarray(cost["baseline_seconds"], np.float64)
+    middle = np.median(ratios)
+    sd = 1.4826 * np.median(np.abs(ratios - middle))
+    return float(middle), float(sqrt(pi / 2) * sd / sqrt(len(ratios)))
+
+
+def _cost(model: str, record: Mapping, cell: Mapping) -> Cell:
+    """Seconds of a pass over SGNHT's, for the setting with which they were measured."""
+    cost = record.get("cost") or {}
+    is_here = (cost.get("step_size"), cost.get("friction")) == (cell["step_size"], cell["friction"])
+    value, se = relative_cost(cost) if is_here else (None, None)
+    return Cell(model, record["method"], "", "seconds_per_pass", value, se=se, detail=setting(cell))
+
+
+def normal(records: Records) -> list[Cell]:
+    """Errors of the densities and autocorrelation times, beside those of the paper's Table 1."""
+    paper = {
+        (row["sampler"], float(row["step_size"]), float(row["friction"]), row["metric"]): row["value"]
+        for row in records.get("published") or []
+        if row["table"] == "table1"
+    }
+    cells: list[Cell] = []
+    for record, cell in _settings(required(records, "normal")):
+        where = record["method"], cell["step_size"], cell["friction"]
+        times = {name: _of_parameter(record, cell, "time", name) for name in ("mu", "gamma")}
+        cells += [_of_parameter(record, cell, "density_rmse", name) for name in times]
+        cells.append(_of_paper(cell, "density_rmse_paper", where[0], paper.get((*where, "density_rmse"))))
+        for name, time in times.items():
+            cells += [time, _of_parameter(record, cell, "batch_means_time", name)]
+        theirs = paper.get((*where, "autocorrelation_time"))
+        cells.append(_of_paper(cell, "time_paper", where[0], theirs))
+        for name, time in times.items():
+            value, se = (None if None in (x, theirs) else x / theirs for x in (time.value, time.se))
+            cells.append(replace(time, metric=f"time_ratio_{name}", value=value, se=se))
+    return _marked(cells)
+
+
+def _of_parameter(record: Mapping, cell: Mapping, key: str, name: str) -> Cell:
+    """The mean over runs of a number of the parameter ``name``."""
+    metric = f"{key.replace('batch_means', 'batch')}_{name}"
+    return _mean("normal", record["method"], cell, metric, _of_runs(cell, lambda run: run[name][key]))
+
+
+def _of_paper(cell: Mapping, metric: str, method: str, value: float | None) -> Cell:
+    return Cell("normal", method, "", metric, value, detail=setting(cell))
+
+
+def normal_details(records: Records) -> list[Cell]:
+    """What is behind the errors: bias of the density, widths, and steps across 0."""
+    cells: list[Cell] = []
+    for record, cell in _settings(required(records, "normal")):
+        method, finite = record["method"], sum(not run["diverged"] for run in cell["replicates"])
+        for name in ("mu", "gamma"):
+            bias = _root(cell["bias"].get(name, {}))
+            missing = DASH if finite else DIVERGED
+            cells.append(_cell("normal", method, cell, f"density_bias_{name}", bias, finite, missing))
+        cells += [_of_parameter(record, cell, "sd_ratio", name) for name in ("mu", "gamma")]
+        crossings = _of_runs(cell, lambda run: float(run["crossings"]))
+        cells.append(_mean("normal", method, cell, "crossings", crossings))
+        cells += _clipping("normal", method, cell)
+    return _marked(cells)
+
+
+def _root(bias: Mapping) -> tuple[float | None, float | None]:
+    """The root of a squared bias with its standard error; none of one within two standard errors of 0."""
+    value, se = bias.get("value"), bias.get("se")
+    if value is None or se is None or value <= 2 * se:
+        return None, None
+    return sqrt(value), se / (2 * sqrt(value))
+
+
+def passes_to(passes: Sequence[float], values: Sequence[float | None], goal: float) -> float | None:
+    """The first of ``passes`` from which on all ``values`` are at least ``goal``; None if there is none."""
+    reached = None
+    for at, value in zip(passes, values, strict=True):
+        if value is None or not isfinite(value) or value < goal:
+            reached = None
+        elif reached is None:
+            reached = at
+    return reached
+
+
+def logistic_convergence(records: Records) -> list[Cell]:
+    """Passes until the posterior mean predicts as well as NUTS's, the values at the end of runs, and costs."""
+    curves = required(records, "logistic_curves")
+    goal = required(records, "logistic_draws")[0]["truth_log_likelihood"]
+    cells: list[Cell] = []
+    for record, cell in _settings(curves):
+        own, passes = ("mnist79", record["method"], cell), record["passes"]
+        runs = [run["log_likelihoods"] for run in cell["replicates"]]
+        missing = f"> {passes[-1]:g}" if any(run[-1] is not None for run in runs) else DIVERGED
+        reached = [passes_to(passes, run, goal - NEAR) for run in runs]
+        to_nuts = _mean(*own, "passes_to_reference", reached, missing)
+        if to_nuts.se is not None:
+            # Runs have values only at given times, so passes are rounded up to the next one.
+            rounding = (passes[1] - passes[0]) / sqrt(12 * to_nuts.finite)
+            to_nuts = replace(to_nuts, se=hypot(to_nuts.se, rounding))
+        cells += [to_nuts, _mean(*own, "log_likelihood_end", [run[-1] for run in runs])]
+        cells += [_cost("mnist79", record, cell), *_clipping(*own)]
+    return _marked(cells) + _beside("mnist79", "nuts", curves[0], {"log_likelihood_end": goal})
+
+
+def _beside(model: str, name: str, record: Mapping, numbers: Mapping[str, float]) -> list[Cell]:
+    """Numbers of NUTS or of the MAP, which have no h and no A, beside each setting of a record."""
+    return [
+        Cell(model, name, "", metric, value, detail=setting(cell))
+        for metric, value in numbers.items()
+        for cell in record["cells"]
+    ]
+
+
+def logistic_errors(records: Records) -> list[Cell]:
+    """Moments of long chains against NUTS."""
+    draws, [reference] = required(records, "logistic_draws"), required(records, "logistic_reference")
+    errors = {
+        "xi_white_x100": lambda run: None if run["xi_white"] is None else 100 * run["xi_white"],
+        "xi_rel_x100": lambda run: 100 * run["xi_rel"],
+        "mean_error_sds": lambda run: run["mean_error"],
+    }
+    cells: list[Cell] = []
+    for record, cell in _settings(draws):
+        own = "mnist79", record["method"], cell
+        cells += [_mean(*own, metric, _of_runs(cell, pick)) for metric, pick in errors.items()]
+        whole = [run for run in cell["replicates"] if not run["diverged"]]
+        for place, coordinate in enumerate(record["coordinates"]):
+            ratio = pooled_sd_ratio(whole, place, reference["sd"][coordinate])
+            cells.append(_cell(*own, f"sd_ratio_{coordinate + 1}", ratio, len(whole)))
+        cells += _clipping(*own)
+    accuracy = reference["diagnostics"]
+    truth = {"block_r_hat_max": accuracy["r_hat"], "block_ess_min": accuracy["ess_bulk"]}
+    return _marked(cells) + _beside("mnist79", "nuts", draws[0], truth)
+
+
+def pooled(runs: Sequence[Mapping]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Mean and covariance of equally long chains together, of those that have not diverged; None if all have."""
+    runs = [run for run in runs if not run["diverged"]]
+    if not runs:
+        return None
+    means = np.array([run["mean"] for run in runs])
+    within = np.mean([run["covariance"] for run in runs], axis=0)
+    apart = means - means.mean(axis=0)
+    return means.mean(axis=0), within + apart.T @ apart / len(runs)
+
+
+def pooled_sd_ratio(runs: Sequence[Mapping], place: int, sd: float) -> tuple[float | None, float | None]:
+    """The sd of equally long chains pooled over ``sd``, and its jackknife standard error over chains.
+
+    The mean of the sds within chains would be too small where chains are short beside their autocorrelation time.
+    None of no chain, and no standard error of fewer than three: without one of two there is no spread between chains.
+    """
+
+    def ratio(kept: Sequence[Mapping]) -> float:
+        return float(np.sqrt(pooled(kept)[1][place, place]) / sd)
+
+    if not runs:
+        return None, None
+    n = len(runs)
+    if n < 3:
+        return ratio(runs), None
+    left = np.array([ratio([*runs[:i], *runs[i + 1 :]]) for i in range(n)])
+    return ratio(runs), float(np.sqrt((n - 1) / n * np.sum((left - left.mean()) ** 2)))
+
+
+def drbm_sets(records: Records) -> list[Cell]:
+    """Rows, classes, features and parameters of each data set, ours and the paper's."""
+    paper = {
+        (row["model"], row["metric"]): row["value"]
+        for row in records.get("published") or []
+        if row["table"] == "table2"
+    }
+    return [
+        Cell(record["set"], "", "", metric, value, detail=whose, missing=UNAVAILABLE)
+        for record in in_print_order(required(records, "map"))
+        for metric in SIZES
+        for whose, value in (("here", record.get(metric)), ("paper", paper.get((record["set"], metric))))
+    ]
+
+
+def drbm_errors(records: Records) -> list[Cell]:
+    """Test errors at the end of runs, and of the MAP; a set that no source has is marked as unavailable."""
+    found = in_print_order(required(records, "drbm"))
+    cells: list[Cell] = []
+    for record, cell in _settings([record for record in found if not record["missing"]]):
+        own, runs = (record["set"], record["method"], cell), cell["replicates"]
+        errors = [run["errors"][-1] for run in runs]
+        cells += [
+            _mean(*own, "error_percent", [None if error is None else 100 * error for error in errors]),
+            _mean(*own, "log_loss_end", [run["log_losses"][-1] for run in runs]),
+            _cost(record["set"], record, cell),
+            *_clipping(*own),
+        ]
+    cells = _marked(cells)
+    maps = {record["set"]: record for record in required(records, "map")}
+    for record in {record["set"]: record for record in found}.values():
+        name = record["set"]
+        if record["missing"]:
+            cells.append(Cell(name, "", "", "error_percent", missing=UNAVAILABLE))
+        else:
+            test = maps[name]["test"]
+            at_map = {"error_percent": 100 * (1 - test["accuracy"]), "log_loss_end": test["log_loss"]}
+            cells += _beside(name, "map", record, at_map)
+    return cells

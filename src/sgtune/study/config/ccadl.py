@@ -1,0 +1,158 @@
+"""Keys of the study of CCAdL."""
+
+from typing import Literal, get_args
+
+from pydantic import Field, model_validator
+
+from sgtune.study.config.keys import Section, Several, integer, number
+from sgtune.study.config.posteriors import Map, Nuts
+from sgtune.support.errors import InputError
+
+__all__ = ["Ccadl"]
+
+Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
+Methods = Several[Method]
+StepSizes = Several[number("of time", gt=0, le=1)]
+Friction = number("per time", gt=0, le=1_000_000)
+Steps = integer("steps", 100, 100_000_000)
+Warmup = integer("steps", 0, 100_000_000)
+
+
+class Data(Section):
+    """The data sets, of which some sources may be unavailable; the study then continues without them."""
+
+    simulated: integer("rows", 50, 100_000) | None = None
+    """Training rows of each set to simulate instead; null for the real data."""
+
+
+class Normal(Section):
+    """Mean and precision of a normal against the exact posterior (its Sect. 4.1, Figure 1, Table 1)."""
+
+    samplers: Methods = list(get_args(Method))
+    """Samplers, a job each: the paper's and mccadl."""
+    step_sizes: StepSizes = [0.001, 0.01]
+    """Step sizes h; each with every friction."""
+    frictions: Several[Friction] = [1, 10]
+    """Frictions A."""
+    n_data: integer("rows", 4, 1_000_000) = 100
+    """Number of data, draws of N(0, 1)."""
+    standardised: bool = False
+    """Whether the data are shifted and scaled to mean 0 and variance 1; if not, as in the paper, autocorrelation
+    times depend on the draw of the data."""
+    batch_size: integer("rows", 2, 1_000_000) = 10
+    """Batch size; at most n_data."""
+    steps: Steps = 1_000_000
+    """Steps of a chain after the burn-in; every draw counts."""
+    warmup: Warmup = 10_000
+    """Steps of the burn-in."""
+    replicates: integer("chains", 1, 1_000) = 10
+    """Independent chains of each setting."""
+    bins: integer("bins", 10, 10_000) = 200
+    """Bins of the densities' histograms, over the exact central 99.9%."""
+
+
+class LogisticCurves(Section):
+    """Test log-likelihood of the posterior mean so far against passes over the data."""
+
+    passes: number("passes", gt=0, le=100_000) = 200
+    """Length of a run."""
+    points: integer("points", 2, 10_000) = 100
+    """Number of times, evenly spaced, at which the log-likelihood is computed."""
+    replicates: integer("runs", 1, 1_000) = 5
+    """Independent runs of each setting, each started at another draw of the prior."""
+
+
+class LogisticDraws(Section):
+    """Long chains from the MAP at one friction, against NUTS; 95% ellipses in two coordinates."""
+
+    friction: Friction = 10
+    """Friction A."""
+    steps: Steps = 250_000
+    """Steps of a chain after the burn-in; every draw counts, with 4 replicates 10^6 in all."""
+    warmup: Warmup = 10_000
+    """Steps of the burn-in."""
+    replicates: integer("chains", 1, 1_000) = 4
+    """Independent chains of each setting."""
+
+
+class Logistic(Section):
+    """Logistic regression of nines against sevens of MNIST (its Sect. 4.2, Figure 2); the full covariance."""
+
+    samplers: Methods = list(get_args(Method))
+    """Samplers, a job each."""
+    step_sizes: StepSizes = [0.0002, 0.0005, 0.001]
+    """Step sizes h; each with every friction."""
+    frictions: Several[Friction] = [1, 10]
+    """Frictions A."""
+    batch_size: integer("rows", 2, 12_214) = 500
+    """Batch size."""
+    curves: LogisticCurves = LogisticCurves()
+    draws: LogisticDraws = LogisticDraws()
+    reference: Nuts = Nuts(n_warmup=500)
+    """The ground truth, as in the section `reference`."""
+
+
+class DrbmStepSizes(Section):
+    """Step sizes h; each with every friction."""
+
+    connect_4: StepSizes = Field([0.0005, 0.001, 0.002], alias="connect-4")
+    """Step sizes for connect-4."""
+    letter: StepSizes = [0.002, 0.005, 0.01]
+    """Step sizes for letter."""
+    acoustic: StepSizes = [0.0005, 0.001, 0.002]
+    """Step sizes for acoustic."""
+
+
+class Drbm(Section):
+    """The discriminative RBM on three data sets (its Sect. 4.3, Figure 3, Table 2); the diagonal covariance."""
+
+    sets: Several[Literal["connect-4", "letter", "acoustic"]] = ["connect-4", "letter", "acoustic"]
+    """Data sets; one that is unavailable is marked so in the artifacts."""
+    samplers: Methods = list(get_args(Method))
+    """Samplers, a job each for every data set."""
+    step_sizes: DrbmStepSizes = DrbmStepSizes()
+    frictions: Several[Friction] = [1, 10]
+    """Frictions A."""
+    batch_size: integer("rows", 2, 10_500) = 500
+    """Batch size."""
+    passes: number("passes", gt=0, le=100_000) = 100
+    """Length of a run."""
+    burn_in: number("of all passes", ge=0, le=0.9) = 0.2
+    """Share of the passes whose draws are not in the averaged prediction."""
+    readings: integer("times", 2, 10_000) = 50
+    """Number of times, evenly spaced, at which a run predicts the test data."""
+    draws_per_reading: integer("draws", 1, 1_000) = 2
+    """Number of draws since the last such time whose predictions are added to the average."""
+    replicates: integer("runs", 1, 1_000) = 2
+    """Independent runs of each setting, each with another start."""
+
+
+class Ccadl(Section):
+    """The study of CCAdL, the covariance-controlled thermostat, after its own paper (Shang et al. 2015); made by the
+    rule ccadl. As in this paper, h is the step size for momenta of unit scale and A the friction."""
+
+    data: Data = Data()
+    map: Map = Map(epochs=100, tolerance=0.05, max_steps=1_000)
+    """The modes of the models, as in the section `map`."""
+    normal: Normal = Normal()
+    logistic: Logistic = Logistic()
+    drbm: Drbm = Drbm()
+
+    @model_validator(mode="after")
+    def _batches_have_rows_and_chains_share_the_draws(self):
+        self._at_most("normal.batch_size", self.normal.batch_size, "normal.n_data", self.normal.n_data)
+        reference, simulated = self.logistic.reference, self.data.simulated
+        if reference.n_draws % reference.chains:
+            raise InputError(
+                f"ccadl.logistic.reference.n_draws: {reference.n_draws} is not allowed; it must be a multiple of "
+                f"ccadl.logistic.reference.chains = {reference.chains}"
+            )
+        if simulated is not None:
+            for name, size in (("logistic", self.logistic.batch_size), ("drbm", self.drbm.batch_size)):
+                self._at_most(f"{name}.batch_size", size, "data.simulated", simulated)
+        return self
+
+    @staticmethod
+    def _at_most(key: str, value: int, other: str, most: int) -> None:
+        if value > most:
+            raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")

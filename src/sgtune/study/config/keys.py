@@ -1,0 +1,150 @@
+"""What the models of the configuration are made of: sections, and types with their bounds and units.
+
+A section of the configuration is a pydantic model. A key is a field of it: its type has the bounds and the unit, and
+the docstring below it describes it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
+from sgtune.study.config.sections import merge
+
+__all__ = [
+    "ABSENT",
+    "Ascending",
+    "Fraction",
+    "ModelName",
+    "Points",
+    "SamplerName",
+    "Seconds",
+    "Section",
+    "Seed",
+    "Several",
+    "Text",
+    "TunerName",
+    "Unrepeated",
+    "containing",
+    "integer",
+    "is_section",
+    "number",
+    "partial",
+]
+
+T = TypeVar("T")
+
+
+class ABSENT:
+    """The default of a key that is missing from the configuration unless it is given."""
+
+
+class Section(BaseModel):
+    """A part of the configuration: no other keys, and no value of another type.
+
+    Where a section is a key of another one, what is given for it is laid on its default there.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _laid_on_defaults(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        defaults = {field.alias or name: field.default for name, field in cls.model_fields.items()}
+        return {
+            key: merge(default.filled(), value)
+            if isinstance(default := defaults.get(key), Section) and isinstance(value, Mapping)
+            else value
+            for key, value in values.items()
+        }
+
+    def filled(self) -> dict:
+        """Its values by the keys of the files, with defaults filled in."""
+        values = {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
+        return {
+            key: value.filled() if isinstance(value, Section) else value
+            for key, value in values.items()
+            if value is not ABSENT
+        }
+
+
+def number(unit: str, **bounds: float) -> Any:
+    """A finite number: the bounds are ``gt``, ``ge``, ``lt`` and ``le``."""
+    return Annotated[float, Field(allow_inf_nan=False, json_schema_extra={"unit": unit}, **bounds)]
+
+
+def integer(unit: str, least: int, most: int) -> Any:
+    """A whole number."""
+    return Annotated[int, Field(ge=least, le=most, json_schema_extra={"unit": unit})]
+
+
+def _without_repeats(values: list) -> list:
+    if any(value in values[:i] for i, value in enumerate(values)):
+        raise ValueError
+    return values
+
+
+def _ascending(values: list) -> list:
+    if any(later <= earlier for earlier, later in pairwise(values)):
+        raise ValueError("ascend")
+    return values
+
+
+def containing(value: float, why: str) -> AfterValidator:
+    """Of a list: it must contain ``value``."""
+
+    def check(values: list) -> list:
+        if value not in values:
+            raise ValueError(f"contain {value}, {why}")
+        return values
+
+    return AfterValidator(check)
+
+
+def _one_of(names: Callable[[], Iterable[str]]) -> Any:
+    """One of the names that there are when a configuration is read: an entry of the catalogue is allowed at once."""
+
+    def check(name: str) -> str:
+        if name not in names():
+            raise ValueError
+        return name
+
+    listed = Field(json_schema_extra=lambda schema: schema.update(enum=list(names())))
+    return Annotated[str, AfterValidator(check), listed]
+
+
+Unrepeated = Annotated[
+    list[T], AfterValidator(_without_repeats), Field(json_schema_extra={"uniqueItems": True})
+]
+Several = Annotated[Unrepeated[T], Field(min_length=1)]
+Ascending = Annotated[Unrepeated[T], AfterValidator(_ascending)]
+Seconds = number("s", gt=0, le=86_400)
+Fraction = number("fraction of N", gt=0, le=1)
+Points = integer("points", 10, 100_000)
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Text = Annotated[str, Field(min_length=1)]
+ModelName = _one_of(lambda: MODELS)
+SamplerName = _one_of(lambda: SAMPLERS)
+TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.method is None])
+
+
+def is_section(annotation: object) -> bool:
+    """Whether a field's type is a section."""
+    return isinstance(annotation, type) and issubclass(annotation, Section)
+
+
+def partial(section: type[Section]) -> type[Section]:
+    """``section`` without defaults: a configuration has only those of its keys that are given."""
+    fields = {}
+    for name, kind in get_type_hints(section, include_extras=True).items():
+        if name in section.model_fields:
+            field = section.model_fields[name]
+            kind = partial(kind) if is_section(kind) else kind
+            fields[name] = (kind, Field(ABSENT, alias=field.alias))
+    return create_model(
+        section.__name__, __base__=section, __module__=section.__module__, __doc__=section.__doc__, **fields
+    )

@@ -1,0 +1,115 @@
+"""The paper's tables of accuracy (1 to 3, 6, 8 and 10), errors by block of the parameters, and entropies on images
+without digits."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import sqrt
+
+from sgtune.study.catalogue import MODELS, Study
+from sgtune.study.mamba.reference import doubted
+from sgtune.study.report.marks import mark_best
+from sgtune.study.report.means import SOURCES, evaluation_cells, mean_cell
+from sgtune.study.report.records import Records, required
+from sgtune.study.report.table import Cell
+
+__all__ = ["long_table", "ood", "short_table", "with_floors", "xi_by_block"]
+
+SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
+"""By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
+
+FEW = 200
+"""Up to this dimension the floors of the Laplace approximation stay."""
+
+
+def short_table(records: Records) -> list[Cell]:
+    """The tuners by the metrics of the paper's text (its Tables 1 to 3), with ours beside the paper's."""
+    return _of_study(records, lambda study: study.short[1])
+
+
+def long_table(records: Records) -> list[Cell]:
+    """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
+    return _of_study(records, lambda study: study.long[1])
+
+
+def _of_study(records: Records, metrics_of: Callable[[Study], tuple[str, ...]]) -> list[Cell]:
+    cells = []
+    for record in with_floors(records):
+        cells += evaluation_cells(record, metrics_of(MODELS[record["model"]].study))
+    return _marked(records, cells)
+
+
+def ood(records: Records) -> list[Cell]:
+    """Mean predictive entropy on the test set and on images without digits, and its AUROC as a detector of these."""
+    metrics = ("entropy_test", "entropy_ood", "auroc")
+    found = required(records, "evaluation")
+    return _marked(records, [cell for record in found for cell in evaluation_cells(record, metrics)])
+
+
+def xi_by_block(records: Records) -> list[Cell]:
+    """ξ of each block of the parameters, and of all of them."""
+    metric = "relative_sd_error_x100"
+    key = SOURCES[metric][0]
+    found = required(records, "evaluation")
+    rows = [row for record in found for row in record["table"]]
+    blocks = dict.fromkeys(block for row in rows for block in row.get(f"{key}_by_block") or ())
+    cells = []
+    for record in found:
+        own = {
+            block: [(row.get(f"{key}_by_block") or {}).get(block) for row in record["table"]]
+            for block in blocks
+        }
+        own["all parameters"] = [row.get(key) for row in record["table"]]
+        cells += [replace(mean_cell(record, metric, values), detail=block) for block, values in own.items()]
+    return _marked(records, cells)
+
+
+def _marked(records: Records, cells: list[Cell]) -> list[Cell]:
+    """`mark_best`, but nothing is the best by a distance from quantities whose reference is not trusted, nor with one
+    tuning run: the errors of its cells are those of its arms, not of the tuner."""
+    if max(len(record["arms"]) for record in required(records, "evaluation")) == 1:
+        return cells
+    doubts = doubted(records)
+    return [
+        replace(cell, best=cell.best and (cell.model, cell.metric) not in doubts) for cell in mark_best(cells)
+    ]
+
+
+def with_floors(records: Records) -> list[dict]:
+    """The evaluation records, in whose rows ``ksd_floor`` and ``ksd_scaled_floor`` are the root mean squares
+    √((E|score|² + D) / n) of the KSD of as many exact draws; above `FEW` parameters None without draws of NUTS.
+
+    Evaluation writes floors of the Laplace approximation, with the curvature at the mode in place of E|score|². On the
+    matrix factorisation that is ten times as large as E|score|², and in scaled coordinates a fortieth.
+    `measure_widths` has the KSD of m draws of NUTS (width 1), whose mean square is (E|score|² + D) / m; in many
+    dimensions a single one is near this mean. The written floor in scaled coordinates, √(2 D / n), tells n.
+    """
+    dimensions = {
+        one["model"]: len(one["sd" if "sd" in one else "laplace_sd"]) for one in records.get("reference", ())
+    }
+    single = {model: {} for model, dimension in dimensions.items() if dimension > FEW}
+    for one in records.get("widths", ()):
+        if one["model"] in single:
+            single[one["model"]] = _of_one_draw(one, dimensions[one["model"]])
+    return [
+        record | {"table": [_with_floors(row, single[record["model"]]) for row in record["table"]]}
+        if record["model"] in single
+        else record
+        for record in required(records, "evaluation")
+    ]
+
+
+def _of_one_draw(widths: Mapping, dimension: int) -> dict[str, float]:
+    """√(E|score|² + D) by the key of a row, over the root of 2 D."""
+    values = {
+        row["scale"]: row["value"] * sqrt(row["n_points"])
+        for row in widths["rows"]
+        if (row["width"], row["discrepancy"]) == (1, "ksd")
+    }
+    return {key: values[scale] / sqrt(2 * dimension) for key, scale in SCALES.items()}
+
+
+def _with_floors(row: dict, single: Mapping[str, float]) -> dict:
+    written = row.get("ksd_scaled_floor")
+    if written is None:
+        return row
+    return row | {f"{key}_floor": single[key] * written if single else None for key in SCALES}

@@ -1,0 +1,72 @@
+"""Our numbers beside the published ones, and runs by the two clocks."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from sgtune.study import catalogue
+from sgtune.study.mamba.choices import choice_cells
+from sgtune.study.report.labels import MODELS, in_order
+from sgtune.study.report.means import evaluation_cells, metric_of, ratio_of
+from sgtune.study.report.records import Records, required
+from sgtune.study.report.table import Cell, format_number
+
+__all__ = ["clocks", "published_comparison"]
+
+MEASURED = ("budget_seconds", "wall_seconds", "n_samples")
+"""What the rows of `clocks` have of every model."""
+
+
+def published_comparison(records: Records) -> list[Cell]:
+    """Our metrics and hyperparameters beside the paper's (its Tables 5 to 10)."""
+    papers = {
+        (row["table"], row["model"], row["sampler"], row["tuner"], row["metric"]): row["value"]
+        for row in required(records, "published")
+    }
+    found = required(records, "evaluation")
+    studies = {name: entry.study for name, entry in catalogue.MODELS.items()}
+    results = [cell for record in found for cell in evaluation_cells(record, studies[record["model"]].paper)]
+    cells = []
+    for cell in results + [cell for record in found for cell in choice_cells(record)]:
+        study = studies[cell.model]
+        named_so = study.paper.get(cell.metric)
+        table = study.long[0] if named_so else study.choices
+        paper = papers.get((table, cell.model, cell.sampler, cell.tuner, named_so or cell.metric))
+        ours = replace(cell, sd=None, se=None, span=None, detail="ours")
+        cells.append(ours)
+        if paper is None:
+            continue
+        alone = replace(ours, value=paper, upper=None, square=None, finite=1, replicates=1)
+        cells.append(replace(alone, detail="paper", text=format_number(paper, "printed")))
+        if named_so and ours.value is not None:
+            ratio = ours.value / paper
+            cells.append(replace(alone, detail="ratio", value=ratio, text=format_number(ratio)))
+        elif ours.upper is not None:
+            cells.append(replace(ours, upper=ours.upper / paper, detail="ratio"))
+    return cells
+
+
+def clocks(records: Records) -> list[Cell]:
+    """One tuned sampler of each model, run by the steps that measured costs buy and by the wall clock."""
+    found = required(records, "clocks")
+    models = in_order((record["model"] for record in found), MODELS)
+    found = sorted(found, key=lambda record: models.index(record["model"]))
+    losses = {record["model"]: [metric_of(key) for key in record["losses"]] for record in found}
+    # Main losses of all models before the others: metrics stand in the order in which they come.
+    ranks = {metric: rank for of_model in losses.values() for rank, metric in enumerate(of_model)}
+    cells = [cell for record in found for cell in _by_clock(record, (*MEASURED, *losses[record["model"]]))]
+    return sorted(cells, key=lambda cell: ranks.get(cell.metric, -1))
+
+
+def _by_clock(record: dict, metrics: Iterable[str]) -> Iterator[Cell]:
+    """Of each metric the cell by each clock, and their ratio."""
+    both = [
+        evaluation_cells({**record, "best": record["arm"], "table": record[clock]}, metrics)
+        for clock in ("calibrated", "wall")
+    ]
+    for calibrated, wall in zip(*both, strict=True):
+        yield replace(calibrated, detail="calibrated")
+        yield replace(wall, detail="wall")
+        ratio, se = ratio_of(wall, calibrated)
+        if ratio is not None and calibrated.metric not in ("budget_seconds", "wall_seconds"):
+            text = format_number(ratio, sd=se)
+            yield replace(wall, value=ratio, sd=None, se=se, text=text, detail="wall_over_calibrated")

@@ -1,0 +1,161 @@
+"""Total variation to the target falls geometrically: on a grid for MALA, from histograms for AdamMCMC."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+from small_models import gaussian_model
+
+from sgtune.model.posterior import density_of, log_posterior, score
+from sgtune.sampling.arm import Arm
+from sgtune.study.adam_mcmc.distances import (
+    SLOW_CURVE,
+    distances_of_chains,
+    distances_of_matrix,
+    geometric_fit,
+    logistic_density_model,
+    mala_matrix,
+    measure_distances,
+    monte_carlo_floor,
+    total_variation,
+)
+
+pytestmark = pytest.mark.optimised
+
+GRID = np.linspace(-6, 6, 241)
+TARGET = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
+STEP_SIZE, START = 0.1, 3.0
+
+BINS = np.full(20, 0.05)
+EDGES = norm.ppf(np.arange(1, 20) / 20)
+N_CHAINS = 20_000
+FLOOR = monte_carlo_floor(BINS, N_CHAINS)
+
+
+def matrix_of_normal():
+    return mala_matrix(GRID, lambda x: -(x**2) / 2, np.negative, STEP_SIZE)
+
+
+def from_start():
+    start = np.zeros_like(GRID)
+    start[np.argmin(np.abs(GRID - START))] = 1.0
+    return start
+
+
+@pytest.fixture(scope="module")
+def model():
+    return gaussian_model(np.eye(1), np.zeros(1))
+
+
+def test_the_matrix_of_mala_is_reversible_and_its_line_has_the_slope_of_its_second_eigenvalue():
+    matrix = matrix_of_normal()
+    assert (matrix >= 0).all()
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-12)
+    flow = TARGET[:, None] * matrix
+    np.testing.assert_allclose(flow, flow.T, atol=1e-16)
+    distances = distances_of_matrix(matrix, from_start(), TARGET, 150)
+    assert distances[0] == pytest.approx(1, abs=2e-3)
+    assert (np.diff(distances) < 0).all()
+    second = np.sort(np.abs(np.linalg.eigvals(matrix)))[-2]
+    fit = geometric_fit(np.arange(151.0), distances, 0.0, 60)
+    assert fit["last"] == 150
+    assert fit["rate"] == pytest.approx(second, abs=1e-5)
+    assert fit["misfit"] < 1e-3
+    # A single rate does not describe the first steps.
+    assert geometric_fit(np.arange(20.0), distances[:20], 0.0, 1)["misfit"] > 0.05
+
+
+@pytest.mark.parametrize("window", [1, 5])
+def test_the_sampler_mala_converges_as_its_matrix_does(model, window):
+    """Down to the floor: each step's law, and, of 42 steps by 5, the start and the mean laws of eight windows."""
+    matrix, laws = matrix_of_normal(), [from_start()]
+    for _ in range(40):
+        laws.append(laws[-1] @ matrix)
+    # Bins of whole cells of the grid: a point stands for a cell.
+    edges = GRID[20:220:20] + (GRID[1] - GRID[0]) / 2
+    *binned, target = (np.add.reduceat(law, [0, *range(21, 221, 20)]) for law in [*laws, TARGET])
+    exact = total_variation(np.array(binned[1:]).reshape(40 // window, window, -1).mean(axis=1), target)
+    options = {"start": START, "edges": edges, "n_chains": N_CHAINS, "n_steps": 40 + (window > 1) * 2}
+    arm = Arm(STEP_SIZE, model.n_data)
+    found = distances_of_chains(model, "mala", arm, target=target, window=window, **options)
+    assert found[0] == pytest.approx(total_variation(np.array(binned[:1]), target)[0])
+    # The error of a histogram is about the floor.
+    floor = monte_carlo_floor(target, N_CHAINS)
+    assert len(found) == len(exact) + 1
+    assert np.abs(found[1:] - exact).max() < 2 * floor
+    assert exact[20 // window] > 8 * floor > exact[-1]
+
+
+def test_the_distance_of_theta_in_the_exact_adammcmc_falls_geometrically(model):
+    """The chain has the state (theta, m, v). The straight line ends at three times the floor of the histograms."""
+    arm = Arm(0.2, model.n_data, noise_sd=0.5, b1=0.5, b2=0.9, momentum_noise=2.0, second_moment_noise=4.0)
+    options = {"start": START, "edges": EDGES, "target": BINS}
+    found = distances_of_chains(model, "adam-mcmc-exact", arm, n_chains=N_CHAINS, n_steps=150, **options)
+    fit = geometric_fit(np.arange(151.0), found, FLOOR, 10)
+    assert 0.8 < fit["rate"] < 0.98
+    assert fit["last"] > fit["first"] + 20
+    assert found[fit["first"]] > 10 * found[fit["last"]]
+    # The error of a distance d is at most the floor, so the error of its log is floor / d: a third at the end.
+    steps = np.arange(fit["first"], fit["last"] + 1)
+    off = np.abs(np.log(found[steps]) - np.log(fit["constant"]) - steps * np.log(fit["rate"]))
+    assert (off < 0.1 + FLOOR / found[steps]).all()
+    assert found[-20:].mean() < 1.5 * FLOOR
+
+
+def test_the_papers_approximation_ends_at_its_bias(model):
+    """The end is above the floor at gamma = 0.3; at gamma = 0.01 the bias is too small to see."""
+    options = {"start": START, "edges": EDGES, "target": BINS, "n_chains": N_CHAINS, "n_steps": 150}
+    ends = []
+    for gamma in (0.3, 0.01):
+        arm = Arm(gamma, model.n_data, noise_sd=0.7, directional_noise=2.0)
+        ends.append(distances_of_chains(model, "adam-mcmc", arm, **options)[-20:].mean())
+    assert ends[0] > 3 * FLOOR
+    assert ends[1] < 1.5 * FLOOR
+
+
+def test_the_floor_is_the_mean_distance_of_exact_draws():
+    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
+    counts = np.random.default_rng(0).multinomial(5_000, probabilities, size=4_000)
+    distances = total_variation(counts / 5_000, probabilities)
+    error = distances.std() / np.sqrt(len(distances))
+    assert distances.mean() == pytest.approx(monte_carlo_floor(probabilities, 5_000), abs=4.5 * error)
+
+
+def test_a_fit_uses_the_points_above_the_floor():
+    distances = np.maximum(0.9 * 0.8 ** np.arange(60), 0.01)
+    fit = geometric_fit(np.arange(60.0), distances, 0.01, 1)
+    assert (fit["rate"], fit["constant"]) == (pytest.approx(0.8), pytest.approx(0.9))
+    assert fit["last"] == np.flatnonzero(distances > 0.03)[-1]
+    assert fit["misfit"] < 1e-12
+    steps = np.array([0, 25.5, 75.5, 125.5])
+    assert geometric_fit(steps, 0.5 * 0.99**steps, 0.0, 1)["rate"] == pytest.approx(0.99)
+    assert geometric_fit(np.arange(4.0), np.array([1.0, 0.5, 0.01, 0.01]), 0.01, 1) is None
+
+
+def test_density_on_the_line_has_bounded_gradients():
+    model = logistic_density_model()
+    gradients = jax.vmap(lambda x: score(density_of(model), x, model.data))(
+        jnp.linspace(-40, 40, 81)[:, None]
+    )
+    assert np.abs(gradients).max() <= 1.0
+    x = np.array([-3.0, 0.0, 2.0])
+    density = np.exp([log_posterior(density_of(model), jnp.array([value]), model.data) for value in x])
+    exact = np.exp(-x) / (1 + np.exp(-x)) ** 2
+    assert np.allclose(density / density[1], exact / exact[1], rtol=1e-5)
+
+
+def test_chains_of_mala_converge_as_fast_as_its_matrix_says():
+    settings = {"steps": 30, "chains": 20_000, "slow_chains": 2_000, "slow_steps": 100, "bins": 20}
+    found = measure_distances(settings)
+    lines = {line["name"]: line for line in found["lines"]}
+    distances = {name: np.array(line["distances"]) for name, line in lines.items()}
+    # Far from the target, bins and grid points give the same distance, up to the width of the bins.
+    assert np.allclose(distances["mala"][5:15], distances["mala-grid"][5:15], atol=0.06)
+    assert distances["mala"][-1] < 3 * found["floor"]
+    assert all(own[0] == pytest.approx(0.95) for name, own in distances.items() if name != "mala-grid")
+    slow = lines[SLOW_CURVE]
+    # Windows of ten steps, and the start.
+    assert slow["steps"] == [0, *(10 * window + 5.5 for window in range(10))]
+    assert slow["chains"] == 2_000
+    assert slow["floor"] == pytest.approx(found["floor"] * 10**0.5)

@@ -1,0 +1,237 @@
+"""The experiments of AdamMCMC's study on known targets: the chains' numbers, acceptance, and bias."""
+
+from contextlib import contextmanager
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model
+
+from sgtune.model.posterior import density_of, log_posterior, score
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import independent_chains
+from sgtune.study.adam_mcmc import chains as chains_module
+from sgtune.study.adam_mcmc.acceptance import _in_sds, acceptance_on_gaussian, acceptance_on_posterior
+from sgtune.study.adam_mcmc.bias import measure_bias
+from sgtune.study.adam_mcmc.chains import moments_of_chains, standard_normal
+from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck, is_too_slow
+from sgtune.study.pipeline.parts import Parts
+
+pytestmark = pytest.mark.optimised
+
+ACCEPTANCE = {
+    **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7], "steps": 2_000},
+    **{"steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0, "warmup": 200, "replicates": 4},
+    "few_dimensions": {"up_to": 0, "replicates": 9, "steps_per_dimension": 1000},
+}
+POSTERIOR = {
+    **{
+        "directional_noises": [0.0, 1.0],
+        "posterior_steps": 200,
+        "posterior_long": 400,
+        "batch_fraction": 0.1,
+    },
+    **{"posterior_warmup": 20, "posterior_drifts": [0.1], "posterior_scales": [0.7, 2.8]},
+    "posterior_replicates": 3,
+}
+BIAS = {
+    **{"dimensions": [2], "ratios": [0.5], "scale": 0.7, "exact_up_to": 2},
+    **{"steps": 6_000, "warmup": 300, "chains": 32},
+}
+
+
+@pytest.mark.parametrize("n_data", [1, 20])
+def test_posterior_is_standard_normal(n_data):
+    model = standard_normal(3, n_data)
+    position = jnp.array([0.3, -1.0, 2.0])
+    assert np.allclose(score(density_of(model), position, model.data), -position, atol=1e-5)
+    at, at_zero = (log_posterior(density_of(model), x, model.data) for x in (position, jnp.zeros(3)))
+    assert at - at_zero == pytest.approx(-0.5 * np.sum(np.square(position)), rel=1e-5)
+
+
+def test_noise_of_a_minibatch_is_as_documented():
+    rows = 50 * np.asarray(standard_normal(2, 50).data["y"])
+    assert np.allclose(rows.mean(axis=0), 0, atol=1e-5)
+    assert np.allclose(rows.var(axis=0), 50, rtol=1e-5)
+
+
+def test_numbers_of_chains_are_those_of_their_draws():
+    """Judged after 2,500, 5,000 and 6,000 steps; D = 450 has a stride of 2, and jumps of 200 parameters."""
+    dimension, arm = 450, Arm(0.0001, 1, noise_sd=0.1, directional_noise=1.0)
+    model = standard_normal(dimension)
+    starts = np.random.default_rng(0).standard_normal((3, dimension))
+    judged = []
+
+    def never(record):
+        judged.append(record["steps"])
+        return False
+
+    options = {
+        "warmup": 30,
+        "steps": 2_500,
+        "long": 6_000,
+        "is_decided": never,
+        "seed": 1,
+        "replicate": "own",
+    }
+    sds, centre = np.full(dimension, 0.5), np.full(dimension, 0.01)
+    found = moments_of_chains(model, "adam-mcmc", arm, starts, **options, **_in_sds(sds, centre))
+    assert judged[:2] == [2_500, 5_000]
+    assert found["steps"] == 6_000
+    chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="own")
+    every = (chains.advance(6_030)[29:].astype(float) - 0.01) / 0.5
+    places = np.unique(np.linspace(0, dimension - 1, 200).astype(int))
+    squares = [(half[::2] ** 2).mean(axis=(0, 2)) for half in (every[1:3_001], every[3_001:])]
+    assert np.allclose(found["square"], np.mean(squares, axis=0))
+    assert np.allclose(found["halves"], squares)
+    assert np.allclose(found["jump"], (np.diff(every[:, :, places], axis=0) ** 2).mean(axis=(0, 2)))
+
+
+@pytest.fixture(scope="module")
+def accepted():
+    return acceptance_on_gaussian(100, ACCEPTANCE, Parts())
+
+
+def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the_noise(accepted):
+    """At D = 100 and gamma = s the update is about ten times s: without the noise almost nothing is accepted."""
+    cells = {(c["drift_ratio"], c["directional_noise"]): c for c in accepted["cells"]}
+    without, along = (np.array(cells[1.0, noise]["acceptance"]) for noise in (0.0, 1.0))
+    error = np.hypot(without.std(ddof=1), along.std(ddof=1)) / 2
+    assert along.mean() - without.mean() > 5 * error
+    assert without.mean() < 0.02
+    assert np.mean(cells[1.0, 0.0]["jump"]) < 0.1 * np.mean(cells[0.1, 0.0]["jump"])
+
+
+def test_every_combination_is_an_arm_with_s_in_units_of_the_curvature(accepted):
+    cells = accepted["cells"]
+    assert [(c["drift_ratio"], c["directional_noise"]) for c in cells] == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
+    for cell in cells:
+        assert cell["arm"]["noise_sd"] == pytest.approx(0.7 / 10)
+        assert cell["arm"]["step_size"] == pytest.approx(cell["drift_ratio"] * 0.07)
+        assert cell["arm"]["directional_noise"] == cell["directional_noise"]
+        assert np.all(np.array(cell["jump"]) <= 4.01 * np.array(cell["square"]))
+
+
+def test_chains_that_are_stuck_or_whose_bias_is_settled_end_early(accepted):
+    """At D = 100, gamma = s: stuck without noise along the update, E x^2 = 0.04 with it."""
+    found = acceptance_on_gaussian(100, {**ACCEPTANCE, "steps_per_dimension": 80, "drifts": [1.0]}, Parts())
+    without, along = found["cells"]
+    assert is_stuck(without)
+    assert without["steps"] == along["steps"] == 2_000
+    assert is_biased(along)
+    assert not is_too_slow(along, 2_000)
+    # The same chains as of the shorter setting: nothing depends on how long they might have been.
+    assert along == accepted["cells"][-1]
+
+
+def cells_on(dimension, **changes):
+    settings = {**ACCEPTANCE, "drifts": [0.1], "directional_noises": [0.0], "steps": 20, "warmup": 0}
+    cells = acceptance_on_gaussian(dimension, settings | changes, Parts())["cells"]
+    return {cell["scale"]: (cell["steps"], len(cell["acceptance"])) for cell in cells}
+
+
+def test_chains_at_the_fastest_scale_are_longer_in_more_dimensions():
+    """1.4 is nearest to 2.38. Chains that have settled end before the longest."""
+    options = {"scales": [0.35, 0.7, 1.4], "replicates": 2, "steps_per_dimension": 90}
+    short = cells_on(10, **options)
+    assert short[0.35][0] == short[0.7][0] == 20
+    assert 20 < short[1.4][0] <= 900
+    assert cells_on(10, long_up_to=10, **options)[0.7][0] > 20
+
+
+def test_the_number_of_chains_is_that_of_their_dimension():
+    """Above long_up_to half as many, but at least four; in few dimensions a number of their own."""
+    few = {"up_to": 2, "replicates": 5, "steps_per_dimension": 40}
+    numbers = [(2, 10, 0, 10), (3, 10, 0, 5), (3, 5, 0, 4), (3, 2, 0, 2), (2, 10, 2, 5)]
+    for dimension, replicates, up_to, n_chains in numbers:
+        options = {"long_up_to": 2, "replicates": replicates, "few_dimensions": {**few, "up_to": up_to}}
+        (steps, found), *_ = cells_on(dimension, **options).values()
+        assert found == n_chains
+        assert (steps > 20) == (up_to == 2)
+
+
+def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
+    """The sds are 1 and 10, correlated: chains that hardly move have E x^2 = 1, with an sd of sqrt(2 / 2) for 400."""
+    covariance = np.array([[1.0, 9.0], [9.0, 100.0]])
+    model = gaussian_model(np.linalg.inv(covariance), np.array([3.0, -2.0]), n_data=20)
+    settings = POSTERIOR | {"posterior_replicates": 400, "posterior_steps": 20, "posterior_long": 0}
+    found = acceptance_on_posterior(model, settings | {"posterior_scales": [1e-3]}, Parts())
+    for cell in found["cells"]:
+        assert np.mean(cell["square"]) == pytest.approx(1, abs=4.5 * np.sqrt(1.9 / 400))
+        trace = np.trace(np.linalg.inv(covariance))
+        assert cell["arm"]["noise_sd"] == pytest.approx(1e-3 / np.sqrt(trace), rel=1e-3)
+        assert cell["arm"]["batch_size"] == 2
+
+
+def test_a_posterior_has_steps_of_its_own():
+    found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
+    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
+    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
+    assert all(len(cell["acceptance"]) == 3 for cell in found["cells"])
+
+
+@contextmanager
+def minibatch_keys():
+    """The keys of the minibatches of all chains that are made meanwhile, one a chain; one a cell of chains with all
+    data, which draw nothing with it."""
+    found = []
+
+    def watched(*args, **options):
+        chains = independent_chains(*args, **options)
+        found.extend(map(tuple, jax.random.key_data(chains.minibatch_key).reshape(-1, 2).tolist()))
+        return chains
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chains_module, "independent_chains", watched)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    """The bias with so small an s that chains keep their starts' squares, and their jumps are their noise; and keys."""
+    settings = BIAS | {"scale": 1e-3, "ratios": [0.1, 0.2], "steps": 20, "warmup": 1, "chains": 8}
+    with minibatch_keys() as keys:
+        return measure_bias(settings, Parts())["cells"], keys
+
+
+def test_no_two_chains_of_the_bias_share_minibatches(narrow):
+    """Neither those of one cell, nor those of two cells, which are compared."""
+    _, keys = narrow
+    assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
+
+
+def test_no_two_chains_on_a_posterior_share_minibatches():
+    with minibatch_keys() as keys:
+        acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
+    assert len(keys) == len(set(keys)) == 4 * 3
+
+
+@pytest.mark.parametrize("key", ["squares", "jump"])
+def test_no_two_cells_of_the_bias_have_starts_or_noise_in_common(narrow, key):
+    cells, _ = narrow
+    values = np.sort(np.concatenate([cell[key] for cell in cells]))
+    assert len(values) == 2 * (4 * 8 + 64)
+    # Chains with the same starts or noise differ by rounding, and by gamma, a fifth of s at most.
+    assert (np.diff(values) < 1e-6 * values.mean()).sum() < 5
+
+
+def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
+    found = {cell["variant"]: cell for cell in measure_bias(BIAS, Parts())["cells"]}
+
+    def deviation(variant):
+        squares = np.array(found[variant]["squares"])
+        return (squares.mean() - 1) / (squares.std(ddof=1) / np.sqrt(len(squares)))
+
+    # The exact variant's bias is 0, which only many chains show.
+    assert {name: cell["chains"] for name, cell in found.items()} == {
+        **dict.fromkeys(("isotropic", "prolate", "prolate-batch", "minibatch-test"), 32),
+        "exact": 256,
+    }
+    for cell in found.values():
+        assert len(cell["squares"]) == len(cell["jump"]) == len(cell["acceptance"]) == cell["chains"]
+        assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["squares"])
+        assert not is_too_slow(cell, BIAS["steps"])
+    assert abs(deviation("exact")) < 4.5
+    assert deviation("prolate") < -5
+    assert deviation("minibatch-test") > 5

@@ -1,0 +1,145 @@
+"""Mean and precision of a normal: the exact posterior, autocorrelation times, and chains of the study's samplers."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import cumulative_trapezoid
+from scipy.signal import lfilter
+
+from sgtune.model.posterior import density_of, log_posterior, score
+from sgtune.study.ccadl.normal import (
+    NAMES,
+    _of_chain,
+    batch_means_time,
+    integrated_time,
+    normal_data,
+    normal_model,
+    posterior_of,
+    sample_normal,
+    squared_bias,
+)
+from sgtune.study.pipeline.parts import Parts
+
+DATA = np.random.default_rng(1).standard_normal(30) * 1.2 + 0.4
+EXACT = posterior_of(DATA)
+
+
+def test_exact_marginals_means_and_sds_are_those_of_the_joint_density():
+    """The joint density is from the definitions of prior and likelihood; the trapezoidal rule converges fast."""
+    reach = 14 * EXACT.scale
+    axes = {
+        "mu": np.linspace(EXACT.mean - reach, EXACT.mean + reach, 801),
+        "gamma": np.linspace(1e-9, EXACT.quantile("gamma", 1 - 1e-12), 801),
+    }
+    mu, gamma = np.meshgrid(*axes.values(), indexing="ij")
+    squares = np.sum((DATA[:, None, None] - mu) ** 2, axis=0) + mu**2
+    joint = np.exp(0.5 * (len(DATA) + 1) * np.log(gamma) - 0.5 * gamma * squares - gamma)
+    for place, name in enumerate(NAMES):
+        density = joint.sum(axis=1 - place)
+        below = cumulative_trapezoid(density, axes[name], initial=0)
+        assert np.allclose(EXACT.cdf(name, axes[name]), below / below[-1], atol=1e-4)
+        mean = np.sum(density * axes[name]) / density.sum()
+        sd = np.sqrt(np.sum(density * (axes[name] - mean) ** 2) / density.sum())
+        assert (EXACT.means[place], EXACT.sds[place]) == pytest.approx((mean, sd), rel=1e-5)
+        edges = EXACT.edges(name, 8)
+        assert np.allclose(np.diff(EXACT.cdf(name, edges[[0, -1]])), 0.999)
+        assert np.sum(EXACT.density(name, edges) * np.diff(edges)) == pytest.approx(0.999)
+        assert EXACT.cdf(name, np.array([EXACT.quantile(name, 0.2)])) == pytest.approx(0.2)
+
+
+def test_model_has_the_paper_gradients_and_is_even_in_gamma():
+    model, data = normal_model(DATA), DATA.astype(np.float32)
+    mu, gamma, n = 0.3, 0.8, len(data)
+    gradient = np.asarray(score(density_of(model), jnp.array([mu, gamma]), model.data))
+    paper = [
+        (n + 1) * mu * gamma - gamma * np.sum(data),
+        1 - (n + 1) / (2 * gamma) + mu**2 / 2 + np.sum((data - mu) ** 2) / 2,
+    ]
+    assert np.allclose(-gradient, paper, rtol=1e-4)
+    mirrored = np.asarray(score(density_of(model), jnp.array([mu, -gamma]), model.data))
+    assert np.allclose(mirrored, [gradient[0], -gradient[1]], rtol=1e-6)
+    values = [log_posterior(density_of(model), jnp.array([mu, sign * gamma]), model.data) for sign in (1, -1)]
+    assert values[0] == values[1]
+
+
+def test_data_may_have_the_moments_of_their_law():
+    data = normal_data(100, True, 3)
+    assert np.allclose([data.mean(), data.var()], [0, 1], atol=1e-6)
+    assert not np.allclose(normal_data(100, False, 3).var(), 1, atol=1e-3)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.5, 0.9])
+def test_times_of_autoregressive_chains(r):
+    """x_t = r x_(t-1) + noise has the time (1 + r) / (1 - r)."""
+    noise = np.random.default_rng(0).standard_normal((20, 100_000))
+    noise[:, 1:] *= np.sqrt(1 - r**2)
+    chains = lfilter([1.0], [1.0, -r], noise)
+    times = [integrated_time(chain).time for chain in chains]
+    exact, error = (1 + r) / (1 - r), np.std(times, ddof=1) / np.sqrt(len(times))
+    # The sequence ends late on positive noise, with a bias of the order of the error of one estimate.
+    assert abs(np.mean(times) - exact) < 4 * error + 0.02 * exact
+    # With batches of 1,000 draws, the edges of batches reduce the time by about tau / 1,000 of it.
+    tolerance = 4 * exact * np.sqrt(2 / 100 / 20) + exact**2 / 1_000
+    assert np.mean([batch_means_time(chain) for chain in chains]) == pytest.approx(exact, abs=tolerance)
+
+
+def test_time_of_an_oscillating_chain_ends_at_the_first_zero():
+    """A damped oscillation, poles at 0.98 exp(+-i 0.1): the sum to the first zero exceeds the sum over all lags."""
+    noise = np.random.default_rng(0).standard_normal(400_000)
+    chain = lfilter([1.0], [1.0, -2 * 0.98 * np.cos(0.1), 0.98**2], noise)
+    found = integrated_time(chain[1_000:])
+    assert 10 <= found.lags <= 24  # a quarter of the period of 63 steps, in pairs; damping makes it later
+    assert found.time > 3 * batch_means_time(chain[1_000:])
+
+
+@pytest.mark.parametrize("draws", [np.ones(100), np.full(100, np.nan), np.arange(3.0)])
+def test_no_time_of_chains_that_do_not_move_or_are_not_finite(draws):
+    assert np.isnan(integrated_time(draws).time)
+    assert np.isnan(batch_means_time(draws))
+
+
+def test_squared_bias_is_unbiased_and_its_error_is_the_jackknife():
+    rng, bias = np.random.default_rng(2), 0.3 * np.sin(np.arange(50))
+    runs = bias + rng.standard_normal((400, 6, 50))
+    values = np.array([squared_bias(errors)["value"] for errors in runs])
+    assert values.mean() == pytest.approx(np.mean(bias**2), abs=4 * values.std(ddof=1) / np.sqrt(len(values)))
+    left = [squared_bias(np.delete(runs[0], i, axis=0))["value"] for i in range(6)]
+    assert squared_bias(runs[0])["se"] == pytest.approx(np.sqrt(5 * np.var(left)), rel=1e-9)
+    assert squared_bias(np.ones((1, 5))) == {"value": None, "se": None}
+    assert squared_bias(np.ones((2, 5))) == {"value": 1.0, "se": None}
+
+
+SETTINGS = {
+    **{"step_sizes": [0.01], "frictions": [10.0], "n_data": 100, "standardised": True, "batch_size": 10},
+    **{"steps": 4_000, "warmup": 500, "replicates": 4, "bins": 50, "samplers": ["ccadl"]},
+}
+
+
+@pytest.mark.parametrize(("method", "sampler"), [("sghmc", "sghmc-shang"), ("ccadl", "ccadl")])
+def test_chains_are_about_the_exact_posterior(method, sampler):
+    record = sample_normal(method, SETTINGS, seed=0, parts=Parts())
+    [cell] = record["cells"]
+    assert record["sampler"] == sampler
+    for name in NAMES:
+        runs = [run[name] for run in cell["replicates"]]
+        means = np.array([run["mean_error"] for run in runs])
+        # One chain with autocorrelation time of about 50 has 80 effective draws: the error of its mean is 0.11 sd.
+        assert abs(means.mean()) < 4 * np.sqrt(60 / 4_000 / len(runs))
+        assert 0.8 < np.mean([run["sd_ratio"] for run in runs]) < 1.2
+        assert all(10 < run["time"] < 150 for run in runs)
+        width = np.diff(record["edges"][name])
+        assert np.sum(width * cell["density"][name]) == pytest.approx(0.999, abs=0.01)
+        assert np.sum(width * np.asarray(record["exact"][name])) == pytest.approx(0.999, abs=1e-9)
+
+
+def test_steps_below_zero_are_counted_and_reflected():
+    edges = {name: EXACT.edges(name, 10) for name in NAMES}
+    rng = np.random.default_rng(0)
+    draws = np.column_stack([rng.standard_normal(400), rng.gamma(5, 0.2, 400)])
+    signs = np.where(np.arange(400) // 100 % 2, -1, 1)
+    whole = _of_chain(draws, EXACT, edges)
+    folded = _of_chain(draws * np.column_stack([np.ones(400), signs]), EXACT, edges)
+    assert (whole["crossings"], folded["crossings"]) == (0, 3)
+    assert folded["gamma"]["time"] == whole["gamma"]["time"]
+    assert np.array_equal(folded["gamma"]["density"], whole["gamma"]["density"])
+    assert _of_chain(np.full((400, 2), np.nan), EXACT, edges) == {"diverged": True}

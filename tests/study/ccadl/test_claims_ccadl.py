@@ -1,0 +1,99 @@
+"""What README and docs/studies/ccadl.md say in words of the published run is what its tables show."""
+
+import math
+
+import pytest
+from published_results import published
+from workflow_runs import ROOT
+
+SETTINGS = ["h = 0.001, A = 1", "h = 0.001, A = 10", "h = 0.01, A = 1", "h = 0.01, A = 10"]
+KEYS = ["sampler", "metric", "detail"]
+
+
+def cells(table):
+    return published("ccadl", table).set_index(KEYS)
+
+
+def order(found, metric, where, first, second):
+    """-1 or 1 where the first is smaller or larger by more than two standard errors; else 0."""
+    one, other = (found.loc[(sampler, metric, where)] for sampler in (first, second))
+    difference = one["value"] - other["value"]
+    return int(math.copysign(abs(difference) > 2 * math.hypot(one["se"], other["se"]), difference))
+
+
+def test_errors_on_the_normal_are_not_all_in_the_papers_order():
+    found = cells("normal")
+
+    def signs(first, second):
+        pairs = [(name, where) for name in ("mu", "gamma") for where in SETTINGS]
+        return [order(found, f"density_rmse_{name}", where, first, second) for name, where in pairs]
+
+    def in_paper(first, second):
+        values = [
+            [found.loc[(s, "density_rmse_paper", w), "value"] for w in SETTINGS] for s in (first, second)
+        ]
+        return sum(one < other for one, other in zip(*values, strict=True))
+
+    for first, second, counts, of_paper in (
+        ("ccadl", "sgnht", (4, 1), 4),
+        ("ccadl", "sghmc", (2, 2), 3),
+        ("mccadl", "ccadl", (3, 0), None),
+    ):
+        found_signs = signs(first, second)
+        assert (found_signs.count(-1), found_signs.count(1)) == counts
+        assert of_paper is None or in_paper(first, second) == of_paper
+
+
+def test_times_of_the_paper_are_nearer_to_those_of_the_precision():
+    found = published("ccadl", "normal")
+    near = {
+        name: (found["value"][found["metric"] == f"time_ratio_{name}"] - 1).abs() <= 0.2
+        for name in ("mu", "gamma")
+    }
+    assert [int(near[name].sum()) for name in near] == [6, 11]
+    assert len(near["mu"]) == 12
+
+
+def test_ccadl_is_too_narrow_at_the_largest_step_and_friction_and_mccadl_is_not():
+    found = cells("normal_details")
+    ccadl, mccadl = (found.loc[(name, "sd_ratio_mu", SETTINGS[3])] for name in ("ccadl", "mccadl"))
+    assert 1 - ccadl["value"] == pytest.approx(0.036, abs=5e-4)
+    assert abs(1 - mccadl["value"]) < 0.003
+    text = (ROOT / "docs/studies/ccadl.md").read_text("utf-8")
+    assert "3.6% too small" in text
+
+
+def test_ccadl_needs_fewer_passes_and_sgnht_less_time():
+    found = cells("logistic_convergence")
+    passes = found.xs("passes_to_reference", level="metric")
+    costs = found.xs("seconds_per_pass", level="metric").dropna(subset="value").reset_index("detail")["value"]
+
+    def least(sampler):
+        own = passes.loc[sampler]
+        own = own[(own["finite"] == own["replicates"]) & own["value"].notna()]
+        return own["value"].min()
+
+    assert least("mccadl") < least("ccadl") < least("sgnht")
+    assert all(costs[name] > 3 for name in ("sghmc", "ccadl", "mccadl"))
+    times = {name: least(name) * costs[name] for name in ("sghmc", "sgnht", "ccadl", "mccadl")}
+    assert min(times, key=times.get) == "sgnht"
+    assert times["mccadl"] > 2 * times["sgnht"]
+    largest = passes[passes.index.get_level_values("detail").str.startswith("h = 0.001,")]
+    assert (largest.loc["ccadl", "finite"] < largest.loc["ccadl", "replicates"] / 2).all()
+    assert (largest.loc["mccadl", "finite"] == largest.loc["mccadl", "replicates"]).all()
+
+
+def test_long_chains_of_ccadl_have_better_sds_along_the_posterior_and_no_better_means():
+    found = cells("logistic_errors")
+    columns = sorted(set(found.index.get_level_values("detail")))
+    assert [order(found, "xi_white_x100", where, "ccadl", "sgnht") for where in columns] == [-1, -1, -1]
+    assert -1 not in [order(found, "mean_error_sds", where, "ccadl", "sgnht") for where in columns]
+    least = found.xs("mean_error_sds", level="metric")["value"].groupby("detail").min()
+    assert sorted(round(1 / error**2) for error in least) == [10, 23, 51]
+
+
+def test_two_runs_of_each_setting_of_the_discriminative_rbm_rank_no_sampler():
+    found = published("ccadl", "drbm_errors")
+    errors = found[found["metric"].isin(["error_percent", "log_loss_end"])]
+    assert (errors["replicates"] == 2).all()
+    assert not found["best"].any()

@@ -1,0 +1,239 @@
+"""The tables of accuracy: numbers, marks, the floor of exact draws, blocks of the parameters, entropies."""
+
+import math
+
+import numpy as np
+import pytest
+from artifact_records import (
+    BLOCKS,
+    MODELS,
+    OOD_MISSING,
+    cells_by,
+    choose,
+    make,
+    make_files,
+    make_records,
+    record_of,
+    records_of,
+)
+
+from sgtune.stein import ksd, ksd_floor
+from sgtune.study.catalogue import MODELS as STUDIED
+from sgtune.study.mamba.accuracy import with_floors
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.means import SOURCES
+from sgtune.study.report.table import NO_ARM
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
+def records(request):
+    return make_records(request.param)
+
+
+@pytest.mark.parametrize(
+    ("names", "model"),
+    [(("table1", "table6"), "logistic"), (("table2", "table8"), "pmf"), (("table3", "table10"), "bnn")],
+)
+def test_tables_hold_mean_and_sd_of_the_replicates_and_name_the_diverged(records, names, model):
+    study = STUDIED[model].study
+    for name, metrics in zip(names, (study.short[1], study.long[1]), strict=True):
+        found = make(name, records)
+        cells = cells_by(found, "tuner", "metric", "sampler")
+        assert list(dict.fromkeys(cell.metric for cell in found)) == list(metrics)
+        assert {cell.model for cell in found} == {model}
+        rows = record_of(records, model, "sgld", "grid")["table"]
+        for metric in metrics:
+            key, factor = SOURCES[metric]
+            values = np.array([factor * row[key] for row in rows])
+            cell = cells["grid", metric, "sgld"]
+            assert cell.value == pytest.approx(values.mean(), rel=1e-12)
+            assert cell.replicates == len(rows)
+            if len(rows) > 1 and METRICS[metric].has_spread:
+                assert cell.sd == pytest.approx(values.std(ddof=1), rel=1e-9)
+                assert cells["grid", metric, "sghmc-cv"].shown.endswith("(2/3)")
+            else:
+                assert cell.sd is None
+            assert len(rows) > 1 or not cell.best
+        assert cells["heuristic", metrics[0], "sghmc"].shown == "diverged"
+
+
+def test_the_papers_text_leaves_out_grid_search_by_ksd_and_smaller_grids_are_of_their_sampler(records):
+    assert "grid-ksd" not in {cell.tuner for cell in make("table1", records)}
+    assert "grid-ksd" in {cell.tuner for cell in make("table6", records)}
+    assert {cell.sampler for cell in make("table3", records) if cell.tuner == "grid-smaller"} == {"sgnht"}
+
+
+def with_ksd(of_grid, others, metric="ksd"):
+    """Of SGLD on the logistic regression: the values in the runs of grid search and of the other tuners, whose
+    replicates differ by a millionth."""
+    files = make_files(3, ("logistic",))
+    evaluation = files["evaluation"]["logistic/sgld"]
+    own = next(tuned["runs"] for tuned in evaluation["tuners"] if tuned["tuner"] == "grid")
+    for i, run in enumerate(evaluation["runs"]):
+        run["table"][metric] = (of_grid if i in own else others) + 1e-6 * run["replicate"]
+    return files
+
+
+def bold(name, files, metric="ksd", sampler="sgld"):
+    found = make(name, records_of(files))
+    return {cell.tuner for cell in found if cell.best and (cell.metric, cell.sampler) == (metric, sampler)}
+
+
+@pytest.mark.parametrize(("metric", "floor"), [("ksd", 2.8), ("ksd_scaled", 0.14)])
+def test_the_smallest_ksd_is_not_marked_below_that_of_exact_draws(metric, floor):
+    assert bold("table6", with_ksd(1.1 * floor, 2.2 * floor, metric), metric) == {"grid"}
+    assert bold("table6", with_ksd(0.9 * floor, 1.8 * floor, metric), metric) == set()
+
+
+def test_tuners_that_chose_the_same_arm_show_the_same_numbers_and_share_the_bold():
+    files = with_ksd(10, 100)
+    choose(files, "logistic", "sgld", "mamba-ksd", like="grid")
+    cells = cells_by(make("table1", records_of(files)), "tuner", "metric", "sampler")
+    mine, other = (cells[tuner, "ksd", "sgld"] for tuner in ("mamba-ksd", "grid"))
+    assert (mine.value, mine.sd, mine.shown) == (other.value, other.sd, other.shown)
+    for name in ("table1", "table6"):
+        assert bold(name, files) == {"grid", "mamba-ksd"}
+
+
+@pytest.mark.parametrize("name", ["table2", "table8", "xi_by_block"])
+def test_nothing_is_best_by_a_distance_from_a_reference_that_is_not_trusted_or_with_one_tuning_run(name):
+    def marked(trusted=True, tunings=2, **block):
+        files = make_files(3, ("pmf",), tunings=tunings)
+        reference = files["reference"]["pmf/nuts"]
+        reference["trusted"] = trusted
+        reference["blocks"]["users"] = reference["blocks"]["users"] | block
+        for record in files["evaluation"].values():
+            # The runs of one tuner have one number, so the best one is certain.
+            for rank, tuner in enumerate(record["tuners"], 1):
+                for run in (record["runs"][place] for place in tuner["runs"] if place is not None):
+                    for key in ("relative_sd_error", "xi_rel", "functional_error", "ksd"):
+                        # No KSD is below its floor: such a KSD is not marked.
+                        run["table"][key] = (10.0 if key == "ksd" else 0.1) * rank + 1e-6 * run["replicate"]
+        return {cell.metric for cell in make(name, records_of(files)) if cell.best}
+
+    of_position = {"relative_sd_error_x100"} | ({"xi_rel_x100"} if name == "table8" else set())
+    judged = {"functional_error"} if name == "table8" else set()
+    others = {"ksd"} if name != "xi_by_block" else set()
+    assert of_position | judged | others <= marked()
+    assert marked(trusted=False) & (of_position | judged) == set()
+    assert marked(r_hat_p99=1.06) & (of_position | judged) == judged
+    assert others <= marked(trusted=False)
+    assert marked(tunings=1) == set()
+
+
+@pytest.mark.parametrize("name", ["table1", "table5", "regret", "published_comparison", "xi_by_block", "ood"])
+def test_a_tuner_without_an_arm_is_named_and_nothing_else_changes(name):
+    files = make_files(1)
+    before = make(name, records_of(files))
+    for model in MODELS:
+        choose(files, model, "sgld", "grid")
+    after = make(name, records_of(files))
+    fields = ("model", "sampler", "tuner", "metric", "detail")
+    before, after = cells_by(before, *fields), cells_by(after, *fields)
+    lost = set()
+    for key, cell in after.items():
+        if (cell.sampler, cell.tuner) == ("sgld", "grid") and cell.detail != "paper":
+            lost.add((cell.shown, cell.value, cell.best))
+        else:
+            assert cell.shown == before[key].shown
+    assert lost == {(NO_ARM, None, False)}
+
+
+def test_errors_by_block_beside_that_of_all():
+    records = make_records(3)
+    found = make("xi_by_block", records)
+    assert list(dict.fromkeys(cell.detail for cell in found)) == [*BLOCKS, "all parameters"]
+    cells = cells_by(found, "sampler", "tuner", "detail")
+    rows = record_of(records, "pmf", "sgld", "grid")["table"]
+    errors = [100 * row["relative_sd_error_by_block"]["items"] for row in rows]
+    assert cells["sgld", "grid", "items"].value == pytest.approx(np.mean(errors))
+    assert cells["sgld", "grid", "items"].sd == pytest.approx(np.std(errors, ddof=1))
+    whole = [100 * row["relative_sd_error"] for row in rows]
+    assert cells["sgld", "grid", "all parameters"].value == pytest.approx(np.mean(whole))
+    assert cells["sghmc", "heuristic", "users"].shown == "diverged"
+
+
+def test_entropies_and_how_well_they_tell_the_sets_apart():
+    records = make_records(1)
+    cells = cells_by(make("ood", records), "sampler", "tuner", "metric")
+    account = record_of(records, "bnn", "sgld", "mamba-ksd")["table"][0]["ood"]
+    for metric in ("auroc", "entropy_test", "entropy_ood"):
+        assert cells["sgld", "mamba-ksd", metric].value == account[metric]
+    for account in (OOD_MISSING, None):
+        for record in records["evaluation"]:
+            record["table"] = [row | {"ood": account} for row in record["table"]]
+        assert {cell.shown for cell in make("ood", records)} == {"–", "diverged"}
+
+
+D, NARROW, WIDE, M, N = 400, 0.2, 1.0, 60, 25
+
+
+def scores_of(draws):
+    """Of a product of mixtures of N(0, NARROW²) and N(0, WIDE²) with equal weights: -x times the mean precision."""
+    logs = [-0.5 * (draws / sd) ** 2 - np.log(sd) for sd in (NARROW, WIDE)]
+    weight = 1 / (1 + np.exp(logs[1] - logs[0]))
+    return -draws * (weight / NARROW**2 + (1 - weight) / WIDE**2)
+
+
+def exact(rng, n):
+    return rng.standard_normal((n, D)) * rng.choice([NARROW, WIDE], (n, D))
+
+
+CURVATURE = float(-scores_of(np.array([[1e-4]]))[0, 0] / 1e-4)
+"""At the mode."""
+
+
+@pytest.fixture(scope="module")
+def mixtures():
+    """Of a run on this target: the Laplace sd is that of the curvature at 0."""
+    draws = exact(np.random.default_rng(0), M)
+    files = make_files(1, ("pmf",))
+    files["reference"]["pmf/nuts"]["sd"] = [1.0] * D
+    for row in files["widths"]["pmf"]["rows"]:
+        scale = "identity" if row["scale"] == "identity" else np.full(D, CURVATURE**-0.5)
+        row["n_points"] = M
+        if row["width"] == 1 and row["discrepancy"] == "ksd":
+            row["value"] = float(ksd(draws, scores_of(draws), scale))
+    floors = {"ksd_floor": ksd_floor(D * CURVATURE, D, N), "ksd_scaled_floor": ksd_floor(D, D, N)}
+    for record in files["evaluation"].values():
+        for run in record["runs"]:
+            run["table"] |= floors
+    return records_of(files)
+
+
+@pytest.mark.parametrize("key", ["ksd", "ksd_scaled"])
+def test_the_floor_is_the_mean_of_exact_draws_and_not_what_the_mode_says(mixtures, key):
+    scale = "identity" if key == "ksd" else np.full(D, CURVATURE**-0.5)
+    rng = np.random.default_rng(1)
+    squares = []
+    for _ in range(100):
+        draws = exact(rng, N)
+        squares.append(ksd(draws, scores_of(draws), scale) ** 2)
+    spread = np.std(squares, ddof=1)
+    floor = with_floors(mixtures)[0]["table"][0][f"{key}_floor"]
+    written = mixtures["evaluation"][0]["table"][0][f"{key}_floor"]
+    # The M draws of NUTS are one value, of M draws in place of N: its mean square has about N / M of the spread.
+    noise = 4 * math.hypot(spread / 10, spread)
+    assert abs(floor**2 - np.mean(squares)) < noise
+    assert abs(written**2 - np.mean(squares)) > 3 * noise
+
+
+def test_the_floor_is_of_all_draws_and_not_of_the_subset_that_measures_it(mixtures):
+    """√((E|score|² + D) / n) for the n draws of the run: M draws of NUTS only measure its numerator."""
+    value = next(
+        row["value"]
+        for row in mixtures["widths"][0]["rows"]
+        if (row["width"], row["discrepancy"], row["scale"]) == (1, "ksd", "identity")
+    )
+    expected = value * math.sqrt(M / N)
+    row = with_floors(mixtures)[0]["table"][0]
+    assert row["ksd_floor"] == pytest.approx(expected, rel=1e-12)
+    cells = cells_by(make("table8", mixtures), "sampler", "tuner", "metric")
+    assert cells["sgld", "mamba-ksd", "ksd_floor"].value == pytest.approx(expected)
+    assert cells["sgld", "mamba-ksd", "ksd"].floor == pytest.approx(expected)
+
+
+def test_no_floor_without_draws_of_nuts_where_parameters_are_many(mixtures):
+    assert with_floors(mixtures | {"widths": []})[0]["table"][0]["ksd_floor"] is None
+    few = make_records(1, ("logistic",))
+    assert with_floors(few) == few["evaluation"]

@@ -1,0 +1,149 @@
+"""Tables of seconds: of a step, of tuning, and of a run by rule."""
+
+import pytest
+from artifact_records import PROVENANCE, cells_by, make, make_files, make_records, records_of
+
+
+def costs(**changes):
+    rows = [
+        {"sampler": "sgld", "batch_size": 8_000, "n_leapfrog": None, "seconds_per_step": 0.002},
+        {"sampler": "sghmc", "batch_size": 80_000, "n_leapfrog": 5, "seconds_per_step": 0.03},
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.006},
+    ]
+    record = {"model": "logistic", "n_data": 800_000, "rows": rows, "provenance": PROVENANCE}
+    return make("cost", {"cost": [record | changes]})
+
+
+def test_cost_of_a_step_in_milliseconds_from_the_largest_batch_down():
+    found = costs()
+    assert {cell.metric for cell in found} == {"step_ms"}
+    values = [(cell.sampler, cell.detail, cell.value) for cell in found]
+    assert values == [
+        ("sghmc", "n = 80,000, L = 5", pytest.approx(30)),
+        ("sgld", "n = 8,000", pytest.approx(2)),
+        ("sghmc", "n = 8,000, L = 10", pytest.approx(6)),
+    ]
+
+
+def test_cost_of_a_step_beside_the_table_that_the_run_was_given():
+    given = [
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 10, "seconds_per_step": 0.004},
+        {"sampler": "sgld", "batch_size": 8_000, "n_leapfrog": None, "seconds_per_step": 0.008},
+        # A shape that is not in this run.
+        {"sampler": "sghmc", "batch_size": 8_000, "n_leapfrog": 5, "seconds_per_step": 1.0},
+    ]
+    cells = cells_by(costs(table=given), "sampler", "detail", "metric")
+    values = {key: cell.value for key, cell in cells.items() if key[2] != "step_ms"}
+    assert values == pytest.approx(
+        {
+            ("sgld", "n = 8,000", "table_step_ms"): 8,
+            ("sgld", "n = 8,000", "step_ratio"): 0.25,
+            ("sghmc", "n = 8,000, L = 10", "table_step_ms"): 4,
+            ("sghmc", "n = 8,000, L = 10", "step_ratio"): 1.5,
+        }
+    )
+
+
+RULES = {
+    **{"find_map": 3, "sample_nuts": 4, "combine_nuts": 2, "calibrate_cost": 3, "tune_sampler": 18},
+    **{"evaluate_sampler": 18, "screen_grid": 18, "rerun_finalists": 18, "compare_clocks": 3},
+    **{"estimate_discrepancies": 3, "measure_widths": 2, "compare_horizons": 1, "gaussian_ladder": 2},
+    "measure_sensitivity": 1,
+}
+
+
+def test_timings_have_every_rule_in_the_order_of_the_pipeline_and_the_sum():
+    found = make("timings", make_records(1))
+    jobs = {cell.detail: cell.value for cell in found if cell.metric == "jobs"}
+    assert list(jobs.items()) == [*RULES.items(), ("all of these", sum(RULES.values()))]
+
+
+def test_timings_by_hand():
+    def account(rule, process, startup, compilation, memory):
+        return PROVENANCE | {
+            "rule": rule,
+            "process_seconds": process,
+            "startup_seconds": startup,
+            "compile_seconds": compilation,
+            "peak_memory_gb": memory,
+        }
+
+    numbers = [(10.0, 1.0, 2.0, 0.5), (60.0, 2.0, 3.0, 2.5), (20.0, 3.0, 4.0, 1.0)]
+    tunings = [{"provenance": account("tune_sampler", *own)} for own in numbers]
+    chains = [account("sample_nuts", 100.0, 0.0, 10.0, 3.0), account("sample_nuts", 310.0, 1.0, 10.0, 1.0)]
+    # Of a version that did not say its rule.
+    nuts = {"chains": chains, "provenance": PROVENANCE}
+    cells = cells_by(make("timings", {"tuning": tunings, "reference": [nuts]}), "detail", "metric")
+    assert {detail for detail, _ in cells} == {"tune_sampler", "sample_nuts", "all of these"}
+    metrics = ("jobs", "total_seconds", "median_seconds", "longest_seconds")
+    metrics += ("startup_percent", "compilation_percent", "peak_memory_gb")
+    for rule, expected in {
+        "tune_sampler": (3, 90, 20, 60, 100 * 6 / 90, 10, 2.5),
+        "sample_nuts": (2, 410, 205, 310, 100 / 410, 2000 / 410, 3),
+        "all of these": (5, 500, 60, 310, 1.4, 5.8, 3),
+    }.items():
+        assert [cells[rule, metric].value for metric in metrics] == pytest.approx(expected)
+
+
+SECONDS = {
+    **{"total": 30.0, "warm": 24.0, "cold": 37.0, "startup": 2.0, "compilation": 6.0},
+    **{"shared_compilation": 5.0, "sampling": 15.0, "gradients": 8.0, "discrepancy": 0.5},
+    **{"nominal": 12.0, "overrun": 3.0},
+}
+
+
+@pytest.fixture(scope="module")
+def tuned_by_hand():
+    """Two tuning runs of SGLD per tuner, with means `SECONDS` where seconds are given."""
+    files = make_files(1, ("logistic",))
+    tuned = {(one["tuner"], one["replicate"]): one for one in files["tuning"]["logistic/sgld"]["tuners"]}
+    changes = {
+        "mamba-ksd": {},
+        "mamba-fssd": {"warm": 12.0, "nominal": 18.0},
+        # Its budget is in steps.
+        "grid": {"warm": 48.0, "nominal": None, "overrun": None},
+    }
+    for tuner, change in changes.items():
+        seconds = SECONDS | change
+        for replicate, factor in enumerate((0.5, 1.5)):
+            own = {name: value and value * factor for name, value in seconds.items()}
+            # Only the first run compiles, so the cold time is from the first run.
+            first = {name: seconds[name] for name in ("cold", "startup", "compilation", "shared_compilation")}
+            own |= first if replicate == 0 else dict.fromkeys(first, 1e6)
+            tuned[tuner, replicate].update(seconds=own, gradient_evaluations=2_500_000_000 * factor)
+    return records_of(files)
+
+
+def cells_of(name, records):
+    cells = cells_by(make(name, records), "tuner", "metric", "sampler")
+    return {key[:2]: cell for key, cell in cells.items() if key[2] == "sgld"}
+
+
+def values_of(cells, tuner):
+    return {metric: cell.value for (name, metric), cell in cells.items() if name == tuner}
+
+
+def test_tuning_time_by_hand(tuned_by_hand):
+    cells = cells_of("tuning_time", tuned_by_hand)
+    expected = {"nominal_seconds": 12, "warm_seconds": 24, "warm_per_budget": 2, "cold_seconds": 37}
+    expected |= {"cold_per_budget": 37 / 12, "warm_ratio": 1, "nominal_ratio": 1}
+    assert values_of(cells, "mamba-ksd") == pytest.approx(expected)
+    assert cells["mamba-ksd", "warm_seconds"].sd == pytest.approx(24 / 2**0.5)  # of 12 and 36
+    assert cells["mamba-fssd", "warm_ratio"].value == pytest.approx(0.5)
+    assert cells["mamba-fssd", "nominal_ratio"].value == pytest.approx(1.5)
+    in_budgets = ("nominal_seconds", "warm_per_budget", "cold_per_budget", "nominal_ratio")
+    of_grid = {"warm_seconds": 48.0, "cold_seconds": 37.0, "warm_ratio": 2.0} | dict.fromkeys(in_budgets)
+    assert values_of(cells, "grid") == of_grid
+    # The heuristic runs once, compares nothing, and has no budget to exceed.
+    assert cells["heuristic", "nominal_seconds"].value == 0
+    assert cells["heuristic", "warm_per_budget"].value is None
+    assert cells["heuristic", "warm_seconds"].sd is None
+
+
+def test_tuning_parts_by_hand(tuned_by_hand):
+    cells = cells_of("tuning_parts", tuned_by_hand)
+    expected = {"sampling_seconds": 15, "score_seconds": 8, "discrepancy_seconds": 0.5, "other_seconds": 0.5}
+    expected |= {"compile_seconds": 11, "startup_seconds": 2, "overrun_percent": 25}
+    assert values_of(cells, "mamba-ksd") == pytest.approx(expected | {"gradient_evaluations_x1e-9": 2.5})
+    assert cells["grid", "overrun_percent"].value is None
+    assert cells["heuristic", "overrun_percent"].value is None

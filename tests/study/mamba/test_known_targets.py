@@ -1,0 +1,152 @@
+"""The ladder of Gaussians and the sensitivity of discrepancies: tables and figures, from small records."""
+
+import math
+
+import numpy as np
+import pytest
+from artifact_records import cells_by, make, make_files, records_of
+from drawn import line_of, line_points
+from judge_records import sensitivity_record
+
+from sgtune.study.experiments import ladder_runs as runs
+from sgtune.study.experiments.ladder import KINDS as MADE
+from sgtune.study.mamba import known_targets
+from sgtune.study.mamba.artifacts import JUDGES, KINDS
+from sgtune.study.mamba.discrepancy_figures import MOST, SEEN, shown_points
+from sgtune.study.mamba.known_targets import choices_of
+from sgtune.study.mamba.regret_figures import STEP
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    return records_of(make_files(1, ("logistic",)))
+
+
+def cells_of(records, detail, tuner):
+    found = make("gaussian_ladder", records)
+    return {cell.metric: cell for cell in found if (cell.detail, cell.tuner) == (detail, tuner)}
+
+
+def test_expected_errors_by_hand(ladder):
+    own = cells_of(ladder, "rotated, D = 10", "mamba-ksd")
+    # Errors of 0.2 and 0.4; the oracle's is 0.2, the grid's least 0.16.
+    assert (own["ladder_error"].value, own["ladder_error"].se) == pytest.approx((0.3, 0.1))
+    assert (own["ladder_over_oracle"].value, own["ladder_over_oracle"].se) == pytest.approx((1.5, 0.5))
+    assert own["ladder_worst"].value == pytest.approx(2)
+    assert own["ladder_over_smallest"].value == pytest.approx(0.3 / 0.16)
+    assert own["ladder_marginal"].value == pytest.approx(0.15)
+    assert (own["ladder_escaped"].value, own["ladder_frozen"].value) == (0, 0)
+
+
+def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(ladder):
+    own = cells_of(ladder, "rotated, D = 100", "mamba-ksd-scaled")
+    assert (own["ladder_escaped"].shown, own["ladder_frozen"].shown) == ("1", "1")
+    assert own["ladder_worst"].shown == "≥ 50.0"
+    assert own["ladder_over_oracle"].value == pytest.approx((50 + 0.95 / 0.2) / 2)
+    assert all(own[name].shown.startswith("≥ ") for name in ("ladder_error", "ladder_over_oracle"))
+    # The oracle is its own reference.
+    oracle = cells_of(ladder, "rotated, D = 100", "oracle")
+    assert (oracle["ladder_over_oracle"].value, oracle["ladder_worst"].value) == (None, None)
+    assert oracle["ladder_over_smallest"].value == pytest.approx(1.25)
+
+
+def test_samplers_are_pooled_and_one_race_has_no_standard_error():
+    files = make_files(1, ("logistic",))
+    for record in files["ladder"].values():
+        for own in record["gaussians"]:
+            own["runs"] = [run for run in own["runs"] if run["replicate"] == 0]
+        record["gaussians"] += [{**own, "sampler": "sghmc"} for own in record["gaussians"]]
+    found = records_of(files)
+    assert {len(choices.runs) for choices in choices_of(found["ladder"])} == {2}
+    for record in found["ladder"]:
+        record["gaussians"] = record["gaussians"][:2]
+    assert cells_of(found, "rotated, D = 10", "mamba-ksd")["ladder_error"].se is None
+
+
+def test_the_ladders_figure_has_a_panel_per_kind_with_the_tables_means(ladder):
+    figure = make("gaussian_ladder_dots", ladder)
+    assert [axis.get_title() for axis in figure.axes] == ["Along the axes", "Rotated"]
+    for axis in figure.axes:
+        for name, aside in (("MAMBA-KSD", STEP**-0.5), ("MAMBA-KSD scaled", STEP**0.5)):
+            x, y = zip(*line_points(axis, name), strict=True)
+            assert x == pytest.approx([10 * aside, 100 * aside])
+            assert y == pytest.approx([1.5, 1.5] if name == "MAMBA-KSD" else [1, (50 + 4.75) / 2])
+        marks = {line.get_marker() for line in axis.lines if math.isclose(line.get_ydata()[0], 50)}
+        assert marks == {"x"}
+
+
+def test_names_and_bounds_are_those_of_the_runs():
+    assert KINDS.keys() == MADE.keys()
+    assert known_targets.ESCAPED == runs.ESCAPED
+
+
+DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")
+
+
+@pytest.fixture
+def rows():
+    return sensitivity_record()["rows"]
+
+
+def drawn(name, rows):
+    figure = make(name, {"sensitivity": [{"rows": rows}]})
+    return figure, np.reshape(figure.axes, (-1, len(DISTURBANCES)))
+
+
+def test_signals_of_both_widths_by_dimension_and_points(rows):
+    found = make("signal_of_width", {"sensitivity": [{"rows": rows}]})
+    assert len(found) == 2 * 2 * len(JUDGES) * 4
+    cells = cells_by(found, "metric", "detail")
+    for metric, detail, value in (
+        ("square_signal", "psd, width 0.5, D = 10, n = 500", 250),
+        ("value_signal", "ksd, width 0.5, D = 1000, n = 100", -5),
+        ("value_signal", "ksd_wide, width 1.5, D = 1000, n = 100", 2.5),
+        ("square_signal", "fssd, width 1.5, D = 10, n = 15", 0),
+    ):
+        assert (cells[metric, detail].value, cells[metric, detail].se) == pytest.approx((value, 0.3))
+
+
+def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
+    assert shown_points(10, {15, 100, 500}) == 500
+    assert shown_points(1_000, {15, 100, 500}) == 100
+    assert shown_points(50_000, {15, 100}) == 15
+    assert shown_points(10, {15, 100}) == 100
+
+
+@pytest.mark.parametrize(("name", "statistic"), [("sensitivity", "square"), ("sensitivity_values", "value")])
+def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(rows, name, statistic):
+    next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
+    _, axes = drawn(name, rows)
+    assert axes.shape == (2, 5)
+    clipped = 0
+    for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
+        for axis, disturbance in zip(line, DISTURBANCES, strict=True):
+            for judge, label in JUDGES.items():
+                whose = (dimension, n, disturbance, judge)
+                names = ("dimension", "points", "perturbation", "judge")
+                own = [row for row in rows if tuple(row[key] for key in names) == whose]
+                points = sorted((row["size"], row[f"{statistic}_signal"]) for row in own)
+                x, y = line_of(axis, label).get_xydata().T
+                assert x.tolist() == [size for size, _ in points]
+                assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
+                clipped += max(signal for _, signal in points) > MOST
+            # The last line is the virial's, and the last band.
+            band = axis.collections[-1].get_paths()[0].vertices
+            for row in own:
+                ends = band[band[:, 0] == row["size"], 1]
+                signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
+                assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
+    assert clipped == 1
+
+
+def test_panels_have_one_scale_and_only_values_have_draws_that_are_preferred_to_exact_ones(rows):
+    figure, axes = drawn("sensitivity", rows)
+    values, others = drawn("sensitivity_values", rows)
+    for panels, low in ((axes, -4), (others, -MOST)):
+        assert {axis.get_ylim() for axis in panels.flat} == {(low, MOST)}
+        assert {axis.get_yscale() for axis in panels.flat} == {"symlog"}
+    words = [[text.get_text() for text in shown.legends[0].get_texts()] for shown in (figure, values)]
+    assert [("preferred to exact draws" in own) for own in words] == [False, True]
+    # The grey band ends where a signal is seen.
+    band = axes[0, 0].patches[0].get_extents().transformed(axes[0, 0].transData.inverted())
+    assert (band.y0, band.y1) == pytest.approx((-SEEN, SEEN))

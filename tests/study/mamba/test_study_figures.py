@@ -1,0 +1,281 @@
+"""Figures of the study, from small records: what is drawn where, and what is left out."""
+
+import math
+
+import matplotlib
+import numpy as np
+import pytest
+from artifact_records import (
+    MODELS,
+    SAMPLERS,
+    choose,
+    make,
+    make_files,
+    make_records,
+    record_of,
+    records_of,
+)
+from drawn import labels_of, line_of, line_points, regret_at, texts
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
+
+from sgtune.study import catalogue
+from sgtune.study.mamba.artifacts import STUDY
+from sgtune.study.mamba.figures import mean_curve
+from sgtune.study.mamba.regret import regret_cells
+from sgtune.study.report.labels import TUNERS
+from sgtune.study.report.style import tuner_style
+from sgtune.support.errors import DataError
+
+CURVES = ("figure3", "figure3_scaled", "figure4", "figure4_scaled", "figure5", "figure5_log_loss")
+
+
+def contents(axis):
+    """Of a panel: its texts, the points of its lines and dots by label, and its bands."""
+    lines = [(line.get_label(), str(line.get_xydata().tolist())) for line in axis.lines]  # nan is nan
+    bands = [path.vertices.tolist() for band in axis.collections for path in band.get_paths()]
+    return [text.get_text() for text in axis.texts], lines, str(bands), len(axis.patches)
+
+
+@pytest.fixture(scope="module")
+def with_and_without_arm():
+    """Of a run in which grid search always found an arm, and of one in which it found none for SGLD."""
+    files = make_files(1)
+    before = records_of(files)
+    for model in MODELS:
+        choose(files, model, "sgld", "grid")
+    return before, records_of(files)
+
+
+@pytest.mark.parametrize("name", STUDY.figures)
+def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are(
+    with_and_without_arm, name
+):
+    earlier, figure = (make(name, records) for records in with_and_without_arm)
+    figure.canvas.draw()
+    before = earlier.axes
+    changed = [i for i, axis in enumerate(figure.axes) if contents(axis) != contents(before[i])]
+    if name in CURVES:
+        assert changed == [0]
+        assert "Grid: no arm" in texts(figure)
+        assert "Grid" not in labels_of(figure.axes[0])
+    elif name == "ood_entropy":
+        assert changed == [0, 1, 2]
+        assert [text.get_text() for axis in figure.axes[:2] for text in axis.texts] == ["Grid: no arm"] * 2
+    elif name == "regret_dots":
+        assert changed == [0, 1, 2]
+        assert texts(figure) == ["diverged / no arm"] * 3
+        for axis, other in zip(figure.axes, before, strict=True):
+            # In the strip of the heuristic, which diverged with SGHMC.
+            assert regret_at(axis, "Grid", "sgld") == regret_at(axis, "Heuristic", "sghmc")
+            assert regret_at(other, "Grid", "sgld") < regret_at(other, "Heuristic", "sghmc")
+    else:
+        assert changed == []
+
+
+def test_panels_without_a_finite_value_or_any_arm_say_so():
+    lost = make_records(1)
+    for record in lost["evaluation"]:
+        record["curves"] = [row | {"ksd": None, "ece": None} for row in record["curves"]]
+    for row in lost["estimates"][0]["rows"]:
+        row.update(ksd=None, fssd=None, ksd_scaled=None)
+    for name, n_empty in {"figure1": 3, "figure3": 6, "figure5": 6}.items():
+        assert texts(make(name, lost)).count("no finite value") == n_empty
+    assert "no finite value" not in texts(make("figure4_scaled", lost))
+    lost["estimates"][0]["rows"] = []
+    assert texts(make("figure1", lost)).count("no finite value") == 3
+    files = make_files(1, ("pmf",))
+    for tuned in files["tuning"]["pmf/sgld"]["tuners"]:
+        choose(files, "pmf", "sgld", tuned["tuner"])
+    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records_of(files)).axes]
+    assert said[0] == ["no arm"]
+    assert not any("no arm" in words for words in said[1:])
+
+
+def test_tuners_that_judge_by_the_test_set_have_a_dagger_unless_they_held_out_training_data():
+    def entries(name, records):
+        return {text.get_text() for text in make(name, records).legends[0].get_texts()}
+
+    files = make_files(1, ("bnn",))
+    records = records_of(files)
+    for held in (*files["evaluation"].values(), *files["regret"].values()):
+        for tuned in held.get("tuners", held.get("chosen")):
+            tuned["validation_fraction"] = 0.2
+    held_out = records_of(files)
+    for name in ("figure5", "ood_entropy", "regret_dots"):
+        assert {"Grid †", "MAMBA-KSD"} < entries(name, records)
+        assert {"Grid", "MAMBA-KSD"} < entries(name, held_out)
+
+
+def test_every_tuner_has_its_own_style_and_drawing_leaves_the_callers_settings_alone():
+    styles = map(tuner_style, catalogue.TUNERS)
+    looks = {(style["color"], style["marker"], style["markerfacecolor"]) for style in styles}
+    assert len(looks) == len(catalogue.TUNERS)
+    before, blue = dict(matplotlib.rcParams), to_rgb("b")
+    make("widths", make_records(1, ("pmf",)))
+    assert dict(matplotlib.rcParams) == before
+    assert to_rgb("b") == blue
+    assert not pyplot.get_fignums()
+
+
+def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_are_left_out():
+    records = make_records(1, ("pmf",))
+    [record] = records["estimates"]
+    for name, varied in (("figure1", "step_size"), ("figure2", "batch_size")):
+        rows = [row for row in record["rows"] if row["figure"] == varied]
+        rows = [row for row in rows if (row["gradients"], row["points"]) == ("stochastic", "thinned")]
+        rows[1]["fssd"] = None
+        kept = {row[varied]: row["fssd"] for row in rows if row["fssd"] is not None}
+        line = line_of(make(name, records).axes[1], "stochastic, thinned samples")
+        drawn = {x: y for x, y in line.get_xydata() if np.isfinite(y)}
+        unit = 1 if varied == "step_size" else 100 / record["n_data"]
+        assert drawn == pytest.approx({unit * x: y for x, y in kept.items()})
+
+
+def test_widths_are_over_the_value_of_exact_draws_and_need_one():
+    records = make_records(1, ("pmf",))
+    [record] = records["widths"]
+    axis = make("widths", records).axes[0]
+    for scale, label in (("identity", "raw coordinates"), ("laplace", "scaled by the posterior")):
+        own = [row for row in record["rows"] if (row["discrepancy"], row["scale"]) == ("ksd", scale)]
+        exact = next(row["value"] for row in own if row["width"] == 1)
+        x, y = line_of(axis, label).get_xydata().T
+        assert x == pytest.approx([row["width"] for row in own])
+        assert y == pytest.approx([row["value"] / exact for row in own])
+    record["rows"] = [row for row in record["rows"] if row["width"] != 1]
+    with pytest.raises(DataError, match="widths of pmf: no positive value at width 1"):
+        make("widths", records)
+
+
+def rows_of(*replicates, key="ksd"):
+    """Rows of curves: of each replicate the values at its checkpoints, a tenth of a second later in each."""
+    return [
+        {"replicate": i, "seconds": k + 0.1 * i, key: value}
+        for i, values in enumerate(replicates)
+        for k, value in enumerate(values)
+    ]
+
+
+def test_a_curve_is_a_mean_of_finite_replicates_at_their_mean_seconds_in_two_standard_errors():
+    curve = mean_curve(rows_of((4.0, 2.0), (8.0, 4.0), (6.0, None))[::-1], "ksd")
+    assert curve["seconds"].tolist() == pytest.approx([0.1, 1.1])
+    assert curve["mean"].tolist() == pytest.approx([6, 3])
+    assert curve["count"].tolist() == [3, 2]
+    # An sd of 2; two values have no band.
+    assert curve["low"][0] == pytest.approx(6 - 4 / math.sqrt(3))
+    assert curve["high"][0] == pytest.approx(6 + 4 / math.sqrt(3))
+    assert curve.loc[1, ["low", "high"]].isna().all()
+    assert mean_curve(rows_of((0.5,), key="ece"), "ece_percent")["mean"].tolist() == [50]
+    assert len(mean_curve([], "ksd")) == 0
+
+
+def test_a_curve_of_a_ksd_is_the_root_of_the_mean_of_its_unbiased_squares():
+    squares = ((9.0, -1.0, 90.0), (16.0, -2.0, 100.0), (26.0, 1.0, -10.0))
+    rows = [row | {"ksd": 1.0} for row in rows_of(*squares, key="ksd_squared")]
+    curve = mean_curve(rows, "ksd")
+    assert curve["mean"].tolist() == pytest.approx([math.sqrt(17), math.nan, math.sqrt(60)], nan_ok=True)
+    error = np.std([9, 16, 26], ddof=1) / math.sqrt(3)
+    assert curve["low"][0] == pytest.approx(math.sqrt(17 - 2 * error))
+    assert curve["high"][0] == pytest.approx(math.sqrt(17 + 2 * error))
+    # A mean that is not two standard errors above zero has no band: on a log axis it would have no end.
+    assert curve.loc[2, ["low", "high"]].isna().all()
+
+
+def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_name_what_is_lost():
+    records = make_records(3, ("logistic",))
+    record_of(records, "logistic", "sgld", "mamba-ksd")["curves"] = rows_of(
+        (4.0, 0.1, 2.0), (4.4, 0.1, 2.1), (4.2, 9.0, 2.2)
+    )
+    record_of(records, "logistic", "sgld", "mamba-fssd")["curves"] = rows_of((4.0, 2.0), (8.0, None))
+    noise = [row | {"ksd": 1.0} for row in rows_of((-4.0, -2.0), key="ksd_squared")]
+    record_of(records, "logistic", "sgld", "theory")["curves"] = noise
+    axis = make("figure3", records).axes[0]
+    assert axis.get_yscale() == "log"
+    line = line_of(axis, "MAMBA-KSD")
+    assert line.get_xydata() == pytest.approx(np.array([(0.1, 4.2), (1.1, 9.2 / 3), (2.1, 2.1)]))
+    assert line.get_markevery() == [0, 2]
+    [words] = [text.get_text() for text in axis.texts]
+    assert set(words.split("\n")) == {"MAMBA-FSSD: 1/2 finite", "Theory: within its noise"}
+    assert "Theory" not in labels_of(axis)
+
+
+def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
+    files = make_files(4, ("pmf",))
+    choose(files, "pmf", "sgld", "grid", tunings=(1,))
+    figure = make("figure4", records_of(files))
+    assert "Grid: no arm in 1/2 races" in texts(figure)
+    # The runs of the others are all that there are of it.
+    rows = record_of(records_of(files), "pmf", "sgld", "grid")["curves"]
+    assert {row["replicate"] for row in rows} == {0, 2}
+    first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
+    assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
+
+
+def test_all_panels_show_the_longest_run_and_the_lowest_of_each_column_its_seconds():
+    records = make_records(1, ("pmf",))
+    kept = SAMPLERS[:4]
+    records["evaluation"] = [record for record in records["evaluation"] if record["sampler"] in kept]
+    for record in records["evaluation"]:
+        if record["sampler"] == kept[-1]:
+            record["curves"] = [row | {"seconds": 10 * row["seconds"]} for row in record["curves"]]
+    figure = make("figure4", records)
+    figure.canvas.draw()
+    assert len(figure.axes) == 4
+    assert {axis.get_xlim() for axis in figure.axes} == {figure.axes[-1].get_xlim()}
+    assert figure.axes[0].get_xlim()[0] == 0
+    assert figure.axes[0].get_xlim()[1] > 30
+    seconds = [bool(axis.get_xlabel()) for axis in figure.axes]
+    assert seconds == [False, True, True, True]
+    assert [any(tick.get_visible() for tick in axis.get_xticklabels()) for axis in figure.axes] == seconds
+
+
+def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
+    records = make_records(1, ("pmf",))
+    [axis] = make("regret_dots", records).axes
+    cells = {
+        (cell.tuner, cell.sampler): cell
+        for cell in regret_cells(records["regret"])
+        if (cell.metric, cell.detail) == ("functional_error_over_oracle", "after 10 s")
+    }
+    bars = {container.get_label(): container.lines[2][0].get_segments() for container in axis.containers}
+    for tuner in ("mamba-ksd", "grid"):
+        for i, sampler in enumerate(SAMPLERS):
+            cell = cells[tuner, sampler]
+            assert regret_at(axis, TUNERS[tuner], sampler) == pytest.approx(cell.value)
+            [ends] = [bar[:, 0] for bar in bars[TUNERS[tuner]] if abs(bar[0, 1] - i) < 0.5]
+            assert ends == pytest.approx([cell.value - 2 * cell.se, cell.value + 2 * cell.se])
+    for name in ("random", "frozen"):
+        points = [
+            point for line in axis.lines if line.get_label() == name for point in line.get_xydata().tolist()
+        ]
+        expected = [[cells[name, sampler].value, float(i)] for i, sampler in enumerate(SAMPLERS)]
+        assert sorted(points, key=lambda point: point[1]) == expected
+
+
+def test_regret_says_where_the_reference_is_not_trusted():
+    records = make_records(1)
+    for record in records["regret"]:
+        record["trusted"] = False if record["model"] == "pmf" else record["trusted"]
+    figure = make("regret_dots", records)
+    words = "the reference is\nnot trusted"
+    assert [words in [text.get_text() for text in axis.texts] for axis in figure.axes] == [False, True, False]
+    assert not line_points(figure.axes[1], "Grid")
+
+
+def test_entropy_densities_are_means_over_the_replicates_and_auroc_a_dot_per_tuner():
+    records = make_records(3)
+    figure = make("ood_entropy", records)
+    assert len(figure.axes) == 3 * len(SAMPLERS)
+    accounts = [row["ood"] for row in record_of(records, "bnn", "sgld", "mamba-ksd")["table"]]
+    drawn = figure.axes[1].patches[0].get_data()
+    assert np.allclose(drawn.values, np.mean([account["histogram_ood"] for account in accounts], axis=0))
+    assert np.allclose(drawn.edges, accounts[0]["edges"])
+    aurocs = [account["auroc"] for account in accounts]
+    [dots] = [one for one in figure.axes[2].containers if one.get_label() == "MAMBA-KSD"]
+    assert dots.lines[0].get_xdata() == pytest.approx([np.mean(aurocs)])
+    sd = np.std(aurocs, ddof=1)
+    [[[low, _], [high, _]]] = dots.lines[2][0].get_segments()
+    assert (low, high) == pytest.approx((np.mean(aurocs) - sd, np.mean(aurocs) + sd))
+    record_of(records, "bnn", "sgld", "grid")["table"][1]["ood"]["edges"] = [0.0, 1.0]
+    with pytest.raises(DataError, match="replicates of sgld have histograms of different bins"):
+        make("ood_entropy", records)

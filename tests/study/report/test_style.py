@@ -1,0 +1,68 @@
+"""The style of figures, and their files."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.style import log_ticks, save_figure, styled, tuner_style
+
+SOURCES = {"files": 3, "commit": ["0123456789"]}
+
+
+@styled
+def drawn(records, *, low=1.0, high=100.0):
+    figure = Figure(layout="constrained")
+    axis = figure.subplots()
+    axis.plot([low, high], [1, 2], **tuner_style("grid"))
+    axis.set(xscale="log", xlim=(low, high))
+    log_ticks(axis.xaxis)
+    return figure
+
+
+def test_every_tuner_has_a_style_of_its_own():
+    looks = [tuner_style(name) for name in TUNERS]
+    assert len({(look["color"], look["marker"], look["markerfacecolor"]) for look in looks}) == len(TUNERS)
+
+
+def test_drawing_and_saving_leave_the_callers_settings_alone(tmp_path):
+    before, blue = dict(matplotlib.rcParams), to_rgb("b")
+    save_figure(drawn({}), title="T", svg=tmp_path / "a.svg", pdf=tmp_path / "a.pdf", sources=SOURCES)
+    assert dict(matplotlib.rcParams) == before
+    assert to_rgb("b") == blue
+    assert not pyplot.get_fignums()
+
+
+def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
+    for name in ("a", "b"):
+        files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "pdf")}
+        save_figure(drawn({}), title="T", sources=SOURCES, **files)
+    assert (
+        json.loads(
+            ElementTree.parse(tmp_path / "a.svg")
+            .find(".//{http://purl.org/dc/elements/1.1/}description")
+            .text
+        )
+        == SOURCES
+    )
+    for kind in ("svg", "pdf"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "label"),
+    [(1.0, 1e4, "1,000"), (900.0, 1_500.0, "1,000"), (1e-6, 1e4, r"$\mathdefault{10^{3}}$")],
+)
+def test_ticks_are_plain_numbers_where_these_are_short(low, high, label):
+    axis = drawn({}, low=low, high=high).axes[0].xaxis
+    assert axis.get_major_formatter()(1_000.0) == label
+    assert (
+        2
+        <= len([tick for tick in axis.get_major_locator().tick_values(low, high) if low <= tick <= high])
+        <= 6
+    )

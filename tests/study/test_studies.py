@@ -1,0 +1,192 @@
+"""The registry of studies: names, captions, what a run makes, and how an artifact is made from files."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from artifact_records import MODELS, PROVENANCE, make_files
+from config_files import valid
+from matplotlib.figure import Figure
+
+from sgtune.study import catalogue
+from sgtune.study.config.sections import main_sections
+from sgtune.study.report.artifact import Artifact
+from sgtune.study.report.publish import read_captions
+from sgtune.study.report.table import Caption, Cell, frame_of
+from sgtune.study.studies import (
+    MAIN,
+    STUDIES,
+    artifact,
+    artifacts_of_run,
+    category_of,
+    files_of,
+    form_of,
+    labels_of,
+    make_figure,
+    make_table,
+    study_of,
+)
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import write_json
+
+ROOT = Path(__file__).parents[2]
+CAPTIONS = read_captions(ROOT)
+TABLES = {name for study in STUDIES.values() for name in study.tables}
+NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
+FIELDS = {"model", "sampler", "tuner", "metric", "detail"}
+
+
+def test_names_and_titles_are_unique_over_all_studies():
+    assert len(set(NAMES)) == len(NAMES)
+    assert len({artifact(name).title for name in NAMES}) == len(NAMES)
+    with pytest.raises(InputError, match="artifact: 'regert' is not known \\(did you mean 'regret'"):
+        artifact("regert")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
+    about, study = artifact(name), study_of(name)
+    module, _, function = about.maker.partition(":")
+    assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), function))
+    assert about.kinds
+    assert set(about.kinds) <= set(STUDIES[study].kinds)
+    assert set(about.rows + about.columns + tuple(about.stub)) <= FIELDS | set(about.parts)
+    assert bool(about.rows) == bool(about.columns) == (form_of(name) == "table")
+    wildcards = SimpleNamespace(**{form_of(name): name})
+    assert category_of(wildcards) == STUDIES[study].label
+    assert labels_of(wildcards) == {"artifact": about.title}
+
+
+def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
+    assert set(CAPTIONS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", CAPTIONS)
+def test_a_caption_is_short_and_so_are_its_notes(name):
+    text = (ROOT / f"workflow/captions/{name}.md").read_text(encoding="utf-8")
+    assert text.count("\n---\n") == 1
+    caption = CAPTIONS[name]
+    assert 1 <= len(caption.above.split()) <= 40
+    assert len(caption.notes.split()) <= 80
+    # In a table's notes the number of replicates is filled in, elsewhere nothing.
+    elsewhere = caption.above if name in TABLES else text
+    assert "{" not in elsewhere.replace("{{ replicates }}", "{" if name not in TABLES else "")
+
+
+def run_of(config):
+    return {study: artifacts_of_run(config, study) for study in STUDIES}
+
+
+def test_a_run_makes_what_it_has_something_to_show_of():
+    everything = run_of(valid(horizons__seconds=[1, 10]))
+    assert {name for names in everything.values() for name in names} == set(NAMES)
+    of_default = run_of(valid())
+    assert set(everything["mamba"]) - set(of_default["mamba"]) == {"horizons"}
+    pmf = set(
+        run_of(
+            valid(models=["pmf"], tuners=["mamba-ksd"], reference__nuts=False, regret__prediction_draws=9)
+        )["mamba"]
+    )
+    assert {"table2", "table7", "table8", "figure4", "regret", "published_comparison"} <= pmf
+    # Of other models, of theory's arms, and against a reference.
+    assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
+    assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
+
+
+def test_a_run_makes_the_artifacts_that_its_configuration_names():
+    named = valid(artifacts=["regret", "figure3"])
+    assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
+    assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")
+    with pytest.raises(
+        SystemExit, match=r"Error in the configuration: artifacts\[1\]: 'normal' is not allowed"
+    ):
+        exit_unless_known(named | {"artifacts": ["regret", "normal"]})
+
+
+def test_nothing_of_the_main_study_depends_on_the_sections_of_others():
+    config = valid()
+    assert set(config) - set(main_sections(config)) == set(STUDIES) - {MAIN}
+
+
+def test_tables_of_a_model_are_of_the_study():
+    for entry in catalogue.MODELS.values():
+        assert {entry.study.short[0], entry.study.long[0], entry.study.choices} <= set(STUDIES[MAIN].tables)
+    assert {artifact(name).model for name in NAMES} == {*MODELS, None}
+
+
+def count(records, *, factor):
+    """Cells of the records of regret, and figures of them."""
+    return [Cell(one["model"], one["sampler"], "", "jobs", factor) for one in records["regret"]]
+
+
+@pytest.fixture
+def toys(monkeypatch, tmp_path):
+    """A table and a figure of a module of their own, and the files of two records of regret and one of tuning."""
+
+    def draw(records):
+        figure = Figure()
+        figure.suptitle(f"{len(records['regret'])} records")
+        return figure
+
+    module = ModuleType("sgtune.study.mamba.toys")
+    module.count, module.draw = count, draw
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    about = Artifact(
+        "toys:count", ("regret",), "Toys", rows=("sampler",), columns=("metric",), model="logistic"
+    )
+    monkeypatch.setitem(STUDIES[MAIN].tables, "toys", about._replace(options={"factor": 2}))
+    monkeypatch.setitem(STUDIES[MAIN].figures, "toy", about._replace(maker="toys:draw"))
+    files, paths = make_files(1, ("logistic", "pmf")), []
+    for kind, name in [("regret", "logistic/sgld"), ("regret", "pmf/sgld"), ("tuning", "logistic/sgld")]:
+        paths.append(tmp_path / kind / f"{name}.json")
+        write_json(paths[-1], files[kind][name])
+    return paths
+
+
+def test_a_table_is_an_entry_a_function_and_a_caption(toys, tmp_path):
+    files = {kind: tmp_path / f"toys.{kind}" for kind in ("csv", "md", "html")}
+    make_table("toys", toys, "What toys show.\n---\n", **files)
+    assert files["csv"].read_text().splitlines()[1:] == ["logistic,sgld,,jobs,,2,,,,,,1,1,False,False,2"]
+    facts = json.loads((tmp_path / "toys.json").read_text())
+    # The provenance of its own records only.
+    assert facts["sources"]["files"] == 1
+    assert (facts["provenance"]["run"], facts["provenance"]["seed"]) == ("quick", 7)
+    for kind in ("md", "html"):
+        assert "What toys show." in files[kind].read_text()
+        assert f"seed 7 · commit {PROVENANCE['commit'][:10]} ·" in files[kind].read_text()
+
+
+def test_a_figure_is_an_entry_and_a_function(toys, tmp_path):
+    make_figure("toy", toys, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")
+    assert "1 records" in (tmp_path / "toy.svg").read_text()
+    assert PROVENANCE["commit"] in (tmp_path / "toy.svg").read_text()
+    assert (tmp_path / "toy.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+def test_what_cannot_be_made_is_named_in_one_line(toys):
+    nowhere = dict.fromkeys(("csv", "md", "html"), "nowhere")
+    with pytest.raises(InputError, match="table: 'toy' is not allowed; it is a figure"):
+        make_table("toy", toys, "", **nowhere)
+    with pytest.raises(DataError, match="toys: no record belongs to it; it needs at least one"):
+        make_table("toys", toys[1:], "", **nowhere)
+    # Of a maker that requires records.
+    with pytest.raises(DataError, match="regret: no regret records; it needs at least one"):
+        make_table("regret", toys[2:], "", **nowhere)
+
+
+def test_the_number_of_replicates_is_all_that_notes_may_name():
+    cells = [Cell("", "", "", "ksd", 1.0, finite=n, replicates=n) for n in (3, 10, 2)]
+    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(cells)) == "Of 2 to 10 runs."
+    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(cells[:1])) == "Of 3 runs."
+    with pytest.raises(Exception, match="'tunings' is undefined"):
+        Caption("A.\n---\n{{ tunings }}").below(frame_of(cells))
+
+
+def test_the_workflow_reads_the_registry_without_heavy_imports():
+    code = "import sys, sgtune.study.studies; print({'jax', 'matplotlib', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
