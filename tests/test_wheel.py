@@ -27,6 +27,8 @@ UNSEEN = {
     "ruff": "a command",
     "setuptools": "builds the wheel",
     "snakefmt": "a command",
+    "snakemake": "a command",
+    "tabulate": "pandas writes Markdown with it",
     "beartype": "named in pytest's options",
 }
 """Dependencies that are declared but not imported by name, and why."""

@@ -156,22 +156,6 @@ def test_covariance_agrees_with_the_linear_recursion(gaussian, name):
     assert (np.abs(mean) < 4.5 * error).all()
 
 
-@pytest.mark.proof
-def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
-    def bias(h):
-        draws = independent_draws(gaussian, "sgnht", Arm(h, N_DATA), n_steps=20_000, burn_in=1_000, stride=4)
-        per_chain = np.einsum("nwi,ij,nwj->w", draws, PRECISION, draws) / (2 * len(draws)) - 1
-        mean, error = mean_and_error(draws.mean(0))
-        assert (np.abs(mean) < 4.5 * error).all()
-        return mean_and_error(per_chain)
-
-    (small, small_error), (large, large_error) = bias(0.01), bias(0.04)
-    assert abs(small) + 5 * np.hypot(small_error, large_error) < abs(large)
-    assert abs(small) < 0.04
-    # After subtracting a bias linear in h, the target itself remains.
-    assert abs((4 * small - large) / 3) < 5 * np.hypot(4 * small_error, large_error) / 3
-
-
 def test_sgnht_step_is_the_update_of_ding_et_al():
     """v' ~ N(v + h grad - alpha v, 2 a h I), theta' = theta + v', alpha' = alpha + |v'|^2 / D - h, over a pytree."""
     h, friction, n = 0.03, 0.05, 100_000
