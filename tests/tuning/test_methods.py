@@ -71,13 +71,6 @@ def test_a_tuner_as_an_object_decides_as_its_name(model, name):
     assert as_object.tuner in ("halving", "grid search", "heuristic", "theory")
 
 
-def test_numbers_of_a_method_reach_the_race(model):
-    twos = tune(model, "sgld", tuner=Halving(grid=GRID, pruning_rate=2), budget=Budget(steps=40))
-    assert sorted(set(twos.rungs["rung"])) == [1, 2, 3]
-    still = GridSearch(grid=GRID, start_noise=0.0, batch_fraction=None)
-    assert len(tune(model, "sgld", tuner=still, budget=Budget(steps=20)).rungs) == 8
-
-
 def test_a_chain_by_objects_equals_the_chain_by_name(model):
     options = {"step_size": 1e-4, "batch_size": 100, "n_leapfrog": 3, "budget": Budget(steps=20)}
     by_name = sample(model, "sghmc-cv", **options)

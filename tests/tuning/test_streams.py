@@ -74,7 +74,7 @@ def test_ensembles_advance_on_several_cores_and_their_draws_do_not_depend_on_it(
     def meeting(ensemble, *arguments):
         if get_ident() not in seen:
             seen.add(get_ident())
-            together.wait(timeout=60)
+            together.wait(timeout=3_600)
         return advance(ensemble, *arguments)
 
     monkeypatch.setattr(race, "cores", lambda: cores)
@@ -92,10 +92,10 @@ def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, pl
     advance, started, advanced = Lockstep.advance_to, Barrier(3), []
 
     def failing(ensemble, n_steps, kept, stop):
-        started.wait(timeout=60)
+        started.wait(timeout=3_600)
         if np.isclose(ensemble.arms[0].step_size, 10.0 ** GRID.log10_step_sizes[place]):
             raise error("no room for draws")
-        assert stop.wait(timeout=60)
+        assert stop.wait(timeout=3_600)
         advanced.append(advance(ensemble, n_steps, kept, stop))
 
     monkeypatch.setattr(race, "cores", lambda: 3)
