@@ -128,43 +128,6 @@ def test_trajectories_converge_at_second_order_and_those_of_algorithm_1_at_first
     assert ratio("ccadl", 0.02) == pytest.approx(2, rel=0.1)
 
 
-@cache
-def bias(name, h, time):
-    """The bias of E theta^2 on N(0, 1) with exact gradients over a given time, and its standard error."""
-    n_steps = round(time / h)
-    mean, error, _ = ensemble_means(
-        *(SAMPLERS[name], minus, None, mean_square, jnp.zeros(1), 6_144, n_steps, n_steps // 50),
-        step_size=h,
-        friction=1.0,
-        kappa=0.0,
-    )
-    return mean[0] - 1, error[0]
-
-
-def assert_order(order, small, large):
-    """Biases at h and 2 h are c h^order within their errors, and differ from the other order (1 or 2)."""
-
-    def left(order):
-        (small_bias, small_error), (large_bias, large_error) = small, large
-        error = np.hypot(large_error, 2**order * small_error)
-        return abs(large_bias - 2**order * small_bias) / error
-
-    assert left(order) < SIGMAS < left(3 - order)
-
-
-@pytest.mark.proof
-def test_the_bias_of_the_draws_is_of_second_order():
-    assert_order(2, bias("mccadl", 0.25, 1_500), bias("mccadl", 0.5, 1_500))
-
-
-@pytest.mark.proof
-def test_the_bias_of_algorithm_1_is_of_first_order_and_larger():
-    at_tenth = bias("ccadl-diagonal", 0.1, 300)
-    assert_order(1, bias("ccadl-diagonal", 0.05, 300), at_tenth)
-    ours, error = bias("mccadl", 0.5, 1_500)
-    assert abs(at_tenth[0]) > 2 * abs(ours) + SIGMAS * np.hypot(at_tenth[1], error)
-
-
 # --- stability ---
 
 SIGMA = 10.0

@@ -99,17 +99,6 @@ def test_the_distance_of_theta_in_the_exact_adammcmc_falls_geometrically(model):
     assert found[-20:].mean() < 1.5 * FLOOR
 
 
-def test_the_papers_approximation_ends_at_its_bias(model):
-    """The end is above the floor at gamma = 0.3; at gamma = 0.01 the bias is too small to see."""
-    options = {"start": START, "edges": EDGES, "target": BINS, "n_chains": N_CHAINS, "n_steps": 150}
-    ends = []
-    for gamma in (0.3, 0.01):
-        arm = Arm(gamma, model.n_data, noise_sd=0.7, directional_noise=2.0)
-        ends.append(distances_of_chains(model, "adam-mcmc", arm, **options)[-20:].mean())
-    assert ends[0] > 3 * FLOOR
-    assert ends[1] < 1.5 * FLOOR
-
-
 def test_a_fit_uses_the_points_above_the_floor():
     distances = np.maximum(0.9 * 0.8 ** np.arange(60), 0.01)
     fit = geometric_fit(np.arange(60.0), distances, 0.01, 1)

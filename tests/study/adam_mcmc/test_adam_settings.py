@@ -1,9 +1,7 @@
 """The section ``adam_mcmc``: the settings that its results depend on, and one-line errors."""
 
-import copy
-
 import pytest
-from config_files import config_with, valid
+from config_files import changed, config_with, valid
 
 from sgtune.study.adam_mcmc.settings import grid_of, settings_of
 from sgtune.study.config.sections import fingerprint
@@ -11,24 +9,19 @@ from sgtune.study.config.validate import validate_config
 from sgtune.support.errors import InputError
 
 BAD = [
-    ({"acceptance__directional_noises": [1, 2]}, "acceptance.directional_noises", "[1, 2]", "contain 0"),
-    ({"grids__adam-mcmc__noise_sd": [*range(1, 12)]}, "grids.adam-mcmc", "132", "<= 81"),
-    ({"race__judges": ["mamba-kdd"]}, "race.judges[0]", "'mamba-kdd'", "did you mean 'mamba-ksd'?"),
-    ({"race__regret__seconds": [2, 1]}, "race.regret.seconds", "[2, 1]", "ascend"),
-    ({"evaluation__bnn": {}}, "evaluation.bnn", "no such key", "samplers"),
+    ("acceptance__directional_noises", [1, 2], r"acceptance.directional_noises: \[1, 2\] .*contain 0"),
+    ("grids__adam-mcmc__noise_sd", [*range(1, 12)], "grids.adam-mcmc: .*132.*<= 81"),
+    ("race__judges", ["mamba-kdd"], r"race.judges\[0\]: 'mamba-kdd' .*did you mean 'mamba-ksd'\?"),
+    ("race__regret__seconds", [2, 1], r"race.regret.seconds: \[2, 1\] .*ascend"),
+    ("evaluation__bnn", {}, "evaluation.bnn: no such key.*samplers"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "key", "value", "allowed"), BAD, ids=[bad[1] for bad in BAD])
-def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(changes, key, value, allowed):
-    changes = {f"adam_mcmc__{path}": own for path, own in changes.items()}
-    with pytest.raises(InputError) as caught:
-        validate_config(config_with(**changes))
-    message = str(caught.value)
-    assert message.startswith(f"adam_mcmc.{key}: ")
-    assert value in message
-    assert allowed in message
-    assert "\n" not in message
+@pytest.mark.parametrize(("path", "value", "line"), BAD, ids=[path for path, _, _ in BAD])
+def test_bad_input_is_one_line_with_the_key_its_value_and_what_is_allowed(path, value, line):
+    with pytest.raises(InputError, match=rf"^adam_mcmc\.{line}") as caught:
+        validate_config(config_with(**{f"adam_mcmc__{path}": value}))
+    assert "\n" not in str(caught.value)
 
 
 def test_samplers_without_a_test_have_the_grid_of_the_main_study():
@@ -75,11 +68,7 @@ def test_a_key_changes_what_depends_on_it_and_nothing_else(path, value, results)
     if path == "race__samplers":
         # An evaluation needs their costs, too.
         config["adam_mcmc"]["evaluation"]["samplers"] = ["sgld"]
-    before, other = prints(config), copy.deepcopy(config)
-    *sections, key = path.split("__")
-    part = other["adam_mcmc"]
-    for section in sections:
-        part = part[section]
-    part[key] = value
-    after = prints(other)
+    before = prints(config)
+    changed(config["adam_mcmc"], **{path: value})
+    after = prints(config)
     assert {result for result in before if before[result] != after.get(result, before[result])} == results
