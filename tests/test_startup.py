@@ -28,7 +28,7 @@ ALLOWED = {
     "sgtune.study.pipeline.job": (),
     "sgtune.study.config.sections": (),
     "sgtune.study.report": (),
-    "sgtune.study.pipeline.restore": (),
+    "sgtune.study.pipeline.saved": (),
     # Tables, figures.
     "sgtune.study.report.make": (),
     "sgtune.study.mamba.figures": FIGURE,
@@ -36,9 +36,8 @@ ALLOWED = {
     # Of further studies.
     "sgtune.study.report.studies": (),
     "sgtune.study.ccadl.settings": (),
-    "sgtune.study.ccadl.normal_table": (),
-    "sgtune.study.ccadl.drbm_table": (),
-    "sgtune.study.ccadl.normal_figure": FIGURE,
+    "sgtune.study.ccadl.tables": ("pandas",),
+    "sgtune.study.ccadl.figures": FIGURE,
     "sgtune.study.adam_mcmc.settings": (),
     "sgtune.study.adam_mcmc.tables": ("pandas", "scipy"),
     "sgtune.study.adam_mcmc.figures": FIGURE,
@@ -47,8 +46,8 @@ ALLOWED = {
     "sgtune.study.posteriors.downloads": (),
     # Jobs that load a model.
     "sgtune.study.posteriors.bnn": ("jax",),
-    "sgtune.study.experiments.per_sampler": ("jax",),
-    "sgtune.study.experiments.evaluation": ("jax",),
+    "sgtune.study.experiments.tune": ("jax",),
+    "sgtune.study.experiments.evaluate": ("jax",),
     "sgtune.tuning": ("jax",),
     "sgtune.study.experiments.discrepancies": ("jax",),
     "sgtune.mode.curvature": ("jax",),

@@ -36,7 +36,7 @@ def test_what_may_be_named_is_what_there_is():
     for experiment in ("normal", "logistic", "drbm"):
         assert section[experiment]["samplers"] == list(METHODS)
     assert section["drbm"]["sets"] == list(SETS)
-    assert {name: entry.label for name, entry in DATA.items() if name != "mnist79"} == SETS
+    assert list(SETS) == [name for name, entry in DATA.items() if entry.n_hidden is not None]
     for name in METHODS:
         for form in ("full", "diagonal"):
             resolve_sampler(sampler_of(name, form))
