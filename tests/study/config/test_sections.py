@@ -79,6 +79,7 @@ DEPENDENCE = [
     (OWN + "regret__replicates", 7, {"regret"}),
     (OWN + "horizons__replicates", 7, {"horizons"}),
     (OWN + "horizons__samplers", ["sgnht"], {"horizons"}),
+    (OWN + "estimates__batch_fraction", 0.5, {"cost", "estimates"}),
     (OWN + "estimates__batch_fractions", [0.5], {"cost", "estimates"}),
     (OWN + "estimates__thin", 7, {"estimates"}),
     (OWN + "widths__points", 77, {"widths"}),
