@@ -97,7 +97,7 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module = ModuleType("toy_model")
     module.load = lambda data_dir: small_logistic_model()
     monkeypatch.setitem(sys.modules, "toy_model", module)
-    study = Study(("table1", ()), ("table6", ()), "table5", {}, "")
+    study = Study(("table1", ()), ("table6", ()), "table5", {})
     entry = ModelEntry(
         "Toy",
         "toy_model:load",
@@ -121,7 +121,7 @@ def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
         figure.suptitle(f"{title}: {len(records['regret'])} records")
         return figure
 
-    module = ModuleType("sgtune.study.report.toy")
+    module = ModuleType("sgtune.study.mamba.toy")
     module.draw = draw
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})

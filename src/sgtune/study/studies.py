@@ -181,33 +181,19 @@ def _only(values: list) -> object:
     return values[0] if len(values) == 1 else None
 
 
-def lay_out_published(folder: Path, captions: Mapping[str, object]) -> list[str]:
-    """Write the Markdown and HTML of a published run's tables again, from its CSVs, with today's ``captions``
-    (`read_captions`), and with them its page and the checksums in its manifest.
-
-    Returns:
-        The names of tables that are published there and belong to no study any more; their files stay.
-    """
+def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
+    """Write the Markdown of a published run's tables again, from its CSVs, with today's ``captions`` (`read_captions`),
+    and with it the page and the manifest, which leaves out files that are gone."""
     from sgtune.study.report.publish import INDEX, page_of
-    from sgtune.study.report.table import read_frame, write_table
+    from sgtune.study.report.table import read_frame, to_markdown
 
-    known = {name: study for study in STUDIES.values() for name in study.tables}
-    tables = {path.stem: path for path in sorted((folder / "tables").glob("*.csv"))}
-    written = [name for name in tables if name in known]
-    for name in written:
-        footer = describe(read_json(tables[name].with_suffix(".json"))["sources"])
-        files = {
-            "csv": None,
-            "md": tables[name].with_suffix(".md"),
-            "html": tables[name].with_suffix(".html"),
-        }
-        frame = read_frame(tables[name])
-        write_table(frame, artifact(name), captions[name], footer, names=known[name].names, **files)
+    for csv in sorted((folder / "tables").glob("*.csv")):
+        name, study = csv.stem, STUDIES[study_of(csv.stem)]
+        footer = describe(read_json(csv.with_suffix(".json"))["sources"])
+        text = to_markdown(read_frame(csv), artifact(name), captions[name], footer, study.names)
+        csv.with_suffix(".md").write_text(text, encoding="utf-8")
     manifest = read_json(folder / "manifest.json")
     files = [name for name in manifest["files"] if (folder / name).is_file()]
     manifest["files"] = {name: file_sha256(folder / name) for name in files}
     write_json(folder / "manifest.json", manifest)
-    if written:
-        page = page_of(folder, known[written[0]], captions)
-        (folder / INDEX).write_text(page, encoding="utf-8")
-    return [name for name in tables if name not in known]
+    (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")

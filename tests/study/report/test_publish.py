@@ -1,6 +1,5 @@
 """The published copy of a finished study, its page, and README's numbers."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from sgtune.study.report.publish import (
     read_captions,
     show_results,
 )
-from sgtune.study.report.table import COLUMNS, Caption, read_frame, to_html, to_markdown
-from sgtune.study.studies import STUDIES, artifact, lay_out_published
+from sgtune.study.report.table import COLUMNS, Caption, read_frame, to_markdown
+from sgtune.study.studies import STUDIES, artifact, lay_out_published, study_of
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json, write_json
 
@@ -50,6 +49,7 @@ def run_of(folder, rows=ROWS, **sources):
     for name, text in {
         "tables/headline.csv": ",".join(COLUMNS) + "\n" + rows,
         "tables/headline.md": f"**Of {folder.name}**\n\n*3 result files · run mine · seed 0*\n",
+        "tables/headline.html": "<p>Of a run alone.",
         "figures/regret_dots.svg": "<svg/>",
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,8 @@ def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     assert not (main / "tables/left_over.md").exists()
     assert (other / "tables/headline.md").read_text().startswith("**Of judges**")
     assert not (main.parent / ".tuning").exists()
+    # A run's HTML shows what its Markdown shows.
+    assert not (main / "tables/headline.html").exists()
 
 
 def test_a_page_shows_tables_and_figures_with_captions_and_says_once_where_they_are_from(tmp_path):
@@ -130,16 +132,16 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
 
 def test_published_tables_can_be_laid_out_again_from_their_csvs(tmp_path):
     folder = published(tmp_path)
-    unknown = folder / "tables/gone.csv"
-    shutil.copy(folder / "tables/headline.csv", unknown)
-    assert lay_out_published(folder, CAPTIONS) == ["gone"]
+    (folder / "figures/regret_dots.svg").unlink()
+    lay_out_published(folder, CAPTIONS)
     frame, about = read_frame(folder / "tables/headline.csv"), MAMBA.tables["headline"]
     again = to_markdown(frame, about, CAPTIONS["headline"], describe(SOURCES), MAMBA.names)
     assert (folder / "tables/headline.md").read_text() == again
     assert ORIGIN.sub("", again).strip() in (folder / "README.md").read_text()
-    unknown.unlink()
-    # It is a whole published run, as before.
+    # It is a whole published run, as before, without what is gone.
     publish(folder / "manifest.json", published_folder(tmp_path, "again"), MAMBA, CAPTIONS)
+    files = read_json(published_folder(tmp_path, "again") / "manifest.json")["files"]
+    assert list(files) == [f"tables/headline.{suffix}" for suffix in ("csv", "json", "md")]
 
 
 PUBLISHED = sorted(path.parent.name for path in (ROOT / "results/published").glob("*/manifest.json"))
@@ -157,17 +159,15 @@ def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_published_is_laid_out_from_its_csvs_with_the_captions_of_today(name):
-    """After a change: ``for folder in published: lay_out_published(folder, read_captions(root))``."""
+    """After a change: `lay_out_published` of every folder with `read_captions`."""
     folder = published_folder(ROOT, name)
     files = read_json(folder / "manifest.json")["files"]
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {*files, "manifest.json", "README.md"}
     assert checksums(folder / file for file in files) == files
     for csv in (folder / "tables").glob("*.csv"):
-        about, caption = artifact(csv.stem), REAL[csv.stem]
-        footer = describe(json.loads(csv.with_suffix(".json").read_text())["sources"])
-        for suffix, write in ((".md", to_markdown), (".html", to_html)):
-            [study] = [study for study in STUDIES.values() if csv.stem in study.tables]
-            text = write(read_frame(csv), about, caption, footer, study.names)
-            assert csv.with_suffix(suffix).read_text(encoding="utf-8") == text
+        study = STUDIES[study_of(csv.stem)]
+        footer = describe(read_json(csv.with_suffix(".json"))["sources"])
+        text = to_markdown(read_frame(csv), artifact(csv.stem), REAL[csv.stem], footer, study.names)
+        assert csv.with_suffix(".md").read_text(encoding="utf-8") == text
     assert (folder / "README.md").read_text(encoding="utf-8") == page_of(folder, study, REAL)

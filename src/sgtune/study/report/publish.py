@@ -10,7 +10,7 @@ import pandas as pd
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.table import Caption, markdown_tables, read_frame
 from sgtune.support.errors import DataError
-from sgtune.support.files import atomic_write, file_sha256, read_json
+from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 __all__ = [
     "IN_README",
@@ -46,6 +46,9 @@ MARKS = (
 
 INDEX = "README.md"
 
+COPIED = (".csv", ".json", ".md", ".svg")
+"""Of a run's files: HTML and PDF show what the Markdown and the SVG show."""
+
 ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
 """The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""
 
@@ -69,12 +72,14 @@ def checksums(artifacts: Iterable[str]) -> dict[str, str]:
 
 
 def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[str, Caption]) -> None:
-    """Replace ``destination`` by the files that a run's ``manifest`` names, the manifest, and a page that shows them.
+    """Replace ``destination`` by the files that a run's ``manifest`` names (those that are `COPIED`), a manifest of
+    these, and a page that shows them.
 
     Raises:
         DataError: a file is missing or differs from the manifest, or the files were not made from one commit.
     """
-    files = read_json(manifest)["files"]
+    held = read_json(manifest)
+    files = {name: checksum for name, checksum in held["files"].items() if name.endswith(COPIED)}
     commits: set[str] = set()
     for name, checksum in files.items():
         if file_sha256(manifest.parent / name) != checksum:
@@ -91,10 +96,10 @@ def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[s
                 )
     staging = destination.with_name(f".{destination.name}")
     shutil.rmtree(staging, ignore_errors=True)
-    for name in [*files, manifest.name]:
-        target = staging / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(manifest.parent / name, target)
+    for name in files:
+        (staging / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(manifest.parent / name, staging / name)
+    write_json(staging / manifest.name, held | {"files": files})
     (staging / INDEX).write_text(page_of(staging, study, captions), encoding="utf-8")
     shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)

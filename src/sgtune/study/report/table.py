@@ -375,18 +375,17 @@ def write_table(
     caption: Caption,
     footer: str,
     *,
-    csv: str | Path | None,
+    csv: str | Path,
     md: str | Path,
     html: str | Path,
     names: Mapping[str, str] = {},
 ) -> None:
-    """The table in three formats that print the same; without ``csv``, which ``frame`` was read from, in two."""
+    """The table in three formats that print the same."""
     texts = {
+        csv: frame.to_csv(index=False, lineterminator="\n"),
         md: to_markdown(frame, about, caption, footer, names),
         html: to_html(frame, about, caption, footer, names),
     }
-    if csv is not None:
-        texts[csv] = frame.to_csv(index=False, lineterminator="\n")
     for target, text in texts.items():
         with atomic_write(target) as path:
             path.write_text(text, encoding="utf-8")
