@@ -1,7 +1,7 @@
 """The section ``ccadl``: the settings that its results depend on, and one-line errors."""
 
 import pytest
-from config_files import SCHEMA_PATH, changed, config_with, valid
+from config_files import changed, config_with, valid
 
 from sgtune.samplers import resolve_sampler
 from sgtune.study.ccadl.artifacts import METHODS, SETS
@@ -9,7 +9,7 @@ from sgtune.study.ccadl.chains import sampler_of
 from sgtune.study.ccadl.settings import KINDS, data_settings, reference_settings, settings_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
-from sgtune.study.posteriors.classification_data import SETS as DATA
+from sgtune.study.posteriors.classification import SETS as DATA
 from sgtune.support.errors import InputError
 
 
@@ -23,7 +23,7 @@ from sgtune.support.errors import InputError
 )
 def test_keys_that_do_not_fit_each_other_are_one_line(key, value, allowed):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**{key.replace(".", "__"): value}), SCHEMA_PATH)
+        validate_config(config_with(**{key.replace(".", "__"): value}))
     message = str(caught.value)
     assert key in message
     assert str(value) in message
@@ -36,7 +36,7 @@ def test_what_may_be_named_is_what_there_is():
     for experiment in ("normal", "logistic", "drbm"):
         assert section[experiment]["samplers"] == list(METHODS)
     assert section["drbm"]["sets"] == list(SETS)
-    assert {name: entry.label for name, entry in DATA.items() if name != "mnist79"} == SETS
+    assert list(SETS) == [name for name, entry in DATA.items() if entry.n_hidden is not None]
     for name in METHODS:
         for form in ("full", "diagonal"):
             resolve_sampler(sampler_of(name, form))
