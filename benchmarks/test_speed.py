@@ -127,8 +127,8 @@ print(json.dumps([value, seconds, held("VmHWM") - before]))
 def test_mamba_against_its_budget(logistic_data_dir):
     program = f"""
 import json, time
-import sgtune
-model = sgtune.load_model("logistic", {str(logistic_data_dir)!r})
+import sgtune.study
+model = sgtune.study.load_model("logistic", {str(logistic_data_dir)!r})
 result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=1.0))
 print(json.dumps(result.seconds))
 """

@@ -51,7 +51,6 @@ install_import_hook(_shaped_modules(), "beartype.beartype(conf=beartype.Beartype
 
 from sgtune.sampling import by_clock, lockstep  # noqa: E402
 from sgtune.sampling.lockstep import Lockstep  # noqa: E402
-from sgtune.study.posteriors import logistic_data as logistic  # noqa: E402
 
 CACHE = "SGTUNE_TESTS_CACHE"
 """The environment variable in which the processes of pytest-xdist find the first one's cache."""
@@ -126,8 +125,10 @@ def _memory_maps() -> int:
 @pytest.fixture(scope="session")
 def logistic_data_dir(tmp_path_factory):
     """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
+    from sgtune.study.posteriors import logistic
+
     folder = tmp_path_factory.mktemp("data")
-    logistic.write(folder / "logistic.json", logistic.simulate())
+    logistic.DATA.write(folder / "logistic.json", logistic.simulate())
     return folder
 
 

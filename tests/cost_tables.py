@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sgtune.study.catalogue import MODELS
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.posteriors import movielens
+from sgtune.study.posteriors import pmf
 
 
 def costs_of(config: Mapping, model: str, seconds_per_step: float) -> dict:
@@ -28,5 +28,5 @@ def _dimension(model: str, of_data: Mapping) -> int:
     if known is not None:
         return known
     # The numbers of users and items of the simulated ratings determine D.
-    ratings = movielens.simulate(of_data["simulated"])
+    ratings = pmf.simulate(of_data["simulated"])
     return 20 * sum(int(ratings[:, column].max()) for column in (0, 1)) + 80

@@ -1,12 +1,13 @@
-"""Shared by the tests of data sets: damage to files, and the errors that refuse it."""
+"""Shared by the tests of data sets: errors that refuse damaged files, and sets from the packages that carry them."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from sgtune.study.posteriors.downloads import download
 from sgtune.support.errors import DataError
+
+__all__ = ["assert_refuses", "packaged"]
 
 
 def assert_refuses(words, function, *arguments, name="", **named):
@@ -17,16 +18,7 @@ def assert_refuses(words, function, *arguments, name="", **named):
     assert (name or str(arguments[0])) in str(caught.value)
 
 
-def put(index, value):
-    def change(array):
-        array = np.array(array)
-        array[index] = value
-        return array
-
-    return change
-
-
 def packaged(data_set, folder):
-    """``data_set`` from the package that contains it, with verified checksums and without its own site."""
+    """``data_set`` from the package that contains it, with verified sums and without its own site."""
     record = download(replace(data_set, sources=data_set.sources[1:]), folder)
-    assert record["source"] == str(data_set.sources[1])
+    assert record["source"] == data_set.sources[1].label

@@ -1,39 +1,38 @@
-"""Shared by tests of a job's pieces: its log, and a record of its calls."""
+"""Shared by tests of jobs: a log with pieces in a folder, and a function that is killed at a call."""
 
-from sgtune.study.experiments import per_sampler as jobs
 from sgtune.study.pipeline.parts import Parts
 
-__all__ = ["TAKEN", "Calls", "Log"]
-
-TAKEN, OTHER = "kept from an unfinished job", "with other settings, inputs or code: made again"
+__all__ = ["Calls", "Log"]
 
 
 class Log(list):
-    """The log lines of a job, and the pieces that it reused or made again."""
+    """The lines of a job, and the names of the pieces that it took or made again."""
 
     def __init__(self, folder):
         self.parts = Parts(folder, self.append)
 
+    def _named(self, ending):
+        return [line.partition(":")[0] for line in self if line.endswith(ending)]
+
     def taken(self):
-        return [line.partition(":")[0] for line in self if line.endswith(TAKEN)]
+        return self._named("kept from an unfinished job")
 
     def other(self):
-        return [line.partition(":")[0] for line in self if line.endswith(OTHER)]
+        return self._named("with other settings, inputs or code: made again")
 
 
 class Calls(list):
-    """Record the calls of a function of the module; the call ``killed_at`` raises instead of ending."""
+    """Records the calls of a function of ``module``; the call that equals ``killed_at`` raises in place of ending."""
 
-    killed_at = None
-
-    def __init__(self, monkeypatch, name, describe):
-        function = getattr(jobs, name)
+    def __init__(self, monkeypatch, module, name, describe):
+        self.killed_at, function = None, getattr(module, name)
 
         def spy(*arguments, **options):
             call = describe(*arguments, **options)
             if call == self.killed_at:
+                self.killed_at = None
                 raise KeyboardInterrupt
             self.append(call)
             return function(*arguments, **options)
 
-        monkeypatch.setattr(jobs, name, spy)
+        monkeypatch.setattr(module, name, spy)

@@ -1,7 +1,4 @@
-"""Three densities in the plane with exact draws and known expectations: a correlated Gaussian, a banana and a mixture.
-
-The data select the density, so that one compiled program serves all three.
-"""
+"""Three densities in the plane with exact draws and known moments: a correlated Gaussian, a banana and a mixture."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,9 +14,7 @@ __all__ = ["N_DATA", "TARGETS", "KnownTarget", "moments_and_errors"]
 
 N_DATA = 4
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 1.333]])
-PRECISION = np.linalg.inv(COVARIANCE)
-MODE = np.array([0.8, 0.4])
-SHARE = 0.7
+MODE, SHARE = np.array([0.8, 0.4]), 0.7
 """Of the mixture's heavier component, N(MODE, I / 4); the other is N(-MODE, I / 4)."""
 
 
@@ -32,33 +27,46 @@ class KnownTarget(NamedTuple):
     expectations: np.ndarray
 
 
-def log_gaussian(position):
-    return -position @ jnp.asarray(PRECISION, jnp.float32) @ position / 2
+def log_densities(position):
+    x, y = position
+    low, high = (-2 * jnp.sum((position - side * MODE) ** 2) for side in (-1, 1))
+    return jnp.stack(
+        [
+            -position @ jnp.asarray(np.linalg.inv(COVARIANCE), jnp.float32) @ position / 2,
+            -(x**2) / 2 - 2 * (y - (x**2 - 1) / 2) ** 2,
+            jnp.logaddexp(jnp.log(1 - SHARE) + low, jnp.log(SHARE) + high),
+        ]
+    )
+
+
+def flat(position):
+    return jnp.zeros(())
+
+
+def log_likelihood(position, batch):
+    return batch @ log_densities(position)
+
+
+def model_of(place: int) -> Model:
+    """The data select the density, so that one program serves all three, and minibatches have no noise."""
+    data = np.zeros((N_DATA, 3), np.float32)
+    data[:, place] = 1 / N_DATA
+    return define_model(
+        f"plane {place}",
+        log_prior=flat,
+        log_likelihood=log_likelihood,
+        data=data,
+        init=lambda key: jax.random.normal(key, (2,)),
+    )
 
 
 def draw_gaussian(generator, n):
     return generator.standard_normal((n, 2)) @ np.linalg.cholesky(COVARIANCE).T
 
 
-def ridge(x):
-    return (x**2 - 1) / 2
-
-
-def log_banana(position):
-    """x ~ N(0, 1), y given x ~ N(ridge(x), 1/4)."""
-    x, y = position
-    return -(x**2) / 2 - 2 * (y - ridge(x)) ** 2
-
-
 def draw_banana(generator, n):
     x, z = generator.standard_normal((2, n))
-    return np.stack([x, ridge(x) + z / 2], axis=1)
-
-
-def log_mixture(position):
-    """Two modes, close enough for chains to cross."""
-    low, high = (-2 * jnp.sum((position - side * MODE) ** 2) for side in (-1, 1))
-    return jnp.logaddexp(jnp.log(1 - SHARE) + low, jnp.log(SHARE) + high)
+    return np.stack([x, (x**2 - 1) / 2 + z / 2], axis=1)
 
 
 def draw_mixture(generator, n):
@@ -78,45 +86,11 @@ def of_banana(draws: np.ndarray) -> np.ndarray:
     return np.stack([x, y, x**2, across, across**2, np.abs(x) > 1], axis=-1)
 
 
-DENSITIES = (log_gaussian, log_banana, log_mixture)
-
-
-def flat(position):
-    return jnp.zeros(())
-
-
-def log_likelihood(position, batch):
-    return batch @ jnp.stack([density(position) for density in DENSITIES])
-
-
-def plane_model(log_density: Callable) -> Model:
-    """The posterior of N_DATA data that have equal shares of its log density, so that gradients of minibatches have no
-    noise. It has no mode: give chains a centre."""
-    data = np.zeros((N_DATA, len(DENSITIES)), np.float32)
-    data[:, DENSITIES.index(log_density)] = 1 / N_DATA
-    return define_model(
-        log_density.__name__.removeprefix("log_"),
-        log_prior=flat,
-        log_likelihood=log_likelihood,
-        data=data,
-        init=lambda key: jax.random.normal(key, (2,)),
-    )
-
-
-MIXED = (2 * SHARE - 1) * MODE
+OF_MIXTURE = np.array([*(2 * SHARE - 1) * MODE, *MODE**2 + 0.25, MODE[0] * MODE[1]])
 TARGETS = {
-    "gaussian": KnownTarget(
-        plane_model(log_gaussian), draw_gaussian, second_moments, np.array([0, 0, 1.0, 1.333, 0.8])
-    ),
-    "banana": KnownTarget(
-        plane_model(log_banana), draw_banana, of_banana, np.array([0, 0, 1, 0, 0.25, 2 * norm.sf(1)])
-    ),
-    "mixture": KnownTarget(
-        plane_model(log_mixture),
-        draw_mixture,
-        second_moments,
-        np.array([*MIXED, *(MODE**2 + 0.25), MODE[0] * MODE[1]]),
-    ),
+    "gaussian": KnownTarget(model_of(0), draw_gaussian, second_moments, np.array([0, 0, 1.0, 1.333, 0.8])),
+    "banana": KnownTarget(model_of(1), draw_banana, of_banana, np.array([0, 0, 1, 0, 0.25, 2 * norm.sf(1)])),
+    "mixture": KnownTarget(model_of(2), draw_mixture, second_moments, OF_MIXTURE),
 }
 
 

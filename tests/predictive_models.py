@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 
-from sgtune.study.posteriors import bnn, pmf
-
 __all__ = ["random_draws", "small_network", "small_pmf"]
 
 USERS, ITEMS, FACTORS, PIXELS, HIDDEN = 40, 30, 3, 16, 5
@@ -16,6 +14,8 @@ USERS, ITEMS, FACTORS, PIXELS, HIDDEN = 40, 30, 3, 16, 5
 @cache
 def small_pmf():
     """500 training and 100 test ratings of low rank; D = 222."""
+    from sgtune.study.posteriors import pmf
+
     rng = np.random.default_rng(4)
     users, items = rng.integers(0, USERS, 600), rng.integers(0, ITEMS, 600)
     tastes = np.sum(rng.standard_normal((USERS, 2))[users] * rng.standard_normal((ITEMS, 2))[items], axis=1)
@@ -30,6 +30,8 @@ def small_network(n_hidden=HIDDEN, **ood):
     300 images train it, 90 test it. The out-of-distribution images are pure noise. ``ood``: other entries of
     ``test_data["ood"]``.
     """
+    from sgtune.study.posteriors import bnn
+
     rng = np.random.default_rng(5)
     patterns = rng.integers(0, 256, (10, PIXELS))
     labels = rng.integers(0, 10, 390)

@@ -3,10 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from small_models import logistic_arrays, logistic_model
 
 from sgtune.model import define_model
-from sgtune.study.ground_truth import nuts
-from sgtune.study.posteriors import logistic, logistic_data
 
 __all__ = [
     "DIMENSION",
@@ -24,13 +23,14 @@ DIMENSION = 4
 
 
 def simulated_arrays():
-    """2,000 training rows of four inputs, and ten test rows."""
-    return logistic_data.simulate(n_rows=2_010, n_train=2_000, dimension=DIMENSION, seed=1)
+    """2,000 rows of four inputs."""
+    inputs, targets = logistic_arrays(2_000, DIMENSION, seed=1)
+    return {"train_inputs": inputs, "train_targets": targets}
 
 
 def model_of(arrays):
     """Logistic regression of the training rows, without shuffling."""
-    return logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"], shuffle_seed=None)
+    return logistic_model(arrays["train_inputs"], arrays["train_targets"], shuffle_seed=None)
 
 
 def newton(arrays):
@@ -88,6 +88,8 @@ def products(position):
 
 def short_run(folder, *, functionals=products, **changes):
     """A chain of 50 + 130 iterations of NUTS in blocks of 40, checkpointed in ``folder``."""
+    from sgtune.study.ground_truth import nuts
+
     model, _, _ = gaussian_model(functionals=functionals)
     settings = {"n_warmup": 50, "n_draws": 130, "seed": 2, "chain": 1, "block": 40, **changes}
     return nuts.sample_nuts(model, checkpoint_dir=folder, **settings)

@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgtune.model import define_model
-from sgtune.study.posteriors import logistic
+from sgtune.model import define_model, log_sigmoid
 
-__all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "small_logistic_model"]
+__all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "logistic_model", "small_logistic_model"]
 
 
 def gaussian_model(precision, mean, n_data=8):
@@ -43,11 +42,43 @@ def logistic_arrays(n_data, dimension, seed):
     return inputs, targets.astype(np.uint8)
 
 
+def _log_prior(position):
+    return -0.05 * position @ position
+
+
+def _log_likelihood(position, batch):
+    return log_sigmoid(position @ batch["signed_inputs"].T)
+
+
+def _predict(position, inputs):
+    return jax.nn.sigmoid(position @ inputs.T)
+
+
+def _as_test(rows):
+    return {"inputs": rows["signed_inputs"], "targets": np.ones(len(rows["signed_inputs"]), np.uint8)}
+
+
+def logistic_model(inputs, targets, name="logistic", **options):
+    """Logistic regression with N(0, 10 I) prior; all such models share their compiled programs."""
+    inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(targets, np.float32) - 1
+    dimension = inputs.shape[1]
+    return define_model(
+        name,
+        log_prior=_log_prior,
+        log_likelihood=_log_likelihood,
+        data={"signed_inputs": inputs * signs[:, None]},
+        init=lambda key: jnp.sqrt(10.0) * jax.random.normal(key, (dimension,)),
+        predict=_predict,
+        as_test=_as_test,
+        **options,
+    )
+
+
 def small_logistic_model(n_data=2_000, dimension=2, seed=0, **options):
-    """Logistic regression with N(0, 10 I) prior and 500 test rows."""
+    """`logistic_model` with 500 test rows."""
     inputs, targets = logistic_arrays(n_data + 500, dimension, seed)
     test_data = {"inputs": inputs[n_data:], "targets": targets[n_data:]}
-    return logistic.from_arrays(inputs[:n_data], targets[:n_data], test_data=test_data, **options)
+    return logistic_model(inputs[:n_data], targets[:n_data], test_data=test_data, **options)
 
 
 def check_rungs(result):

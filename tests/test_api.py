@@ -1,4 +1,4 @@
-"""The public interface: the uses in the documentation, and one clear line for every bad argument."""
+"""The public interface: its names, where chains start, and one clear line for every bad argument."""
 
 import json
 import os
@@ -9,32 +9,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_models import small_logistic_model
 
 import sgtune
 from sgtune import Budget, CostTable
 from sgtune.mode.find import map_position
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.posteriors import logistic_data
-from sgtune.support.errors import DataError, InputError
+from sgtune.support.errors import InputError
 from sgtune.tuning import Settings
 
 pytestmark = pytest.mark.optimised
 
-N_TRAIN, DIMENSION = 4_000, 10
+
+def make_model():
+    return small_logistic_model(n_data=4_000, dimension=10)
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    """A small version of the paper's data set."""
-    folder = tmp_path_factory.mktemp("small")
-    arrays = logistic_data.simulate(n_rows=N_TRAIN + 500, n_train=N_TRAIN, dimension=DIMENSION)
-    logistic_data.write(folder / "logistic.json", arrays)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def model(data_dir):
-    return sgtune.load_model("logistic", data_dir=data_dir)
+def model():
+    return make_model()
 
 
 def test_all_names_are_there():
@@ -43,44 +36,6 @@ def test_all_names_are_there():
         assert name in dir(sgtune)
     with pytest.raises(AttributeError, match="no attribute 'tume'"):
         _ = sgtune.tume
-
-
-def test_sample_as_documented(model):
-    chain = sgtune.sample(
-        model,
-        "sghmc-cv",
-        step_size=3e-7,
-        batch_size=800,
-        n_leapfrog=10,
-        budget=sgtune.Budget(steps=5000),
-        seed=0,
-    )
-    assert chain.positions.shape == (5_000, DIMENSION)
-    assert chain.n_samples == 5_000
-    assert chain.seconds > 0
-    assert chain.diverged is False
-    rows = np.asarray(model.data["signed_inputs"], np.float64)
-    scores = chain.scores(model)
-    assert scores.shape == (5_000, DIMENSION)
-    for place in (0, 4_999):
-        position = np.asarray(chain.positions[place], np.float64)
-        exact = rows.T @ (1 / (1 + np.exp(rows @ position))) - position / 10
-        np.testing.assert_allclose(scores[place], exact, rtol=1e-4, atol=1e-3)
-    draws, scores = chain.thinned(10, 200), chain.scores(model)[:200]
-    assert sgtune.stein.ksd(draws, scores) > 0
-    assert sgtune.stein.fssd(draws, scores, seed=0) >= 0
-    sd = np.asarray(chain.positions).std(0)
-    assert 0 < sgtune.metrics.relative_sd_error(sd, 2 * sd) == pytest.approx(0.5)
-    assert sgtune.metrics.relative_sd_error(sd, sd) == 0
-
-
-def test_tune_as_documented(model):
-    result = sgtune.tune(model, "sgld-cv", tuner="mamba-ksd", budget=sgtune.Budget(seconds=0.1), seed=0)
-    assert result.best.step_size > 0
-    assert result.best.batch_size in (40, 400, 4_000)
-    assert result.best.n_leapfrog is None
-    assert list(result.rungs.groupby("rung").size()) == [42, 14, 4]
-    assert result.seconds["nominal"] == pytest.approx(0.969, abs=0.001)
 
 
 def test_chains_start_at_the_map_by_default(model, by_steps):
@@ -98,17 +53,6 @@ def test_chains_start_at_the_map_by_default(model, by_steps):
     assert len(chain.draws) == chain.n_samples // chain.stride
 
 
-def test_gradient_budgets_count_data_terms(model):
-    """10,000 terms are 10 samples of 5 leapfrogs with batches of 200."""
-    arm = {"step_size": 1e-6, "batch_size": 200, "n_leapfrog": 5}
-    assert sgtune.sample(model, "sghmc", **arm, budget=Budget(gradients=10_999)).n_samples == 10
-
-
-def test_the_map_is_kept_beside_the_data(data_dir, model):
-    sgtune.sample(model, "sgld", step_size=1e-6, batch_size=10, budget=Budget(steps=1))
-    assert (data_dir / "logistic.map.npz").is_file()
-
-
 SGLD = {"sampler": "sgld", "step_size": 1e-5, "batch_size": 100, "budget": Budget(steps=2)}
 SGHMC = {**SGLD, "sampler": "sghmc", "n_leapfrog": 2}
 NAN = float("nan")
@@ -116,29 +60,21 @@ NAN = float("nan")
 BAD_SAMPLES = [
     ({**SGLD, "sampler": "sgdl"}, "sampler", "'sgdl'", "sgld-cv"),
     ({**SGLD, "step_size": 0}, "step_size", "0", "> 0"),
-    ({**SGLD, "step_size": -1e-3}, "step_size", "-0.001", "> 0"),
     ({**SGLD, "step_size": NAN}, "step_size", "nan", "> 0"),
     ({**SGLD, "step_size": "fast"}, "step_size", "'fast'", "> 0"),
-    ({**SGLD, "step_size": None}, "step_size", "None", "> 0"),
-    ({**SGLD, "batch_size": 0}, "batch_size", "0", ">= 1 and <= 4000"),
     ({**SGLD, "batch_size": 4_001}, "batch_size", "4001", ">= 1 and <= 4000"),
     ({**SGLD, "batch_size": 0.1}, "batch_size", "0.1", "an integer"),
     ({**SGLD, "n_leapfrog": 10}, "n_leapfrog", "10", "sgld"),
     ({**SGLD, "sampler": "mala"}, "batch_size", "100", "mala", "must be 4000"),
-    ({**SGLD, "sampler": "mala", "batch_size": None}, "batch_size", "None", "mala", "must be 4000"),
     ({**SGLD, "sampler": "mala-cv", "batch_size": 4_000}, "sampler", "'mala-cv'", "must be 'mala'"),
     ({**SGHMC, "n_leapfrog": None}, "n_leapfrog", "None", ">= 1"),
-    ({**SGHMC, "n_leapfrog": 0}, "n_leapfrog", "0", ">= 1"),
     ({**SGHMC, "sampler": "sghmc-chen", "n_leapfrog": 1}, "n_leapfrog", "1", ">= 2"),
     ({**SGHMC, "fricton": 0.5}, "fricton", "0.5", "friction, noise_estimate"),
     ({**SGLD, "friction": 0.5}, "friction", "0.5", "sgld"),
     ({**SGHMC, "friction": -1.0}, "friction", "-1.0", ">= 0"),
-    ({**SGHMC, "friction": NAN}, "friction", "nan", ">= 0"),
-    ({**SGHMC, "friction": "a"}, "friction", "'a'", ">= 0"),
     ({**SGHMC, "noise_estimate": 0.5}, "noise_estimate", "0.5", "friction"),
     ({**SGLD, "seed": -1}, "seed", "-1", ">= 0"),
     ({**SGLD, "budget": 1.0}, "budget", "1.0", "Budget"),
-    ({**SGLD, "budget": None}, "budget", "None", "Budget"),
     ({**SGLD, "position": np.zeros(3, np.float32)}, "position", "(3,)", "(10,)"),
     ({**SGLD, "sampler": "sgld-cv", "centre": np.zeros(3, np.float32)}, "centre", "(3,)", "(10,)"),
 ]
@@ -147,7 +83,7 @@ BAD_SAMPLES = [
 BAD_BUDGETS = [
     ({currency: amount}, "budget", currency, repr(amount), "> 0")
     for currency in ("seconds", "steps", "gradients")
-    for amount in (0, -1, NAN, float("inf"), "1", True)
+    for amount in (0, NAN, "1", True)
 ] + [
     (amounts, "budget", "exactly one of seconds, steps, gradients", *amounts)
     for amounts in ({}, {"seconds": 1.0, "steps": 2}, {"steps": 2, "gradients": 3, "seconds": 1})
@@ -170,18 +106,11 @@ BAD_TUNES = [
     ({**TUNE, "tuner": "mambo"}, "tuner", "'mambo'", "did you mean 'mamba'?"),
     ({**TUNE, "seed": 0.5}, "seed", "0.5", ">= 0"),
     ({**TUNE, "budget": 1.0}, "budget", "1.0", "Budget"),
-    (with_settings(pruning_rate=1), "pruning_rate", "1", ">= 2"),
-    (with_settings(pruning_rate=0), "pruning_rate", "0", ">= 2"),
     (with_settings(pruning_rate=2.5), "pruning_rate", "2.5", ">= 2"),
     (with_settings(log10_step_sizes=()), "log10_step_sizes", "empty", "at least one"),
-    (with_settings(batch_fractions=()), "batch_fractions", "empty", "at least one"),
-    (with_settings(n_leapfrogs=()), "n_leapfrogs", "empty", "at least one"),
     (with_settings(log10_step_sizes=(NAN,)), "log10_step_sizes", "nan", "a number"),
-    (with_settings(log10_step_sizes=("a",)), "log10_step_sizes", "'a'", "a number"),
-    (with_settings(batch_fractions=(0.0,)), "batch_fraction", "0.0", "> 0 and <= 1"),
     (with_settings(batch_fractions=(1.5,)), "batch_fraction", "1.5", "> 0 and <= 1"),
     (with_settings(batch_fractions=(1e-6,)), "batch_fraction", "1e-06", "0.00025"),
-    (with_settings(n_leapfrogs=(0,)), "n_leapfrog", "0", ">= 1"),
     ({**with_settings(n_leapfrogs=(1,)), "sampler": "sghmc-chen"}, "n_leapfrog", "1", ">= 2"),
     (with_settings(clock="sun"), "clock", "'sun'", "calibrated, wall"),
     (with_settings(points=0), "points", "0", ">= 1"),
@@ -203,9 +132,9 @@ CASES = [(function, *case) for function, cases in
          (("sample", BAD_SAMPLES), ("Budget", BAD_BUDGETS), ("tune", BAD_TUNES)) for case in cases]  # fmt: skip
 
 
-def report_errors(data_dir):
+def report_errors():
     """The error of each case, as JSON on the standard output, from its own process."""
-    model = sgtune.load_model("logistic", data_dir=data_dir)
+    model = make_model()
     map_position(model)
 
     def begin(self):
@@ -223,13 +152,13 @@ def report_errors(data_dir):
 
 
 @pytest.fixture(scope="module")
-def raised(data_dir):
+def raised():
     """The errors that a user sees, from a process without the type checks of the tests."""
     here = Path(__file__).parent
-    code = "import sys, test_api; test_api.report_errors(sys.argv[1])"
+    code = "import test_api; test_api.report_errors()"
     paths = [str(here), str(Path(sgtune.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-c", code, str(data_dir)],
+        [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
@@ -256,15 +185,6 @@ def check_line(error, *parts):
         assert part in line
 
 
-def test_bad_models_get_one_line(tmp_path):
-    with pytest.raises(InputError) as caught:
-        sgtune.load_model("logstic", data_dir=tmp_path)
-    check_line(caught.value, "model", "'logstic'", "did you mean 'logistic'", "allowed: bnn, logistic, pmf")
-    with pytest.raises(DataError) as caught:
-        sgtune.load_model("logistic", data_dir=tmp_path)
-    check_line(caught.value, str(tmp_path), "logistic.json", "missing")
-
-
 def test_bad_costs_get_one_line():
     row = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None}
     with pytest.raises(InputError) as caught:
@@ -272,3 +192,12 @@ def test_bad_costs_get_one_line():
     check_line(caught.value, "cost", "seconds_per_step", "0.0", "> 0")
     table = CostTable({("sgld", 10, None): 1e-4, ("sghmc", 20, 5): 2e-3})
     assert CostTable.from_rows(table.to_rows()) == table
+
+
+def test_scores_are_those_of_the_draws_that_they_stand_beside(model):
+    arm = {"step_size": 3e-5, "batch_size": 800, "n_leapfrog": 3}
+    chain = sgtune.sample(model, "sghmc-cv", **arm, budget=Budget(steps=90), kept_draws=30)
+    assert (chain.positions.shape, chain.stride, chain.diverged) == ((30, 10), 3, False)
+    rows = np.asarray(model.data["signed_inputs"], np.float64)
+    exact = [rows.T @ (1 / (1 + np.exp(rows @ x))) - x / 10 for x in chain.draws.astype(np.float64)]
+    np.testing.assert_allclose(chain.scores(), exact, rtol=1e-4, atol=2e-3)

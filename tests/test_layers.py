@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/sgtune"
-# Imported on first use, so that the public interface has this name without importing the study.
-LAZY = {"sgtune": {"sgtune.study.posteriors"}}
 
 
 def name_of(path: Path) -> str:
@@ -47,17 +45,14 @@ def imports_of(module: str, *, at_once: bool = False) -> set[str]:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("sgtune.study")])
 def test_the_library_does_not_import_the_study(module):
-    used = {name for name in imports_of(module) if name.startswith("sgtune.study")}
-    assert used <= LAZY.get(module, set())
-    assert not {name for name in imports_of(module, at_once=True) if name.startswith("sgtune.study")}
+    assert not {name for name in imports_of(module) if name.startswith("sgtune.study")}
 
 
-def test_the_public_interface_has_only_the_papers_models_of_the_study():
+def test_the_public_interface_has_nothing_of_the_study():
     import sgtune
 
     assert sgtune.__all__ == list(sgtune._HOME)
-    homes = {home for home in sgtune._HOME.values() if home.startswith("sgtune.study")}
-    assert homes == LAZY["sgtune"]
+    assert not [home for home in sgtune._HOME.values() if home.startswith("sgtune.study")]
 
 
 def test_imports_have_no_cycle():

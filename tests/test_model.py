@@ -8,13 +8,12 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from predictive_models import random_draws, small_network, small_pmf
 from reference_models import gaussian_log_likelihood, gaussian_model, standard_normal
-from small_models import logistic_arrays, small_logistic_model
+from small_models import small_logistic_model
 
 from sgtune import metrics
 from sgtune.mode.find import find_map, map_position
 from sgtune.model import define_model
 from sgtune.model.derived import hold_out
-from sgtune.study.posteriors import logistic
 from sgtune.support.errors import InputError
 
 
@@ -52,19 +51,6 @@ def test_a_fraction_is_taken_as_it_is_written():
     assert len(hold_out(regression(100), 0.29).test_data["targets"]) == 29
 
 
-def test_predictions_of_held_out_rows_are_those_of_test_rows():
-    """Rows multiplied by their sign, all of class 1, are equivalent to the rows and their classes."""
-    inputs, targets = logistic_arrays(1_000, 3, seed=1)
-    model = logistic.from_arrays(inputs, targets, shuffle_seed=None)
-    held = hold_out(model, 0.4)
-    plain = replace(held, test_data={"inputs": inputs[600:], "targets": targets[600:]})
-    draws = random_draws(model, 5)
-    signed, unsigned = (metrics.predictive_metrics(each, draws) for each in (held, plain))
-    for name in ("accuracy", "log_loss", "brier", "ece", "mce"):
-        assert signed[name] == pytest.approx(unsigned[name], rel=1e-4), name
-    assert 0 < signed["accuracy"] < 1
-
-
 def test_what_is_left_has_a_mode_of_its_own(tmp_path):
     """The mode without the held-out rows is found from the remaining rows, and saved under another name."""
     model = regression(data_dir=tmp_path)
@@ -95,38 +81,10 @@ def test_a_fraction_must_leave_rows_on_both_sides(fraction):
     assert repr(fraction) in str(caught.value)
 
 
-def test_a_fraction_of_no_row_is_refused():
-    with pytest.raises(InputError, match=r"^share: 0\.009 of N=100 rows is none; it must be >= 0\.01$"):
-        hold_out(regression(), 0.009, name="share")
-    assert hold_out(regression(), 0.01).n_data == 99
-
-
 @pytest.mark.parametrize("part", ["predict", "as_test"])
 def test_a_model_that_cannot_judge_its_rows_holds_none_out(part):
     with pytest.raises(InputError, match=r"^fraction: 0\.1 needs .* predict and as_test; 'gaussian' lacks"):
         hold_out(replace(regression(), **{part: None}), 0.1)
-
-
-@pytest.mark.parametrize(
-    "functionals",
-    [
-        lambda position: position["intercept"],
-        lambda position: jnp.outer(position["slopes"], position["slopes"]),
-        lambda position: (position["slopes"], position["slopes"]),
-        lambda position: position,
-    ],
-)
-def test_functionals_that_are_no_vector_are_refused(functionals):
-    model = regression()
-    with pytest.raises(InputError, match=r"^functionals: model 'm' gives [^\n]*; it must give one vector"):
-        define_model(
-            "m",
-            log_prior=standard_normal,
-            log_likelihood=gaussian_log_likelihood,
-            data=model.data,
-            init=model.init,
-            functionals=functionals,
-        )
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,19 @@
 """Log posterior, its gradient and its curvature over all data, against untiled sums and exact Hessians."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
+from small_models import logistic_arrays, logistic_model
 
 from sgtune.mode import curvature
-from sgtune.mode.hutchinson import hutchinson_diagonal
-from sgtune.model import define_model, posterior
+from sgtune.mode.find import hutchinson_diagonal, map_position
+from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
-from sgtune.model.positions import to_matrix
-from sgtune.study.posteriors import logistic, logistic_data
+from sgtune.model.positions import flatten
 from sgtune.support.errors import InputError
 
 
@@ -43,21 +45,6 @@ def test_sums_over_tiles_cover_every_row_once(tile):
     assert float(total["n"]) == 2_000
 
 
-def test_tiles_of_small_rows_are_larger():
-    """For rows of a few bytes, adding up the gradients of small tiles costs more than the tiles themselves."""
-    lengths = []
-
-    def length(rows):
-        lengths.append(len(rows["x"]))
-        return jnp.float32(lengths[-1])
-
-    for width, expected in ((1, posterior.TILE_OF_SMALL_ROWS), (500, posterior.TILE)):
-        rows = {"x": jnp.zeros((20_000, width), jnp.uint8), "y": jnp.zeros(20_000, jnp.uint8)}
-        lengths.clear()
-        assert float(posterior.sum_over_tiles(length, rows)) == 20_000
-        assert set(lengths) == {expected, 20_000 % expected}
-
-
 def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
     rows = np.full(400_000, 0.1, np.float32)
     total = float(jax.jit(lambda rows: posterior.sum_over_tiles(jnp.sum, rows, 4))(rows))
@@ -66,8 +53,7 @@ def test_compensation_keeps_the_error_of_many_tiles_at_that_of_one():
 
 @pytest.mark.parametrize(("n_rows", "n_points", "chunk"), [(40_000, 5, 2), (16_384, 7, 7), (5_000, 3, None)])
 def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points, chunk):
-    arrays = logistic_data.simulate(n_rows=n_rows + 1, n_train=n_rows, dimension=DIMENSION)
-    model = logistic.from_arrays(arrays["train_inputs"], arrays["train_targets"])
+    model = logistic_model(*logistic_arrays(n_rows, DIMENSION, seed=2))
     points = np.asarray(jax.random.normal(jax.random.key(0), (n_points, DIMENSION)))
     expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(points)
     found = posterior.scores(model, points, chunk=chunk)
@@ -76,31 +62,9 @@ def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points,
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * n_rows)
 
 
-def test_scores_take_flat_rows_and_pytrees_alike():
-    model, _, _ = gaussian_model()
-    matrix = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
-    positions = jax.vmap(model.unravel)(matrix)
-    np.testing.assert_array_equal(to_matrix(positions), matrix)
-    np.testing.assert_array_equal(posterior.scores(model, matrix), posterior.scores(model, positions))
-    expected = jax.vmap(jax.grad(lambda flat: untiled(model, flat)))(matrix)
-    np.testing.assert_allclose(posterior.scores(model, matrix), expected, rtol=1e-5, atol=1e-4)
-    assert posterior.scores(model, matrix[:0]).shape == (0, 3)
-    with pytest.raises(InputError, match=r"positions: shape \(5, 2\)"):
-        posterior.scores(model, matrix[:, :2])
-
-
-def test_models_of_the_same_functions_share_a_program(arrays):
-    inputs, targets = arrays["train_inputs"], arrays["train_targets"]
-    points = np.zeros((3, DIMENSION), np.float32)
-    posterior.scores(logistic.from_arrays(inputs, targets), points)
-    compiled = posterior._scores._cache_size()
-    posterior.scores(logistic.from_arrays(inputs + 1, targets), points)
-    assert posterior._scores._cache_size() == compiled
-
-
 def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
     repeated = [np.concatenate([arrays[name]] * 10) for name in ("train_inputs", "train_targets")]
-    model = logistic.from_arrays(*repeated)
+    model = logistic_model(*repeated)
     position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5
 
     def tiled(position):
@@ -190,14 +154,6 @@ def test_the_factor_above_200_dimensions_has_the_marginal_sds_of_each_temperatur
         assert curvature.laplace_factor(own) is factor
 
 
-@pytest.mark.parametrize("entry", [-1.0, np.nan])
-def test_where_no_factor_exists_the_conditional_sds_are_used(entry, monkeypatch, caplog):
-    model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
-    monkeypatch.setattr(curvature, "negative_hessian", lambda *arguments: entry * np.eye(300))
-    assert curvature.laplace_factor(model) is curvature.laplace_scale(model)
-    assert len([record for record in caplog.records if "not concave at the MAP" in record.message]) == 1
-
-
 def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     model = wide_model(lambda position, rows: -0.5 * (rows @ position / 10) ** 2)
     data = np.asarray(model.data, np.float64) / 10
@@ -210,18 +166,6 @@ def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     assert found.min() >= 1
 
 
-def test_entries_without_curvature_get_the_priors_or_the_smallest():
-    def half_flat(position, rows):
-        return -0.5 * rows[:, 0] * jnp.sum(position[10:] ** 2) / 50
-
-    with_prior = wide_model(lambda p, rows: 0.5 * jnp.sum(p[:10] ** 2) + 0 * rows[:, 0])
-    np.testing.assert_allclose(hutchinson_diagonal(with_prior, jnp.zeros(300)), 1.0, rtol=1e-6)
-    flat_prior = wide_model(half_flat, log_prior=lambda position: 0.0 * jnp.sum(position))
-    found = hutchinson_diagonal(flat_prior, jnp.zeros(300))
-    np.testing.assert_allclose(found, found[-1], rtol=1e-5)
-    assert found[-1] > 0
-
-
 def test_a_position_that_is_no_mode_is_refused():
     model = define_model(
         "saddle",
@@ -232,3 +176,27 @@ def test_a_position_that_is_no_mode_is_refused():
     )
     with pytest.raises(InputError, match="not concave"):
         curvature.laplace_scale(model, jnp.zeros(2))
+
+
+def test_a_kept_diagonal_is_of_its_position_probes_and_seed():
+    def log_likelihood(position, rows):
+        return -0.5 * (rows @ position / 10) ** 2 - jnp.sum(position**4)
+
+    model = wide_model(log_likelihood)
+    for arguments in ((0.0, 8, 0), (0.5, 8, 0), (0.5, 4, 0), (0.5, 4, 1), (0.0, 8, 0)):
+        position = jnp.full(300, arguments[0])
+        found = hutchinson_diagonal(model, position, *arguments[1:])
+        fresh = hutchinson_diagonal(replace(model, found=Found()), position, *arguments[1:])
+        np.testing.assert_array_equal(found, fresh)
+
+
+def test_a_saved_laplace_scale_is_of_its_mode(tmp_path):
+    """Also in a file of an older version, which does not know the log posterior one sd away."""
+    model, _, covariance = gaussian_model(data_dir=tmp_path)
+    mode = flatten(map_position(model))
+    for position, is_used in ((mode, True), (mode + 1, False)):
+        np.savez(
+            tmp_path / "gaussian.laplace.npz", checksum=model.checksum, scale=np.eye(3), position=position
+        )
+        scale = curvature.laplace_scale(replace(model, found=Found()))
+        assert np.allclose(scale @ scale.T, np.eye(3) if is_used else covariance, rtol=1e-3)

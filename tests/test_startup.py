@@ -44,12 +44,10 @@ ALLOWED = {
     "sgtune.study.adam_mcmc.tables": ("pandas", "scipy"),
     "sgtune.study.adam_mcmc.figures": FIGURE,
     # Data.
+    "sgtune.study.posteriors.data_sets": (),
     "sgtune.study.posteriors.downloads": (),
-    "sgtune.study.posteriors.movielens": (),
-    "sgtune.study.posteriors.mnist": (),
-    "sgtune.study.posteriors.ood_images": (),
     # Jobs that load a model.
-    "sgtune.study.posteriors": ("jax",),
+    "sgtune.study.posteriors.bnn": ("jax",),
     "sgtune.study.experiments.per_sampler": ("jax",),
     "sgtune.study.experiments.evaluation": ("jax",),
     "sgtune.tuning": ("jax",),

@@ -118,7 +118,7 @@ model = sgtune.define_model(
 result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(steps=60))
 chain = sgtune.sample(model, "sgld-cv", **result.best, budget=sgtune.Budget(steps=50))
 print(len(result.rungs), sgtune.stein.ksd(chain.positions, chain.scores(model)))
-sgtune.load_model
+from sgtune.study import load_model
 """
 
 

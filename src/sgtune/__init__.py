@@ -1,6 +1,6 @@
 """sgtune: Stein-guided tuning for stochastic-gradient MCMC.
 
-model = sgtune.load_model("logistic", data_dir="results/quick/data")
+model = sgtune.define_model("normal", log_prior=..., log_likelihood=..., data=..., init=...)
 chain = sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=800, budget=sgtune.Budget(steps=5000))
 result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(seconds=1.0))
 """
@@ -9,22 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sgtune import metrics, samplers, stein, tuning
-    from sgtune.model import Model, define_model
-    from sgtune.model.derived import temper
-    from sgtune.samplers import gradients
-    from sgtune.sampling.arm import Arm
-    from sgtune.sampling.budget import Budget, CostTable
-    from sgtune.sampling.chain import Chain, sample
-    from sgtune.study.posteriors import load_model
-    from sgtune.support.errors import InputError
-    from sgtune.tuning import TuningResult, calibrate_cost, tune
+    from sgtune import metrics as metrics
+    from sgtune import samplers as samplers
+    from sgtune import stein as stein
+    from sgtune import tuning as tuning
+    from sgtune.model import Model as Model
+    from sgtune.model import define_model as define_model
+    from sgtune.model.derived import temper as temper
+    from sgtune.samplers import gradients as gradients
+    from sgtune.sampling.budget import Budget as Budget
+    from sgtune.sampling.budget import CostTable as CostTable
+    from sgtune.sampling.chain import Chain as Chain
+    from sgtune.sampling.chain import sample as sample
+    from sgtune.support.axes import Arm as Arm
+    from sgtune.support.errors import InputError as InputError
+    from sgtune.tuning import TuningResult as TuningResult
+    from sgtune.tuning import calibrate_cost as calibrate_cost
+    from sgtune.tuning import tune as tune
 
 __version__ = "0.1.0"
 
 # Names are imported when first used: a job that only reads files does not wait for JAX.
 _HOME = {
-    "Arm": "sgtune.sampling.arm",
+    "Arm": "sgtune.support.axes",
     "Budget": "sgtune.sampling.budget",
     "Chain": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
@@ -34,7 +41,6 @@ _HOME = {
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
     "gradients": "sgtune.samplers.gradients",
-    "load_model": "sgtune.study.posteriors",
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
@@ -44,26 +50,7 @@ _HOME = {
     "tuning": "sgtune.tuning",
 }
 
-__all__ = [
-    "Arm",
-    "Budget",
-    "Chain",
-    "CostTable",
-    "InputError",
-    "Model",
-    "TuningResult",
-    "calibrate_cost",
-    "define_model",
-    "gradients",
-    "load_model",
-    "metrics",
-    "sample",
-    "samplers",
-    "stein",
-    "temper",
-    "tune",
-    "tuning",
-]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -57,14 +57,6 @@ def test_a_model_that_does_not_predict_is_refused_by_name(average):
         average(model, np.zeros((3, model.dimension), np.float32))
 
 
-def test_one_program_serves_any_number_of_draws(model):
-    metrics.average_predictions(model, random_draws(model, 3))
-    before = averages._sum_over_draws._cache_size()
-    for n in (1, 5, averages.CHUNK + 1):
-        metrics.average_predictions(model, random_draws(model, n))
-    assert averages._sum_over_draws._cache_size() == before
-
-
 def test_predictive_metrics_are_those_of_the_averages(model):
     draws = random_draws(model, 9)
     predictions = every_prediction(model, draws, model.test_data["inputs"])
@@ -98,13 +90,6 @@ def test_draws_that_are_not_finite_have_no_metrics(model):
         assert np.isnan(list(found.values())).all()
 
 
-def test_a_model_without_test_data_has_no_metrics():
-    silent = gaussian_model(np.eye(2), [0.0, 0.0])
-    assert metrics.predictive_metrics(silent, random_draws(silent, 5)) == {}
-    assert metrics.ood_metrics(silent, random_draws(silent, 5)) is None
-    assert metrics.at_position(silent, np.zeros(2, np.float32)) == {}
-
-
 def test_metrics_at_a_position_are_those_of_one_draw(model):
     position = model.init(jax.random.key(1))
     assert metrics.at_position(model, position) == metrics.predictive_metrics(model, flatten(position)[None])
@@ -124,16 +109,3 @@ def test_out_of_distribution_entropies_are_of_the_averaged_predictions(network):
     assert found["auroc"] == pytest.approx(wanted["auroc"], abs=1e-3)
     assert len(found["histogram_test"]) == len(found["edges"]) - 1
     assert metrics.ood_metrics(small_logistic_model(), np.zeros((3, 2), np.float32)) is None
-
-
-def test_out_of_distribution_inputs_that_are_missing_say_why():
-    model = small_network(inputs=None, missing="no source answered")
-    facts = metrics.ood_metrics(model, random_draws(model, 2))
-    assert facts == {"name": "noise", "missing": "no source answered"}
-
-
-def test_out_of_distribution_facts_of_lost_draws_are_none(network):
-    facts = metrics.ood_metrics(network, np.full((2, network.dimension), np.nan, np.float32))
-    regular = metrics.ood_metrics(network, random_draws(network, 2))
-    assert facts.keys() == regular.keys()
-    assert {name: value for name, value in facts.items() if value is not None} == {"name": "noise"}

@@ -1,13 +1,11 @@
 """Errors against a reference: running moments against all draws at once; their cost; references."""
 
 import json
-import tracemalloc
 from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from predictive_models import random_draws
 from reference_models import gaussian_model
 
 from sgtune.metrics import reference as module
@@ -17,7 +15,6 @@ from sgtune.metrics.reference import (
     frozen_errors,
     reference_errors,
 )
-from sgtune.model import define_model
 from sgtune.support.errors import InputError
 
 NAMES = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
@@ -128,57 +125,6 @@ def test_a_frozen_chain_has_no_spread_and_the_bias_of_its_position(model):
     bias = (np.array([1.0, 4.0, 0.3]) - REFERENCE.functionals_mean) / REFERENCE.functionals_sd
     wanted = {**dict.fromkeys(NAMES, 1.0), "functional_error": np.sqrt(1 + np.mean(bias**2))}
     assert errors == pytest.approx(wanted, rel=1e-6)
-
-
-def test_errors_of_exact_draws_fall_as_one_over_their_number():
-    """n independent draws have E[xi^2] = 1/(2n) + O(1/n^2), plus 1/n where the mean counts."""
-    model, mean, covariance = gaussian_model()
-    sd, n = np.sqrt(np.diag(covariance)), 200
-    reference = Reference(sd, covariance, mean, sd)
-    rng, half = np.random.default_rng(3), np.linalg.cholesky(covariance)
-    draws = (mean + rng.standard_normal((n, 400, 3)) @ half.T).astype(np.float32)
-    moments = Moments(model, reference, mean, n_chains=400)
-    moments.add(draws)
-    errors = [moments.errors(place) for place in range(400)]
-    for name, expected in (("xi_rel", 0.5), ("xi_white", 0.5), ("functional_error", 1.5)):
-        squares = n * np.array([each[name] for each in errors]) ** 2
-        error = squares.std(ddof=1) / np.sqrt(400)
-        assert abs(squares.mean() - expected) < 4 * error + 2 / n
-        assert error < 0.1 * expected
-
-
-# --- cost
-
-
-def test_memory_does_not_grow_with_the_number_of_draws():
-    """The float32 draws have 32 MB; a float64 copy would have 64 MB."""
-    model = define_model(
-        "wide",
-        log_prior=lambda position: -0.5 * jnp.sum(position**2),
-        log_likelihood=lambda position, rows: 0.0 * rows,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.zeros(1_000),
-        functionals=lambda position: position[:7] ** 2,
-    )
-    reference = Reference(np.ones(1_000), None, np.zeros(7), np.ones(7))
-    draws = random_draws(model, 8_192)[:, None]
-    moments = Moments(model, reference, np.zeros(1_000), n_chains=1)
-    moments.add(draws[:1])
-    tracemalloc.start()
-    moments.add(draws)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6
-
-
-def test_one_program_serves_any_number_of_draws(model):
-    moments = Moments(model, REFERENCE, np.zeros(3), n_chains=2)
-    draws = np.zeros((300, 2, 3), np.float32)
-    moments.add(draws[:1])
-    before = module._of_each._cache_size()
-    for n in (0, 1, 32, 33, 300):
-        moments.add(draws[:n])
-    assert module._of_each._cache_size() == before
 
 
 # --- references

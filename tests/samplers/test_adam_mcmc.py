@@ -8,9 +8,7 @@ from jax.flatten_util import ravel_pytree
 from scipy.stats import multivariate_normal, norm
 
 from sgtune.samplers import SAMPLERS
-from sgtune.samplers.adam_mcmc import make_adam_mcmc
 from sgtune.samplers.target import Target
-from sgtune.support.errors import InputError
 
 SIGMAS = 4.5
 START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
@@ -209,85 +207,3 @@ def test_a_proposal_has_one_normal_along_the_update(s_d):
         weighted = weights[:, None] * (values - expected)
         error = weighted.std(axis=0) / np.sqrt(len(weighted))
         assert (np.abs(weighted.mean(axis=0)) < SIGMAS * error).all()
-
-
-def test_moments_of_the_exact_variant_start_in_their_law():
-    sampler, recorder = SAMPLERS["adam-mcmc-exact"], Recorder()
-    start = jax.jit(jax.vmap(lambda key: sampler.init(key, START, (), recorder.target, TRACED)))
-    states = start(jax.random.split(jax.random.key(4), 20_000))
-    g = -gradient_of(float64(START))
-    for tree, mean, sd in (
-        (states.m, g, RHO_1 / np.sqrt(1 - B1**2)),
-        (states.v, g**2, RHO_2 / np.sqrt(1 - B2**2)),
-    ):
-        flat = np.concatenate([np.asarray(tree["a"]), np.asarray(tree["b"])[:, :, 0]], axis=1)
-        scaled = (flat.astype(np.float64) - mean) / sd
-        assert (np.abs(scaled.mean(0)) < SIGMAS / np.sqrt(len(flat))).all()
-        assert (np.abs((scaled**2).mean(0) - 1) < SIGMAS * np.sqrt(2 / len(flat))).all()
-
-
-@pytest.mark.parametrize("b", [0.0, 0.9, 0.99999])
-def test_the_first_step_has_the_sign_of_the_gradient(b):
-    """u = gamma g / |g| for all decays: the corrections make the moving average of a constant exact."""
-    recorder, sampler = Recorder(), SAMPLERS["adam-mcmc"]
-    numbers = {**TRACED, "b1": jnp.float32(b), "b2": jnp.float32(b), "noise_sd": jnp.float32(1e-6)}
-    numbers |= {"directional_noise": jnp.float32(0), "eps": jnp.float32(1e-8)}
-    state = sampler.init(jax.random.key(0), START, (), recorder.target, numbers)
-    sampler.step(jax.random.key(1), state, recorder.target, numbers)
-    moved = float64(recorder.asked[-1][1]) - float64(START)
-    g = -gradient_of(float64(START)) - ESTIMATE_IS_OFF
-    np.testing.assert_allclose(moved, -GAMMA * np.sign(g), rtol=2e-4)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["adam-mcmc", "adam-mcmc-exact"])
-def test_what_is_not_finite_is_rejected(name, value):
-    def asked(position):
-        return jnp.float32(value), jax.tree.map(jnp.ones_like, position)
-
-    bad = Target(
-        lambda position, i, estimator: (asked(position)[1], estimator),
-        lambda position: asked(position)[0],
-        asked,
-    )
-    sampler, recorder = SAMPLERS[name], Recorder()
-    state = sampler.init(jax.random.key(0), START, (), recorder.target, TRACED)
-    after = sampler.step(jax.random.key(1), state, bad, TRACED)
-    assert not after.acceptance.is_accepted
-    np.testing.assert_array_equal(float64(after.position), float64(START))
-
-
-@pytest.mark.parametrize("correction", ["none", "exact"])
-def test_without_directional_noise_the_steps_are_those_of_s_d_zero(correction):
-    isotropic = make_adam_mcmc(directional=False, momentum_correction=correction)
-    prolate = make_adam_mcmc(momentum_correction=correction)
-    names = [{axis.name for axis in sampler.axes} for sampler in (isotropic, prolate)]
-    assert names[1] - names[0] == {"directional_noise"}
-    zero = {**TRACED, "directional_noise": jnp.float32(0)}
-    without = {name: number for name, number in TRACED.items() if name != "directional_noise"}
-    ends = []
-    for sampler, numbers in ((isotropic, without), (prolate, zero)):
-        target = Recorder().target
-        state = sampler.init(jax.random.key(0), START, (), target, numbers)
-        for i in range(20):
-            state = sampler.step(jax.random.key(i), state, target, numbers)
-        ends.append(float64(state.position))
-    np.testing.assert_array_equal(*ends)
-    assert not np.array_equal(ends[0], float64(START))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"acceptance": "some"}, r"^acceptance: 'some' is not known.*full, minibatch"),
-        ({"momentum_correction": "half"}, r"^momentum_correction: 'half' is not known.*exact, none"),
-        (
-            {"acceptance": "minibatch", "momentum_correction": "exact"},
-            r"^acceptance: 'minibatch' is not allowed with momentum_correction='exact'; it must be 'full'",
-        ),
-        ({"directional": "false"}, "^directional: 'false' is not allowed; it must be True or False"),
-    ],
-)
-def test_unknown_variants_get_one_line(arguments, line):
-    with pytest.raises(InputError, match=line):
-        make_adam_mcmc(**arguments)

@@ -14,8 +14,7 @@ from sgtune.samplers import (
     make_ccadl,
     make_sghmc_shang,
 )
-from sgtune.samplers.running_covariance import no_steps, updated
-from sgtune.samplers.sghmc import _kick
+from sgtune.samplers.covariance import no_steps, updated
 from sgtune.samplers.sghmc_shang import clipped_root
 from sgtune.samplers.target import Target
 
@@ -202,31 +201,3 @@ def test_without_noise_ccadl_is_sgnht_under_the_map():
         )
         np.testing.assert_allclose(h * of_ccadl[t].thermostat, of_sgnht[t].thermostat, rtol=1e-4)
     assert np.abs(flat(of_sgnht[-1].position) - flat(start)).max() > 0.5
-
-
-@pytest.mark.parametrize("form", ["full", "diagonal"])
-def test_a_kick_of_sghmc_is_a_kick_of_eq_14(form):
-    """v = h p, a = A h, b = h^2 Sigma / 2 at Sigma = 40 I, a third of the noise; the same random numbers."""
-    variance, key = 40.0, jax.random.key(5)
-    sampler = make_sghmc_shang(covariance=form)
-
-    def with_covariance(position, i, state, form):
-        vector, unravel = ravel_pytree(position)
-        covariance = variance * (jnp.eye(3) if form == "full" else jnp.ones(3))
-        return unravel(score_of(vector, jnp)), covariance, state
-
-    target = Target(None, gradient_with_covariance=with_covariance, fraction=0.25)
-    state = sampler.init(key, POSITION, (), target, HYPERPARAMETERS)._replace(momentum=MOMENTUM)
-    after = sampler.step(key, state, target, HYPERPARAMETERS)
-    numbers = in_units_of_steps({"step_size": STEP_SIZE, "friction": FRICTION})
-    gradient = with_covariance(after.position, 0, (), form)[0]
-    momentum = jax.tree.map(lambda p: STEP_SIZE * p, MOMENTUM)
-
-    def kicked(estimate):
-        new = _kick(key, momentum, gradient, {**numbers, "noise_estimate": estimate})
-        return flat(new) / STEP_SIZE
-
-    estimate = STEP_SIZE**2 * variance / 2
-    assert 0.3 < estimate / numbers["friction"] < 0.4
-    assert np.allclose(kicked(estimate), flat(after.momentum), rtol=1e-5)
-    assert not np.allclose(kicked(0.0), flat(after.momentum), rtol=1e-2)

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from predictive_models import small_network, small_pmf
-from small_models import logistic_arrays, small_logistic_model
+from small_models import logistic_arrays, logistic_model, small_logistic_model
 
 from sgtune.model import Found, define_model
 from sgtune.model.posterior import density_of
-from sgtune.samplers.covariance import CHUNK_FLOATS, LARGEST_FULL_DIMENSION, empirical_covariance
+from sgtune.samplers.covariance import LARGEST_FULL_DIMENSION
 from sgtune.samplers.gradients import ESTIMATORS
-from sgtune.samplers.minibatch import block_rows, subset_indices
-from sgtune.study.posteriors import logistic
+from sgtune.samplers.minibatch import subset_indices
 from sgtune.support.errors import InputError
 
 MODELS = {
@@ -27,7 +26,6 @@ MODELS = {
     "bnn": small_network,
 }
 FORMS = ("diagonal", "full")
-SIGMAS = 4.5
 N_ROWS = 30
 """The batch size of most tests, so that they share compiled programs."""
 
@@ -127,73 +125,6 @@ def test_over_all_minibatches_the_mean_is_the_exact_covariance(name, ending, bat
     assert (np.abs(covariances.mean(0) - of_gradients) <= 1e-3 * np.abs(of_gradients) + rounding).all()
 
 
-@pytest.mark.parametrize("ending", ESTIMATORS)
-@pytest.mark.parametrize("name", MODELS)
-def test_unbiased_for_the_exact_covariance_of_all_data(name, ending):
-    """The variance of the gradient along some directions agrees with its estimates within Monte Carlo error."""
-    model, n, n_keys = MODELS[name](), N_ROWS, 2_000
-    run, position = prepared(model, ending)
-    directions = np.random.default_rng(9).standard_normal((8, model.dimension)).astype(np.float32)
-
-    def one(t):
-        gradient, covariance = run(jax.random.fold_in(jax.random.key(10), t), position, n, "full")
-        return directions @ gradient, jnp.einsum("kd,de,ke->k", directions, covariance, directions)
-
-    found = jax.jit(lambda: jax.lax.map(one, jnp.arange(n_keys)))()
-    gradients, variances = (np.asarray(part, np.float64) for part in found)
-    along = effective_terms(model, ending) @ directions.T.astype(np.float64)
-    with_replacement = model.n_data**2 / n * along.var(0, ddof=1)
-    exact = (1 - n / model.n_data) * with_replacement
-    squares = (gradients - gradients.mean(0)) ** 2 * n_keys / (n_keys - 1)
-    for sample in (variances, squares):
-        error = sample.std(0) / np.sqrt(n_keys)
-        assert (np.abs(sample.mean(0) - exact) < SIGMAS * error).all()
-    # There are enough draws to distinguish the covariance from the covariance of draws with replacement.
-    assert (with_replacement - variances.mean(0) > SIGMAS * variances.std(0) / np.sqrt(n_keys)).any()
-
-
-@pytest.mark.parametrize(("ending", "form"), [("", "full"), ("cv", "diagonal")])
-@pytest.mark.parametrize("name", MODELS)
-def test_chains_in_lockstep_equal_single_chains(name, ending, form):
-    run, position = prepared(MODELS[name](), ending)
-    scales, key = (0.5, 1.0, 1.5), jax.random.key(11)
-    positions = [jax.tree.map(lambda leaf, scale=scale: scale * leaf, position) for scale in scales]
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
-    found = jax.vmap(lambda position: run(key, position, N_ROWS, form)[1])(together)
-    for covariance, position in zip(found, positions, strict=True):
-        assert_close(covariance, run(key, position, N_ROWS, form)[1])
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MODELS)
-def test_chunks_change_the_memory_but_not_the_value(name, form, monkeypatch):
-    """50 data in chunks of 7, with one left over, or one by one: no array has n x D elements."""
-    model, n = first_rows(MODELS[name](), 50), 50
-    position, centre = places(model)
-    arguments = model.data, model.unravel(jnp.asarray(effective_terms(model, "cv").sum(0), jnp.float32))
-
-    def covariance(batch, sums):
-        return empirical_covariance(density_of(model), position, batch, sums, form, centre)
-
-    def largest(floats):
-        """The number of elements of the largest float32 array in the program for chunks of this size."""
-        monkeypatch.setitem(CHUNK_FLOATS, form, floats)
-        # Programs are cached by their function, so each call makes a new function.
-        program = str(jax.make_jaxpr(lambda *arguments: covariance(*arguments))(*arguments))
-        shapes = re.findall(r"f32\[([\d,]+)\]", program)
-        return max(np.prod([int(size) for size in shape.split(",")]) for shape in shapes)
-
-    dimension = model.dimension
-    assert largest(n * dimension) >= n * dimension
-    whole = jax.jit(lambda *arguments: covariance(*arguments))(*arguments)
-    allowed = max(
-        7 * dimension, dimension**2 if form == "full" else 0, *map(np.size, jax.tree.leaves(model.data))
-    )
-    for floats in (8 * dimension - 1, dimension - 1):
-        assert largest(floats) <= allowed
-        assert_close(jax.jit(lambda *arguments: covariance(*arguments))(*arguments), whole)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("ending", ESTIMATORS)
 def test_a_mean_far_above_the_sd_costs_no_digits(ending, form):
@@ -217,15 +148,6 @@ def test_a_mean_far_above_the_sd_costs_no_digits(ending, form):
     assert_close(run(key, position, n, form)[1], expected if form == "full" else np.diag(expected), rtol=2e-3)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_control_variates_have_no_noise_at_their_centre(name):
-    model = MODELS[name]()
-    run, position = prepared(model, "cv")
-    _, centre = places(model)
-    there, here = (run(jax.random.key(15), place, N_ROWS, "diagonal")[1] for place in (centre, position))
-    assert there.max() <= 1e-9 * here.max()
-
-
 @pytest.mark.parametrize("ending", ESTIMATORS)
 def test_full_batches_have_no_noise(ending):
     model = MODELS["logistic"]()
@@ -238,61 +160,17 @@ def test_full_batches_have_no_noise(ending):
     assert (run(jax.random.key(16), position, 1, "full")[1] == 0).all()
 
 
-@pytest.mark.parametrize("ending", ESTIMATORS)
-@pytest.mark.parametrize("shuffle_seed", [None, 0])
-def test_blocks_of_shuffled_rows_are_like_single_rows(ending, shuffle_seed):
-    """n = 4,800 of N = 16,000 in blocks of 16: the estimate for single rows is right for shuffled data only."""
-    inputs, targets = logistic_arrays(16_000, 2, seed=4)
-    order = np.argsort(inputs[:, 0])
-    model = logistic.from_arrays(inputs[order], targets[order], shuffle_seed=shuffle_seed)
-    n, n_data, n_keys = 4_800, 16_000, 300
-    assert block_rows(n, n_data) == 16
-    run, position = prepared(model, ending)
-    keys = jax.random.split(jax.random.key(17), n_keys)
-    found = np.asarray(jax.lax.map(lambda key: run(key, position, n, "full")[1], keys), np.float64)
-    of_terms = effective_terms(model, ending)
-    of_rows = n_data**2 / n * (1 - n / n_data) * np.cov(of_terms.T, ddof=1)
-    # For a given order the bias of V is at most the variance of a mean of blocks: 16 S / n.
-    bound = SIGMAS * found.std(0) / np.sqrt(n_keys) + 16 / n * np.sqrt(
-        np.outer(np.diag(of_rows), np.diag(of_rows))
-    )
-    assert (np.abs(found.mean(0) - of_rows) < bound).all()
-    n_blocks = n_data // 16
-    of_blocks = (
-        n_blocks**2 / (n / 16) * (1 - n / n_data) * of_terms.reshape(n_blocks, 16, 2).sum(1).var(0, ddof=1)
-    )
-    ratio = of_blocks / np.diag(found.mean(0))
-    if shuffle_seed is None:
-        assert ratio.max() > 1 + 3 * SIGMAS * np.sqrt(2 / n_blocks)
-    else:
-        assert (np.abs(ratio - 1) < SIGMAS * np.sqrt(2 / n_blocks)).all()
-
-
-def raised(model, *arguments):
-    run, position = prepared(model, "")
-    with pytest.raises(InputError) as caught:
-        run(jax.random.key(0), position, *arguments)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def test_bad_arguments_have_one_clear_line():
-    model = MODELS["logistic"]()
-    for form in FORMS:
-        assert "batch_size: 1 is not allowed" in raised(model, 1, form)
-    assert "batch_size: 121 is not allowed" in raised(model, 121, "full")
-    assert "covariance: 'ful' is not known (did you mean 'full'?)" in raised(model, 40, "ful")
-
-
 def test_a_full_matrix_of_too_many_parameters_is_refused():
     """At one parameter too many; the message gives the memory of a matrix, and the diagonal is still allowed."""
     arrays = logistic_arrays(4, LARGEST_FULL_DIMENSION + 1, seed=18)
-    model = logistic.from_arrays(*arrays)
-    line = raised(model, 2, "full")
+    model = logistic_model(*arrays)
+    run, position = prepared(model, "")
+    with pytest.raises(InputError) as caught:
+        run(jax.random.key(0), position, 2, "full")
+    line = str(caught.value)
     assert line.startswith(f"covariance: 'full' is not allowed for D = {LARGEST_FULL_DIMENSION + 1}")
     gigabytes = float(re.search(r"([\d.]+) GiB", line).group(1))
     assert gigabytes == pytest.approx((LARGEST_FULL_DIMENSION + 1) ** 2 * 4 / 2**30, rel=0.01)
     operations = float(re.search(r"n D\^2 = (\S+) multiplications", line).group(1))
     assert operations == pytest.approx(2 * (LARGEST_FULL_DIMENSION + 1) ** 2, rel=0.05)
-    run, position = prepared(model, "")
     assert run(jax.random.key(0), position, 2, "diagonal")[1].shape == (LARGEST_FULL_DIMENSION + 1,)

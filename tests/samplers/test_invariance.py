@@ -9,7 +9,7 @@ from known_targets import N_DATA, TARGETS, moments_and_errors
 from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 
 pytestmark = pytest.mark.optimised
 
@@ -30,6 +30,9 @@ EXACT = {
 }
 
 
+ALL = ["gaussian", *(pytest.param(name, marks=pytest.mark.proof) for name in ("banana", "mixture"))]
+
+
 def deviations(target, name, arm, burn_in=0):
     """Differences of the moments from the target's, and their standard errors."""
     start = target.draw(np.random.default_rng(1), WIDTH)
@@ -39,7 +42,7 @@ def deviations(target, name, arm, burn_in=0):
     return means - target.expectations, errors, chains
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", ALL)
 def test_exact_draws_have_the_moments_by_which_samplers_are_judged(name):
     target = TARGETS[name]
     draws = target.draw(np.random.default_rng(2), 40 * WIDTH).reshape(40, WIDTH, 2)
@@ -47,7 +50,7 @@ def test_exact_draws_have_the_moments_by_which_samplers_are_judged(name):
     assert (np.abs(means - target.expectations) < SIGMAS * errors).all()
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("sampler", EXACT)
 def test_exact_samplers_keep_the_target(sampler, name):
     arm = EXACT[sampler]
@@ -62,7 +65,7 @@ SMALL_BIAS = 0.04
 """The relative bias of second moments in the paper's approximation, at gamma = s / 50 and s = half the sd."""
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
     """Biases of E x^2 on the Gaussian at s = 0.5: -0.02 at gamma = 0.01, -0.04 at 0.03, -0.10 at 0.1, -0.11 at 0.3."""
     found = [
@@ -78,6 +81,7 @@ def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
     assert np.abs(large)[second] > np.abs(small)[second] + 3 * np.hypot(small_error, large_error)[second]
 
 
+@pytest.mark.proof
 def test_a_test_on_minibatches_is_biased_where_a_test_on_all_data_is_not():
     """N(0, 1) with minibatches of one datum of eight, at a gamma whose bias is negligible."""
     model = gaussian_model(np.eye(1), np.zeros(1))

@@ -1,13 +1,12 @@
-"""MALA step by step, and at the edge of a density's support; test_samplers shows that it is exact on a Gaussian."""
+"""MALA at the edge of a density's support, and its statistics; its steps are tested in test_hmc."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.flatten_util import ravel_pytree
 from small_models import gaussian_model
 
-from sgtune import Budget, sample, tune
+from sgtune import Budget, sample
 from sgtune.model import define_model
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.target import Target
@@ -17,109 +16,6 @@ from sgtune.support.errors import InputError
 
 MALA = SAMPLERS["mala"]
 SIGMAS = 4.5
-
-
-# --- one step ---
-
-START = {"a": jnp.array([0.9, -1.4]), "b": jnp.array([[0.6]])}
-STEP_SIZE = 0.6
-
-
-def log_density(flat, module=jnp):
-    """A log density that is neither Gaussian nor symmetric, whose gradient changes much within a step."""
-    return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
-
-
-def gradient_of(flat):
-    """Its gradient, by hand in float64."""
-    inner = flat[0] - flat[1] * flat[2]
-    return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
-
-
-def log_normal(x, mean, variance):
-    return -np.sum((x - mean) ** 2) / (2 * variance) - len(x) / 2 * np.log(2 * np.pi * variance)
-
-
-@jax.jit
-def log_density_and_gradient(position):
-    return jax.value_and_grad(lambda position: log_density(ravel_pytree(position)[0]))(position)
-
-
-@pytest.fixture(scope="module")
-def steps():
-    """The state at the start, and (proposal, state after it) for 150 steps."""
-    hyperparameters = {"step_size": jnp.float32(STEP_SIZE)}
-    asked = []
-
-    def evaluate(position):
-        asked.append(position)
-        return log_density_and_gradient(position)
-
-    target = Target(gradient=None, log_density_and_gradient=evaluate)
-    start = MALA.init(jax.random.key(0), START, (), target, hyperparameters)
-    assert len(asked) == 1
-    asked.clear()
-    states = []
-    for key in jax.random.split(jax.random.key(1), 150):
-        states.append(MALA.step(key, start, target, hyperparameters))
-        assert len(asked) == len(states), "one evaluation in a step"
-    return start, list(zip(asked, states, strict=True))
-
-
-def float64(position):
-    return np.asarray(ravel_pytree(position)[0], np.float64)
-
-
-def test_a_proposal_is_a_step_of_sgld(steps):
-    """The proposal is N(theta + e grad, 2 e I)."""
-    start, made = steps
-    here = float64(start.position)
-    noise = np.array([float64(proposal) - here for proposal, _ in made])
-    noise = (noise - STEP_SIZE * gradient_of(here)) / np.sqrt(2 * STEP_SIZE)
-    n = noise.size
-    assert np.abs(noise.mean(0)).max() < SIGMAS / np.sqrt(len(noise))
-    assert abs(np.mean(noise**2) - 1) < SIGMAS * np.sqrt(2 / n)
-    # The test can fail: proposals without the drift would not pass.
-    assert STEP_SIZE * np.linalg.norm(gradient_of(here)) > SIGMAS * 2 * np.sqrt(2 * STEP_SIZE / len(noise))
-
-
-def test_the_acceptance_probability_is_metropolis_and_hastings(steps):
-    """The probability is computed in float64 from the densities of both proposals."""
-    start, made = steps
-    here = float64(start.position)
-    found = np.array([float(state.acceptance.probability) for _, state in made])
-    expected, without_proposals = [], []
-    for proposal, _ in made:
-        there = float64(proposal)
-        difference = log_density(there, np) - log_density(here, np)
-        forth = log_normal(there, here + STEP_SIZE * gradient_of(here), 2 * STEP_SIZE)
-        back = log_normal(here, there + STEP_SIZE * gradient_of(there), 2 * STEP_SIZE)
-        expected.append(np.exp(min(0.0, difference + back - forth)))
-        without_proposals.append(np.exp(min(0.0, difference)))
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
-    # In these steps the ratio differs from the ratio of the densities alone.
-    assert np.abs(np.array(expected) - without_proposals).max() > 0.3
-
-
-def test_all_of_the_state_changes_or_none(steps):
-    start, made = steps
-    probabilities, accepted = [], []
-    for proposal, state in made:
-        acceptance = state.acceptance
-        probabilities.append(float(acceptance.probability))
-        accepted.append(bool(acceptance.is_accepted))
-        if accepted[-1]:
-            expected = (proposal, *log_density_and_gradient(proposal))
-        else:
-            expected = (start.position, start.log_density, start.gradient)
-        for new, old in zip(jax.tree.leaves(state[:3]), jax.tree.leaves(expected), strict=True):
-            np.testing.assert_array_equal(new, old)
-        assert (int(acceptance.n_proposals), int(acceptance.n_accepted)) == (1, accepted[-1])
-        assert acceptance.mean_probability == acceptance.probability
-    probabilities = np.array(probabilities)
-    error = np.sqrt(np.sum(probabilities * (1 - probabilities)))
-    assert abs(sum(accepted) - sum(probabilities)) < SIGMAS * error
-    assert SIGMAS * error < min(sum(probabilities), len(probabilities) - sum(probabilities))
 
 
 NAN, INF = np.nan, np.inf
@@ -148,19 +44,6 @@ def test_what_is_not_finite_is_rejected(value, slope):
             np.array_equal(*leaves)
             for leaves in zip(*map(jax.tree.leaves, (after[:3], state[:3])), strict=True)
         )
-
-
-def test_a_position_that_is_not_finite_is_rejected():
-    """The position is rejected although the log density and the sum of the gradients are finite."""
-    slopes = iter((3e38, -3e38))
-    target = Target(
-        None, log_density_and_gradient=lambda position: (jnp.float32(0), jnp.array([next(slopes)]))
-    )
-    hyperparameters = {"step_size": jnp.float32(100)}
-    state = MALA.init(jax.random.key(0), jnp.zeros(1), (), target, hyperparameters)
-    after = MALA.step(jax.random.key(1), state, target, hyperparameters)
-    assert not after.acceptance.is_accepted
-    assert after.position == 0
 
 
 # --- chains ---
@@ -226,31 +109,3 @@ def test_statistics_cover_the_whole_run(gaussian):
     thinned = sample(gaussian, "mala", **arm, budget=Budget(steps=3_001), kept_draws=10)
     assert len(thinned.draws) < 11
     assert thinned.statistics == chain.statistics
-
-
-def test_other_samplers_have_no_statistics(gaussian):
-    chain = sample(gaussian, "sgld", step_size=0.1, batch_size=4, budget=Budget(steps=3))
-    assert chain.statistics == {}
-
-
-def test_statistics_stay_with_their_chain(gaussian):
-    """Survivors keep their statistics through the rungs of a race."""
-    chains = Lockstep.at_mode(gaussian, "mala", [Arm(step_size, 8) for step_size in (0.01, 0.5, 1.0)])
-    chains.advance(500)
-    before = chains.statistics
-    assert (np.diff(before["acceptance_rate"]) < -0.05).all()
-    fewer = chains.narrow([2, 0])
-    for name, values in before.items():
-        assert values.shape == (3,)
-        np.testing.assert_array_equal(fewer.statistics[name], values[[2, 0]])
-
-
-def test_a_step_is_one_gradient_over_all_data(gaussian):
-    arm = {"step_size": 0.5, "batch_size": 8}
-    assert sample(gaussian, "mala", **arm, budget=Budget(gradients=87)).n_samples == 10
-
-
-@pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "grid-ksd", "heuristic"])
-def test_default_grids_have_full_batches(gaussian, tuner):
-    result = tune(gaussian, "mala", tuner=tuner, budget=Budget(steps=30))
-    assert result.best.batch_size == gaussian.n_data

@@ -31,6 +31,14 @@ def test_the_covariance_flow_is_the_matrix_exponential(norm):
     np.testing.assert_allclose(of_diagonal, np.exp(-diagonal) * vector, rtol=2e-5, atol=1e-12)
 
 
+@pytest.mark.parametrize("dimension", [50, 400])
+def test_halvings_are_by_a_bound_of_the_norm(dimension):
+    """The norm of a constant matrix is D times its entries: these alone would ask for no halving."""
+    matrix, vector = jnp.full((dimension, dimension), 0.4), jnp.ones(dimension).at[0].set(3.0)
+    expected = vector - vector.mean() * (1 - np.exp(-0.4 * dimension))
+    np.testing.assert_allclose(damped(matrix, vector), expected, atol=1e-3)
+
+
 def test_each_chain_has_its_own_number_of_halvings():
     matrices = jnp.stack([scale * jnp.array([[2.0, 1.0], [1.0, 1.0]]) for scale in (0.0, 0.1, 30.0)])
     together = jax.vmap(lambda matrix: damped(matrix, jnp.ones(2)))(matrices)
@@ -148,10 +156,12 @@ def assert_order(order, small, large):
     assert left(order) < SIGMAS < left(3 - order)
 
 
+@pytest.mark.proof
 def test_the_bias_of_the_draws_is_of_second_order():
     assert_order(2, bias("mccadl", 0.25, 1_500), bias("mccadl", 0.5, 1_500))
 
 
+@pytest.mark.proof
 def test_the_bias_of_algorithm_1_is_of_first_order_and_larger():
     at_tenth = bias("ccadl-diagonal", 0.1, 300)
     assert_order(1, bias("ccadl-diagonal", 0.05, 300), at_tenth)
@@ -180,6 +190,7 @@ def spread_under_noise(name, h):
     return mean[0], error[0]
 
 
+@pytest.mark.proof
 def test_if_the_noise_of_one_kick_exceeds_the_momentum_only_mccadl_is_stable():
     """h = 1 / sigma is the limit of Algorithm 1 and of SGNHT; up to twice that mCCAdL is within 35% of the variance."""
     for name in ("ccadl-diagonal", "sgnht-shang"):

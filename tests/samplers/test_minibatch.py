@@ -1,7 +1,6 @@
 """Minibatches: uniform subsets without replacement, fresh for every key."""
 
 from collections import Counter
-from itertools import pairwise
 from math import comb
 
 import jax
@@ -90,89 +89,13 @@ def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n
         assert_equally_probable([*map(tuple, rows[:, :2])], n_data * (n_data - 1))
 
 
-@pytest.mark.parametrize(
-    ("n_data", "n", "n_keys"),
-    [ (60_000, 6_000, 200), (60_000, 30_000, 100), (59_999, 4_000, 200), (800_000, 800, 2_000),
-     (800_000, 4_000, 500), (50_000, 5_000, 200)],
-)  # fmt: skip
-def test_large_subsets_are_uniform_and_their_pairs_uncorrelated(n_data, n, n_keys):
-    indices = subsets(n, n_data, n_keys, seed=2)
-    inside = np.zeros(n_data, bool)
-    lags = (
-        1,
-        2,
-        3,
-        16,
-        255,
-        256,
-        *range(int(n_data**0.5) - 8, int(n_data**0.5) + 3),
-        n_data // 2,
-        n_data - 1,
-    )
-    near, bins = np.zeros((n_keys, len(lags))), 500
-    for row, chosen in enumerate(indices):
-        inside[:] = False
-        inside[chosen] = True
-        assert inside.sum() == n, "an index twice"
-        near[row] = [np.count_nonzero(inside[chosen[chosen < n_data - lag] + lag]) for lag in lags]
-    assert indices.min() >= 0
-    assert indices.max() < n_data
-    edges = np.linspace(0, n_data, bins + 1).astype(int)
-    sizes = np.diff(edges)
-    counts = np.histogram(indices, edges - 0.5)[0] / sizes * sizes.mean()
-    width = sizes.mean()
-    variance = n_keys * n * width / n_data * (1 - width / n_data) * (n_data - n) / (n_data - 1)
-    assert_uniform(counts, n_keys * n * width / n_data, variance)
-    # Pairs at a lag: neighbours, powers of two, and about the root of N, the sides of any two-dimensional layout.
-    expected = np.array([(n_data - lag) * n * (n - 1) / (n_data * (n_data - 1)) for lag in lags])
-    # A lag of N - 1 has one pair, which occurs a few times at most, so its error is Poisson's, not the sample's.
-    error = np.maximum(near.std(0, ddof=1), np.sqrt(expected * (1 - n / n_data) ** 2)) / np.sqrt(n_keys)
-    z = (near.mean(0) - expected) / error
-    assert np.abs(z[:-1]).max() < np.sqrt(2 * np.log(2 * len(lags) / LEVEL))
-
-
-def test_pairs_drawn_at_random_are_as_probable_as_they_should_be():
-    """200 pairs of 60,000 rows, half of the rows drawn: each pair about every fourth time."""
-    n_data, n, n_keys = 60_000, 30_000, 1_000
-    pairs = np.random.default_rng(0).choice(n_data, (200, 2), replace=False)
-    key = jax.random.key(4)
-
-    @jax.jit
-    def both(t):
-        inside = jnp.zeros(n_data, bool).at[subset_indices(jax.random.fold_in(key, t), n, n_data)].set(True)
-        return inside[pairs].all(1)
-
-    counts = np.asarray(jax.lax.map(both, jnp.arange(n_keys))).sum(0)
-    pair = n * (n - 1) / (n_data * (n_data - 1))
-    z = (counts - n_keys * pair) / np.sqrt(n_keys * pair * (1 - pair))
-    assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
-    assert 0.8 < z.std() < 1.2
-
-
-@pytest.mark.parametrize(("n_data", "n"), [(1_000, 100), (800_000, 8_000)])
-def test_subsets_of_two_keys_are_independent(n_data, n):
-    """Two subsets of n have n^2 / N rows in common on average; the places in one are independent of the other's."""
-    indices = subsets(n, n_data, 200, seed=5)
-    common = np.array([len(np.intersect1d(a, b)) for a, b in pairwise(indices)])
-    variance = n * n / n_data * (1 - n / n_data) ** 2
-    assert abs(common.mean() - n * n / n_data) < 4.5 * np.sqrt(variance / len(common))
-    first, second = indices[:-1].ravel(), indices[1:].ravel()
-    assert abs(np.corrcoef(first, second)[0, 1]) < 4.5 / np.sqrt(len(first))
-    # Neighbouring places within one subset are also independent.
-    assert abs(np.corrcoef(indices[:, :-1].ravel(), indices[:, 1:].ravel())[0, 1]) < 4.5 / np.sqrt(len(first))
-
-
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(st.data())
-def test_any_subset_is_distinct_and_in_range(data):
-    n_data = data.draw(st.one_of(st.integers(1, 300), st.integers(1, 2**30)), label="N")
-    n = data.draw(st.integers(1, min(n_data, 2_000)), label="n")
-    seed = data.draw(st.integers(0, 2**31 - 1), label="seed")
-    indices = np.asarray(subset_indices(jax.random.key(seed), n, n_data))
-    assert indices.shape == (n,)
+@pytest.mark.parametrize(("n_data", "n"), [(2**30, 2_000), (800_000, 800), (60_000, 30_000), (300, 299)])
+def test_large_subsets_are_distinct_and_in_range(n_data, n):
+    indices = np.asarray(subset_indices(jax.random.key(7), n, n_data))
     assert len(np.unique(indices)) == n
-    assert indices.min() >= 0
-    assert indices.max() < n_data
+    assert 0 <= indices.min() <= indices.max() < n_data
+    # The mean of n places without replacement.
+    assert abs(indices.mean() / n_data - 0.5) < 4.5 * np.sqrt((1 - n / n_data) / (12 * n)) + 1 / n_data
 
 
 @pytest.mark.parametrize("n_data", [1, 2, 3, 997, 65_536, 65_537])
@@ -196,11 +119,6 @@ def test_block_rows_divide_both_and_are_one_for_small_batches(n_data, data):
         assert rows == 1
     else:
         assert not any(n % more == 0 and n_data % more == 0 for more in range(rows + 1, BLOCK_ROWS + 1))
-
-
-def test_paper_batches_have_blocks_of_sixteen():
-    assert ROWS_DRAWN_SINGLY == 4_000
-    assert [block_rows(n, 800_000) for n in (800, 4_000, 8_000, 80_000)] == [1, 1, 16, 16]
 
 
 @pytest.mark.parametrize(
@@ -241,9 +159,3 @@ def test_blocks_are_drawn_uniformly():
     pair = share * (n / 16 - 1) / (n_data / 16 - 1)
     z = (together[np.triu_indices(n_data // 16, 1)] - n_keys * pair) / np.sqrt(n_keys * pair * (1 - pair))
     assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
-
-
-@pytest.mark.parametrize("n_data", [10, 4_800])
-def test_full_batches_keep_the_order_of_rows(n_data):
-    data = {"x": jnp.arange(n_data), "y": jnp.ones((n_data, 2))}
-    assert draw_minibatch(jax.random.key(0), data, n_data) is data

@@ -15,7 +15,7 @@ from injected_noise import SIGMAS, ensemble_means
 from sgtune.samplers import SAMPLERS, check_not_clipped
 from sgtune.samplers.sghmc_shang import clipped_statistics
 
-pytestmark = pytest.mark.optimised
+pytestmark = [pytest.mark.optimised, pytest.mark.proof]
 
 STEP_SIZE, HEIGHT = 0.01, 1_000.0
 SHAPE_ROOT = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
@@ -80,14 +80,3 @@ def test_sghmc_keeps_the_target_as_long_as_its_friction_suffices():
     statistics = clipped_statistics(states)
     assert (statistics["clipped_share"] == 0).all()
     check_not_clipped(statistics)
-
-
-def test_sghmc_is_too_hot_where_its_noise_is_clipped():
-    z, bias, states = deviations("sghmc-shang")
-    assert min(z[2:4]) > 3 * SIGMAS
-    assert min(bias[2:4]) > 0.5
-    statistics = clipped_statistics(states)
-    assert (statistics["clipped_share"] > 0).all()
-    needed = np.asarray(statistics["friction_needed"])
-    assert (needed <= LARGEST_HALF_NOISE * (1 + 1e-5)).all()
-    assert needed.max() > 0.95 * LARGEST_HALF_NOISE

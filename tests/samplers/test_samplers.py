@@ -10,7 +10,6 @@ from sgtune.samplers import SAMPLERS, resolve_sampler
 from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.errors import InputError
 
 pytestmark = pytest.mark.optimised
 
@@ -157,43 +156,7 @@ def test_covariance_agrees_with_the_linear_recursion(gaussian, name):
     assert (np.abs(mean) < 4.5 * error).all()
 
 
-def test_mala_has_the_moments_of_the_target(gaussian):
-    """The step size is so large that SGLD's variance along the narrow direction is four times the target's."""
-    step_size = 0.5
-    draws = independent_draws(gaussian, "mala", arm_of("mala", step_size), n_steps=4_000, burn_in=300)
-    covariance, error = covariance_and_error(draws)
-    assert (np.abs(covariance - COVARIANCE) < 4.5 * error).all()
-    assert np.abs((covariance - sgld_covariance(step_size)) / error).max() > 50
-    mean, error = mean_and_error(draws.mean(0))
-    assert (np.abs(mean) < 4.5 * error).all()
-    # The energy is half a chi-squared number of two degrees of freedom: this tests more than second moments.
-    energy = np.einsum("nwi,ij,nwj->nw", draws, PRECISION, draws) / 2
-    shares, error = mean_and_error((energy[..., None] > np.array([0.5, 2.0, 4.0])).mean(0))
-    assert (np.abs(shares - np.exp([-0.5, -2.0, -4.0])) < 4.5 * error).all()
-
-
-def test_limits_of_the_recursions_for_small_steps():
-    """As h -> 0 the recursions reach the target's covariance, and Chen's reaches L / (L - 1) times this.
-
-    Friction that does not fall with h leaves a relative error below the friction.
-    """
-    wrong = N_LEAPFROG / (N_LEAPFROG - 1)
-    for name, factor in (("sghmc", 1), ("sghmc-chen", wrong), ("sghmc-as-published", wrong)):
-        assert EXACT[name](1e-7, friction=0.0) / COVARIANCE == pytest.approx(
-            np.full((2, 2), factor), rel=1e-3
-        )
-        assert EXACT[name](1e-7) / COVARIANCE == pytest.approx(np.full((2, 2), factor), rel=0.01)
-    assert sgld_covariance(1e-7) == pytest.approx(COVARIANCE, rel=1e-3)
-
-
-@pytest.mark.parametrize("n_leapfrog", [1, 0, None, 2.0])
-@pytest.mark.parametrize("name", ["sghmc-chen", "sghmc-chen-cv"])
-def test_chen_refuses_one_leapfrog(gaussian, name, n_leapfrog):
-    with pytest.raises(InputError, match=r"n_leapfrog.*>= 2"):
-        Lockstep.at_mode(gaussian, name, [Arm(0.1, N_DATA, n_leapfrog)])
-
-
-@pytest.mark.slow
+@pytest.mark.proof
 def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
     def bias(h):
         draws = independent_draws(gaussian, "sgnht", Arm(h, N_DATA), n_steps=20_000, burn_in=1_000, stride=4)

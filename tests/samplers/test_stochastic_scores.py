@@ -7,9 +7,7 @@ from small_models import gaussian_model, small_logistic_model
 from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
-from sgtune.samplers.gradients import control_variate
-from sgtune.samplers.stochastic_scores import CHUNK, stochastic_scores
-from sgtune.support.errors import InputError
+from sgtune.samplers.gradients import CHUNK, control_variate, stochastic_scores
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
 SIGMAS = 4.5
@@ -76,33 +74,9 @@ def test_control_variates_leave_no_bias_and_less_noise(logistic, at_mode, far):
     assert np.all(noise < far * plain.std(axis=0))
 
 
-def test_at_the_mode_control_variates_leave_no_noise(logistic, at_mode):
-    mode = np.repeat(flatten(map_position(logistic))[None], 70, 0)
-    exact = scores(logistic, mode)
-    found = stochastic_scores(logistic, mode, 10, **at_mode)
-    np.testing.assert_allclose(found, exact, atol=1e-3)
-    assert np.std(stochastic_scores(logistic, mode, 10), axis=0).min() > 1
-
-
 def test_full_batch_scores_are_exact(logistic, at_mode):
     draws = np.random.default_rng(0).standard_normal((70, 2)).astype(np.float32)
     for options in ({}, at_mode):
         np.testing.assert_allclose(
             stochastic_scores(logistic, draws, 200, **options), scores(logistic, draws)
         )
-
-
-def test_they_depend_on_the_seed_and_on_nothing_else(logistic, at_mode):
-    """The scores of the first draws do not depend on later draws."""
-    draws = np.random.default_rng(0).standard_normal((70, 2)).astype(np.float32)
-    found = stochastic_scores(logistic, draws, 10, 1, **at_mode)
-    np.testing.assert_array_equal(found[:65], stochastic_scores(logistic, draws[:65], 10, 1, **at_mode))
-    assert not np.allclose(found, stochastic_scores(logistic, draws, 10, 2, **at_mode))
-    assert stochastic_scores(logistic, draws[:0], 10).shape == (0, 2)
-
-
-def test_control_variates_need_their_centre(logistic):
-    with pytest.raises(
-        InputError, match=r"^constants: None is not allowed; 'control-variate' needs the constants of its"
-    ):
-        stochastic_scores(logistic, np.zeros((3, 2), np.float32), 10, gradient=control_variate)

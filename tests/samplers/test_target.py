@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from small_models import small_logistic_model
 
-from sgtune.model import define_model
 from sgtune.model.posterior import density_of
 from sgtune.samplers.gradients import minibatch
 from sgtune.samplers.target import offset_at, target_of
@@ -49,18 +48,6 @@ def test_differences_of_the_log_density_are_exact_where_the_log_density_is_large
     assert errors_of_differences(large) < 5e-4
     # The offset is the reason: with the offset of a position where log pi is 30,000 less, the test would fail.
     assert errors_of_differences(large, centre=np.zeros(2, np.float32)) > 1e-3
-
-
-def test_the_state_has_the_log_density_and_gradient_of_its_position():
-    """Checked after steps of which some were rejected, with D = 3, two full tiles of data and a part of one."""
-    model = small_logistic_model(n_data=40_000, dimension=3)
-    chains = Lockstep.at_mode(model, "mala", [Arm(2e-4 * (1 + 1e-12 * k), 40_000) for k in range(8)])
-    chains.advance(40)
-    assert 0.1 < chains.statistics["acceptance_rate"].mean() < 0.95
-    rows = np.asarray(model.data["signed_inputs"], np.float64)
-    for position, gradient in zip(*map(np.asarray, chains.states[0:3:2]), strict=True):
-        exact = rows.T @ (1 / (1 + np.exp(rows @ position.astype(np.float64)))) - position / 10
-        np.testing.assert_allclose(gradient, exact, rtol=1e-4, atol=0.02)
 
 
 KEY = jax.random.key(5)
@@ -104,29 +91,3 @@ def test_minibatch_log_density_is_unbiased_and_of_the_gradients_minibatch():
         )
     all_data = target_at(model, centre, 120)
     assert all_data.minibatch_log_density(position, 0) == pytest.approx(exact, rel=1e-4)
-
-
-def test_gradients_alone_need_no_pass_over_all_data():
-    """Neither the start nor a step passes over the data; such a target has no log density."""
-    rows = set()
-
-    def log_likelihood(position, batch):
-        rows.add(batch.shape[0])
-        return -0.5 * jnp.sum((position - batch) ** 2, axis=-1)
-
-    model = define_model(
-        "counted",
-        log_prior=lambda position: -0.5 * jnp.sum(position**2),
-        log_likelihood=log_likelihood,
-        data=np.zeros((50, 2), np.float32),
-        init=lambda key: jnp.zeros(2),
-    )
-    for name, batch_size in (("sgld", 7), ("sghmc", 7), ("sgnht", 7), ("mala", 50)):
-        rows.clear()
-        arm = Arm(1e-3, batch_size, 2 if name == "sghmc" else None)
-        chains = Lockstep.at_mode(model, name, [arm], position=jnp.ones(2), centre=jnp.zeros(2))
-        chains.advance(3)
-        assert rows == {batch_size}, name
-    target = target_of(density_of(model), minibatch, minibatch.prepare(model, None), 7, lambda i: KEY)
-    assert target[1:4] == (None,) * 3
-    assert target.fraction == 7 / 50

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgtune.sampling import reservoir as reservoirs
-from sgtune.sampling.reservoir import FEWEST_POINTS, Reservoir
+from sgtune.sampling import thinning
+from sgtune.sampling.thinning import FEWEST_POINTS, Reservoir
 
 
 def grow(seed, parts, at_most, thin=1):
@@ -65,7 +65,7 @@ def test_every_draw_is_as_likely_as_any_other(parts):
 def test_ranks_in_pieces_are_those_of_one_call(parts, at_most, thin, piece):
     whole = grow(3, parts, at_most, thin)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reservoirs, "PIECE", piece)
+        patch.setattr(thinning, "PIECE", piece)
         divided = grow(3, parts, at_most, thin)
     np.testing.assert_array_equal(divided.steps, whole.steps)
     np.testing.assert_array_equal(divided.ranks, whole.ranks)
@@ -78,21 +78,3 @@ def test_the_subset_does_not_depend_on_the_parts_of_the_chain():
     np.testing.assert_array_equal(whole.steps[whole.part(20)[0]], pieces.steps[pieces.part(20)[0]])
     other = grow(6, (100,), at_most=30)
     assert not np.array_equal(whole.steps, other.steps)
-
-
-def test_larger_subsets_contain_smaller_ones():
-    reservoir = grow(5, (100,), at_most=50)
-    small, large = (set(reservoir.part(n)[0]) for n in (10, 40))
-    assert small < large
-
-
-def test_the_number_of_points_never_falls_as_the_chain_grows():
-    """An earlier version with every tenth draw had 19 points after 19 steps and ten after 20."""
-    reservoir, counts = Reservoir(0, thin=10), []
-    for _ in range(300):
-        reservoir.extend(1, 100)
-        counts.append(len(reservoir.part(100)[0]))
-    assert counts[:10] == list(range(1, 11))
-    assert counts[99] == 10
-    assert counts[-1] == 30
-    assert (np.diff(counts) >= 0).all()

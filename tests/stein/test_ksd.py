@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from stein_forms import naive_ksd, naive_pairs, sizes, some_draws, varied
 
 from sgtune.stein import ksd
-from sgtune.support.errors import InputError
 
 
 @varied
@@ -49,23 +48,6 @@ def test_ksd_of_one_draw():
     assert ksd(np.array([[7.0, 8.0]]), np.array([[3.0, 4.0]])) == pytest.approx(np.sqrt(25 + 2))
 
 
-def test_ksd_of_a_repeated_draw_is_the_ksd_of_one():
-    positions, scores = some_draws(0, 1, 5, offset=100.0)
-    assert ksd(positions.repeat(50, 0), scores.repeat(50, 0)) == pytest.approx(
-        ksd(positions, scores), rel=1e-10
-    )
-
-
-@pytest.mark.parametrize("dimension", [1, 10])
-def test_mean_squared_ksd_of_exact_draws_is_two_d_over_n(dimension):
-    """Diagonal terms |s|^2 + D have mean 2 D, the others mean zero; 400 replicates, four standard errors."""
-    rng, n = np.random.default_rng(2), 40
-    squares = [ksd(x, -x) ** 2 for x in rng.standard_normal((400, n, dimension))]
-    error = np.std(squares, ddof=1) / np.sqrt(len(squares))
-    assert abs(np.mean(squares) - 2 * dimension / n) < 4 * error
-    assert error < 0.1 * 2 * dimension / n
-
-
 def test_ksd_holds_no_float64_copy_of_its_input():
     """The peak of allocated memory is compared with the 32 MB of X and S in float64, also with a (D,) scale."""
     positions, scores = some_draws(3, 100, 20_000)
@@ -102,11 +84,6 @@ def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_dra
     assert ksd(*draws, n_draws=n) == ksd(*draws)
 
 
-def test_tiles_do_not_change_it():
-    draws = some_draws(0, 23, 11)
-    assert ksd(*draws, n_draws=99, block=(5, 3)) == pytest.approx(ksd(*draws, n_draws=99), rel=1e-10)
-
-
 def chain(correlation, n, dimension):
     """AR(1) with marginals N(0, I)."""
     noise = np.random.default_rng(5).standard_normal((n, dimension))
@@ -127,21 +104,3 @@ def test_a_subset_of_independent_draws_estimates_the_ksd_of_all():
     # U counts as 0. The mean of the diagonal, which has the weight 1 / n, differs by less.
     assert np.abs(estimated - every).max() < 5 * np.sqrt(0.5 / 190)
     assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
-
-
-def test_subsets_rank_chains_as_all_draws_do():
-    """A long correlated chain, a short chain of independent draws, and a frozen chain."""
-    chains = [chain(0.9, 2_000, 500), chain(0.0, 60, 500), np.tile(chain(0.0, 1, 500), (2_000, 1))]
-    every = [ksd(draws, -draws) for draws in chains]
-    parts = [draws[:: len(draws) // 20] for draws in chains]
-    estimated = [ksd(part, -part, n_draws=len(draws)) for part, draws in zip(parts, chains, strict=True)]
-    assert list(np.argsort(estimated)) == list(np.argsort(every)) == [0, 1, 2]
-    alone = [ksd(part, -part) for part in parts]
-    # Without ``n_draws``, the long chain looks no better than the short one.
-    assert alone[0] > 0.95 * alone[1]
-
-
-@pytest.mark.parametrize("n_draws", [4, 0])
-def test_fewer_draws_than_there_are_is_refused(n_draws):
-    with pytest.raises(InputError, match=rf"^n_draws: {n_draws} is not allowed; it must be an integer >= 5$"):
-        ksd(*some_draws(0, 5, 3), n_draws=n_draws)

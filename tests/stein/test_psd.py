@@ -1,6 +1,5 @@
 """The polynomial Stein discrepancy: its naive form, its value for wrong draws, memory, bad input."""
 
-import tracemalloc
 from importlib import import_module
 from unittest.mock import patch
 
@@ -12,7 +11,6 @@ from scipy.linalg import hadamard
 from stein_forms import a_factor, sizes, some_draws, varied
 
 from sgtune.stein import psd, psd_stretches
-from sgtune.stein.chain_draws import TARGETS
 from sgtune.stein.quadratic import N_STRETCHES, mean_square, squared_bias
 from sgtune.support.errors import InputError
 
@@ -111,20 +109,6 @@ def test_all_pairs_end_at_two_hundred_dimensions(dimension):
     assert psd(*draws, centre=centre, blocks=blocks) == pytest.approx(np.sqrt(kernel), rel=1e-9)
 
 
-def test_blocks_are_the_leaves_of_the_position_unless_given():
-    positions, scores = some_draws(2, 9, 205)
-
-    def as_tree(matrix):
-        return {"a": matrix[:, :5], "b": matrix[:, 5:].reshape(-1, 10, 20), "c": matrix[:, :0]}
-
-    centre = np.linspace(-1, 1, 205, dtype=np.float32)
-    found = psd(
-        as_tree(positions), as_tree(scores), centre={"a": centre[:5], "b": centre[5:].reshape(10, 20)}
-    )
-    assert found == psd(positions, scores, centre=centre, blocks=[5, 200])
-    assert psd(positions, scores) == psd(positions, scores, centre=np.zeros(205), blocks=[205]) != found
-
-
 # --- wrong draws
 
 
@@ -158,90 +142,6 @@ def test_the_value_for_wrong_coordinates(dimension, target):
     assert psd(x, -x, sds, centre=0 * mean, target=target) ** 2 == pytest.approx(36 / dimension, rel=1e-9)
 
 
-def test_a_frozen_common_mode_is_seen_in_many_dimensions():
-    """D = 300, correlation 0.9, scaled by conditional sds, as in the Laplace scale of large D."""
-    dimension = 300
-    z, common = design(dimension), np.full(dimension, dimension**-0.5)
-    values = np.array([np.sqrt(0.1), np.sqrt(0.1 + 0.9 * dimension)])
-    precision = np.eye(dimension) / 0.1 + (values[1] ** -2 - 10) * np.outer(common, common)
-    sds = 1 / np.sqrt(np.diag(precision))
-
-    def square(frozen, **arguments):
-        along = np.outer(z @ common, common)
-        x = values[0] * (z - along) + (not frozen) * values[1] * along
-        return psd(x, -x @ precision, sds, centre=np.zeros(dimension), **arguments) ** 2
-
-    assert square(False) == pytest.approx(0, abs=1e-18)
-    # The mean of the diagonal has 1 / D of it.
-    assert square(True) == pytest.approx((1 - 1 / dimension) ** 2 + 1 / dimension**2, rel=1e-6)
-    assert square(True, blocks=[1] * dimension) == pytest.approx(1 / dimension**2, rel=1e-6)
-    # Each of two blocks has half of the mode.
-    assert square(True, blocks=[150, 150]) == pytest.approx((0.5 - 1 / dimension) ** 2 + 1 / dimension**2)
-
-
-def test_a_frozen_mode_of_one_of_four_blocks_costs_a_quarter():
-    z = design(240)
-    x = z.copy()
-    x[:, 60:120] -= x[:, 60:120].mean(axis=1, keepdims=True)
-    square = psd(x, -x, blocks=[60] * 4) ** 2
-    assert square == pytest.approx((1 - 1 / 60) ** 2 / 4 + 60 / 60**2 / 240, rel=1e-9)
-
-
-def test_a_frozen_direction_costs_the_same_whichever_it_is_with_all_pairs():
-    z, rng = design(30), np.random.default_rng(3)
-    for direction in (np.eye(30)[0], np.ones(30), rng.standard_normal(30)):
-        direction = direction / np.linalg.norm(direction)
-        x = z - np.outer(z @ direction, direction)
-        assert psd(x, -x) ** 2 == pytest.approx(1 / 30)
-
-
-@varied
-@given(**sizes)
-def test_a_factor_makes_it_affine_invariant(n, dimension, seed):
-    """x -> A x + b takes the score to A^-T score, the centre to A c + b, the covariance to A L L' A'."""
-    positions, scores = (array.astype(np.float64) for array in some_draws(seed, n, dimension))
-    factor, rng = a_factor(seed, dimension), np.random.default_rng(seed)
-    orthogonal = np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
-    linear, offset = orthogonal @ a_factor(seed + 1, dimension), rng.normal(0, 10, dimension)
-    centre = rng.normal(0, 1, dimension)
-    moved = positions @ linear.T + offset, scores @ np.linalg.inv(linear)
-    moved_factor = np.linalg.cholesky(linear @ factor @ factor.T @ linear.T)
-    value = psd(positions, scores, factor, centre=centre)
-    assert psd(*moved, moved_factor, centre=linear @ centre + offset) == pytest.approx(value, rel=1e-6)
-
-
-def test_marginals_see_marginal_sds_and_no_correlations():
-    """Posterior of correlation 0.8. Draws of correlation -0.8 have its marginals; others have one variance of 4."""
-    z, factor = design(2), np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
-
-    def squares(covariance):
-        x = z @ np.linalg.cholesky(covariance).T
-        scores = -np.linalg.solve(factor @ factor.T, x.T).T
-        return [psd(x, scores, factor, target=target) ** 2 for target in TARGETS]
-
-    np.testing.assert_allclose(squares(factor @ factor.T), 0, atol=1e-20)
-    mirrored = np.array([[1.0, -0.8], [-0.8, 1.0]])
-    short = np.eye(2) - np.linalg.solve(factor @ factor.T, mirrored)
-    # Of the whitened matrix: short is L^-T M L'.
-    whitened = factor.T @ short @ np.linalg.inv(factor.T)
-    assert squares(mirrored) == pytest.approx([np.sum(whitened**2) / 2, 0], abs=1e-12)
-    assert squares(mirrored)[0] > 10
-    wide = np.array([[4.0, 1.6], [1.6, 1.0]])
-    assert squares(wide)[1] == pytest.approx((4 - 1) ** 2 / 2)
-
-
-@pytest.mark.parametrize("blocks", [[500], [1] * 500])
-def test_memory_does_not_grow_with_pairs_of_draws_or_copies_of_them(blocks):
-    """4,000 draws of 500 float32 coordinates: float64 copies of both would be 32 MB, all pairs of draws 128 MB."""
-    positions, scores = some_draws(3, 4_000, 500)
-    with patch.multiple(MODULE, ROWS=200, COLUMNS=100):
-        tracemalloc.start()
-        psd(positions, scores, np.full(500, 2.0), blocks=blocks)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert peak < 6e6
-
-
 # --- bad input
 
 
@@ -271,16 +171,3 @@ def test_draws_that_are_not_finite_are_infinitely_far():
 def test_bad_arguments_get_one_line(options, line):
     with pytest.raises(InputError, match=line):
         psd(*some_draws(0, 5, 3), **options)
-
-
-@pytest.mark.parametrize(
-    ("stretch", "line"),
-    [
-        (np.zeros(4, int), r"shape \(4,\) is not allowed; it must be \(5,\)"),
-        (np.full(5, 5), "5 is not allowed; all values must be integers from 0 to 4"),
-        (np.full(5, -1), "-1 is not allowed; all values must be integers from 0 to 4"),
-    ],
-)
-def test_stretches_that_are_none_are_refused(stretch, line):
-    with pytest.raises(InputError, match=rf"^stretch: {line}$"):
-        psd_stretches(*some_draws(0, 5, 3), stretch, centre=None)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 from sgtune.stein.quadratic import (
     LEAST_SHARE,
@@ -14,7 +13,6 @@ from sgtune.stein.quadratic import (
     squared_bias,
     stretch_of,
 )
-from sgtune.support.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -63,54 +61,6 @@ def test_the_bias_is_from_pairs_of_later_stretches_that_are_not_neighbours():
     bias, error = squared_bias(stretches)
     assert bias == pytest.approx(3.0)
     assert error == pytest.approx(np.sqrt(3 / 4 * 2))
-
-
-def test_the_bias_of_a_slow_chain_with_a_transient_is_unbiased():
-    """k(x, y) = x y for 4,000 AR(1) chains of mean 0.3 with stretches of two autocorrelation times.
-
-    Pairs of neighbouring stretches would add a third of 3 / 100, more than six standard errors; the first stretch, far
-    away, would add more.
-    """
-    rng, correlation, length, mean = np.random.default_rng(2), 0.9, 40, 0.3
-    noise = rng.standard_normal((4_000, N_STRETCHES * length))
-    noise[:, 1:] *= np.sqrt(1 - correlation**2)
-    chains = mean + lfilter([1], [1, -correlation], noise, axis=1)
-    chains[:, :length] += 5.0
-    counts = np.full(N_STRETCHES, length)
-    found, with_neighbours = [], []
-    for parts in chains.reshape(-1, N_STRETCHES, length).sum(axis=2):
-        sums = np.outer(parts, parts)
-        found.append(squared_bias(Stretches(counts, sums, np.zeros(N_STRETCHES)))[0])
-        with_neighbours.append(
-            np.mean([sums[a, b] for a in range(1, 5) for b in range(a + 1, 5)]) / length**2
-        )
-    error = np.std(found, ddof=1) / np.sqrt(len(found))
-    # Stretches that are not neighbours are correlated by less than 0.9^40, a sixtieth.
-    assert abs(np.mean(found) - mean**2) < 4 * error
-    assert np.mean(with_neighbours) > mean**2 + 4 * error
-
-
-def test_it_predicts_longer_chains():
-    """2,000 AR(1) chains with a wrong mean: the squared mean of 400 draws is predicted from the first 100.
-
-    The variance falls as one over the time, up to 5% from the correlation at the ends.
-    """
-    rng, correlation, bias = np.random.default_rng(0), 0.8, 0.3
-    noise = rng.standard_normal((2_000, 400))
-    noise[:, 1:] *= np.sqrt(1 - correlation**2)
-    chains = bias + lfilter([1], [1, -correlation], noise, axis=1)
-    early, late = (chains[:, :n].mean(axis=1) ** 2 for n in (100, 400))
-    forecast = foreseen(early.mean(), bias**2, 0.0, least=0.01, share=0.25)
-    error = np.hypot(early.std() / 4, late.std()) / np.sqrt(2_000)
-    assert abs(forecast - late.mean()) < 4 * error + 0.05 * (late.mean() - bias**2)
-    assert early.mean() - late.mean() > 8 * error
-
-
-@pytest.mark.parametrize("share", [0.0, -1.0, np.nan, np.inf])
-def test_a_bad_share_gets_one_line(share):
-    with pytest.raises(InputError, match=r"^share: .* is not allowed; it must be .*> 0") as raised:
-        foreseen(1.0, 0.0, 0.0, least=0.0, share=share)
-    assert "\n" not in str(raised.value)
 
 
 def test_stretches_are_fifths_of_the_steps():

@@ -8,7 +8,6 @@ from stein_forms import a_factor, naive_pairs, sizes, some_draws, varied
 
 from sgtune.stein import ksd, ksd_stretches, rescale
 from sgtune.stein.quadratic import N_STRETCHES, mean_square
-from sgtune.support.errors import InputError
 
 
 @varied
@@ -37,16 +36,3 @@ def test_draws_that_are_not_finite_are_infinitely_far():
     positions[3, 1] = np.nan
     for lost in ((positions, scores), (np.full((10, 2), 1e200), np.full((10, 2), 1e200))):
         assert mean_square(ksd_stretches(*lost, np.arange(10) // 2), 30) == np.inf
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"stretch": np.zeros(4, int)}, r"^stretch: shape \(4,\) is not allowed; it must be \(5,\)"),
-        ({"block": (1, 0)}, r"^block: 0 is not allowed"),
-        ({"scale": np.ones(2)}, r"^scale: "),
-    ],
-)
-def test_bad_arguments_get_one_line(arguments, line):
-    with pytest.raises(InputError, match=line):
-        ksd_stretches(*some_draws(0, 5, 3), **({"stretch": np.zeros(5, int)} | arguments))

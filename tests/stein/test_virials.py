@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
-from scipy.special import gammaln
 from stein_forms import a_factor, sizes, some_draws, varied
 
 from sgtune.stein import virial
 from sgtune.stein.quadratic import N_STRETCHES
-from sgtune.stein.virials import squared_error, virial_bias, virial_error, virial_score, virial_sums
-from sgtune.support.errors import InputError
+from sgtune.stein.virials import virial_bias, virial_error, virial_score, virial_sums
 
 SIGMAS = 4.0
 
@@ -21,11 +19,6 @@ def sums_of(positions, scores, *, scale="identity", **options):
     """Sums for draws in stretches of equal length, centred at the origin."""
     stretch = np.arange(len(positions)) * N_STRETCHES // len(positions)
     return virial_sums(positions, scores, stretch, scale, **({"centre": None} | options))
-
-
-def mean_root(n):
-    """E[sqrt(chi^2_n / n)]."""
-    return np.exp(gammaln((n + 1) / 2) - gammaln(n / 2)) * np.sqrt(2 / n)
 
 
 def is_mean_of(found, expected) -> bool:
@@ -86,90 +79,6 @@ def test_tiles_make_no_difference(monkeypatch):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_the_size_of_the_scale_makes_no_difference():
-    """A scale only gives directions, so a factor of it, or a vector of sds, has no effect."""
-    draws, factor = some_draws(1, 30, 5), a_factor(1, 5)
-    assert virial(*draws, 7 * factor) == pytest.approx(virial(*draws, factor))
-    assert virial(*draws, np.geomspace(0.01, 100, 5)) == pytest.approx(virial(*draws))
-    assert virial(*draws, factor) != pytest.approx(virial(*draws), rel=0.01)
-
-
-# --- exact draws, and wrong ones ---
-
-
-@pytest.mark.parametrize("noise", [0.0, 2.0])
-@pytest.mark.parametrize("width", [0.5, 1.0, 2.0])
-def test_draws_of_a_gaussian_have_the_expected_square(width, noise):
-    """E[(width sqrt(chi^2_n / n) - 1)^2] of n draws in any direction, 400 replicates; noise of scores adds to it."""
-    n, dimension, rng = 20, 6, np.random.default_rng(0)
-    mean, factor = rng.normal(0, 3, dimension), a_factor(4, dimension)
-    inverse = np.linalg.inv(factor)
-    found, means = [], []
-    for _ in range(400):
-        z = rng.standard_normal((n, dimension))
-        scores = (noise * rng.standard_normal(z.shape) - width * z) @ inverse
-        sums = sums_of(mean + width * z @ factor.T, scores, scale=factor, centre=mean)
-        found.append(virial_error(sums, n))
-        means.append(sums.virials.sum() / n / dimension)
-    assert is_mean_of(means, width**2)
-    expected = width**2 - 2 * width * mean_root(n) + 1
-    if noise == 0:
-        assert is_mean_of(found, expected)
-        assert np.std(found) / 20 < 0.05 * expected
-    elif width == 1:
-        assert np.mean(found) > expected + SIGMAS * np.std(found) / 20
-
-
-def test_a_frozen_direction_and_one_of_twice_the_sd_cost_the_same():
-    n, dimension = 50_000, 5
-    rng, factor = np.random.default_rng(2), a_factor(3, 5)
-    _, directions = np.linalg.eigh(factor @ factor.T)
-    precision = np.linalg.inv(factor @ factor.T)
-    exact = rng.standard_normal((n, dimension)) @ factor.T
-    along = exact @ directions
-
-    def square(widths):
-        draws = along * widths @ directions.T
-        return virial(draws, -draws @ precision, factor) ** 2
-
-    assert square(np.zeros(dimension)) == 1
-    # The error of a root is 1 / sqrt(2 n).
-    error = SIGMAS / np.sqrt(2 * n)
-    assert square(np.ones(dimension)) < error**2
-    assert square(np.full(dimension, 2.0)) == pytest.approx(1, abs=4 * error)
-    for size in (0.0, 2.0):
-        one = np.where(np.arange(dimension) == 3, size, 1.0)
-        assert square(one) == pytest.approx(1 / dimension, abs=4 * error / dimension + error**2)
-    # With an error of the mean of a sds the virial is 1 + a^2.
-    narrow = directions[:, 0] / np.sqrt(directions[:, 0] @ precision @ directions[:, 0])
-    shifted = exact + 1.5 * narrow
-    expected = (np.sqrt(1 + 1.5**2) - 1) ** 2 / dimension
-    assert virial(shifted, -shifted @ precision, factor) ** 2 == pytest.approx(expected, abs=4 * error)
-
-
-def test_marginals_do_not_see_a_correlation_and_all_directions_do():
-    """Independent draws with the right marginal sds; and draws with a narrow direction that is too wide."""
-    n, correlation = 40_000, 0.9
-    rng = np.random.default_rng(5)
-    covariance = np.array([[1.0, correlation], [correlation, 1.0]])
-    factor, precision = np.linalg.cholesky(covariance), np.linalg.inv(covariance)
-    independent = rng.standard_normal((n, 2))
-    options = {"scale": factor, "target": "marginals"}
-    error = SIGMAS / np.sqrt(n)
-    assert virial(independent, -independent @ precision, **options) < error
-    # Along (1, 1) and (1, -1) the variances of the posterior are 1 + c and 1 - c.
-    roots = np.sqrt(1 / np.array([1 + correlation, 1 - correlation]))
-    seen = virial(independent, -independent @ precision, factor)
-    assert seen == pytest.approx(np.sqrt(np.mean((roots - 1) ** 2)), abs=4 * error)
-    assert seen > 1
-    # 1.2 times the sd along (1, -1), a twentieth of the variance of each coordinate.
-    exact = rng.standard_normal((n, 2)) @ factor.T
-    wide = exact + 0.2 * (exact - exact[:, ::-1]) / 2
-    assert virial(wide, -wide @ precision, factor) == pytest.approx(0.2 / np.sqrt(2), abs=error)
-    marginal = np.sqrt(0.95 + 0.05 * 1.44) - 1
-    assert virial(wide, -wide @ precision, **options) == pytest.approx(marginal, abs=error)
-
-
 # --- subsets of chains ---
 
 
@@ -188,18 +97,6 @@ def test_a_random_part_has_the_square_of_all_draws(time, width):
     assert is_mean_of(found, of_all)
     assert np.mean(uncorrected) > of_all + 10 * np.std(uncorrected) / 10
     assert np.std(found) / 10 < 0.02 * of_all
-
-
-def test_a_subset_never_looks_better_than_independent_draws():
-    rng = np.random.default_rng(0)
-    floor = 0.5 / 10_000
-    found = []
-    for _ in range(50):
-        draws = rng.standard_normal((100, 10))
-        found.append(virial_error(sums_of(draws, -draws), 10_000))
-    assert min(found) > 0.5 * floor
-    # Without the lower bound half of the values would be negative.
-    assert np.mean(np.array(found) < 2 * floor) > 0.3
 
 
 # --- the density of the chain ---
@@ -238,13 +135,6 @@ def test_scores_at_the_horizon_let_variance_fall_and_add_no_standard_error():
     assert virial_score(few, 9, 0.1) == virial_error(few, 9)
 
 
-def test_empty_stretches_give_no_bias():
-    draws = some_draws(0, 20, 3)
-    sums = virial_sums(*draws, np.zeros(20, int), centre=None)
-    assert virial_bias(sums) == (0.0, np.inf)
-    assert virial_score(sums, 20, 0.1) == virial_error(sums, 20)
-
-
 # --- bad input ---
 
 
@@ -257,29 +147,3 @@ def test_draws_that_are_not_finite_are_infinitely_far():
         sums = sums_of(*lost)
         assert virial_error(sums, 30) == np.inf
         assert virial_score(sums, 30, 0.1) == np.inf
-
-
-def test_a_virial_below_zero_counts_as_zero():
-    assert squared_error(np.array([[-3.0, 1.0], [4.0, 0.0]])).tolist() == [0.5, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"target": "some"}, r"^target: 'some' is not known"),
-        ({"centre": np.zeros(4)}, r"^centre: leaves of shapes \(4,\) are not allowed"),
-        ({"scale": np.zeros(3)}, r"^scale: "),
-        ({"n_draws": 4}, r"^n_draws: 4 is not allowed"),
-        ({"scores": np.zeros((5, 2))}, r"^scores: "),
-    ],
-)
-def test_bad_arguments_get_one_line(arguments, line):
-    positions, scores = some_draws(0, 5, 3)
-    with pytest.raises(InputError, match=line) as raised:
-        virial(**({"positions": positions, "scores": scores} | arguments))
-    assert "\n" not in str(raised.value)
-
-
-def test_stretches_are_checked():
-    with pytest.raises(InputError, match=r"^stretch: shape \(4,\) is not allowed; it must be \(5,\)"):
-        virial_sums(*some_draws(0, 5, 3), np.zeros(4, int), centre=None)

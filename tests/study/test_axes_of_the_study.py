@@ -1,20 +1,18 @@
 """A grid with further axes from the configuration to the tables, by the functions that the pipeline calls."""
 
-# ruff: noqa: RUF001 - tables print signs of mathematics
-
 import numpy as np
 import pytest
 from artifact_records import record_of, records_of
 from config_files import valid
+from sgtune.study.experiments.regret import Losses, run_arms
 from small_models import small_logistic_model
 
 from sgtune import Arm, CostTable
 from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.experiments.per_sampler import chosen_arms, evaluate_tuned, tune_sampler
-from sgtune.study.experiments.regret import Losses, run_arms
 from sgtune.study.experiments.screen import rerun_finalists, screen_grid
+from sgtune.study.experiments.tune import chosen_arms, evaluate_tuned, tune_sampler
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.report import TABLES

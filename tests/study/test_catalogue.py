@@ -13,19 +13,17 @@ from matplotlib.figure import Figure
 from sgtune.study.mamba.catalogue_figures import FIGURES
 from small_models import gaussian_model, small_logistic_model
 
-import sgtune
+import sgtune.study
 from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
-from sgtune.study.experiments.per_sampler import tuning_arguments
 from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import label
 from sgtune.study.report.style import tuner_style
 from sgtune.support.files import write_json
-from sgtune.tuning.tuners import Tuner
 
 
 def prints() -> dict:
@@ -84,9 +82,7 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
 
 
 def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
-    template = tuning.TUNERS["mamba-ksd"]
-    toy = Tuner(template.arms, template.schedule, template.metric, template.default)
-    monkeypatch.setitem(tuning.TUNERS, "toy", toy)
+    monkeypatch.setitem(tuning.TUNERS, "toy", tuning.Halving(tuning.stein("fssd"), thin=2))
     monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
     config = valid(tuners=["toy"])
     assert tuners_of(config, "logistic", "sgld") == ["toy"]
@@ -113,7 +109,7 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
         study=study,
     )
     monkeypatch.setitem(catalogue.MODELS, "toy", entry)
-    assert sgtune.load_model("toy", tmp_path).n_data == 2_000
+    assert sgtune.study.load_model("toy", tmp_path).n_data == 2_000
     config = valid()
     config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]
     assert settings_of(config, "tuning", "toy", "grid")["data"] == {"toy": {}}

@@ -11,7 +11,7 @@ from sgtune.study import catalogue
 from sgtune.study.config.checks import SMALL_DIMENSION
 from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import validate_config
-from sgtune.study.posteriors import bnn, mnist, movielens, pmf
+from sgtune.study.posteriors import bnn, pmf
 from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS
 
@@ -249,9 +249,9 @@ def test_metrics_of_classes_are_for_classifiers():
 def test_facts_are_those_of_the_models(tmp_path):
     """The tasks and numbers of training rows that checks of the configuration use."""
     assert set(catalogue.MODELS) == set(SCHEMA["properties"]["models"]["items"]["enum"])
-    train, test = movielens.split_u1(movielens.simulate(403))
+    train, test = pmf.split_u1(pmf.simulate(403))
     ratings = pmf.from_arrays(train, test, n_users=36, n_items=48)
-    arrays = mnist.simulate(52)
+    arrays = bnn.simulate(52)
     images = bnn.from_arrays(arrays["train_images"], arrays["train_labels"])
     for model, simulated in ((ratings, 403), (images, 52)):
         assert catalogue.MODELS[model.name].task == model.task

@@ -15,7 +15,7 @@ from sgtune.study.config.sections import (
     tuners_of,
     tuning_settings,
 )
-from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.support.errors import InputError
 
 RESULTS = [

@@ -12,10 +12,10 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.experiments.per_sampler import tuning_arguments
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.support.axes import AXES
 from sgtune.support.errors import DataError
-from sgtune.tuning import TUNERS, make_arms
+from sgtune.tuning import make_arms, tuner_of
 
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 1e-4}
 OTHER = {"sampler": "sghmc", "batch_size": 20, "n_leapfrog": 5, "seconds_per_step": 2e-3}
@@ -103,8 +103,8 @@ def test_a_run_measures_the_shapes_of_the_arms_that_it_runs(run, model):
     for sampler in config["samplers"]:
         for tuner in tuners_of(config, model, sampler):
             arguments = tuning_arguments(settings_of(config, "tuning", model, tuner), tuner)
-            method = TUNERS[method_of(tuner)]
-            used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler, arguments["settings"])}
+            method = tuner_of(method_of(tuner), arguments["settings"])
+            used |= {shape_of(sampler, arm) for arm in method.arms(n_data, sampler)}
         screen = settings_of(config, "screen", model)["grids"]
         used |= {shape_of(sampler, arm) for arm in make_arms(n_data, sampler, **screen)}
     estimates = settings_of(config, "estimates", model)["estimates"]

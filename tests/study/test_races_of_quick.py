@@ -12,8 +12,8 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study import catalogue
 from sgtune.study.config.sections import settings_of, tuners_of
 from sgtune.study.config.validate import validate_config
-from sgtune.study.experiments.per_sampler import tuning_arguments
-from sgtune.tuning import TUNERS, race
+from sgtune.study.experiments.tune import tuning_arguments
+from sgtune.tuning import TUNERS, race, tuner_of
 from sgtune.tuning.judges import Judgement
 
 DIMENSION = 2
@@ -66,31 +66,31 @@ def races(config):
         for sampler in config["samplers"]:
             for tuner in tuners_of(config, name, sampler):
                 own = tuning_arguments(settings_of(config, "tuning", name, tuner), tuner)
-                raced = TUNERS[own["tuner"]].metric is not None
+                raced = TUNERS[own["tuner"]].judge is not None
                 if raced and own["budget"].seconds is not None:
                     made[name, sampler, tuner] = (still_model(name, n_data), table, own)
     return made
 
 
 def run(model, sampler, table, own, slower):
-    method, settings, budget = TUNERS[own["tuner"]], own["settings"], own["budget"]
-    arms = method.arms(model.n_data, sampler, settings)
+    method, budget = tuner_of(own["tuner"], own["settings"]), own["budget"]
+    arms = method.arms(model.n_data, sampler)
     cost = CostTable({shape: slower * each for shape, each in table.seconds_per_step.items()})
     dry = race.Race(
         model=model,
         sampler=sampler,
         arms=arms,
-        schedule=method.schedule(len(arms), settings, budget.amount),
+        schedule=method.schedule(len(arms), budget.amount),
         budget=budget,
         metric=judge,
         cost=cost,
-        clock=settings.clock,
+        clock=method.clock,
         seed=0,
         replicate=0,
         horizon=budget.amount,
-        points=method.points if settings.points is None else settings.points,
-        thin=method.thin if settings.thin is None else settings.thin,
-        growth=settings.pruning_rate,
+        points=method.points or method.judge.points,
+        thin=method.judge.thin if method.thin is None else method.thin,
+        growth=method.growth,
         make=Still,
     )
     return dry, dry.run(), cost

@@ -9,7 +9,7 @@ from sgtune.mode.find import find_map
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
-from sgtune.study.experiments.ladder_models import KINDS
+from sgtune.study.experiments.ladder import KINDS
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from small_models import check_rungs, gaussian_model, small_logistic_model
+from small_models import gaussian_model
 
 from sgtune import Budget, sample, tune
-from sgtune.samplers import SAMPLERS
 from sgtune.support.errors import InputError
-from sgtune.tuning import Grid, GridSearch, Halving, Settings, acceptance
+from sgtune.tuning import Grid, GridSearch, Halving, acceptance
 
 STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)
 
@@ -28,12 +27,6 @@ OPTIMA = {
     "adam-mcmc-minibatch": 0.234,
     "adam-mcmc-exact": 0.234,
 }
-
-
-def test_optima_are_those_of_the_samplers_with_a_test():
-    assert {name: sampler.optimal_acceptance for name, sampler in SAMPLERS.items()} == {
-        name: OPTIMA.get(name) for name in SAMPLERS
-    }
 
 
 @pytest.mark.parametrize("sampler", ["mala", "hmc", "adam-mcmc"])
@@ -76,27 +69,3 @@ def test_samplers_without_a_test_get_one_line(model):
     assert line.startswith("sampler: 'sgld-cv' is not allowed; 'halving' judges by the acceptance rate")
     assert "mala, hmc, adam-mcmc" in line
     assert "\n" not in line
-
-
-@pytest.mark.parametrize("optimum", [0, 1, -0.5, float("nan")])
-def test_a_bad_optimum_gets_one_line(optimum):
-    with pytest.raises(InputError, match=r"^optimum: .* > 0 and < 1$"):
-        acceptance(optimum)
-
-
-@pytest.mark.parametrize("tuner", ["mamba", "mamba-ksd"])
-def test_gamma_s_s_d_and_the_batch_size_go_through_the_race(tuner):
-    """All combinations are arms, and an arm is a mapping that `sgtune.sample` takes."""
-    model = small_logistic_model(n_data=200)
-    settings = Settings(
-        log10_step_sizes=(-1.0, -2.0),
-        batch_fractions=(1.0, 0.1),
-        hyperparameters={"noise_sd": (0.1, 0.3), "directional_noise": (0.0, 1.0)},
-    )
-    result = tune(model, "adam-mcmc", tuner=tuner, budget=Budget(steps=300), settings=settings)
-    first = result.rungs[result.rungs["rung"] == 1]
-    names = ["step_size", "batch_size", "directional_noise", "noise_sd"]
-    assert len(first[names].drop_duplicates()) == len(first) == 16
-    assert list(result.best) == names
-    check_rungs(result)
-    assert np.isfinite(sample(model, "adam-mcmc", **result.best, budget=Budget(steps=5)).draws).all()

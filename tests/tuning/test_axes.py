@@ -12,9 +12,9 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 
 from sgtune import Arm, Budget, CostTable, sample, tune
 from sgtune.samplers import SAMPLERS
-from sgtune.sampling.arm import check_arm, shape_of
+from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.support.axes import AXES, STATIC, Axis, key_of, numbers_of
+from sgtune.support.axes import STATIC, Axis, key_of, numbers_of
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_key
 from sgtune.tuning import Settings, make_arms
@@ -47,15 +47,6 @@ def test_an_arm_is_an_immutable_mapping_in_one_order():
         assert hash(same) == hash(arm)
 
 
-def test_a_missing_axis_is_no_entry_of_an_arm_but_null_in_its_record():
-    arm = Arm(1e-3, 50)
-    assert arm.n_leapfrog is None
-    assert dict(arm) == {"step_size": 1e-3, "batch_size": 50}
-    record = arm.to_record()
-    assert list(record.items()) == [("step_size", 1e-3), ("batch_size", 50), ("n_leapfrog", None)]
-    assert Arm(**record) == arm
-
-
 def test_keys_are_those_of_three_numbers_and_further_axes_append():
     assert Arm(1e-3, 50).key == (1e-3, 50, None)
     assert Arm(1e-3, 50, 5).key == (1e-3, 50, 5)
@@ -85,57 +76,6 @@ def test_random_streams_are_named_as_before_there_were_further_axes(model, sampl
         assert (jax.random.key_data(other.minibatch_key) == jax.random.key_data(minibatch)).all()
 
 
-@pytest.mark.parametrize("sampler", ["sghmc", "sgnht-cv"])
-def test_a_friction_of_a_single_chain_leaves_its_noise_as_it_is(model, sampler):
-    """The default value, given or not, gives the same draws; another value gives others."""
-    n_leapfrog = 3 if sampler == "sghmc" else None
-    options = {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": n_leapfrog, "budget": Budget(steps=20)}
-    plain = sample(model, sampler, **options)
-    assert (sample(model, sampler, friction=0.01, **options).draws == plain.draws).all()
-    assert (sample(model, sampler, friction=0.5, **options).draws != plain.draws).any()
-
-
-def test_samplers_declare_their_axes():
-    for sampler in SAMPLERS.values():
-        assert [axis.name for axis in sampler.axes if axis.name in AXES] == [
-            axis.name for axis in sampler.axes
-        ]
-        assert [axis.name for axis in sampler.axes if axis.default is None] == [
-            *("step_size", "batch_size"),
-            *(["n_leapfrog"] if sampler.has_leapfrog else []),
-        ]
-    sampler = SAMPLERS["sgld"]._replace(hyperparameters=(("decay", 0.5), Axis("period", 9, is_integer=True)))
-    assert [(axis.name, axis.default, axis.is_static) for axis in sampler.axes[2:]] == [
-        *(("decay", 0.5, False), ("period", 9, False)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sampler", "arm", "parts"),
-    [
-        ("sgld", Arm(1e-3, 50, friction=0.1), ("friction: 0.1", "sgld", "step_size, batch_size")),
-        ("sghmc", Arm(1e-3, 50, 2, friction=-0.1), ("friction: -0.1", ">= 0")),
-        ("sghmc", Arm(1e-3, 50, 2, friction=0.1, noise_estimate=0.2), ("noise_estimate: 0.2", "0.1")),
-        ("sghmc", Arm(1e-3, 50, 2, noise_estimate=0.02), ("noise_estimate: 0.02", "0.01")),
-        ("sghmc", Arm(1e-3, friction=0.1), ("batch_size: None", ">= 1 and <= 500")),
-    ],
-)
-def test_bad_arms_get_one_line(model, sampler, arm, parts):
-    with pytest.raises(InputError) as caught:
-        check_arm(model, sampler, arm)
-    line = str(caught.value)
-    assert "\n" not in line
-    assert line.startswith(parts[0])
-    assert all(part in line for part in parts)
-
-
-def test_an_arm_is_checked_together_with_the_overrides_of_its_chains(model):
-    arm = Arm(1e-3, 50, 2, noise_estimate=0.02)
-    assert Lockstep.at_mode(model, "sghmc", [arm], overrides={"friction": 0.1}).arms == [arm]
-    with pytest.raises(InputError, match=r"^arms: .*share all static numbers"):
-        Lockstep.at_mode(model, "sgld", [Arm(1e-3, 50), Arm(1e-3, 20)])
-
-
 def test_a_grid_is_the_product_of_its_axes_in_the_order_of_nesting():
     grid = {"log10_step_sizes": (-3, -4), "batch_fractions": (0.1,), "n_leapfrogs": (2, 3)}
     further = {"friction": (0.1, 0.2), "noise_estimate": (0.0, 0.05)}
@@ -157,27 +97,6 @@ def settings_with(**hyperparameters):
         n_leapfrogs=(2,),
         hyperparameters=hyperparameters,
     )
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "parts"),
-    [
-        ({"fricton": (0.1,)}, ("hyperparameters: 'fricton'", "did you mean 'friction'?", "noise_estimate")),
-        ({"n_leapfrogs": (2,)}, ("hyperparameters: 'n_leapfrogs'", "friction, ", "noise_estimate, ")),
-        ({"step_size": (0.1,)}, ("hyperparameters: 'step_size'", "friction, ", "noise_estimate, ")),
-        ({"friction": ()}, ("friction: ", "empty", "at least one")),
-        ({"friction": (-0.1,)}, ("friction: -0.1", ">= 0")),
-        ({"friction": (0.1, 0.2), "noise_estimate": (0.15,)}, ("noise_estimate: 0.15", "friction, 0.1")),
-        ({"noise_estimate": (0.0, 0.02)}, ("noise_estimate: 0.02", "friction, 0.01")),
-    ],
-)
-def test_bad_axes_of_a_grid_get_one_line(model, hyperparameters, parts):
-    with pytest.raises(InputError) as caught:
-        tune(model, "sghmc", budget=Budget(steps=20), settings=settings_with(**hyperparameters))
-    line = str(caught.value)
-    assert "\n" not in line
-    assert line.startswith(parts[0])
-    assert all(part in line for part in parts)
 
 
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
@@ -208,14 +127,6 @@ def test_frictions_of_a_grid_share_one_program_and_the_winners_is_used(model, sa
     swapped = ensemble.advance(5)
     assert np.abs(swapped[-1, 0] - together[-1, 0]).max() > 1e-4
     np.testing.assert_allclose(swapped[:, 1], together[:, 1], rtol=1e-4, atol=1e-5)
-
-
-def test_a_narrowed_ensemble_keeps_each_chains_own_friction(model):
-    arms = [Arm(1e-2, FEW, 2, friction=friction) for friction in (0.01, 0.05, 0.1, 0.2)]
-    whole = Lockstep.at_mode(model, "sghmc", arms)
-    narrowed = whole.narrow([1, 3])
-    np.testing.assert_allclose(narrowed.hyperparameters["friction"], [0.05, 0.2])
-    np.testing.assert_allclose(narrowed.advance(4), whole.advance(4)[:, [1, 3]], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

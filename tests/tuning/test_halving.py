@@ -5,9 +5,7 @@ from fractions import Fraction
 import pytest
 
 from sgtune.sampling.budget import Budget
-from sgtune.support.errors import InputError
 from sgtune.tuning import halving_schedule
-from sgtune.tuning.halving import single_rung
 
 
 def exact_floor_log(n, base):
@@ -45,14 +43,6 @@ def test_every_schedule_is_algorithm_1(eta, longest):
 
 
 @pytest.mark.parametrize(
-    ("n_arms", "eta", "n_rungs"), [(243, 3, 5), (242, 3, 4), (125, 5, 3), (1_000, 10, 3)]
-)
-def test_rungs_are_counted_in_integers(n_arms, eta, n_rungs):
-    """log(243) / log(3) is 4.999... in floats, log(125) / log(5) is 3.0000000000000004."""
-    assert len(halving_schedule(n_arms, eta, 1.0).rungs) == n_rungs
-
-
-@pytest.mark.parametrize(
     ("n_arms", "total", "survivors"),
     [(56, 12.92, (18, 6, 2)), (112, 11.2, (37, 12, 4, 1)), (36, 8.31, (12, 4, 1)), (72, 16.62, (24, 8, 2))],
 )
@@ -72,30 +62,6 @@ def test_fewer_arms_than_eta_share_the_total_once(n_arms, eta):
     assert str(n_arms) in schedule.remark
     assert str(eta) in schedule.remark
     assert "\n" not in schedule.remark
-
-
-def test_one_rung_is_a_grid_search():
-    schedule = single_rung(7, 2.0)
-    assert [tuple(rung) for rung in schedule.rungs] == [(7, 2.0, 1)]
-    assert schedule.total == 14.0
-    assert schedule.remark == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ((0, 3, 1.0), "arms"),
-        ((9, 1, 1.0), "pruning_rate"),
-        ((9, 0, 1.0), "pruning_rate"),
-        ((9, 3, 0.0), "budget"),
-        ((9, 3, float("nan")), "budget"),
-        ((9, 3, float("inf")), "budget"),
-    ],
-)
-def test_bad_schedules_are_refused(arguments, name):
-    with pytest.raises(InputError, match=rf"^{name}\b[^\n]*$") as caught:
-        halving_schedule(*arguments)
-    assert any(repr(value) in str(caught.value) for value in arguments)
 
 
 def test_budget_buys_whole_steps():

@@ -103,21 +103,3 @@ def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, pl
     with pytest.raises(error, match="no room"):
         draws_seen(replace(model, max_lockstep=1), prefer=0, seed=2)
     assert not advanced
-
-
-def test_by_the_wall_clock_one_arm_runs_at_a_time(model, monkeypatch):
-    seen, advance = set(), Lockstep.advance_chunk
-
-    def noting(ensemble, *arguments):
-        seen.add(get_ident())
-        return advance(ensemble, *arguments)
-
-    monkeypatch.setattr(race, "cores", lambda: 4)
-    monkeypatch.setattr(Lockstep, "advance_chunk", noting)
-    tune(model, "sgld", tuner=Halving(grid=GRID, clock="wall"), budget=Budget(seconds=0.01))
-    assert seen == {get_ident()}
-
-
-def test_a_bad_replicate_is_named(model):
-    with pytest.raises(ValueError, match="replicate: -1"):
-        tune(model, "sgld", replicate=-1)

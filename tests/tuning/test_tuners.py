@@ -10,7 +10,7 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 from sgtune import Arm, Budget, CostTable, tune
 from sgtune.mode.find import map_position
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, AllDivergedError, Settings, make_arms, race
+from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, make_arms
 from sgtune.tuning.judges import Judgement
 
 AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")
@@ -31,9 +31,10 @@ def gaussian():
     return gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0])
 
 
-@pytest.mark.parametrize("sampler", PUBLISHED)
-@pytest.mark.parametrize("tuner", TUNERS)
-def test_every_tuner_tunes_every_sampler(model, sampler, tuner):
+@pytest.mark.parametrize(
+    ("tuner", "sampler"), [(tuner, PUBLISHED[i % len(PUBLISHED)]) for i, tuner in enumerate(TUNERS)]
+)
+def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler):
     result = tune(model, sampler, tuner=tuner, budget=Budget(steps=40), settings=SMALL)
     leapfrogs = sampler.startswith("sghmc")
     assert (result.model, result.sampler, result.tuner, result.n_data) == ("logistic", sampler, tuner, 2_000)
@@ -86,14 +87,6 @@ def test_the_papers_budgets_and_grids():
     assert (settings.n_leapfrog, settings.clock) == (10, "calibrated")
 
 
-@pytest.mark.parametrize(("n_data", "expected"), [(2_000, 200), (1_999, 199), (10, 1)])
-@pytest.mark.parametrize("sampler", ["sgld-cv", "sghmc", "sgnht"])
-def test_heuristic_is_one_over_n_at_a_tenth(n_data, expected, sampler):
-    model = small_logistic_model(n_data=n_data)
-    result = tune(model, sampler, tuner="heuristic")
-    assert result.best == Arm(1 / n_data, expected, 10 if sampler == "sghmc" else None)
-
-
 def starts(model, monkeypatch, tuner, settings):
     """The offsets of the starts from the MAP, seen after ten steps of negligible length, and the result."""
     seen = []
@@ -102,7 +95,7 @@ def starts(model, monkeypatch, tuner, settings):
         seen.append(np.stack([arm.points[-1] for arm in arms]))
         return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], judge=Judge(lambda seed: metric)))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=10), settings=settings)
     return seen[0] - np.asarray(map_position(model)), result
 
@@ -122,15 +115,6 @@ def test_grid_search_starts_around_the_map_and_mamba_at_it(model, monkeypatch):
     assert np.abs(at).max() < 1e-5
 
 
-def test_few_arms_share_the_budget_once_and_the_output_says_so(model):
-    settings = replace(SMALL, log10_step_sizes=(-3.0, -5.0))
-    result = tune(model, "sgld", budget=Budget(steps=30), settings=settings)
-    assert list(result.rungs["steps"]) == [30, 30]
-    (remark,) = result.warnings
-    assert remark.startswith("2 arms, fewer than the pruning rate 3")
-    assert sum(~result.rungs["pruned"]) == 1
-
-
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
 def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
     exponents = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, *SENSIBLE)
@@ -144,21 +128,6 @@ def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
     assert len(result.warnings) == 6
 
 
-@pytest.mark.parametrize("tuner", ["mamba-ksd-scaled", "mamba-fssd"])
-def test_arms_with_huge_finite_draws_do_not_win(gaussian, tuner):
-    """After the ten steps of the first rung the six large step sizes still have finite draws, of 1e30 and more."""
-    settings = Settings(log10_step_sizes=(3.5, 3.0, 2.5, 1.5, 1.25, 1.0, *SENSIBLE), batch_fractions=(1.0,))
-    result = tune(gaussian, "sgld", tuner=tuner, budget=Budget(steps=40), settings=settings)
-    check_rungs(result)
-    assert result.best.step_size <= 1e-2
-    first = result.rungs[(result.rungs["rung"] == 1) & (result.rungs["step_size"] > 1)]
-    assert list(first["steps"]) == [10] * 6
-    if tuner == "mamba-fssd":
-        assert first["discrepancy"].notna().all()
-    else:
-        assert first["reason"].str.startswith("escaped: virial").all()
-
-
 def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatch):
     """The first arms have no finite value. Three survive: the two finite ones, and the smallest step size of the
     others."""
@@ -168,7 +137,7 @@ def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatc
     def metric(model, arms):
         return Judgement(values[len(arms) == 3], 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(1.0,))
     result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=40), settings=settings)
     last = result.rungs[result.rungs["rung"] == 2]
@@ -228,54 +197,3 @@ def test_every_arm_makes_ten_steps_at_any_cost(gaussian, slower):
         (line,) = result.warnings
         assert line.startswith("10 of 10 arms made 10 steps")
         assert f"spent {result.seconds['overrun']:.3g} seconds more than its total budget of 2" in line
-
-
-def test_every_arm_makes_ten_steps_by_the_wall_clock_too(gaussian):
-    settings = replace(TEN_ARMS, clock="wall")
-    result = tune(gaussian, "sgld", budget=Budget(seconds=1e-6), settings=settings)
-    check_rungs(result)
-    assert list(result.rungs[result.rungs["rung"] == 1]["steps"]) == [10] * 10
-    # Steps beyond the budget of the first rung count towards the second.
-    assert list(result.rungs[result.rungs["rung"] == 2]["steps"]) == [10] * 3
-    # All 100 steps of the first rung are beyond the budget.
-    assert 0 < result.seconds["overrun"] <= result.seconds["sampling"]
-    assert any(line.startswith("10 of 10 arms made 10 steps") for line in result.warnings)
-
-
-@pytest.mark.parametrize("tuner", ["mamba-ksd", "grid-ksd"])
-def test_ten_steps_change_nothing_where_the_budget_buys_more(gaussian, monkeypatch, tuner):
-    """Draws are identical bit for bit, and so are decisions, with and without the minimum number of steps."""
-    seen = []
-    metric = TUNERS[tuner].metric
-
-    def spy(seed, settings):
-        judge = metric(seed, settings)
-        return lambda model, arms: seen.append([arm.points for arm in arms]) or judge(model, arms)
-
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS[tuner], metric=spy))
-    cost = CostTable({("sgld", 8, None): 5e-3, ("sgld", 4, None): 2.5e-3})
-
-    def run():
-        result = tune(gaussian, "sgld", tuner="spy", budget=Budget(seconds=0.4), cost=cost, settings=TEN_ARMS)
-        draws = [np.concatenate(points) for points in seen]
-        seen.clear()
-        return result, draws
-
-    result, draws = run()
-    monkeypatch.setattr(race, "FEWEST_STEPS", 1)
-    free, free_draws = run()
-    assert (free.best, free.rows, free.warnings) == (result.best, result.rows, result.warnings)
-    assert len(draws) == result.rungs["rung"].max()
-    for one, other in zip(draws, free_draws, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_a_tuner_that_needs_test_data_says_so(gaussian):
-    with pytest.raises(InputError, match=r"test_data[^\n]*$"):
-        tune(
-            gaussian,
-            "sgld",
-            tuner="grid",
-            budget=Budget(steps=5),
-            settings=replace(SMALL, batch_fraction=0.5),
-        )

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from small_models import check_rungs, gaussian_model, small_logistic_model
 
-import sgtune
-from sgtune import Budget, CostTable, metrics, sample, tune
-from sgtune.metrics.predictive import log_loss
+from sgtune import Budget, CostTable, sample, tune
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
+from sgtune.model.posterior import scores
 from sgtune.samplers import resolve_sampler
-from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, Settings, race, racer
-from sgtune.tuning.judges import Judgement, stein_metric
+from sgtune.stein import ksd
+from sgtune.tuning import TUNERS, Grid, Halving, Judge, Settings, race
+from sgtune.tuning.judges import ArmDraws, Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
 ABSURD = (-1.0, -2.0, -2.5, -3.0, -8.0, -9.0, -10.0, -11.0)
@@ -30,40 +31,6 @@ def narrow():
 @pytest.fixture(scope="module")
 def model():
     return small_logistic_model()
-
-
-@pytest.mark.parametrize("sampler", ["sgld", "sghmc", "sgnht"])
-def test_mamba_finds_the_one_sensible_arm(narrow, sampler):
-    result = tune(
-        narrow,
-        sampler,
-        tuner="mamba-ksd-scaled",
-        budget=Budget(steps=3_000),
-        settings=ONE_SENSIBLE,
-    )
-    assert result.best.step_size == pytest.approx(SENSIBLE)
-    check_rungs(result)
-
-
-def test_grid_search_finds_the_one_sensible_arm(model):
-    """The judge is the log-loss. Arms start with noise of sd 3, and too small steps stay there."""
-    settings = Settings(log10_step_sizes=(2.0, 1.0, -3.0, -9.0, -12.0), start_noise=3.0)
-    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=1_000), settings=settings)
-    assert result.best == sgtune.Arm(1e-3, 200)
-    check_rungs(result)
-
-
-def test_grid_search_on_classes_judges_by_log_loss(model, monkeypatch):
-    seen = []
-    monkeypatch.setitem(
-        metrics.PREDICTIVE,
-        "log-loss",
-        metrics.PREDICTIVE["log-loss"]._replace(loss=lambda *both: seen.append(log_loss(*both)) or seen[-1]),
-    )
-    settings = Settings(log10_step_sizes=(-3.0, -4.0))
-    result = tune(model, "sgld", tuner="grid", budget=Budget(steps=20), settings=settings)
-    assert list(result.rungs["discrepancy"]) == seen
-    assert len(seen) == 2
 
 
 COST = CostTable({("sgld-cv", 2_000, None): 1e-4, ("sgld-cv", 20, None): 2e-5, ("sgnht", 8, None): 1e-4})
@@ -84,20 +51,6 @@ def test_same_seed_and_costs_give_the_same_decisions(model, tuner):
     assert (first.best, first.warnings, first.steps) == (second.best, second.warnings, second.steps)
     assert first.rows != other.rows
     check_rungs(first)
-
-
-def test_the_cost_table_converts_seconds_to_steps(model):
-    """R = 0.03 s, 24 arms, K = 2: the rungs have T / (24 K) and T / (8 K) per arm, with T = R M K / (1 + 3)."""
-    result = tune(model, "sgld-cv", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
-    total = 0.03 * 24 * 2 / 4
-    assert result.seconds["nominal"] == pytest.approx(total)
-    spent = {1: total / 48, 2: total / 48 + total / 16}
-    for row in result.rungs.itertuples():
-        steps = spent[row.rung] / COST.lookup("sgld-cv", row.batch_size, None)
-        assert row.steps == pytest.approx(steps, abs=1)
-        assert row.steps <= steps + 1e-6
-    with pytest.raises(InputError, match=r"cost: .*sgld.*2000"):
-        tune(model, "sgld", budget=Budget(seconds=0.03), cost=COST, settings=GRID)
 
 
 @pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])
@@ -140,7 +93,7 @@ def spy(monkeypatch):
         seen.append([np.array(arm.points) for arm in arms])
         return stein_metric("ksd")(model, arms)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     return seen
 
 
@@ -181,27 +134,6 @@ def test_survivors_continue_their_chains(model, spy, sampler, fractions):
     assert [list(one) for one in steps] == [[15], [60]]
 
 
-def test_points_come_at_random_from_the_whole_chain(model, spy):
-    """20 points in the first rung, eta times as many in the next, from the same steps for all arms."""
-    settings = Settings(
-        thin=1, log10_step_sizes=(-3.0, -3.5, -4.0, -4.5), batch_fractions=(0.1,), points=20, pruning_rate=2
-    )
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=600), seed=5, settings=settings)
-    assert [[len(one) for one in points] for points in spy] == [[20] * 4, [40] * 2]
-    for number, points in enumerate(spy, 1):
-        rows = result.rungs[result.rungs["rung"] == number].itertuples()
-        of_arms = []
-        for row, draws in zip(rows, points, strict=True):
-            made = alone(model, "sgld", row).draws
-            places = [int(np.abs(made - draw).sum(1).argmin()) for draw in draws]
-            np.testing.assert_allclose(draws, made[places], rtol=1e-4, atol=1e-5)
-            assert (np.diff(places) > 0).all()
-            # Evenly spaced points would have equal gaps; the largest random gap is several times the mean.
-            assert np.diff(places).max() > 2 * row.steps / row.points
-            of_arms.append(places)
-        assert all(places == of_arms[0] for places in of_arms)
-
-
 def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
     """Also if a chain has more steps than draws that can be kept."""
     most = 200 * 4 * narrow.dimension * 9
@@ -214,18 +146,6 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
         assert (rung["samples"] >= rung["points"]).all()
 
 
-def test_pruned_arms_keep_no_draws_in_memory(narrow, monkeypatch):
-    """A view of no draws would keep all draws alive."""
-    races, run = [], race.Race.run
-    monkeypatch.setattr(race.Race, "run", lambda self: races.append(self) or run(self))
-    settings = Settings(log10_step_sizes=tuple(np.linspace(-6, -6.4, 9)), batch_fractions=(1.0,), points=50)
-    result = tune(narrow, "sgld", budget=Budget(steps=400), settings=settings)
-    [of_race] = races
-    pruned = [racer for racer in of_race.racers if racer.arm != result.best]
-    assert len(pruned) == 8
-    assert all(racer.draws.size == 0 and racer.draws.base is None for racer in pruned)
-
-
 @pytest.mark.parametrize("thin", [1, 10])
 @pytest.mark.parametrize("kept", [10**9, 100])
 def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, thin):
@@ -236,7 +156,7 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
         judged.append(arms)
         return stein_metric("ksd")(model, arms)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     monkeypatch.setattr(race, "KEPT_BYTES", kept * 4 * model.dimension * 3)
     settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20, thin=thin)
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
@@ -248,29 +168,13 @@ def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept
         assert (arm.steps % thin == 0).all()
 
 
-def test_a_models_width_of_lockstep_changes_no_decision(model):
-    """Five chains in lockstep, or groups of two, two and one."""
-    settings = Settings(log10_step_sizes=(-3, -3.5, -4, -4.5, -5), batch_fractions=(1.0, 0.1), points=20)
-
-    def decide(model):
-        return tune(model, "sgld", budget=Budget(steps=400), settings=settings, seed=3)
-
-    wide, narrow = decide(model), decide(replace(model, max_lockstep=2))
-    assert wide.best == narrow.best
-    columns = ["rung", "step_size", "batch_size", "steps", "pruned"]
-    assert wide.rungs[columns].equals(narrow.rungs[columns])
-    np.testing.assert_allclose(
-        wide.rungs["discrepancy"].astype(float), narrow.rungs["discrepancy"].astype(float), rtol=1e-2
-    )
-
-
 def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
     """The smallest step size ranks first, and among equal step sizes the cheapest arm: not the order of the grid, which
     begins with the largest step size."""
     values = [np.inf, 2.0, np.inf, np.nan, 1.0, 2.0, 0.0, 0.0]
     hope = [(1e-3, 800), (1e-5, 1), (1e-2, 8), (1e-3, 80), (1e-9, 1), (1e-6, 9), (1e-1, 1), (1e-2, 1)]
-    assert racer.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
-    assert racer.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
+    assert race.rank_arms(values, hope) == [7, 6, 4, 5, 1, 3, 0, 2]
+    assert race.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
 
 
 def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypatch):
@@ -282,10 +186,35 @@ def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypat
         values = [float(i + 1) for i in range(len(arms))] if len(rungs) == 1 else [np.inf] * len(arms)
         return Judgement(values, 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], metric=lambda seed, settings: metric))
+    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     settings = Settings(log10_step_sizes=tuple(np.arange(-3.0, -7.5, -0.5)), batch_fractions=(0.1,))
     result = tune(model, "sgld", tuner="spy", budget=Budget(steps=60), settings=settings)
     assert rungs == [9, 3]
     # The first three of nine survived; the fourth is the best of the others.
     assert result.best.step_size == pytest.approx(10**-4.5)
     assert any("none of the 1 arms of the last rung has a finite value" in line for line in result.warnings)
+
+
+def test_ksd_judges_rank_by_the_ksd_of_all_draws(model):
+    """Estimated from a subset of 50 of 1,000 draws, whose own KSD is several times larger."""
+    points = np.random.default_rng(0).normal(0, 0.05, (50, 2)).astype(np.float32)
+    points += np.asarray(map_position(model))
+    arm, gradients = ArmDraws(points, np.arange(1, 51), 1_000, 1_000, 1.0), scores(model, points)
+    for name, scale in (("identity", "identity"), ("laplace", laplace_scale(model))):
+        [found] = stein_metric("ksd", name)(model, [arm]).values
+        assert found == pytest.approx(ksd(points, gradients, scale, n_draws=1_000), rel=1e-6)
+        assert found < 0.8 * ksd(points, gradients, scale)
+
+
+def test_a_share_of_the_horizon_is_of_the_steps_really_made(narrow):
+    """Ten steps of 1 ms cost more than the first rung's budget, and the judge looks ahead from these ten."""
+    seen = []
+
+    def metric(model, arms):
+        seen.append([arm.share for arm in arms])
+        return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
+
+    cost, grid = CostTable({("sgld", 8, None): 1e-3}), Grid((-6.0, -6.1, -6.2), batch_fractions=(1.0,))
+    tuner = Halving(judge=Judge(lambda seed: metric), grid=grid)
+    tune(narrow, "sgld", tuner=tuner, budget=Budget(seconds=0.002), horizon=Budget(seconds=0.1), cost=cost)
+    assert seen[0] == pytest.approx([0.1] * 3)

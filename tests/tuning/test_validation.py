@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from predictive_models import small_pmf
 from small_models import check_rungs, small_logistic_model
 
-from sgtune import Arm, Budget, CostTable, tune
+from sgtune import Budget, CostTable, tune
 from sgtune.model import Found
 from sgtune.model.derived import hold_out
 from sgtune.support.errors import InputError
-from sgtune.tuning import AllDivergedError, Grid, GridSearch, Halving, Settings, predictive
-from sgtune.tuning.validation import on_fewer_rows
+from sgtune.tuning import Settings
 
 GRID = {"log10_step_sizes": (-2.0, -3.0, -4.0, -5.0), "batch_fractions": (1.0, 0.1), "n_leapfrogs": (2,)}
 PLAIN = Settings(**GRID, pruning_rate=2)
@@ -75,17 +73,6 @@ def test_the_test_set_is_not_used(make):
     assert [row["discrepancy"] for row in seen.rows] != [row["discrepancy"] for row in first.rows]
 
 
-@pytest.mark.parametrize("tuner", ["mamba-ksd", "grid-ksd", "heuristic"])
-def test_tuners_that_judge_by_no_predictions_keep_all_rows(model, tuner):
-    found, wanted = (
-        tune(model, "sgld", tuner=tuner, budget=Budget(steps=20), settings=settings)
-        for settings in (HELD, PLAIN)
-    )
-    assert found.rows == wanted.rows
-    assert found.best == wanted.best
-    assert found.gradient_evaluations == wanted.gradient_evaluations
-
-
 def test_the_default_grid_is_made_for_all_rows():
     """A thousandth of 10,500 rows is ten; chains on the remaining rows use nine, and the record has ten."""
     model = small_logistic_model(n_data=10_500)
@@ -93,59 +80,7 @@ def test_the_default_grid_is_made_for_all_rows():
     result = tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=10), settings=settings)
     sizes = [10_500, 1_050, 105, 10]
     assert list(result.rungs.query("rung == 1")["batch_size"]) == [size for size in sizes for _ in range(2)]
-    assert result.gradient_evaluations == 2 * sum(
-        on_fewer_rows(Arm(1e-4, size), 10_500, 9_450).batch_size * 10 for size in sizes
-    )
-    assert [on_fewer_rows(Arm(1e-4, size), 10_500, 9_450).batch_size for size in (*sizes, 1)] == [
-        9_450,
-        945,
-        94,
-        9,
-        1,
-    ]
-
-
-def test_diverged_arms_are_named_with_the_batch_sizes_of_all_rows(model):
-    settings = replace(HELD, log10_step_sizes=(10.0, 9.5))
-    with pytest.raises(AllDivergedError) as caught:
-        tune(model, "sgld", tuner="mamba-log-loss", budget=Budget(steps=20), settings=settings)
-    rows = caught.value.result.rungs
-    assert set(rows["batch_size"]) == {2_000, 200}
-    assert set(rows["step_size"]) == {10**10.0, 10**9.5}
-
-
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [
-        (
-            "mamba-log-loss",
-            Halving(judge=predictive("log-loss"), grid=Grid(**GRID), pruning_rate=2, validation_fraction=0.1),
-        ),
-        ("grid", GridSearch(grid=Grid(**GRID), validation_fraction=0.1)),
-    ],
-)
-def test_tuners_as_objects_hold_rows_out_too(model, name, method):
-    options = {"budget": Budget(steps=20), "seed": 1}
-    by_name = tune(model, "sgld", tuner=name, settings=HELD, **options)
-    as_object = tune(model, "sgld", tuner=method, **options)
-    assert as_object.rows == by_name.rows
-    assert as_object.best == by_name.best
-
-
-def test_the_brier_score_of_held_out_rows_can_judge(model):
-    method = Halving(judge=predictive("brier"), grid=Grid(**GRID), validation_fraction=0.25)
-    result = tune(model, "sgld-cv", tuner=method, budget=Budget(steps=30))
-    check_rungs(result)
-    values = result.rungs["discrepancy"].astype(float)
-    assert values.min() < 0.5
-    assert (values[np.isfinite(values)] <= 2).all()
-
-
-@pytest.mark.parametrize("tuner", ["grid", "mamba-ksd", "heuristic"])
-@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
-def test_a_fraction_that_leaves_nothing_is_refused(model, tuner, fraction):
-    with pytest.raises(InputError, match=rf"^validation_fraction: {fraction} is not allowed; .* >= 0[^\n]*$"):
-        tune(model, "sgld", tuner=tuner, settings=replace(PLAIN, validation_fraction=fraction))
+    assert result.gradient_evaluations == 2 * 10 * (9_450 + 945 + 94 + 9)
 
 
 def test_a_model_whose_rows_cannot_judge_says_so(model):

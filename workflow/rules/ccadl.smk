@@ -70,8 +70,10 @@ rule download_set:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
+    params:
+        optional=True,
     script:
-        "../scripts/download_set.py"
+        "../scripts/download_data.py"
 
 
 rule prepare_set:

@@ -17,8 +17,7 @@ from sgtune.study.config.sections import (
     tuning_settings,
 )
 from sgtune.study.pipeline.job import prepare_jobs
-from sgtune.study.pipeline.restore import exit_unless_restorable
-from sgtune.study.pipeline.saved import read_notes
+from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
 from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
 
 # The part of one's own: jobs, which read this file too, do not repeat its warning.

@@ -1,10 +1,6 @@
 """Data sets: downloads and preparation."""
 
-from sgtune.study.posteriors import logistic_data as logistic
-from sgtune.study.posteriors import mnist
-from sgtune.study.posteriors import movielens
-from sgtune.study.posteriors import ood_images
-from sgtune.study.posteriors.downloads import MNIST, MOVIELENS
+from sgtune.study.posteriors.data_sets import DATA_SETS
 
 DOWNLOADS = "results/downloads"
 """Shared by all runs: a file is the same from every source."""
@@ -28,7 +24,6 @@ localrules:
 rule simulate_logistic:
     """The paper's own simulated data set (App. B.1)."""
     output:
-        data=[f"{RUN}/data/logistic/{name}.npy" for name in logistic.NAMES],
         facts=f"{RUN}/data/logistic.json",
     log:
         f"{LOGS}/simulate_logistic.log",
@@ -48,7 +43,7 @@ rule download_movielens:
     output:
         [
             ensure(f"{DOWNLOADS}/movielens-100k/{name}", sha256=checksum)
-            for name, checksum in MOVIELENS.sha256.items()
+            for name, checksum in DATA_SETS["movielens-100k"].sha256.items()
         ],
         source=f"{DOWNLOADS}/movielens-100k/source.json",
     log:
@@ -68,7 +63,10 @@ rule download_movielens:
 rule download_mnist:
     """MNIST's four files."""
     output:
-        [ensure(f"{DOWNLOADS}/mnist/{name}", sha256=checksum) for name, checksum in MNIST.sha256.items()],
+        [
+            ensure(f"{DOWNLOADS}/mnist/{name}", sha256=checksum)
+            for name, checksum in DATA_SETS["mnist"].sha256.items()
+        ],
         source=f"{DOWNLOADS}/mnist/source.json",
     log:
         f"{LOGS}/download_mnist.log",
@@ -85,9 +83,8 @@ rule download_mnist:
 
 
 rule download_ood:
-    """Images without digits; if no source has them, a file without images, and source.json says why."""
+    """Images without digits; if no source has them, source.json says why, and the run continues without them."""
     output:
-        images=ensure(f"{DOWNLOADS}/{OOD}/t10k-images-idx3-ubyte", non_empty=True),
         source=f"{DOWNLOADS}/{OOD}/source.json",
     log:
         f"{LOGS}/download_ood.log",
@@ -98,8 +95,9 @@ rule download_ood:
         machine=1,
     params:
         data_set=OOD,
+        optional=True,
     script:
-        "../scripts/download_ood.py"
+        "../scripts/download_data.py"
 
 
 rule prepare_movielens:
@@ -107,7 +105,6 @@ rule prepare_movielens:
     input:
         [] if SIMULATED["pmf"] else f"{DOWNLOADS}/movielens-100k/u.data",
     output:
-        data=[f"{RUN}/data/pmf/{name}.npy" for name in movielens.NAMES],
         facts=f"{RUN}/data/pmf.json",
     log:
         f"{LOGS}/prepare_movielens.log",
@@ -125,9 +122,8 @@ rule prepare_movielens:
 rule prepare_mnist:
     """MNIST."""
     input:
-        [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in MNIST.sha256],
+        [] if SIMULATED["bnn"] else [f"{DOWNLOADS}/mnist/{name}" for name in DATA_SETS["mnist"].sha256],
     output:
-        data=[f"{RUN}/data/bnn/{name}.npy" for name in mnist.NAMES],
         facts=f"{RUN}/data/bnn.json",
     log:
         f"{LOGS}/prepare_mnist.log",
@@ -145,9 +141,8 @@ rule prepare_mnist:
 rule prepare_ood:
     """The images without digits, separate from MNIST, because only evaluations depend on them."""
     input:
-        [] if SIMULATED["bnn"] else [rules.download_ood.output.source, rules.download_ood.output.images],
+        [] if SIMULATED["bnn"] else rules.download_ood.output.source,
     output:
-        data=[f"{RUN}/data/bnn.ood/{name}.npy" for name in ood_images.NAMES],
         facts=f"{RUN}/data/bnn.ood.json",
     log:
         f"{LOGS}/prepare_ood.log",

@@ -5,8 +5,8 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     import json
 
+    from sgtune.study.ground_truth.diagnostics import doubts, reference_record
     from sgtune.study.ground_truth.draws import combine_chains, read_draws, write_draws
-    from sgtune.study.ground_truth.record import doubts, reference_record
 
     name = snakemake.params.get("data_set") or snakemake.wildcards.model
     chains = [read_draws(path) for path in snakemake.input.chains]

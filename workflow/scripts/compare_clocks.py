@@ -4,7 +4,7 @@ from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.study.catalogue import losses_of
-    from sgtune.study.experiments.per_sampler import compare_clocks
+    from sgtune.study.experiments.evaluate import compare_clocks
 
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data, ood=this.file("ood"))
     evaluated = this.read(this.file("evaluation"), this.settings)

@@ -1,12 +1,15 @@
-"""Download a data set."""
+"""Download a data set; of an optional one that no source has, record why it is unavailable."""
 
 from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.posteriors.downloads import DATA_SETS, download
+    from sgtune.study.posteriors.data_sets import DATA_SETS
+    from sgtune.study.posteriors.downloads import download
 
-    folder = Path(snakemake.output.source).parent
+    name = snakemake.params.get("data_set") or snakemake.wildcards.download
     # Not in params: another mirror has the same files, and nothing need be made again.
-    download(DATA_SETS[snakemake.params.data_set], folder, mirror=snakemake.config["data"]["mirror"])
+    mirror = snakemake.config["data"]["mirror"]
+    optional = snakemake.params.get("optional", False)
+    download(DATA_SETS[name], Path(snakemake.output.source).parent, mirror=mirror, optional=optional)

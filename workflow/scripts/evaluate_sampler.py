@@ -3,7 +3,8 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.per_sampler import chosen_arms, evaluate_tuned, facts_of
+    from sgtune.study.experiments.evaluate import evaluate_tuned
+    from sgtune.study.experiments.tune import chosen_arms, facts_of
 
     files = snakemake.input
     model = this.load_model(snakemake.wildcards.model, files.data, ood=this.file("ood"))

@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.ladder_runs import gaussian_ladder
+    from sgtune.study.experiments.ladder import gaussian_ladder
 
     record = gaussian_ladder(
         int(snakemake.wildcards.dimension),

@@ -3,8 +3,8 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.adam_mcmc.distances import measure_distances
+    from sgtune.support.machine import watch_compilation
 
     watch_compilation()
     settings = this.settings["adam_mcmc"]["distances"]

@@ -3,8 +3,8 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.sampling.compilation import watch_compilation
     from sgtune.study.experiments.sensitivity import measure_sensitivity
+    from sgtune.support.machine import watch_compilation
 
     watch_compilation()
     rows = measure_sensitivity(**this.settings["sensitivity"], seed=this.seed, report=this.report)

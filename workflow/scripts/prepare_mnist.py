@@ -5,17 +5,16 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.posteriors import mnist
-    from sgtune.study.posteriors.downloads import MNIST
-    from sgtune.study.posteriors.store import check_files
+    from sgtune.study.posteriors import bnn
+    from sgtune.study.posteriors.data_sets import DATA_SETS
+    from sgtune.study.posteriors.downloads import check_download
 
     settings = this.settings["data"]["bnn"]
-    n_simulated = settings["simulated"]
-    if n_simulated is None:
+    if settings["simulated"] is None:
         folder = Path(snakemake.input[0]).parent
-        check_files(folder, MNIST.sha256)
-        arrays, made_by = mnist.read_set(folder), "MNIST"
+        check_download(DATA_SETS["mnist"], folder)
+        arrays, made_by = bnn.read_set(folder), "MNIST"
     else:
-        arrays, made_by = mnist.simulate(n_simulated), "sgtune.study.posteriors.mnist.simulate"
-    mnist.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
+        arrays, made_by = bnn.simulate(settings["simulated"]), "sgtune.study.posteriors.bnn.simulate"
+    bnn.DATA.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
     this.sign(snakemake.output.facts, "bnn")

@@ -5,17 +5,17 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.posteriors import movielens
-    from sgtune.study.posteriors.downloads import MOVIELENS
-    from sgtune.study.posteriors.store import check_files
+    from sgtune.study.posteriors import pmf
+    from sgtune.study.posteriors.data_sets import DATA_SETS
+    from sgtune.study.posteriors.downloads import check_download
 
     data = this.settings["data"]["pmf"]
     if data["simulated"] is None:
         path = Path(snakemake.input[0])
-        check_files(path.parent, MOVIELENS.sha256)
-        ratings, made_by = movielens.read_ratings(path), "MovieLens 100K, split u1"
+        check_download(DATA_SETS["movielens-100k"], path.parent)
+        ratings, made_by = pmf.read_ratings(path), "MovieLens 100K, split u1"
     else:
-        ratings = movielens.simulate(data["simulated"], data["seed"])
-        made_by = "sgtune.study.posteriors.movielens.simulate"
-    movielens.write(snakemake.output.facts, ratings, made_by=made_by)
+        ratings = pmf.simulate(data["simulated"], data["seed"])
+        made_by = "sgtune.study.posteriors.pmf.simulate"
+    pmf.write(snakemake.output.facts, ratings, made_by=made_by)
     this.sign(snakemake.output.facts, "pmf")

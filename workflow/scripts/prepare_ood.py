@@ -5,13 +5,12 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.posteriors import mnist
-    from sgtune.study.posteriors import ood_images as ood
+    from sgtune.study.posteriors import bnn
 
     n_simulated = this.settings["data"]["bnn"]["simulated"]
     if n_simulated is None:
-        images, made_by = ood.read_set(Path(snakemake.input[0]).parent), "the rule download_ood"
+        images, made_by = bnn.read_ood(Path(snakemake.input[0]).parent), "the rule download_ood"
     else:
-        images, made_by = mnist.simulate(n_simulated)["ood"], "sgtune.study.posteriors.mnist.simulate"
-    ood.write(snakemake.output.facts, images, made_by=made_by)
+        images, made_by = bnn.simulate(n_simulated)["ood"], "sgtune.study.posteriors.bnn.simulate"
+    bnn.write_ood(snakemake.output.facts, images, made_by=made_by)
     this.sign(snakemake.output.facts, "bnn")

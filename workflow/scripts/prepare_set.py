@@ -5,7 +5,7 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False) as this:
     from pathlib import Path
 
-    from sgtune.study.posteriors import classification_data as classification
+    from sgtune.study.posteriors import classification
     from sgtune.support.files import read_json
 
     name, facts = snakemake.wildcards.set, snakemake.output.facts
@@ -20,6 +20,6 @@ with job(snakemake, saved=False) as this:
             made_by = f"{source['name']} from {source['source']}"
         else:
             arrays = classification.simulate(name, n_simulated)
-            made_by = "sgtune.study.posteriors.classification_data.simulate"
-        classification.write(facts, arrays, name, made_by=made_by)
+            made_by = "sgtune.study.posteriors.classification.simulate"
+        classification.SETS[name].data.write(facts, arrays, made_by=made_by)
         this.sign(facts, name)

@@ -3,8 +3,9 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.per_sampler import chosen_arms, facts_of
-    from sgtune.study.experiments.screen import losses_of, rerun_finalists
+    from sgtune.study.experiments.finalists import rerun_finalists
+    from sgtune.study.experiments.losses import losses_of
+    from sgtune.study.experiments.tune import chosen_arms, facts_of
 
     files, sampler = snakemake.input, snakemake.wildcards.sampler
     model = this.load_model(snakemake.wildcards.model, files.data)

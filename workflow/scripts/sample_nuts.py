@@ -5,7 +5,8 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     import json
 
-    from sgtune.study.ground_truth.nuts import sample_nuts, write_draws
+    from sgtune.study.ground_truth.draws import write_draws
+    from sgtune.study.ground_truth.nuts import sample_nuts
 
     settings = this.settings["reference"]
     if data_set := snakemake.params.get("data_set"):

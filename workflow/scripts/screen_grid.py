@@ -3,9 +3,9 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.screen import losses_of, screen_grid
-    from sgtune.tuning import Settings
-    from sgtune.tuning.tuners import TUNERS
+    from sgtune.study.experiments.losses import losses_of
+    from sgtune.study.experiments.screen import screen_grid
+    from sgtune.tuning import Settings, tuner_of
 
     sampler = snakemake.wildcards.sampler
     model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
@@ -14,7 +14,7 @@ with job(snakemake) as this:
         model,
         sampler,
         grid=this.settings["grids"],
-        extra=TUNERS["heuristic"].arms(model.n_data, sampler, Settings(**this.settings["heuristic"])),
+        extra=tuner_of("heuristic", Settings(**this.settings["heuristic"])).arms(model.n_data, sampler),
         losses=losses_of(model.name, this.reference(), regret),
         section=regret["screen"],
         oracle={name: mamba[name] for name in ("seconds", "pruning_rate")},

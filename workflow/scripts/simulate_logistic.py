@@ -3,8 +3,11 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake, saved=False) as this:
-    from sgtune.study.posteriors import logistic_data as logistic
+    from sgtune.study.posteriors import logistic
 
-    settings = this.settings["data"]["logistic"]
-    logistic.write(snakemake.output.facts, logistic.simulate(**settings), seed=settings["seed"])
-    this.sign(snakemake.output.facts, "logistic")
+    settings, facts = this.settings["data"]["logistic"], snakemake.output.facts
+    arrays = logistic.simulate(**settings)
+    logistic.DATA.write(
+        facts, arrays, made_by="sgtune.study.posteriors.logistic.simulate", seed=settings["seed"]
+    )
+    this.sign(facts, "logistic")

@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.per_sampler import tune_sampler
+    from sgtune.study.experiments.tune import tune_sampler
     from sgtune.support.files import file_sha256
 
     files = snakemake.input

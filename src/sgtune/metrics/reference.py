@@ -13,13 +13,7 @@ from sgtune.model import Model
 from sgtune.model.positions import flatten, from_matrix
 from sgtune.support.errors import InputError
 
-__all__ = [
-    "Moments",
-    "Reference",
-    "frozen_errors",
-    "moments_of",
-    "reference_errors",
-]
+__all__ = ["Moments", "Reference", "frozen_errors", "moments_of", "reference_errors"]
 
 BLOCK = 2**20
 """Draws are converted to float64 in tiles of at most this many numbers, or of one draw of each chain."""
@@ -137,11 +131,7 @@ class Moments:
     """
 
     def __init__(
-        self,
-        model: Model,
-        reference: Reference,
-        origin: Float[Array | np.ndarray, " d"],
-        n_chains: int,
+        self, model: Model, reference: Reference, origin: Float[Array | np.ndarray, " d"], n_chains: int
     ):
         for name, size in (("reference", len(reference.sd)), ("origin", len(origin))):
             if size != model.dimension:

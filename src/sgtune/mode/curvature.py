@@ -6,9 +6,15 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.mode.cache import keep, read_kept
-from sgtune.mode.find import FIRST_ROWS, is_value_of_first_rows, map_position, value_of_first_rows
-from sgtune.mode.hutchinson import hutchinson_diagonal
+from sgtune.mode.find import (
+    FIRST_ROWS,
+    hutchinson_diagonal,
+    is_value_of_first_rows,
+    keep,
+    map_position,
+    read_kept,
+    value_of_first_rows,
+)
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
 from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian

@@ -1,32 +1,46 @@
-"""The mode of the posterior (MAP): where chains start and control variates are centred (paper Sect. 4)."""
+"""The mode of the posterior (MAP): where chains start and control variates are centred (paper Sect. 4).
+
+In large models Adam descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates scaled by the
+diagonal of the Hessian. The mode is saved beside the model's data, with their checksum.
+"""
 
 import logging
 import math
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Float, PyTree
 
-from sgtune.mode.adam import descend
-from sgtune.mode.cache import keep, read_kept
-from sgtune.mode.hutchinson import hutchinson_diagonal
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
 from sgtune.model.posterior import (
     LARGE_DIMENSION,
     Density,
     density_of,
+    hessian_products,
     log_posterior,
     negative_hessian,
     scores,
 )
-from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.samplers.gradients import minibatch
+from sgtune.support.errors import DataError, InputError, check_integer, check_number
+from sgtune.support.files import atomic_write, read_npz
 from sgtune.support.randomness import named_key
 
-__all__ = ["MapResult", "find_map", "map_position", "map_result"]
+__all__ = [
+    "MapResult",
+    "descend",
+    "find_map",
+    "hutchinson_diagonal",
+    "keep",
+    "map_position",
+    "map_result",
+    "read_kept",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +56,9 @@ FIRST_ROWS = 256
 
 SMALLEST_GRADIENT = 1e-8
 """Of -log pi / N, in models of up to 200 parameters: a smaller gradient is below float32 noise."""
+
+LEARNING_RATE, BATCH_SIZE = 1e-2, 1_000
+"""Of Adam."""
 
 
 class MapResult(NamedTuple):
@@ -77,7 +94,7 @@ def find_map(
     """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, or from ``model.init``.
 
     With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
-    (`sgtune.mode.adam`): from a random start L-BFGS would need many steps over all data for the distance that Adam
+    (`descend`): from a random start L-BFGS would need many steps over all data for the distance that Adam
     covers quickly. L-BFGS then works in coordinates scaled by the root of the Hessian's diagonal
     (`hutchinson_diagonal`, computed again after every round) until ``distance`` is ``tolerance`` times sqrt(D). It
     takes no step if its start, given or Adam's, is as near.
@@ -282,3 +299,97 @@ def _log_posterior_of_first_rows(density: Density, position: PyTree, data: PyTre
 def map_position(model: Model) -> PyTree:
     """The MAP as a position of the model; see `map_result`."""
     return map_result(model).position
+
+
+def descend(model: Model, position: PyTree, *, epochs: int) -> tuple[PyTree, int]:
+    """Minimise -log pi / N by Adam (optax) on minibatches of 1,000; the learning rate falls from 0.01 to 0
+    along a cosine, so that the minibatches' noise vanishes at the end.
+
+    Returns:
+        the position, and the number of steps.
+    """
+    batch_size = min(model.n_data, BATCH_SIZE)
+    n_steps = epochs * -(-model.n_data // batch_size)
+    constants = minibatch.prepare(model, None)
+    key = named_key(0, "map", model.name, "minibatches")
+    return _descend(density_of(model), batch_size, n_steps, position, constants, key), n_steps
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _descend(density, batch_size, n_steps, position, constants, key):
+    import optax
+
+    n_data = jax.tree.leaves(constants["data"])[0].shape[0]
+    optimiser = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, n_steps))
+
+    def step(i, carry):
+        position, state = carry
+        gradient, _ = minibatch.estimate(
+            density, constants, jax.random.fold_in(key, i), position, batch_size, ()
+        )
+        descent = jax.tree.map(lambda leaf: -leaf / n_data, gradient)
+        updates, state = optimiser.update(descent, state, position)
+        return optax.apply_updates(position, updates), state
+
+    return jax.lax.fori_loop(0, n_steps, step, (position, optimiser.init(position)))[0]
+
+
+def _path(model: Model, kind: str) -> Path | None:
+    return None if model.data_dir is None else model.data_dir / f"{model.name}.{kind}.npz"
+
+
+def keep(model: Model, kind: str, **arrays: object) -> None:
+    """Write ``arrays`` as ``{model.data_dir}/{model.name}.{kind}.npz``; nothing without a folder."""
+    path = _path(model, kind)
+    if path is not None:
+        with atomic_write(path) as temporary:
+            np.savez(temporary, checksum=model.checksum, **arrays)
+
+
+def read_kept(model: Model, kind: str) -> dict[str, np.ndarray] | None:
+    """The arrays that `keep` wrote; None if there are none, they are for other data, or the file is not readable."""
+    path = _path(model, kind)
+    if path is None or not path.is_file():
+        return None
+    try:
+        arrays = read_npz(path)
+    except DataError:
+        logger.warning("%s: not readable; computed again", path)
+        return None
+    if str(arrays.pop("checksum", "")) != model.checksum:
+        logger.warning("%s: computed from other data; computed again", path)
+        return None
+    return arrays
+
+
+def hutchinson_diagonal(
+    model: Model, position: PyTree, n_probes: int = 32, seed: int = 0
+) -> Float[np.ndarray, " D"]:
+    """Diagonal of the Hessian of -log pi: the mean of z * (H z) over Rademacher probes z (Hutchinson).
+
+    The contribution of a prior of independent parameters is exact; the likelihood's contribution to entry i has the
+    variance sum over j != i of H_ij^2 / n_probes. Entries below the prior's curvature, which are impossible with a
+    concave likelihood, are raised to it; entries that are still <= 0 are set to the smallest positive entry.
+
+    Raises:
+        InputError: no entry is positive.
+    """
+    n_probes = check_integer("n_probes", n_probes, at_least=1)
+    asked = (flatten(position).tobytes(), n_probes, seed)
+    if model.found.hessian_diagonal is not None and model.found.hessian_diagonal[0] == asked:
+        return model.found.hessian_diagonal[1]
+    signs = np.random.default_rng(seed).integers(0, 2, (n_probes, model.dimension))
+    probes = (2 * signs - 1).astype(np.float32)
+    likelihood, prior = hessian_products(model, position, probes)
+    prior_diagonal = -np.mean(probes * prior, axis=0, dtype=np.float64)
+    diagonal = prior_diagonal - np.mean(probes * likelihood, axis=0, dtype=np.float64)
+    diagonal = np.where((prior_diagonal > 0) & (diagonal < prior_diagonal), prior_diagonal, diagonal)
+    positive = diagonal > 0
+    if not positive.any():
+        raise InputError(
+            f"position: -log pi of model {model.name!r} has no direction of positive curvature there"
+        )
+    diagonal = np.where(positive, diagonal, diagonal[positive].min())
+    # `find_map` ends with the diagonal that the Laplace scale needs; it takes tens of seconds for a network.
+    model.found.hessian_diagonal = (asked, diagonal)
+    return diagonal

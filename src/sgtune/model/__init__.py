@@ -25,7 +25,7 @@ class Found:
         position_shape: shapes and dtypes of a position.
         mode: the result of `sgtune.mode.find.map_result`.
         laplace: the result of `sgtune.mode.curvature.laplace_scale`.
-        hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.hutchinson`).
+        hessian_diagonal: the arguments of the last call and its result (`sgtune.mode.find`).
         at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
         held_out: the results of `sgtune.model.derived.hold_out`, by the fraction.
         tempered: the results of `sgtune.model.derived.temper`, by the inverse temperature.

@@ -16,11 +16,10 @@ from sgtune.samplers.sghmc_shang import (
     make_sghmc_shang,
     sghmc_shang,
     sghmc_shang_diagonal,
+    sghmc_shang_lazy,
 )
-from sgtune.samplers.sghmc_shang_lazy import sghmc_shang_lazy
 from sgtune.samplers.sgld import sgld
-from sgtune.samplers.sgnht import sgnht
-from sgtune.samplers.unit_momentum import in_units_of_steps, sgnht_shang
+from sgtune.samplers.sgnht import in_units_of_steps, sgnht, sgnht_shang
 from sgtune.support.errors import InputError, check_choice
 
 __all__ = [

@@ -19,7 +19,7 @@ any covariance Sigma(theta); SGNHT's scalar xi compensates only for a constant m
 
 ``kappa`` is 0 in Algorithm 1: S is then the mean of Sigma over all steps so far and converges to a constant, so the
 chain keeps a bias where Sigma depends on theta. With ``kappa`` > 0, S follows the chain, with a memory of 1 / kappa
-steps (`sgtune.samplers.running_covariance`). An example: N(0, I) in two dimensions; the covariance of the noise, which
+steps (`sgtune.samplers.covariance`). An example: N(0, I) in two dimensions; the covariance of the noise, which
 is supplied exactly, grows from left to right from 0 to 1,000 times a matrix of correlation 0.5; h = 0.01 and A = 1
 (standard errors 0.02; `tests/samplers/test_parameter_dependent_noise.py`):
 
@@ -53,8 +53,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.covariance import FORMS
-from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
+from sgtune.samplers.covariance import FORMS, RunningCovariance, no_steps, times, updated
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE, KAPPA
 from sgtune.support.errors import check_choice

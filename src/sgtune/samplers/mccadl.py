@@ -55,8 +55,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.covariance import FORMS, Covariance
-from sgtune.samplers.running_covariance import times
+from sgtune.samplers.covariance import FORMS, Covariance, times
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE
 from sgtune.support.errors import check_choice

@@ -9,7 +9,7 @@ Sigma. A chain starts with p ~ N(0, I):
 
 Gradient and Sigma are from one minibatch, at the new theta. h, A, S and ``kappa`` are as in `sgtune.samplers.ccadl`:
 the momentum has unit scale, and step_size = h^2, v = h p, a = A h, b = h^2 Sigma / 2 are the units of `sghmc`
-(`sgtune.samplers.unit_momentum`). Unlike `sghmc` it never draws a new momentum, so it has no number of leapfrogs.
+(`sgtune.samplers.sgnht`). Unlike `sghmc` it never draws a new momentum, so it has no number of leapfrogs.
 
 Invariant density, as h -> 0 and with S the exact Sigma(theta): pi(theta) N(p | 0, I), as long as A I - h S / 2 is
 positive semi-definite: the noise that is left out equals the noise of the gradient. Where it is not, (.)+ sets the
@@ -23,6 +23,16 @@ negative eigenvalues to 0, and the chain is too hot. Two statistics of a chain s
 
 Cost: with the full covariance a step has a Cholesky factorisation, D^3 / 3 operations, in place of CCAdL's product of
 S and p. Where it fails for a chain, a step of all chains in lockstep also computes eigenvectors.
+
+``sghmc-shang-lazy`` recomputes the root of its noise's covariance only as S changes:
+
+    B     <- root of (A I - h S / 2)+, if the last one is 1% of S's memory, min(t, 1 / kappa) steps, ago or more
+    p     <- p + h grad - h A p + sqrt(2 h) B N(0, I)
+
+Everything else is the same. Within 1% of its memory S changes by about 1% of its distance from the recent estimates, so
+the injected noise is as good. A chain of t steps computes about 100 (1 + log(t / 100)) roots at kappa = 0. This saves
+time where noise is clipped: a root then needs the eigenvectors of a D x D matrix, which at D = 100 take far longer than
+the rest of a step.
 """
 
 from collections.abc import Mapping
@@ -37,19 +47,31 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
-from sgtune.samplers.covariance import FORMS, Covariance
-from sgtune.samplers.running_covariance import RunningCovariance, no_steps, times, updated
+from sgtune.samplers.covariance import FORMS, Covariance, RunningCovariance, no_steps, times, updated
 from sgtune.samplers.target import Target
 from sgtune.support.axes import FRICTION_RATE, KAPPA
 from sgtune.support.errors import InputError, check_choice
 
 __all__ = [
+    "Root",
     "SGHMCShangState",
     "check_not_clipped",
     "make_sghmc_shang",
     "sghmc_shang",
     "sghmc_shang_diagonal",
+    "sghmc_shang_lazy",
 ]
+
+SHARE = 0.01
+"""The lazy sampler recomputes the root after this share of S's memory."""
+
+
+class Root(NamedTuple):
+    """B, the least eigenvalue of the matrix that it is the root of (0 if positive), and the step that computed them."""
+
+    root: Covariance
+    least: Float[Array, ""]
+    made_at: Int[Array, ""]
 
 
 class SGHMCShangState(NamedTuple):
@@ -58,6 +80,7 @@ class SGHMCShangState(NamedTuple):
     Attributes:
         n_clipped: steps so far in which the noise's covariance was clipped.
         friction_needed: see the module.
+        kept: the root of the noise's covariance, if it is not computed in every step; otherwise ().
     """
 
     position: PyTree
@@ -66,15 +89,25 @@ class SGHMCShangState(NamedTuple):
     estimator: PyTree
     n_clipped: Int[Array, ""]
     friction_needed: Float[Array, ""]
+    kept: Root | tuple
 
 
 def init(
-    form: str, key: PRNGKeyArray, position: PyTree, estimator: PyTree, target: Target, hyperparameters: dict
+    form: str,
+    is_lazy: bool,
+    key: PRNGKeyArray,
+    position: PyTree,
+    estimator: PyTree,
+    target: Target,
+    hyperparameters: dict,
 ) -> SGHMCShangState:
-    """A chain at ``position`` with p ~ N(0, I)."""
+    """A chain at ``position`` with p ~ N(0, I); if it is lazy its first step computes a root."""
     friction = jnp.asarray(hyperparameters["friction"], jnp.float32)
-    momentum = noise_like(key, position)
-    return SGHMCShangState(position, momentum, no_steps(form, position), estimator, jnp.int32(0), friction)
+    noise = no_steps(form, position)
+    kept = Root(noise.covariance, jnp.float32(0), jnp.int32(0)) if is_lazy else ()
+    return SGHMCShangState(
+        position, noise_like(key, position), noise, estimator, jnp.int32(0), friction, kept
+    )
 
 
 def clipped_root(matrix: Covariance) -> tuple[Covariance, Float[Array, ""]]:
@@ -119,8 +152,28 @@ def kicked(
     )
 
 
+def _root_if_due(
+    matrix: Covariance, noise: RunningCovariance, kappa: Float[Array, ""] | float, kept: Root
+) -> Root:
+    """The root of ``matrix``, or the last one where S has hardly changed since."""
+    memory = jnp.minimum(noise.n_steps, 1 / jnp.maximum(kappa, 1e-9))
+    is_due = (noise.n_steps - kept.made_at) >= SHARE * memory
+
+    # A loop of zero or one rounds, as in `clipped_root`: XLA would hoist the root of an unchanged matrix out of it.
+    def make(carry):
+        matrix = carry[0]
+        return jnp.zeros_like(matrix), Root(*clipped_root(matrix), noise.n_steps), jnp.array(False)
+
+    return jax.lax.while_loop(lambda carry: carry[-1], make, (matrix, kept, is_due))[1]
+
+
 def step(
-    form: str, key: PRNGKeyArray, state: SGHMCShangState, target: Target, hyperparameters: dict
+    form: str,
+    is_lazy: bool,
+    key: PRNGKeyArray,
+    state: SGHMCShangState,
+    target: Target,
+    hyperparameters: dict,
 ) -> SGHMCShangState:
     """One step of Eq. (14), in the order of Algorithm 1."""
     h, friction = hyperparameters["step_size"], hyperparameters["friction"]
@@ -128,7 +181,12 @@ def step(
     gradient, covariance, estimator = target.gradient_with_covariance(position, 0, state.estimator, form)
     noise = updated(state.noise, covariance, hyperparameters["kappa"])
     whole = friction if form == "diagonal" else friction * jnp.eye(noise.covariance.shape[0])
-    root, least = clipped_root(whole - h / 2 * noise.covariance)
+    matrix = whole - h / 2 * noise.covariance
+    if is_lazy:
+        kept = _root_if_due(matrix, noise, hyperparameters["kappa"], state.kept)
+        root, least = kept[:2]
+    else:
+        kept, (root, least) = (), clipped_root(matrix)
     momentum = kicked(key, state.momentum, gradient, root, h, friction)
     return SGHMCShangState(
         position,
@@ -137,6 +195,7 @@ def step(
         estimator,
         state.n_clipped + (least < 0),
         jnp.maximum(state.friction_needed, friction - least),
+        kept,
     )
 
 
@@ -164,21 +223,24 @@ def check_not_clipped(statistics: Mapping[str, ArrayLike]) -> None:
         )
 
 
-def make_sghmc_shang(*, covariance: str = "full") -> Sampler:
-    """SGHMC of Eq. (14) with a "full" or "diagonal" covariance; the same argument gives the same object.
+def make_sghmc_shang(*, covariance: str = "full", is_lazy: bool = False) -> Sampler:
+    """SGHMC of Eq. (14) with a "full" or "diagonal" covariance; the same arguments give the same object.
+
+    Args:
+        is_lazy: whether the root of the noise's covariance is recomputed only as S changes.
 
     Raises:
         InputError: ``covariance`` is not known.
     """
     check_choice("covariance", covariance, FORMS)
-    return _make(covariance)
+    return _make(covariance, is_lazy)
 
 
 @cache
-def _make(covariance: str) -> Sampler:
+def _make(covariance: str, is_lazy: bool) -> Sampler:
     return Sampler(
-        partial(init, covariance),
-        partial(step, covariance),
+        partial(init, covariance, is_lazy),
+        partial(step, covariance, is_lazy),
         (FRICTION_RATE, KAPPA),
         statistics=clipped_statistics,
         covariance=covariance,
@@ -188,3 +250,4 @@ def _make(covariance: str) -> Sampler:
 
 sghmc_shang = make_sghmc_shang()
 sghmc_shang_diagonal = make_sghmc_shang(covariance="diagonal")
+sghmc_shang_lazy = make_sghmc_shang(is_lazy=True)

@@ -12,9 +12,23 @@ unknown size.
 
 Invariant density, as h -> 0: pi(theta) N(v | 0, h I) N(alpha | a + B, ...), where B is the (isotropic) gradient noise
 in units of the friction. The Euler discretisation leaves an O(h) bias.
+
+``sgnht-shang`` is the same sampler in the units of the CCAdL paper (Shang et al. 2015, Eq. 8), which has p ~ N(0, I), a
+time step h, a friction A and a thermostat xi, both per unit of time. With Sigma the covariance of the gradient's noise,
+these are the same chains under
+
+    step_size = h^2        v = h p        alpha = h xi        a = A h        b = h^2 Sigma / 2
+
+(b is the ``noise_estimate`` of `sghmc`): v <- v + step_size grad - alpha v + N(0, 2 a step_size I) is h times
+p <- p + h grad - h xi p + N(0, 2 A h I), theta <- theta + v is theta <- theta + h p, and
+alpha <- alpha + |v|^2 / D - step_size is h times xi <- xi + h (|p|^2 / D - 1). So the arm {step_size: h, friction: A}
+means the same for it, for `sgtune.samplers.ccadl` and for `sgtune.samplers.sghmc_shang`. Its state is in v and alpha.
+It kicks before it drifts, the others after: its draw t is their draw t + 1 of the same sequence of positions. As
+h -> 0 its density is pi(theta) N(p | 0, I) N(xi | A + h sigma^2 / 2, 1 / D), if Sigma = sigma^2 I (Proposition 1).
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +36,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.samplers.base import Sampler, noise_like
 from sgtune.samplers.target import Target
-from sgtune.support.axes import FRICTION
+from sgtune.support.axes import FRICTION, FRICTION_RATE, STEP_SIZE
 
-__all__ = ["SGNHTState", "sgnht"]
+__all__ = ["SGNHTState", "in_units_of_steps", "sgnht", "sgnht_shang"]
 
 
 class SGNHTState(NamedTuple):
@@ -62,4 +76,21 @@ def step(key: PRNGKeyArray, state: SGNHTState, target: Target, hyperparameters: 
     return SGNHTState(position, momentum, state.thermostat + mean_square - h, estimator)
 
 
+def in_units_of_steps(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """An arm with h and A converted to the units of `sgnht`: step_size h^2, friction A h, other numbers unchanged.
+
+    ``sample(model, "sgnht", **in_units_of_steps(arm))`` and ``sample(model, "sgnht-shang", **arm)`` are one method.
+    """
+    h, friction = numbers[STEP_SIZE.name], numbers[FRICTION.name]
+    return {**numbers, STEP_SIZE.name: h**2, FRICTION.name: friction * h}
+
+
 sgnht = Sampler(init, step, (FRICTION,))
+sgnht_shang = Sampler(
+    lambda key, position, estimator, target, numbers: init(
+        key, position, estimator, target, in_units_of_steps(numbers)
+    ),
+    lambda key, state, target, numbers: step(key, state, target, in_units_of_steps(numbers)),
+    (FRICTION_RATE,),
+    step_size_power=2,
+)

@@ -1,7 +1,6 @@
-"""One setting of a sampler, and the checks of a chain's arguments."""
+"""The checks of a chain's arguments, and the numbers that its arm stands for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ from jaxtyping import Array, PyTree
 from sgtune.model import Model
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.covariance import check_covariance
-from sgtune.support.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, key_of
+from sgtune.support.axes import BATCH_SIZE, COMMON, N_LEAPFROG, STATIC, Arm, key_of
 from sgtune.support.errors import InputError
 
 __all__ = [
@@ -22,59 +21,6 @@ __all__ = [
     "shape_of",
     "static_numbers",
 ]
-
-
-class Arm(Mapping):
-    """One setting of the tuned hyperparameters: an immutable, hashable mapping of names to numbers.
-
-    ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `sgtune.support.axes.COMMON`.
-    ``arm.step_size``
-    is ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
-    Entries are always in the same order: the common axes, then all others alphabetically.
-    """
-
-    __slots__ = ("_numbers",)
-
-    def __init__(self, *common: Real | None, **numbers: Real | None):
-        names = [axis.name for axis in COMMON]
-        if len(common) > len(names) or numbers.keys() & set(names[: len(common)]):
-            raise TypeError(f"Arm takes {', '.join(names)} by place, each once, and all else by name")
-        numbers = {**dict(zip(names, common, strict=False)), **numbers}
-        ordered = [*names, *sorted(numbers.keys() - set(names))]
-        self._numbers = {name: numbers[name] for name in ordered if numbers.get(name) is not None}
-
-    def __getitem__(self, name: str) -> float | int:
-        return self._numbers[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getattr__(self, name: str) -> float | int | None:
-        # Private names are excluded: `copy` asks for them before the copy has its numbers.
-        if not name.startswith("_"):
-            if name in self._numbers:
-                return self._numbers[name]
-            if any(name == axis.name for axis in COMMON):
-                return None
-        raise AttributeError(f"an arm has no {name!r}")
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._numbers.items()))
-
-    def __repr__(self) -> str:
-        return f"Arm({', '.join(f'{name}={number!r}' for name, number in self.items())})"
-
-    @property
-    def key(self) -> tuple:
-        """The name of its random streams (`sgtune.support.axes.key_of`)."""
-        return key_of(self, COMMON)
-
-    def to_record(self) -> dict[str, float | int | None]:
-        """The arm as a new dict for files, with None for the common axes that it does not have."""
-        return {**{axis.name: None for axis in COMMON}, **self}
 
 
 def shape_of(sampler_name: str, arm: Arm) -> tuple:

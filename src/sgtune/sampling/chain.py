@@ -19,7 +19,6 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep, data_terms
-from sgtune.sampling.thinning import thin_draws
 from sgtune.support.errors import check_integer
 from sgtune.support.randomness import LARGEST_SEED
 
@@ -82,14 +81,6 @@ class Chain:
             return min(self.n_samples, int(seconds / self.seconds_per_step))
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
 
-    def kept_by(self, seconds: float) -> int:
-        """How many of the kept draws the chain had made ``seconds`` after its start (see `made_by`)."""
-        return self.made_by(seconds) // self.stride
-
-    def thinned(self, thin: int, at_most: int) -> np.ndarray:
-        """The points that judge the chain: every ``thin``-th sample, at most ``at_most`` (`thin_draws`)."""
-        return thin_draws(self.draws, max(1, thin // self.stride), at_most)
-
 
 def sample(
     model: Model,
@@ -117,7 +108,7 @@ def sample(
     square root of such an h.
 
     Args:
-        model: the posterior, from `sgtune.define_model` or `sgtune.load_model`.
+        model: the posterior, from `sgtune.define_model` or `sgtune.study.load_model`.
         sampler: a name of `sgtune.samplers.sampler_names`, such as ``sgld`` or ``sghmc-cv``, or the sampler itself.
         gradient: the gradient estimator, such as `sgtune.gradients.control_variate`; what the name says if it is None.
         step_size: see above.

@@ -9,28 +9,153 @@ other way to run a sampler.
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.posterior import density_of
-from sgtune.samplers import resolve_sampler
+from sgtune.model.positions import from_matrix
+from sgtune.model.posterior import Density, density_of
+from sgtune.samplers import Sampler, resolve_sampler
+from sgtune.samplers.gradients import GradientEstimator
+from sgtune.samplers.target import Target, offset_at, target_of
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
-from sgtune.sampling.compilation import compiler_options
-from sgtune.sampling.preparation import check_states, shared_constants
-from sgtune.sampling.program import Program, advance, initial_states
-from sgtune.support.machine import cores
+from sgtune.support.errors import InputError
+from sgtune.support.machine import compiler_options, cores
 from sgtune.support.randomness import named_key, named_keys
 
-__all__ = ["Lockstep", "chunk_length", "compile_together", "compiled_programs", "data_terms"]
+__all__ = [
+    "Lockstep",
+    "Program",
+    "advance",
+    "check_states",
+    "chunk_length",
+    "compile_together",
+    "compiled_programs",
+    "data_terms",
+    "independent_chains",
+    "initial_states",
+    "mapped_axes",
+    "shared_constants",
+]
+
+
+BEFORE_THE_FIRST_STEP = 2**32 - 1
+"""The step number of a chain's start. No step has this number, because steps are int32."""
+
+
+class Program(NamedTuple):
+    """The static arguments of a compiled program."""
+
+    density: Density
+    sampler: Sampler
+    estimator: GradientEstimator
+    batch_size: int
+    length: int
+    static: tuple[tuple[str, float | int], ...] = ()
+    """Further static hyperparameters: Python numbers, which a sampler may use as array shapes."""
+
+    def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
+        """The target of one step of the chains that share ``minibatch_key``; each of its leapfrogs has its own
+        minibatch."""
+        step_key = jax.random.fold_in(minibatch_key, step)
+
+        def key_of(i):
+            return jax.random.fold_in(step_key, i) if self.sampler.has_leapfrog else step_key
+
+        return target_of(self.density, self.estimator, constants, self.batch_size, key_of)
+
+
+def mapped_axes(hyperparameters: dict) -> dict:
+    """The axes for `jax.vmap` over chains: an array has a number for each chain; all chains share other numbers."""
+    return {name: 0 if jnp.ndim(number) else None for name, number in hyperparameters.items()}
+
+
+@partial(jax.jit, static_argnums=0)
+def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
+    """States of chains at ``positions``, with a leading axis."""
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+
+    def one_chain(key, position, hyperparameters, minibatch_key):
+        target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
+        estimator_state = program.estimator.init(constants, position)
+        return program.sampler.init(
+            key, position, estimator_state, target, hyperparameters | dict(program.static)
+        )
+
+    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters, minibatch_key)
+
+
+def advance(program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, gaps):
+    """Steps of every chain from step ``start`` on: ``gaps[i]`` steps before the i-th of ``n_draws`` kept positions,
+    which are flat. The length of ``gaps`` is the program's number of draws. Chains share the minibatches of one key, or
+    each has those of its own."""
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+
+    def one_step(t, states):
+        def one_chain(key, state, hyperparameters, minibatch_key):
+            # What is the same for all chains, such as the rows of a shared minibatch, is computed once.
+            target = program.target(constants, minibatch_key, t)
+            return program.sampler.step(
+                jax.random.fold_in(key, t), state, target, hyperparameters | dict(program.static)
+            )
+
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters, minibatch_key)
+
+    def one_draw(i, carry):
+        states, draws, done = carry
+        states = jax.lax.fori_loop(done, done + gaps[i], one_step, states)
+        flat = jax.vmap(lambda position: ravel_pytree(position)[0])(states.position)
+        return states, jax.lax.dynamic_update_index_in_dim(draws, flat, i, 0), done + gaps[i]
+
+    flat_shape = jax.eval_shape(jax.vmap(lambda position: ravel_pytree(position)[0]), states.position)
+    draws = jnp.zeros((program.length, *flat_shape.shape), jnp.float32)
+    return jax.lax.fori_loop(0, n_draws, one_draw, (states, draws, start))[:2]
+
+
+def shared_constants(
+    model: Model, sampler: Sampler, estimator: GradientEstimator, centre: PyTree | None
+) -> dict:
+    """The estimator's arrays, and the offset of the log density if the sampler uses it.
+
+    Arrays that need a centre use ``centre``, or the MAP, for which they are computed once per model.
+
+    Raises:
+        InputError: ``centre`` has another shape than a position, or the log density is not finite there.
+    """
+    if estimator.needs_centre:
+        constants = _at_centre(estimator.name, estimator.prepare, model, centre)
+    else:
+        constants = estimator.prepare(model, None)
+    if sampler.uses_log_density:
+        constants = {**constants, "offset": _at_centre("offset", offset_at, model, centre)}
+    return constants
+
+
+def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -> PyTree:
+    if centre is not None:
+        return make(model, check_position("centre", model, centre))
+    return model.found.once_at_mode(name, lambda: make(model, map_position(model)))
+
+
+def check_states(model: Model, sampler: Sampler, states: PyTree) -> None:
+    """Check that log density and gradient are finite at the start: a Metropolis test would never leave it otherwise.
+
+    Raises:
+        InputError: the sampler uses the log density, and a state is not finite.
+    """
+    if sampler.uses_log_density and not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(states)):
+        raise InputError(
+            f"position: the log density of {model.name!r} or its gradient is not finite at a chain's start; it must be"
+        )
 
 
 CHUNK_DRAWS = 1_024
@@ -56,7 +181,7 @@ class Lockstep:
         seed: root seed; a chain's noise depends only on it, on the arm and on ``replicate``.
         start: where every chain starts; with ``start_noise`` > 0 each arm starts at its own draw from
             N(start, start_noise^2 I).
-        constants: of the gradient estimator and the target (`sgtune.sampling.preparation.shared_constants`).
+        constants: of the gradient estimator and the target (`sgtune.sampling.lockstep.shared_constants`).
         overrides: values for hyperparameters that the arms do not have (friction, noise_estimate).
         is_started: false for an ensemble whose chains are put elsewhere by `begin`.
 
@@ -144,10 +269,12 @@ class Lockstep:
         """Put the chains at ``positions`` (leading axis W); what else is random in their states is from ``keys``.
 
         Raises:
-            InputError: as `sgtune.sampling.preparation.check_states`.
+            InputError: as `sgtune.sampling.lockstep.check_states`.
         """
+        # Programs that differ in their length share this one.
+        program = self.program._replace(length=0)
         self.states = initial_states(
-            self.program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
+            program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
         )
         check_states(self.model, self.sampler, self.states)
 
@@ -288,3 +415,51 @@ def data_terms(model: Model, sampler_name: str, arm: Arm) -> int:
         each *= estimator.evaluations * (2 if sampler.covariance else 1)
     of_test = sampler.log_density_terms(arm.batch_size, model.n_data)
     return sampler.gradients_per_step(arm.n_leapfrog) * each + of_test
+
+
+def independent_chains(
+    model: Model,
+    sampler: str,
+    arm: Arm,
+    positions: Float[np.ndarray | Array, "w D"],
+    *,
+    seed: int = 0,
+    replicate: int | str = 0,
+    centre: PyTree | None = None,
+    own_minibatches: bool = False,
+) -> Lockstep:
+    """An ensemble of W chains of ``arm`` that start at the rows of ``positions``.
+
+    Their noise is independent, but all use the same i-th minibatch unless they have their own: with a batch size below
+    N they are then independent only given the minibatches. Memory: the states of W chains.
+
+    Args:
+        own_minibatches: whether each chain has its own minibatches, whose rows are gathered for each.
+        centre: as in `Lockstep.at_mode`; the MAP unless given.
+
+    Raises:
+        InputError: an argument is not allowed.
+    """
+    width = len(positions)
+    if np.ndim(positions) != 2 or width == 0 or positions.shape[1] != model.dimension:
+        raise InputError(
+            f"positions: shape {np.shape(positions)} is not allowed; {model.name!r} needs one or more rows of "
+            f"{model.dimension}"
+        )
+    starts = from_matrix(model, np.asarray(positions, np.float32))
+    first = jax.tree.map(lambda leaf: leaf[0], starts)
+    options = {"seed": seed, "replicate": replicate, "is_started": False}
+    ensemble = Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options)
+    names = (ensemble.sampler_name, *ensemble.arms[0].key, replicate)
+    ensemble.arms = ensemble.arms * width
+    ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))
+    ensemble.keys = jax.random.split(named_key(seed, "noise", *names, "independent"), width)
+    if own_minibatches and arm["batch_size"] < model.n_data:
+        ensemble.minibatch_key = jax.random.split(ensemble.minibatch_key, width)
+    ensemble.hyperparameters = {
+        name: jnp.repeat(number, width) if jnp.ndim(number) else number
+        for name, number in ensemble.hyperparameters.items()
+    }
+    keys = jax.random.split(named_key(seed, "init", *names, "independent"), width)
+    ensemble.begin(keys, jax.tree.map(jnp.asarray, starts))
+    return ensemble

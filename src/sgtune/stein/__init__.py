@@ -1,11 +1,9 @@
 """Stein discrepancies: how far draws are from the posterior, from the draws and their scores alone."""
 
-from sgtune.stein.estimate import KsdEstimate, ksd_estimate, ksd_floor
 from sgtune.stein.fssd import fssd, fssd_at, optimise_locations
 from sgtune.stein.kernel import rescale
-from sgtune.stein.ksd import ksd
+from sgtune.stein.ksd import KsdEstimate, ksd, ksd_estimate, ksd_floor, ksd_stretches
 from sgtune.stein.psd import psd, psd_stretches
-from sgtune.stein.stretches import ksd_stretches
 from sgtune.stein.virials import virial
 
 __all__ = [

@@ -3,9 +3,8 @@
 import numpy as np
 from jaxtyping import Int, PyTree
 
-from sgtune.stein.chain_draws import ChainDraws
 from sgtune.stein.kernel import Scale
-from sgtune.stein.quadratic import N_STRETCHES
+from sgtune.stein.quadratic import N_STRETCHES, ChainDraws
 from sgtune.stein.virials import TILE
 from sgtune.support.errors import check_integer
 

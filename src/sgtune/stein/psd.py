@@ -11,9 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, PyTree
 
-from sgtune.stein.chain_draws import ChainDraws
 from sgtune.stein.kernel import Scale, draw_matrices, rescale
-from sgtune.stein.quadratic import N_STRETCHES, Stretches, mean_square
+from sgtune.stein.quadratic import N_STRETCHES, ChainDraws, Stretches, mean_square
 from sgtune.support.errors import InputError, check_integer
 
 __all__ = ["PAIRS_UP_TO", "psd", "psd_stretches"]

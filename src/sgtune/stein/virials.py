@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, PyTree
 
-from sgtune.stein.chain_draws import ChainDraws
 from sgtune.stein.kernel import Scale, draw_matrices, rescale
-from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, foreseen
+from sgtune.stein.quadratic import FEWEST_DRAWS, N_STRETCHES, ChainDraws, foreseen
 from sgtune.support.errors import check_integer
 
 __all__ = ["Virials", "squared_error", "virial", "virial_bias", "virial_error", "virial_score", "virial_sums"]

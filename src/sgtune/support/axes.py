@@ -1,4 +1,4 @@
-"""The axes along which arms differ: the hyperparameters of samplers, and the keys that are made of their numbers.
+"""The axes along which arms differ, the hyperparameters of samplers; arms; and the keys made of their numbers.
 
 An axis is traced or static. A traced one is a number that each chain of an ensemble has for itself: one compiled
 program serves all values. A static one is a part of a step's shape: all chains of an ensemble share its value, and the
@@ -9,12 +9,13 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from sgtune.support.errors import InputError, check_integer, check_number
 
-__all__ = ["AXES", "COMMON", "STATIC", "Axis", "key_of", "named", "numbers_of", "symbol_of"]
+__all__ = ["AXES", "COMMON", "STATIC", "Arm", "Axis", "key_of", "named", "numbers_of", "symbol_of"]
 
 
 @dataclass(frozen=True)
@@ -167,3 +168,55 @@ def named(numbers: Mapping[str, float | int | None]) -> str:
         for name, number in numbers.items()
         if number is not None
     )
+
+
+class Arm(Mapping):
+    """One setting of the tuned hyperparameters: an immutable, hashable mapping of names to numbers.
+
+    ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `COMMON`. ``arm.step_size`` is
+    ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
+    Entries are always in the same order: the common axes, then all others alphabetically.
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, *common: Real | None, **numbers: Real | None):
+        names = [axis.name for axis in COMMON]
+        if len(common) > len(names) or numbers.keys() & set(names[: len(common)]):
+            raise TypeError(f"Arm takes {', '.join(names)} by place, each once, and all else by name")
+        numbers = {**dict(zip(names, common, strict=False)), **numbers}
+        ordered = [*names, *sorted(numbers.keys() - set(names))]
+        self._numbers = {name: numbers[name] for name in ordered if numbers.get(name) is not None}
+
+    def __getitem__(self, name: str) -> float | int:
+        return self._numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getattr__(self, name: str) -> float | int | None:
+        # Private names are excluded: `copy` asks for them before the copy has its numbers.
+        if not name.startswith("_"):
+            if name in self._numbers:
+                return self._numbers[name]
+            if any(name == axis.name for axis in COMMON):
+                return None
+        raise AttributeError(f"an arm has no {name!r}")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._numbers.items()))
+
+    def __repr__(self) -> str:
+        return f"Arm({', '.join(f'{name}={number!r}' for name, number in self.items())})"
+
+    @property
+    def key(self) -> tuple:
+        """The name of its random streams (`key_of`)."""
+        return key_of(self, COMMON)
+
+    def to_record(self) -> dict[str, float | int | None]:
+        """The arm as a new dict for files, with None for the common axes that it does not have."""
+        return {**{axis.name: None for axis in COMMON}, **self}

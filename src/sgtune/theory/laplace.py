@@ -3,6 +3,8 @@
 Time and memory are bounded: gradients of at most `MOST_ROWS` random rows and Hessians of at most `MOST_HESSIANS` are
 computed, `CHUNK_FLOATS` numbers at a time. A variance from m rows has a relative standard error of about sqrt(2 / m)
 (for Gaussian gradients): 1% from 20,000 rows, 3% from 2,000.
+
+Second moments of draws show where the theory's assumption, a posterior close to Gaussian, fails.
 """
 
 from collections.abc import Callable
@@ -18,12 +20,13 @@ from jaxtyping import Array, Float, PyTree
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import flatten, from_matrix
+from sgtune.model.positions import flatten, unflatten
 from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
+from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
-from sgtune.theory.linear import Directions
+from sgtune.theory.linear import Directions, expected_run, stationary_variances
 
-__all__ = ["Laplace", "directions_of", "laplace_of"]
+__all__ = ["Comparison", "Laplace", "against_draws", "directions_of", "laplace_of", "spread_ratios"]
 
 MOST_ROWS = 20_000
 """The largest number of rows from which C is estimated where D <= 200."""
@@ -88,17 +91,11 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         scale = laplace_scale(model)
         noise = _variances(partial(_gradient_sums, density, position, None, None), some, model.dimension)
         points = mode + scale * rng.standard_normal((N_DRAWS, model.dimension))
-        slopes = np.mean(
-            [
-                _variances(
-                    partial(_gradient_sums, density, _position(model, point), position, None),
-                    some,
-                    model.dimension,
-                )
-                for point in points
-            ],
-            axis=0,
-        )
+        at_points = [
+            partial(_gradient_sums, density, unflatten(model, np.float32(point)), position, None)
+            for point in points
+        ]
+        slopes = np.mean([_variances(sums, some, model.dimension) for sums in at_points], axis=0)
         return Laplace(Directions(1 / scale**2, noise, model.n_data, slopes), mode, None)
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
@@ -111,10 +108,6 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     noise = _variances(partial(_gradient_sums, density, position, None, axes), more, model.dimension)
     slopes = _variances(partial(_hessian_sums, density, position, axes), some, model.dimension**2)
     return Laplace(Directions(curvature, noise, model.n_data, slopes.reshape(basis.shape)), mode, basis)
-
-
-def _position(model: Model, flat: Float[np.ndarray, " D"]) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf[0], from_matrix(model, np.asarray(flat, np.float32)[None]))
 
 
 def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:
@@ -179,3 +172,43 @@ def _hessian_sums(density, position, axes, rows, weights):
 
     hessians = jax.vmap(of_row)(rows)
     return jnp.tensordot(weights, hessians, 1), jnp.tensordot(weights, hessians**2, 1)
+
+
+class Comparison(NamedTuple):
+    """Sds along the directions of `Laplace`, each in units of the Laplace approximation's sd.
+
+    Attributes:
+        predicted: root of the expected variance of the draws about their mean.
+        error: standard deviation of the draws' sd over chains, by the delta method.
+        measured: sd of the draws.
+    """
+
+    predicted: Float[np.ndarray, " d"]
+    error: Float[np.ndarray, " d"]
+    measured: Float[np.ndarray, " d"]
+
+
+def against_draws(laplace: Laplace, sampler: str, arm: Arm, draws: Float[np.ndarray, "n D"]) -> Comparison:
+    """Compare all n draws of a chain of ``arm`` that started at the mode with the theory's predictions.
+
+    Where ``measured`` differs from ``predicted`` by many times ``error``, the posterior is not Gaussian over the region
+    that the arm visits.
+
+    Raises:
+        InputError: fewer than two draws, the arm is unstable by the theory, or its sampler unknown to it.
+    """
+    if len(draws) < 2:
+        raise InputError(f"draws: {len(draws)} are too few; two or more are needed")
+    directions = laplace.directions
+    mean, variance = expected_run(sampler, arm, directions, len(draws))
+    if not np.isfinite(mean).all():
+        raise InputError(f"arm: {arm!r} is unstable by the theory; there is nothing to compare")
+    predicted = np.sqrt(mean)
+    measured = laplace.along(draws).std(axis=0) * np.sqrt(directions.curvature)
+    return Comparison(predicted, np.sqrt(variance) / (2 * predicted), measured)
+
+
+def spread_ratios(laplace: Laplace, sampler: str, arm: Arm) -> Float[np.ndarray, " d"]:
+    """Stationary sds over the Laplace approximation's; far from 1, the chain leaves the region where the theory
+    holds."""
+    return np.sqrt(stationary_variances(sampler, arm, laplace.directions) * laplace.directions.curvature)

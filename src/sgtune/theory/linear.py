@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.sampling.arm import Arm
+from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError, check_integer
 from sgtune.theory.averages import sd_error
 from sgtune.theory.recursions import (

@@ -24,8 +24,7 @@ from jaxtyping import Float
 
 from sgtune.samplers import in_units_of_steps, resolve_sampler, sampler_names
 from sgtune.samplers.gradients import control_variate
-from sgtune.sampling.arm import Arm
-from sgtune.support.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE
+from sgtune.support.axes import FRICTION, FRICTION_RATE, NOISE_ESTIMATE, Arm
 from sgtune.support.errors import InputError
 from sgtune.theory.averages import oscillation_of_run, variance_of_run
 

@@ -1,15 +1,22 @@
-"""Tuners of SGMCMC hyperparameters: MAMBA, grid search, the heuristic."""
+"""Tuners of SGMCMC hyperparameters: MAMBA, grid search, the heuristic, theory."""
 
-from sgtune.tuning.calibrate import calibrate_cost
+from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.tuning.grid import make_arms
-from sgtune.tuning.halving import halving_schedule
 from sgtune.tuning.horizon import at_horizon
 from sgtune.tuning.judges import Judge, acceptance, predictive, stein
-from sgtune.tuning.methods import Grid, GridSearch, Halving, Heuristic, Theory
-from sgtune.tuning.race import AllDivergedError
-from sgtune.tuning.result import TuningResult
-from sgtune.tuning.tune import tune
-from sgtune.tuning.tuners import TUNERS, Settings
+from sgtune.tuning.race import AllDivergedError, halving_schedule
+from sgtune.tuning.tune import TuningResult, tune
+from sgtune.tuning.tuners import (
+    TUNERS,
+    Grid,
+    GridSearch,
+    Halving,
+    Heuristic,
+    Settings,
+    Theory,
+    Tuner,
+    tuner_of,
+)
 
 __all__ = [
     "TUNERS",
@@ -21,6 +28,7 @@ __all__ = [
     "Judge",
     "Settings",
     "Theory",
+    "Tuner",
     "TuningResult",
     "acceptance",
     "at_horizon",
@@ -30,4 +38,5 @@ __all__ = [
     "predictive",
     "stein",
     "tune",
+    "tuner_of",
 ]

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sgtune.model import Model
-from sgtune.sampling.arm import Arm
-from sgtune.theory.comparison import spread_ratios
-from sgtune.theory.laplace import laplace_of
+from sgtune.support.axes import Arm
+from sgtune.theory.laplace import laplace_of, spread_ratios
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning.racer import describe
+from sgtune.tuning.race import describe
 
 __all__ = ["Choice", "foresee"]
 
@@ -23,7 +22,7 @@ class Choice(NamedTuple):
 
     Attributes:
         best: the index of the chosen arm; None if all arms are unstable.
-        rows, warnings: as in `sgtune.tuning.result.TuningResult`.
+        rows, warnings: as in `sgtune.tuning.tune.TuningResult`.
     """
 
     best: int | None

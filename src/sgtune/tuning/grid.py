@@ -6,9 +6,8 @@ from itertools import product
 import numpy as np
 
 from sgtune.samplers import SAMPLERS, resolve_sampler
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import batch_size_of, rows_of
-from sgtune.support.axes import BATCH_SIZE, STEP_SIZE, Axis
+from sgtune.support.axes import BATCH_SIZE, STEP_SIZE, Arm, Axis
 from sgtune.support.errors import InputError, check_choice, check_number
 
 __all__ = [

@@ -12,13 +12,12 @@ from sgtune.model import Model
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.samplers import resolve_sampler
-from sgtune.samplers.stochastic_scores import stochastic_scores
-from sgtune.sampling.preparation import shared_constants
-from sgtune.stein.chain_draws import TARGETS
+from sgtune.samplers.gradients import stochastic_scores
+from sgtune.sampling.lockstep import shared_constants
+from sgtune.stein.ksd import ksd_stretches
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.psd import psd_stretches
-from sgtune.stein.quadratic import FEWEST_DRAWS, LEAST_SHARE, horizon_score, stretch_of
-from sgtune.stein.stretches import ksd_stretches
+from sgtune.stein.quadratic import FEWEST_DRAWS, LEAST_SHARE, TARGETS, horizon_score, stretch_of
 from sgtune.stein.virials import virial_score, virial_sums
 from sgtune.support.errors import check_choice, check_integer
 from sgtune.support.randomness import named_seed
@@ -106,13 +105,7 @@ def _by_dimension(model: Model, target: str) -> Foresight:
     return (_virial if model.dimension <= LARGE_DIMENSION else _moments)(model, target)
 
 
-FORESIGHT = {
-    "by dimension": _by_dimension,
-    "virial": _virial,
-    "moments": _moments,
-    "psd": _psd,
-    "ksd": _ksd,
-}
+FORESIGHT = {"by dimension": _by_dimension, "virial": _virial, "moments": _moments, "psd": _psd, "ksd": _ksd}
 """By name: ``(model, target) -> Foresight``."""
 
 
@@ -163,10 +156,7 @@ def horizon_metric(
 
 
 def _value(
-    arm: ArmDraws,
-    scores: Float[np.ndarray, "n d"],
-    foresee: Foresight,
-    centre: Float[np.ndarray, " d"],
+    arm: ArmDraws, scores: Float[np.ndarray, "n d"], foresee: Foresight, centre: Float[np.ndarray, " d"]
 ) -> tuple[float, str]:
     """An arm's value, and the reason if it has none."""
     if not arm.usable or not np.isfinite(scores).all():
@@ -211,4 +201,10 @@ def at_horizon(
     check_choice("discrepancy", discrepancy, FORESIGHT)
     check_choice("target", target, TARGETS)
     check_integer("score_rows", score_rows, at_least=1)
-    return Judge(lambda seed: horizon_metric(discrepancy, seed, score_rows, target), points=None, thin=1)
+    return Judge(
+        lambda seed: horizon_metric(discrepancy, seed, score_rows, target),
+        points=None,
+        thin=1,
+        looks_ahead=True,
+        remade=lambda settings: at_horizon(discrepancy, target=target, score_rows=settings.score_rows),
+    )

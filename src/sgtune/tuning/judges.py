@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,9 +15,9 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import subset_rows, subset_scores
-from sgtune.sampling.compilation import compile_seconds
 from sgtune.stein import DISCREPANCIES
 from sgtune.support.errors import check_choice, check_number
+from sgtune.support.machine import compile_seconds
 
 __all__ = [
     "ArmDraws",
@@ -147,6 +147,9 @@ class Judge:
             (`sgtune.tuning.horizon.enough_points`).
         thin: every thin-th draw is used, but at least ten draws, if the tuner does not set it.
         needs_test: whether it can judge only samplers with a Metropolis test.
+        looks_ahead: whether it judges by the error expected at the horizon.
+        remade: the same judge with the settings of its scores that a tuner's name is given with
+            (`sgtune.tuning.tuners.Settings`); None if it has none.
     """
 
     metric: Callable[[int], Metric]
@@ -154,6 +157,8 @@ class Judge:
     points: int | None = 500
     thin: int = 10
     needs_test: bool = False
+    looks_ahead: bool = False
+    remade: "Callable[[Any], Judge] | None" = None
 
 
 def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: float = 0.1) -> Judge:
@@ -170,7 +175,10 @@ def stein(discrepancy: str = "ksd", scale: str = "identity", score_fraction: flo
     check_choice("discrepancy", discrepancy, DISCREPANCIES)
     check_choice("scale", scale, ("identity", "laplace"))
     check_number("score_fraction", score_fraction, above=0, at_most=1)
-    return Judge(lambda seed: stein_metric(discrepancy, scale, seed, score_fraction))
+    return Judge(
+        lambda seed: stein_metric(discrepancy, scale, seed, score_fraction),
+        remade=lambda settings: stein(discrepancy, scale, settings.score_fraction),
+    )
 
 
 def predictive(name: str | None = None) -> Judge:

@@ -3,11 +3,12 @@
 MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,16 +19,194 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.by_clock import draws_for
 from sgtune.sampling.chain import FEWEST_STEPS
-from sgtune.sampling.compilation import compile_seconds
 from sgtune.sampling.lockstep import Lockstep, compile_together, data_terms
-from sgtune.sampling.reservoir import Reservoir
-from sgtune.support.errors import InputError
-from sgtune.support.machine import cores
-from sgtune.tuning.halving import Schedule
-from sgtune.tuning.judges import Metric
-from sgtune.tuning.racer import Racer, all_diverged, describe, rank_arms, record_rung
+from sgtune.sampling.thinning import Reservoir
+from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.support.machine import compile_seconds, cores
+from sgtune.tuning.judges import ArmDraws, Metric
 
-__all__ = ["AllDivergedError", "Race"]
+__all__ = [
+    "AllDivergedError",
+    "Race",
+    "Racer",
+    "Rung",
+    "Schedule",
+    "all_diverged",
+    "describe",
+    "halving_schedule",
+    "rank_arms",
+    "record_rung",
+    "single_rung",
+]
+
+
+class Rung(NamedTuple):
+    """``n_arms`` arms each run for another ``amount`` of the budget; the best ``n_survivors`` go on."""
+
+    n_arms: int
+    amount: float
+    n_survivors: int
+
+
+class Schedule(NamedTuple):
+    """The rungs, the total budget T over all arms, and a remark for the output (empty if there is none)."""
+
+    rungs: tuple[Rung, ...]
+    total: float
+    remark: str = ""
+
+
+def halving_schedule(n_arms: int, pruning_rate: int, longest: float) -> Schedule:
+    """Algorithm 1 for M = ``n_arms`` arms, eta = ``pruning_rate``, and R = ``longest``, the longest arm's total.
+
+    K = floor(log_eta M) by integer division; T = R M K / (1 + eta + ... + eta^(K-1)); rung i gives each of its |S_i|
+    arms r_i = T / (|S_i| K), and keeps floor(|S_i| / eta). The rungs' budgets add up to T. Because of the floors, the
+    last survivors may exceed R a little. With fewer arms than eta there is one rung, in which each arm runs for R.
+
+    Raises:
+        InputError: M < 1, eta < 2, or R not positive.
+    """
+    check_integer("arms: number of arms", n_arms, at_least=1)
+    check_integer("pruning_rate", pruning_rate, at_least=2)
+    check_number("budget", longest, above=0)
+    n_rungs, left = 0, n_arms
+    while left >= pruning_rate:
+        left //= pruning_rate
+        n_rungs += 1
+    if n_rungs == 0:
+        remark = f"{n_arms} arms, fewer than the pruning rate {pruning_rate}: no halving, each ran the whole budget"
+        return Schedule(single_rung(n_arms, longest).rungs, longest * n_arms, remark)
+    total = longest * n_arms * n_rungs / sum(pruning_rate**i for i in range(n_rungs))
+    rungs, left = [], n_arms
+    for _ in range(n_rungs):
+        rungs.append(Rung(left, total / (left * n_rungs), left // pruning_rate))
+        left //= pruning_rate
+    return Schedule(tuple(rungs), total)
+
+
+def single_rung(n_arms: int, each: float) -> Schedule:
+    """Grid search as a schedule: every arm runs for ``each``, and the best one is chosen."""
+    check_integer("arms: number of arms", n_arms, at_least=1)
+    check_number("budget", each, above=0)
+    return Schedule((Rung(n_arms, each, 1),), each * n_arms)
+
+
+@dataclass
+class Racer:
+    """One arm in the race, with its kept draws as long as it runs.
+
+    Attributes:
+        index: its place in the grid.
+        draws: the draws that the reservoir of its ensemble keeps: ``(k, D)``.
+        steps: steps so far.
+        spent: the budget spent according to the schedule; ``ran``: the actual cost of the steps.
+        finite: whether the chain is finite.
+        statistics: the sampler's diagnostics (`sgtune.samplers.Sampler`).
+    """
+
+    index: int
+    arm: Arm
+    draws: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    steps: int = 0
+    spent: float = 0.0
+    ran: float = 0.0
+    finite: bool = True
+    statistics: dict[str, float] = field(default_factory=dict)
+
+    def keep(self, stay: np.ndarray, new: np.ndarray) -> None:
+        """Keep the draws so far at the places ``stay``, and append new ones."""
+        # A copy: a view of one chain would keep the draws of its whole ensemble alive.
+        self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
+
+    def judged(self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
+        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged."""
+        places, n_draws = reservoir.part(at_most)
+        if not self.finite:
+            places = places[:0]
+        return ArmDraws(
+            self.draws[places],
+            reservoir.steps[places],
+            self.steps,
+            n_draws,
+            self.ran / horizon,
+            sampler,
+            self.statistics,
+        )
+
+
+def rank_arms(values: list[float], tie_break: list[tuple] | None = None) -> list[int]:
+    """Places from the lowest value to the highest; infinite and NaN ones last. Equal values, and those that are not
+    finite, are in the order of ``tie_break``."""
+    tie_break = [()] * len(values) if tie_break is None else tie_break
+
+    def rank(i: int) -> tuple:
+        is_finite = bool(np.isfinite(values[i]))
+        return not is_finite, values[i] if is_finite else 0.0, tie_break[i], i
+
+    return sorted(range(len(values)), key=rank)
+
+
+def record_rung(
+    number: int,
+    running: Sequence[Racer],
+    judged: Sequence[ArmDraws],
+    values: Mapping[int, float],
+    remarks: Sequence[str],
+    survivors: Sequence[Racer],
+) -> tuple[list[dict], list[str]]:
+    """A row for each arm of the rung ``number`` (from 0), and a warning for each that has no value.
+
+    Args:
+        judged: the input of the judge for each arm.
+        values: by the arms' indices.
+        remarks: of the judge, on each arm; why one has no value.
+    """
+    alive = {racer.index for racer in survivors}
+    rows, warnings = [], []
+    for racer, used, remark in zip(running, judged, remarks, strict=True):
+        value = values[racer.index]
+        if not racer.finite:
+            reason = "diverged"
+        elif remark:
+            reason = remark
+        elif not np.isfinite(value):
+            reason = "value not finite"
+        elif racer.index not in alive:
+            reason = "higher value than the survivors"
+        else:
+            reason = ""
+        if not np.isfinite(value):
+            warnings.append(f"rung {number + 1}: {describe(racer.arm)}: {reason}")
+        rows.append(
+            {
+                "rung": number + 1,
+                **racer.arm.to_record(),
+                "steps": racer.steps,
+                "samples": len(racer.draws),
+                "points": len(used.points),
+                "discrepancy": value if np.isfinite(value) else None,
+                "pruned": racer.index not in alive,
+                "reason": reason,
+            }
+        )
+    return rows, warnings
+
+
+def all_diverged(sampler: str, step_sizes: Sequence[float]) -> str:
+    """Why a race has no winner, and what to try. ``step_sizes`` are those of its arms."""
+    return (
+        f"step_size: all {len(step_sizes)} arms of {sampler} diverged or left the posterior; the smallest step size "
+        f"tried is {min(step_sizes):.3g}: try smaller ones"
+    )
+
+
+def describe(arm: Arm) -> str:
+    """The arm's numbers, for a warning."""
+    return ", ".join(
+        f"{name}={number if isinstance(number, int) else format(number, '.3g')}"
+        for name, number in arm.items()
+    )
+
 
 KEPT_BYTES = 2**29
 """All running arms together keep at most this many bytes of draws, or ten draws each: a random subset of their draws.
@@ -53,7 +232,7 @@ class Race:
 
     A survivor keeps its whole state (position, momentum, thermostat) from rung to rung. It is judged by all its draws
     so far, or, if these are more than the cap, by a random subset of them, at the same steps for every arm of its shape
-    (`sgtune.sampling.reservoir`).
+    (`sgtune.sampling.thinning`).
 
     Args:
         budget: in the schedule's currency.

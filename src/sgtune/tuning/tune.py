@@ -1,85 +1,134 @@
-"""`tune`: choose a sampler's hyperparameters for a model."""
+"""`tune`: choose a sampler's hyperparameters for a model, and the result."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from sgtune.model import Model
+from sgtune.model.derived import hold_out
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
-from sgtune.sampling.arm import Arm, check_arm, shape_of
+from sgtune.sampling.arm import check_arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
-from sgtune.sampling.compilation import compile_seconds, watch_compilation
-from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.support.errors import InputError, check_choice, check_integer, check_number
+from sgtune.sampling.by_clock import calibrate_cost
+from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
+from sgtune.support.axes import COMMON, Arm
+from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
-from sgtune.tuning.calibrate import calibrate_cost
-from sgtune.tuning.grid import check_names
 from sgtune.tuning.horizon import enough_points
 from sgtune.tuning.race import AllDivergedError, Race
-from sgtune.tuning.result import TuningResult
-from sgtune.tuning.tuners import TUNERS, Settings, Tuner
-from sgtune.tuning.unraced import chosen
-from sgtune.tuning.validation import on_fewer_rows, racing_model
+from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
 
-__all__ = ["Method", "tune"]
+if TYPE_CHECKING:
+    import pandas as pd
 
+__all__ = ["TuningResult", "tune"]
 
-@runtime_checkable
-class Method(Protocol):
-    """A tuner as an object: its name in results, and the `Tuner` and `Settings` that it consists of."""
-
-    name: str
-
-    def as_tuner(self) -> tuple[Tuner, Settings]: ...
+RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason")
 
 
-def _method(tuner: str | Method, settings: Settings | None) -> tuple[str, Tuner, Settings]:
-    """The tuner's name, its `Tuner` and its `Settings`."""
+@dataclass(frozen=True)
+class TuningResult:
+    """The chosen hyperparameters and how they were found.
+
+    Attributes:
+        best: a mapping of hyperparameters, which are also attributes (``best.step_size``); None only in the result of
+            an `AllDivergedError`.
+        rows: one record per arm and rung, with the columns of ``rungs``.
+        rung_seconds: one record per rung: seconds of ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
+        seconds: ``total``: wall-clock time, the sum of ``compilation`` (tracing and compiling) and ``warm``, the time
+            that tuning takes once all programs are compiled. ``warm`` is mostly ``sampling`` (on several cores at
+            once), ``gradients`` (scores) and ``discrepancy``. ``shared_compilation``: compilation of sampling programs
+            before tuning began.
+            ``nominal``: the budget T over all arms; ``overrun``: the time that arms spent beyond it (both None if the
+            budget is not in seconds).
+        steps: samples of all arms together.
+        gradient_evaluations: data terms of gradients, in sampling and scoring.
+        warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the grid and the
+            schedule.
+    """
+
+    model: str
+    sampler: str
+    tuner: str
+    n_data: int
+    best: Arm | None
+    rows: list[dict] = field(default_factory=list, repr=False)
+    rung_seconds: list[dict] = field(default_factory=list, repr=False)
+    seconds: dict[str, float | None] = field(default_factory=dict)
+    steps: int = 0
+    gradient_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def rungs(self) -> "pd.DataFrame":
+        """Every arm at every rung: hyperparameters, steps, samples, points judged, value, whether and why pruned.
+
+        ``steps`` counts from the start of the chain; ``discrepancy`` is None for an arm that is not finite.
+        """
+        # Takes half a second to import, and a job that only writes JSON does not need it.
+        import pandas as pd
+
+        columns = self.rows[0] if self.rows else ("rung", *(axis.name for axis in COMMON), *RUN_COLUMNS)
+        return pd.DataFrame(self.rows, columns=list(columns))
+
+    def to_dict(self) -> dict:
+        """As plain types, for JSON."""
+        return {
+            "model": self.model,
+            "sampler": self.sampler,
+            "tuner": self.tuner,
+            "n_data": self.n_data,
+            "best": None if self.best is None else self.best.to_record(),
+            "rungs": self.rows,
+            "rung_seconds": self.rung_seconds,
+            "seconds": self.seconds,
+            "steps": self.steps,
+            "gradient_evaluations": self.gradient_evaluations,
+            "warnings": self.warnings,
+        }
+
+
+def _named(tuner: str | Tuner, settings: Settings | None) -> tuple[str, Tuner]:
+    """The name of a tuner in results, and the tuner itself."""
     if isinstance(tuner, str):
-        check_choice("tuner", tuner, TUNERS)
-        return tuner, TUNERS[tuner], settings or Settings()
-    if not hasattr(tuner, "as_tuner"):
+        return tuner, tuner_of(tuner, settings)
+    if not isinstance(tuner, Tuner):
         raise InputError(
             f"tuner: {tuner!r} is not allowed; it must be a Halving, GridSearch, Heuristic or Theory, or one of: "
             f"{', '.join(TUNERS)}"
         )
     if settings is not None:
         raise InputError(f"settings: given, but {type(tuner).__name__} has its own numbers; it must be None")
-    return (tuner.name, *tuner.as_tuner())
+    return tuner.name, tuner
 
 
-def _check(model: Model, sampler: str, tuner: str, method: Tuner, budget: Budget, settings: Settings) -> None:
-    """Check that model, sampler, tuner and settings fit together, or raise an `InputError`."""
-    check_choice("clock", settings.clock, ("calibrated", "wall"))
-    if settings.clock == "wall" and budget.seconds is None:
+def _check(model: Model, sampler: str, name: str, tuner: Tuner, budget: Budget) -> None:
+    """Check that model, sampler, tuner and budget fit together, or raise an `InputError`."""
+    if tuner.clock == "wall" and budget.seconds is None:
         raise InputError(f"clock: 'wall' needs a budget in seconds; it is {budget.given()}")
-    if settings.clock == "wall" and method.choose is not None:
-        raise InputError(
-            f"clock: 'wall' is not allowed; {tuner!r} runs no arms and needs costs: 'calibrated'"
-        )
-    if settings.points is not None:
-        check_integer("points", settings.points, at_least=1)
-    if settings.thin is not None:
-        check_integer("thin", settings.thin, at_least=1)
-    check_integer("score_rows", settings.score_rows, at_least=1)
-    check_number("score_fraction", settings.score_fraction, above=0, at_most=1)
-    check_number("start_noise", settings.start_noise, at_least=0)
-    check_names(settings.hyperparameters)
-    if method.needs_test and resolve_sampler(sampler)[0].optimal_acceptance is None:
+    if tuner.clock == "wall" and tuner.choose is not None:
+        raise InputError(f"clock: 'wall' is not allowed; {name!r} runs no arms and needs costs: 'calibrated'")
+    check_number("validation_fraction", tuner.validation_fraction, at_least=0, below=1)
+    judge = tuner.judge
+    if judge is None:
+        return
+    if judge.needs_test and resolve_sampler(sampler)[0].optimal_acceptance is None:
         tested = ", ".join(name for name, known in SAMPLERS.items() if known.optimal_acceptance is not None)
         raise InputError(
-            f"sampler: {sampler!r} is not allowed; {tuner!r} judges by the acceptance rate, which only those with a "
+            f"sampler: {sampler!r} is not allowed; {name!r} judges by the acceptance rate, which only those with a "
             f"Metropolis test have: {tested}"
         )
-    if method.tasks is not None:
-        if not settings.validation_fraction and (model.test_data is None or model.predict is None):
+    if judge.tasks is not None:
+        if not tuner.validation_fraction and (model.test_data is None or model.predict is None):
             raise InputError(
-                f"tuner: {tuner!r} needs a model with predict and test_data; {model.name!r} lacks at least one of them"
+                f"tuner: {name!r} needs a model with predict and test_data; {model.name!r} lacks at least one of them"
             )
-        if model.task not in method.tasks:
+        if model.task not in judge.tasks:
             raise InputError(
-                f"tuner: {tuner!r} judges models with task={' or '.join(method.tasks)}; "
+                f"tuner: {name!r} judges models with task={' or '.join(judge.tasks)}; "
                 f"{model.name!r} has task={model.task!r}"
             )
 
@@ -99,7 +148,7 @@ def tune(
     sampler: str | Sampler,
     *,
     gradient: GradientEstimator | None = None,
-    tuner: "str | Method" = "mamba",
+    tuner: str | Tuner = "mamba",
     budget: Budget | None = None,
     horizon: Budget | None = None,
     seed: int = 0,
@@ -140,40 +189,51 @@ def tune(
     watch_compilation()
     began, there_before = perf_counter(), compiled_programs()
     sampler = published_name(sampler, gradient)
-    tuner, method, settings = _method(tuner, settings)
+    name, tuner = _named(tuner, settings)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("replicate", replicate, at_least=0)
     if cost is not None and not isinstance(cost, CostTable):
         raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
-    budget = check_budget(method.default if budget is None else budget)
+    budget = check_budget(tuner.default if budget is None else budget)
     horizon = budget if horizon is None else check_horizon(horizon, budget)
-    _check(model, sampler, tuner, method, budget, settings)
-    racing = racing_model(model, method.tasks, settings.validation_fraction)
-    arms = [check_arm(model, sampler, arm) for arm in method.arms(model.n_data, sampler, settings)]
-    if method.metric is None and method.choose is None:
-        spent = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
+    _check(model, sampler, name, tuner, budget)
+    racing = model
+    if tuner.judge is not None and tuner.judge.tasks is not None and tuner.validation_fraction:
+        racing = hold_out(model, tuner.validation_fraction, name="validation_fraction")
+    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler)]
+    remarks = tuner.remarks(model.n_data)
+
+    def result(best: Arm | None, seconds: dict | None = None, **found: object) -> TuningResult:
         total = perf_counter() - began
+        compilation = compile_seconds(began, began + total)
         seconds = {
             "total": total,
-            "warm": total,
-            **dict.fromkeys(spent, 0.0),
-            "nominal": None,
-            "overrun": None,
+            "warm": total - compilation,
+            **dict.fromkeys(
+                ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation"), 0.0
+            ),
+            **dict.fromkeys(("nominal", "overrun")),
+            **(seconds or {}),
+            "compilation": compilation,
         }
-        return TuningResult(model.name, sampler, tuner, model.n_data, arms[0], seconds=seconds)
-    schedule = method.schedule(len(arms), settings, budget.amount)
+        return TuningResult(model.name, sampler, name, model.n_data, best, seconds=seconds, **found)
+
+    if tuner.judge is None and tuner.choose is None:
+        return result(arms[0])
+    schedule = tuner.schedule(len(arms), budget.amount)
     # All checks are done before the costly work begins.
-    if budget.seconds is not None and settings.clock == "calibrated" and cost is None:
-        cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
-    if budget.seconds is not None and settings.clock == "calibrated":
+    if budget.seconds is not None and tuner.clock == "calibrated":
+        if cost is None:
+            cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
         for arm in arms:
             cost.lookup(*shape_of(sampler, arm))
-    if method.choose is not None:
-        remarks = method.remarks(model.n_data, settings)
-        return chosen(model, sampler, tuner, method, arms, horizon, cost, remarks, began, report)
+    if tuner.choose is not None:
+        return _chosen(model, sampler, tuner, arms, horizon, cost, remarks, report, result)
 
     def raced(arm: Arm) -> Arm:
-        return arm if racing is model else on_fewer_rows(arm, model.n_data, racing.n_data)
+        """The arm with a batch of the same share of the rows that are left, at least one row."""
+        left = max(1, arm.batch_size * racing.n_data // model.n_data)
+        return Arm(**{**arm, "batch_size": left})
 
     race = Race(
         model=racing,
@@ -181,57 +241,90 @@ def tune(
         arms=arms,
         schedule=schedule,
         budget=budget,
-        metric=method.metric(named_seed(seed, "judge", replicate), settings),
+        metric=tuner.judge.metric(named_seed(seed, "judge", replicate)),
         cost=cost,
-        clock=settings.clock,
+        clock=tuner.clock,
         seed=seed,
         replicate=replicate,
         horizon=horizon.amount,
-        points=settings.points or method.points or enough_points(model.dimension),
-        thin=method.thin if settings.thin is None else settings.thin,
-        growth=settings.pruning_rate,
+        points=tuner.points or tuner.judge.points or enough_points(model.dimension),
+        thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
+        growth=tuner.growth,
         make=lambda group: Lockstep.at_mode(
             racing,
             sampler,
             [raced(arm) for arm in group],
             seed=seed,
             replicate=f"race {replicate}",
-            start_noise=method.start_noise(settings),
+            start_noise=tuner.start_noise,
         ),
         raced=raced,
         report=report,
     )
-    race.warnings += method.remarks(model.n_data, settings)
+    race.warnings += remarks
 
-    def result(best: Arm | None) -> TuningResult:
-        total = perf_counter() - began
-        compilation = compile_seconds(began, began + total)
-        in_seconds = budget.seconds is not None
-        seconds = {
-            "total": total,
-            "warm": total - compilation,
-            **race.seconds,
-            "compilation": compilation,
-            "shared_compilation": sum(race.programs[shape] for shape in race.programs.keys() & there_before),
-            "nominal": schedule.total if in_seconds else None,
-            "overrun": race.overrun if in_seconds else None,
-        }
-        return TuningResult(
-            model=model.name,
-            sampler=sampler,
-            tuner=tuner,
-            n_data=model.n_data,
-            best=best,
+    def raced_result(best: Arm | None) -> TuningResult:
+        shared = sum(race.programs[shape] for shape in race.programs.keys() & there_before)
+        of_budget = {"nominal": schedule.total, "overrun": race.overrun} if budget.seconds is not None else {}
+        return result(
+            best,
+            {**race.seconds, "shared_compilation": shared, **of_budget},
             rows=race.rows,
             rung_seconds=race.rung_seconds,
-            seconds=seconds,
             steps=sum(racer.steps for racer in race.racers),
             gradient_evaluations=race.gradient_evaluations,
             warnings=race.warnings,
         )
 
     try:
-        return result(race.run().arm)
+        return raced_result(race.run().arm)
     except AllDivergedError as error:
-        error.result = result(None)
+        error.result = raced_result(None)
         raise
+
+
+def _chosen(
+    model: Model,
+    sampler: str,
+    tuner: Tuner,
+    arms: list[Arm],
+    horizon: Budget,
+    cost: CostTable | None,
+    remarks: list[str],
+    report: Callable[[str], None],
+    result: Callable[..., TuningResult],
+) -> TuningResult:
+    """The decision of a tuner that runs no arm, from the steps that ``horizon`` buys for each.
+
+    Raises:
+        AllDivergedError: no arm is stable.
+    """
+    in_seconds = horizon.seconds is not None
+    n_steps = [
+        horizon.steps_for(
+            horizon.amount,
+            seconds_per_step=cost.lookup(*shape_of(sampler, arm)) if in_seconds else None,
+            gradients_per_step=data_terms(model, sampler, arm),
+        )
+        for arm in arms
+    ]
+    asked = perf_counter()
+    choice = tuner.choose(model, sampler, arms, n_steps, report)
+    ended = perf_counter()
+    compilation = compile_seconds(asked, ended)
+    spent = {"sampling": 0.0, "gradients": 0.0, "discrepancy": ended - asked - compilation}
+    found = result(
+        None if choice.best is None else arms[choice.best],
+        spent,
+        rows=choice.rows,
+        rung_seconds=[{"rung": 1, **spent, "compilation": compilation}],
+        warnings=[*remarks, *choice.warnings],
+    )
+    if found.best is None:
+        error = AllDivergedError(
+            f"step_size: all {len(arms)} arms of {sampler} are unstable by the theory; the smallest step size tried is "
+            f"{min(arm.step_size for arm in arms):.3g}: try smaller ones"
+        )
+        error.result = found
+        raise error
+    return found

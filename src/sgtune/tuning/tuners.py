@@ -1,70 +1,296 @@
-"""The tuners: each is a schedule, a metric and a start for the engine in `sgtune.tuning.race`; or a rule, with no race.
+"""The tuners: objects that make arms and either race them (`sgtune.tuning.race`) or choose one by a rule.
 
-============== ======================= ==================== ==========================================
-name           schedule                judged by            paper
-============== ======================= ==================== ==========================================
-mamba-*        successive halving      ksd, fssd, ...       Algorithm 1, Sects. 3.2, 3.3.3
-grid-ksd       one rung, by seconds    ksd                  Sect. 4.1, App. B.1
-grid           one rung, by steps      log-loss, RMSE       Sect. 3.4.1, Apps. B.1.2, B.2.2, B.3.2
-heuristic      none: h = 1/N                                Sect. 3.4.1 (Brosse et al. 2018)
-theory         none                    expected error       none: `sgtune.theory`, arXiv 2606.00293
-============== ======================= ==================== ==========================================
+============== =================================== ==================== =========================================
+name           short for                           judged by            paper
+============== =================================== ==================== =========================================
+mamba-*        `Halving`                           ksd, fssd, ...       Algorithm 1, Sects. 3.2, 3.3.3
+grid-ksd       `GridSearch`, by seconds            ksd                  Sect. 4.1, App. B.1
+grid           `GridSearch`, by steps              log-loss, RMSE       Sect. 3.4.1, Apps. B.1.2, B.2.2, B.3.2
+heuristic      `Heuristic`: h = 1/N                                     Sect. 3.4.1 (Brosse et al. 2018)
+theory         `Theory`                            expected error       none: `sgtune.theory`, arXiv 2606.00293
+============== =================================== ==================== =========================================
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
-from sgtune.metrics import PREDICTIVE
+from sgtune.model import Model
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, batch_size_of
+from sgtune.support.axes import Arm
+from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.theory.recursions import check_known
 from sgtune.tuning.foresight import Choice, foresee
-from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, make_arms, remarks_on_default
-from sgtune.tuning.halving import Schedule, halving_schedule, single_rung
-from sgtune.tuning.horizon import SCORE_ROWS, horizon_metric
-from sgtune.tuning.judges import GRID_METRICS, Metric, predictive_metric, stein_metric
+from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, check_names, make_arms, remarks_on_default
+from sgtune.tuning.horizon import SCORE_ROWS, at_horizon
+from sgtune.tuning.judges import Judge, predictive, stein
+from sgtune.tuning.race import Schedule, halving_schedule, single_rung
 
 __all__ = [
     "TUNERS",
+    "Grid",
+    "GridSearch",
+    "Halving",
+    "Heuristic",
     "Settings",
+    "Theory",
     "Tuner",
-    "full_grid",
-    "grid_at_one_batch_size",
-    "halving",
-    "heuristic_arm",
-    "left_out",
-    "one_rung",
-    "theory",
+    "tuner_of",
 ]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of all tuners; each uses those that concern it. Defaults are the paper's (App. B.1), except
-    ``score_fraction``.
+class Grid:
+    """The arms that a tuner chooses from: all combinations. Defaults are the paper's (App. B.1).
 
     Attributes:
-        log10_step_sizes, batch_fractions, n_leapfrogs: the grid of arms. Fractions None: 1, and of 0.1, 0.01,
-            0.001 those that give batches of ten rows or more.
-        hyperparameters: further axes of the grid by name, such as ``{"friction": (0.01, 0.1)}``; samplers without
-            such a hyperparameter ignore it.
-        pruning_rate: eta of successive halving.
-        thin: every thin-th draw of an arm is used to judge it, but at least ten draws; None for the tuner's own
-            default: 10 for the paper's tuners, 1 for those that look ahead.
+        log10_step_sizes: log10 of the step sizes.
+        batch_fractions: shares of the data in a batch; None: 1, and of 0.1, 0.01, 0.001 those that give batches of ten
+            rows or more.
+        n_leapfrogs: numbers of leapfrogs, for samplers that have them.
+        hyperparameters: further axes by name, such as ``{"friction": (0.01, 0.1)}``, for samplers that have them.
+    """
+
+    log10_step_sizes: Sequence[float] = LOG10_STEP_SIZES
+    batch_fractions: Sequence[float] | None = None
+    n_leapfrogs: Sequence[int] = LEAPFROGS
+    hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+        """Every combination of the axes that the sampler has."""
+        numbers = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return make_arms(n_data, sampler, **numbers.pop("hyperparameters"), **numbers)
+
+    def remarks(self, n_data: int) -> list[str]:
+        """On the batch fractions that the default grid omits."""
+        return remarks_on_default(n_data) if self.batch_fractions is None else []
+
+
+class Tuner:
+    """The interface of a tuner: derive one from it, and pass an object to `sgtune.tune`.
+
+    Attributes:
+        name: in results.
+        default: the budget, unless one is given.
+        judge: of the arms of a race; None for a tuner that runs no arm.
+        choose: of a tuner that runs no arm, ``(model, sampler, arms, n_steps, report) -> Choice``, where ``n_steps``
+            are the steps of each arm that the horizon pays for. A tuner without judge and ``choose`` makes one arm.
+        clock: of a race, ``calibrated`` or ``wall``.
+        validation_fraction: of judges by predictions.
+        growth: each rung of a race has this factor more points per arm than the last.
+    """
+
+    name = "tuner"
+    default = Budget(seconds=1.0)
+    judge: Judge | None = None
+    choose: Callable[[Model, str, list[Arm], list[int], Callable[[str], None]], Choice] | None = None
+    clock = "calibrated"
+    thin: int | None = None
+    points: int | None = None
+    validation_fraction = 0.0
+    start_noise = 0.0
+    growth = 1
+    grid = Grid()
+
+    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+        """The arms, for ``n_data`` data."""
+        return self.grid.arms(n_data, sampler)
+
+    def remarks(self, n_data: int) -> list[str]:
+        """On the arms, for the result's warnings."""
+        return self.grid.remarks(n_data)
+
+    def schedule(self, n_arms: int, amount: float) -> Schedule:
+        """The rungs of the race; ``amount`` is the budget."""
+        return single_rung(n_arms, amount)
+
+    def __post_init__(self):
+        """Check the settings, or raise an `InputError` that names one."""
+        if self.judge is not None and not isinstance(self.judge, Judge):
+            raise InputError(
+                f"judge: {self.judge!r} is not allowed; it must be a Judge, such as stein('ksd')"
+            )
+        if not isinstance(self.grid, Grid):
+            raise InputError(f"grid: {self.grid!r} is not allowed; it must be a Grid")
+        check_choice("clock", self.clock, ("calibrated", "wall"))
+        for name in ("points", "thin"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), at_least=1)
+        check_number("start_noise", self.start_noise, at_least=0)
+        check_names(self.grid.hyperparameters)
+
+    @property
+    def tasks(self) -> tuple[str, ...] | None:
+        """The tasks of the models that it can judge, if it judges by predictions."""
+        return None if self.judge is None else self.judge.tasks
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether it judges by the error expected at the horizon."""
+        return self.judge is not None and self.judge.looks_ahead
+
+
+def _one_fraction(sampler: str, fraction: float) -> float:
+    """The share of the data in a batch, where it is not tuned: 1 for samplers that need all data."""
+    return 1.0 if resolve_sampler(sampler)[0].needs_all_data else fraction
+
+
+@dataclass(frozen=True)
+class Halving(Tuner):
+    """Successive halving (MAMBA, paper Algorithm 1): all arms run briefly, the best of them longer, and so on.
+
+    ``mamba`` is ``Halving()``, ``mamba-ksd`` is ``Halving(judge=stein("ksd"))``, ``mamba-psd`` is
+    ``Halving(judge=at_horizon("psd"))``. The budget of `sgtune.tune` is R, the budget of the arm that runs longest.
+
+    Attributes:
+        judge: made by `at_horizon` (the default tuner's), `stein`, `predictive` or `acceptance`.
+        pruning_rate: eta: each rung keeps one in eta arms.
+        grid: the arms.
+        thin: every thin-th draw of an arm is used to judge it, but at least ten draws; None: the judge's default.
         points: the largest number of points that judge an arm in the first rung, and eta times as many in each later
-            rung; None for the tuner's own default: 500; 2,000 for grid-ksd; 50 for judges of predictions; for tuners
-            that look ahead 500, and fewer in many dimensions (`sgtune.tuning.horizon.enough_points`).
-        score_fraction: the share of the data in a score (`sgtune.samplers.gradients.subset_scores`); 1 is the paper's
-            full batch.
-        score_rows: rows of the data in a score, fresh for every draw, for judges that look ahead.
-        validation_fraction: the share of the training rows that is held out for tuners that judge by predictions: they
-            race on the posterior of the other rows, start at its mode, and never see the test set. 0: they judge by the
-            test set. Costs are looked up, and arms recorded, under the model with all rows.
+            rung; None: the judge's default.
+        validation_fraction: the share of the training rows that is held out to judge arms in place of the test set, if
+            the judge is `predictive`; 0 for none. Costs and records are those of the model with all rows.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
-        batch_fraction: of grid and heuristic, which do not tune it.
-        n_leapfrog: of the heuristic, which does not tune it.
-        start_noise: grid search starts chains at the MAP plus Gaussian noise of this sd.
+    """
+
+    judge: Judge = field(default_factory=at_horizon)
+    pruning_rate: int = 3
+    grid: Grid = Grid()
+    thin: int | None = None
+    points: int | None = None
+    validation_fraction: float = 0.0
+    clock: str = "calibrated"
+
+    name = "halving"
+
+    @property
+    def growth(self) -> int:
+        return self.pruning_rate
+
+    def schedule(self, n_arms: int, amount: float) -> Schedule:
+        return halving_schedule(n_arms, self.pruning_rate, amount)
+
+
+@dataclass(frozen=True)
+class GridSearch(Tuner):
+    """Every arm runs for the same budget, and the best one is chosen (paper Sect. 3.4.1).
+
+    ``grid`` is ``GridSearch()``; ``grid-ksd`` is ``GridSearch(judge=stein("ksd"), batch_fraction=None, start_noise=0.0,
+    points=2_000)``.
+
+    Attributes:
+        judge: as in `Halving`.
+        grid: the arms.
+        batch_fraction: the share of the data in the batches of all arms; None: the fractions of the grid.
+        start_noise: chains start at the MAP plus Gaussian noise of this sd, in units of the position.
+        thin, points, validation_fraction, clock: as in `Halving`.
+    """
+
+    judge: Judge = field(default_factory=predictive)
+    grid: Grid = Grid()
+    batch_fraction: float | None = 0.1
+    start_noise: float = 0.2
+    thin: int | None = None
+    points: int | None = None
+    validation_fraction: float = 0.0
+    clock: str = "calibrated"
+
+    name = "grid search"
+
+    @property
+    def default(self) -> Budget:
+        return Budget(seconds=1.0) if self.judge.tasks is None else Budget(steps=5_000)
+
+    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+        if self.batch_fraction is None:
+            return self.grid.arms(n_data, sampler)
+        fraction = _one_fraction(sampler, self.batch_fraction)
+        return replace(self.grid, batch_fractions=(fraction,)).arms(n_data, sampler)
+
+    def remarks(self, n_data: int) -> list[str]:
+        return self.grid.remarks(n_data) if self.batch_fraction is None else []
+
+
+@dataclass(frozen=True)
+class Heuristic(Tuner):
+    """h = 1 / N (paper Sect. 3.4.1; Brosse et al. 2018); no arm is run. ``heuristic`` is ``Heuristic()``.
+
+    1 / N is the square of the step size where the momentum has unit scale.
+
+    Attributes:
+        batch_fraction, n_leapfrog: the chosen arm's values; they are not tuned.
+    """
+
+    batch_fraction: float = 0.1
+    n_leapfrog: int = 10
+
+    name = "heuristic"
+    default = Budget(steps=1)
+
+    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+        method, _ = resolve_sampler(sampler)
+        step_size = (1.0 / n_data) ** (1 / method.step_size_power)
+        batch_size = batch_size_of(_one_fraction(sampler, self.batch_fraction), n_data)
+        return [Arm(step_size, batch_size, self.n_leapfrog if method.has_leapfrog else None)]
+
+    def remarks(self, n_data: int) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class Theory(Tuner):
+    """The arm with the smallest expected error at the horizon, for posteriors close to Gaussian; no arm is run.
+
+    The horizon of `sgtune.tune` (by default its budget) is the budget of a chain of the chosen arm. The expected errors
+    are computed by `sgtune.theory`, for SGLD, SGHMC and SGNHT. The result has a warning if the chosen arm is predicted
+    to leave the neighbourhood of the mode in which the theory holds. ``theory`` is ``Theory()``.
+
+    Attributes:
+        grid: the arms.
+        clock: ``calibrated``: the theory needs costs.
+    """
+
+    grid: Grid = Grid()
+    clock: str = "calibrated"
+
+    name = "theory"
+    choose = staticmethod(foresee)
+
+    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+        check_known(sampler)
+        return self.grid.arms(n_data, sampler)
+
+
+TUNERS: dict[str, Tuner] = {
+    "mamba-ksd": Halving(stein("ksd")),
+    "mamba-fssd": Halving(stein("fssd")),
+    "mamba": Halving(),
+    "mamba-psd": Halving(at_horizon("psd")),
+    "mamba-ksd-scaled": Halving(at_horizon("ksd")),
+    "grid": GridSearch(),
+    "grid-ksd": GridSearch(stein("ksd"), batch_fraction=None, start_noise=0.0, points=2_000),
+    "heuristic": Heuristic(),
+    **{f"mamba-{name}": Halving(predictive(name)) for name in ("log-loss", "accuracy", "ece", "mce")},
+    "theory": Theory(),
+}
+"""By name; your own entries are added here."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers for a tuner that is given by its name: each has those of its fields that concern it. Defaults are the
+    paper's (App. B.1), except ``score_fraction``.
+
+    Attributes:
+        log10_step_sizes, batch_fractions, n_leapfrogs, hyperparameters: of the `Grid`.
+        pruning_rate, validation_fraction, clock: as in `Halving`.
+        thin, points: as in `Halving`; None: the named tuner's.
+        score_fraction: of the judge `stein`.
+        score_rows: of the judge `at_horizon`.
+        batch_fraction: of ``grid`` and ``heuristic``, which do not tune it.
+        n_leapfrog: of ``heuristic``, which does not tune it.
+        start_noise: of ``grid``.
     """
 
     log10_step_sizes: tuple[float, ...] = LOG10_STEP_SIZES
@@ -83,134 +309,25 @@ class Settings:
     start_noise: float = 0.2
 
 
-@dataclass(frozen=True)
-class Tuner:
-    """How arms are made, scheduled, started and judged. ``default`` is the budget of the paper; ``tasks`` are the
-    tasks of models that it can judge, if it judges by predictions on test data or held-out rows, otherwise None;
-    ``remarks`` are on the arms that it makes. ``looks_ahead``: it judges by `horizon_metric`. A tuner with ``choose``,
-    ``(model, sampler, arms, n_steps, report) -> Choice``, runs no arm: ``n_steps`` are the steps of each arm that
-    the horizon pays for. With ``needs_test`` it can judge only samplers with a Metropolis test."""
+def tuner_of(name: str, settings: Settings | None = None) -> Tuner:
+    """The tuner of this name in `TUNERS`, with the settings that concern it.
 
-    arms: Callable[[int, str, Settings], list[Arm]]
-    schedule: Callable[[int, Settings, float], Schedule]
-    metric: Callable[[int, Settings], Metric] | None
-    default: Budget
-    start_noise: Callable[[Settings], float] = field(default=lambda settings: 0.0)
-    tasks: tuple[str, ...] | None = None
-    points: int | None = 500
-    thin: int = 10
-    remarks: Callable[[int, Settings], list[str]] = field(default=lambda n_data, settings: [])
-    choose: Callable[..., Choice] | None = None
-    looks_ahead: bool = False
-    needs_test: bool = False
-
-
-def full_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    """Every combination of the grid's axes that the sampler has: the ``arms`` of most tuners, for ``n_data`` data."""
-    return make_arms(
-        n_data,
-        sampler,
-        log10_step_sizes=settings.log10_step_sizes,
-        batch_fractions=settings.batch_fractions,
-        n_leapfrogs=settings.n_leapfrogs,
-        **settings.hyperparameters,
-    )
-
-
-def left_out(n_data: int, settings: Settings) -> list[str]:
-    return remarks_on_default(n_data) if settings.batch_fractions is None else []
-
-
-def _one_fraction(sampler: str, settings: Settings) -> float:
-    """The share of the data in a batch, where it is not tuned: 1 for samplers that need all data."""
-    return 1.0 if resolve_sampler(sampler)[0].needs_all_data else settings.batch_fraction
-
-
-def grid_at_one_batch_size(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    return full_grid(n_data, sampler, replace(settings, batch_fractions=(_one_fraction(sampler, settings),)))
-
-
-def heuristic_arm(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    """e = 1 / N, which is the square of the step size where the momentum has unit scale."""
-    method, _ = resolve_sampler(sampler)
-    n_leapfrog = settings.n_leapfrog if method.has_leapfrog else None
-    return [
-        Arm(
-            step_size=(1.0 / n_data) ** (1 / method.step_size_power),
-            batch_size=batch_size_of(_one_fraction(sampler, settings), n_data),
-            n_leapfrog=n_leapfrog,
-        )
-    ]
-
-
-def _foreseeable_grid(n_data: int, sampler: str, settings: Settings) -> list[Arm]:
-    check_known(sampler)
-    return full_grid(n_data, sampler, settings)
-
-
-def halving(n_arms: int, settings: Settings, amount: float) -> Schedule:
-    return halving_schedule(n_arms, settings.pruning_rate, amount)
-
-
-def one_rung(n_arms: int, settings: Settings, amount: float) -> Schedule:
-    """A single rung, in which every arm spends ``amount``: the ``schedule`` of tuners without a race."""
-    return single_rung(n_arms, amount)
-
-
-def _mamba(metric: Callable[[int, Settings], Metric], **options) -> Tuner:
-    return Tuner(full_grid, halving, metric, Budget(seconds=1.0), remarks=left_out, **options)
-
-
-theory = Tuner(_foreseeable_grid, one_rung, None, Budget(seconds=1.0), remarks=left_out, choose=foresee)
-
-
-def _stein(discrepancy: str, scale: str) -> Callable[[int, Settings], Metric]:
-    return lambda seed, settings: stein_metric(discrepancy, scale, seed, settings.score_fraction)
-
-
-def _ahead(discrepancy: str) -> Tuner:
-    """MAMBA that judges by the discrepancy expected at the horizon."""
-    return _mamba(
-        lambda seed, settings: horizon_metric(discrepancy, seed, settings.score_rows),
-        points=None,
-        thin=1,
-        looks_ahead=True,
-    )
-
-
-def _predictive(name: str | dict[str, str]) -> Callable[[int, Settings], Metric]:
-    return lambda seed, settings: predictive_metric(name)
-
-
-def _mamba_by_predictions(name: str) -> Tuner:
-    return _mamba(_predictive(name), tasks=(PREDICTIVE[name].task,), points=50)
-
-
-TUNERS: dict[str, Tuner] = {
-    "mamba-ksd": _mamba(_stein("ksd", "identity")),
-    "mamba-fssd": _mamba(_stein("fssd", "identity")),
-    "mamba": _ahead("by dimension"),
-    "mamba-psd": _ahead("psd"),
-    "mamba-ksd-scaled": _ahead("ksd"),
-    "grid": Tuner(
-        grid_at_one_batch_size,
-        one_rung,
-        _predictive(GRID_METRICS),
-        Budget(steps=5_000),
-        lambda settings: settings.start_noise,
-        tasks=tuple(GRID_METRICS),
-        points=50,
-    ),
-    "grid-ksd": Tuner(
-        full_grid,
-        one_rung,
-        _stein("ksd", "identity"),
-        Budget(seconds=1.0),
-        points=2_000,
-        remarks=left_out,
-    ),
-    "heuristic": Tuner(heuristic_arm, one_rung, None, Budget(steps=1)),
-    **{f"mamba-{name}": _mamba_by_predictions(name) for name in ("log-loss", "accuracy", "ece", "mce")},
-    "theory": theory,
-}
-"""By name; each is short for an object (`sgtune.tuning.methods`), and your own entries are added here."""
+    Raises:
+        InputError: there is no such tuner, or a setting is not allowed.
+    """
+    tuner = TUNERS[check_choice("tuner", name, TUNERS)]
+    if settings is None:
+        return tuner
+    own = {entry.name: getattr(tuner, entry.name) for entry in fields(tuner)}
+    new = {
+        entry: getattr(settings, entry)
+        for entry in own
+        # A tuner that takes the grid's fractions, or starts at the mode itself, has no such setting.
+        if getattr(settings, entry, None) is not None
+        and (entry not in ("batch_fraction", "start_noise") or own[entry])
+    }
+    if "grid" in own:
+        new["grid"] = Grid(**{entry.name: getattr(settings, entry.name) for entry in fields(Grid)})
+    if tuner.judge is not None and tuner.judge.remade is not None:
+        new["judge"] = tuner.judge.remade(settings)
+    return replace(tuner, **new)

@@ -10,7 +10,7 @@ from small_models import gaussian_model
 
 from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc import chains as chains_module
 from sgtune.study.adam_mcmc.acceptance import _in_sds, acceptance_on_gaussian, acceptance_on_posterior
 from sgtune.study.adam_mcmc.bias import measure_bias

@@ -9,7 +9,7 @@ from drawn import line_of, line_points
 from judge_records import sensitivity_record
 
 from sgtune.study.experiments import ladder_runs as runs
-from sgtune.study.experiments.ladder_models import KINDS as MADE
+from sgtune.study.experiments.ladder import KINDS as MADE
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
 from sgtune.study.mamba.discrepancy_figures import MOST, SEEN, shown_points

@@ -1,7 +1,5 @@
 """Cells, their frame, and how it is printed: formats of numbers, order of rows and columns, Markdown and HTML."""
 
-# ruff: noqa: RUF001 - tables print signs of mathematics
-
 import math
 import re
 from dataclasses import replace

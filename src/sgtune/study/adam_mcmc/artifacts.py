@@ -1,7 +1,5 @@
 """The tables and figures of the study of AdamMCMC (Bieringer et al. 2023)."""
 
-# ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
-
 from sgtune.study.report.artifact import Artifact, Study
 
 __all__ = ["NAMES", "STUDY"]

@@ -11,8 +11,7 @@ from sgtune.mode.find import MapResult
 from sgtune.model import Model, define_model
 from sgtune.model.positions import to_matrix
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
-from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.lockstep import Lockstep, independent_chains
 from sgtune.support.randomness import named_seed
 
 __all__ = ["flat", "moments_of_chains", "standard_normal", "with_mode_at_zero"]

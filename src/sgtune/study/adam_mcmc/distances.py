@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from sgtune.model import Model, define_model
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.ensembles import independent_chains
+from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc.chains import flat, with_mode_at_zero
 
 __all__ = [

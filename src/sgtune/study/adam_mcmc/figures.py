@@ -1,7 +1,5 @@
 """The figures of the study: acceptance and E x^2 against s, bias against gamma / s, total variation against steps."""
 
-# ruff: noqa: RUF001 - labels have Greek letters and signs of mathematics
-
 from collections.abc import Mapping, Sequence
 from math import ceil, expm1
 from statistics import median

@@ -13,8 +13,10 @@ from sgtune.model.positions import flatten
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.experiments.evaluation import EvaluationSettings, evaluate_run, in_short, stein_metrics
-from sgtune.study.experiments.screen import losses_of, rerun_finalists, screen_grid
+from sgtune.study.experiments.evaluate import EvaluationSettings, evaluate_run, in_short, stein_metrics
+from sgtune.study.experiments.finalists import rerun_finalists
+from sgtune.study.experiments.losses import losses_of
+from sgtune.study.experiments.screen import screen_grid
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Grid, Halving, acceptance, at_horizon, make_arms, stein, tune
@@ -111,7 +113,7 @@ def _race(
 
 def race_sampler(task: Task, section: Mapping) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
-    (`sgtune.study.experiments.screen.rerun_finalists`).
+    (`sgtune.study.experiments.finalists.rerun_finalists`).
 
     Args:
         section: the configuration's section ``adam_mcmc.race``.
@@ -153,7 +155,7 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
 
     Returns:
         ``arms`` (None: no arm stayed finite), ``warnings`` of the races, ``table``, a row for each run
-        (`sgtune.study.experiments.evaluation.evaluate_run`), ``seconds``, ``race_seconds``, and ``map``: the ``ksd`` of
+        (`sgtune.study.experiments.evaluate.evaluate_run`), ``seconds``, ``race_seconds``, and ``map``: the ``ksd`` of
         a chain that stays there, of any length.
     """
     budget = {"seconds": section["race_seconds"], "horizon": section["seconds"], "pruning_rate": pruning_rate}

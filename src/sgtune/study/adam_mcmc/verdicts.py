@@ -25,7 +25,7 @@ __all__ = [
     "t_quantile",
 ]
 
-STUCK, TOO_SLOW = "– (stuck)", "– (too slow)"  # noqa: RUF001
+STUCK, TOO_SLOW = "– (stuck)", "– (too slow)"
 """In print, in place of numbers that say nothing about the target."""
 
 LEAST_ACCEPTANCE = 1e-3

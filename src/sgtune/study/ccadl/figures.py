@@ -1,7 +1,5 @@
 """The figures of the study: densities of the normal, curves against passes, and ellipses of long chains."""
 
-# ruff: noqa: RUF001 - labels have Greek letters
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

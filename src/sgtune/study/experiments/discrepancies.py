@@ -11,7 +11,7 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import to_matrix
 from sgtune.model.posterior import scores
-from sgtune.samplers.stochastic_scores import stochastic_scores
+from sgtune.samplers.gradients import stochastic_scores
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sgtune.metrics import Reference
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.config.sections import fingerprint
-from sgtune.study.experiments.per_sampler import tuning_arguments
-from sgtune.study.experiments.regret import run_arms, runs_of
-from sgtune.study.experiments.screen import losses_of
-from sgtune.study.pipeline.parts import Parts, code_digest
-from sgtune.study.report.records import foreseen_of
+from sgtune.study.experiments.losses import losses_of, run_arms, runs_of
+from sgtune.study.experiments.tune import tuning_arguments
+from sgtune.study.pipeline.parts import Parts
 from sgtune.tuning import AllDivergedError, tune
 
 __all__ = ["AHEAD", "compare_horizons"]
@@ -48,15 +46,7 @@ def compare_horizons(
     """
     section = settings["horizons"]
     losses = losses_of(model.name, reference, {"prediction_draws": 0})
-    depends_on = {"settings": settings, "inputs": dict(inputs), "seed": seed, "code": code_digest()}
-
-    def kept(name: str, make: Callable[[], object]) -> object:
-        own = fingerprint({**depends_on, "part": name})
-        record = parts.get(name, own)
-        if record is None:
-            record = {"made": make()}
-            parts.keep(name, own, record)
-        return record["made"]
+    depends_on = {"settings": settings, "inputs": inputs, "seed": seed}
 
     def choices(sampler: str) -> list[dict]:
         rows = []
@@ -68,24 +58,22 @@ def compare_horizons(
         return rows
 
     def of_sampler(sampler: str) -> dict:
-        chosen = kept(sampler, lambda: choices(sampler))
+        chosen = parts.once(sampler, depends_on, partial(choices, sampler))
         records = [one["best"] for one in chosen if one["best"] is not None]
         arms = [record for place, record in enumerate(records) if record not in records[:place]]
+        run = partial(
+            run_arms,
+            model,
+            sampler,
+            [Arm(**arm) for arm in arms],
+            losses=losses,
+            seconds=section["seconds"],
+            cost=cost,
+            seed=seed,
+            report=report,
+        )
         replicates = [
-            kept(
-                f"{sampler}-{i}",
-                lambda i=i: run_arms(
-                    model,
-                    sampler,
-                    [Arm(**arm) for arm in arms],
-                    losses=losses,
-                    seconds=section["seconds"],
-                    cost=cost,
-                    replicate=f"horizons {i}",
-                    seed=seed,
-                    report=report,
-                ),
-            )
+            parts.once(f"{sampler}-{i}", depends_on, partial(run, replicate=f"horizons {i}"))
             for i in range(section["replicates"])
         ]
         return {
@@ -101,33 +89,26 @@ def compare_horizons(
             "runs": runs_of(replicates, section["seconds"]),
         }
 
-    found = [of_sampler(sampler) for sampler in section["samplers"]]
     return {
         "seconds": section["seconds"],
         "race_seconds": settings["mamba"]["seconds"],
         "losses": list(losses.names),
-        "samplers": found,
+        "samplers": [of_sampler(sampler) for sampler in section["samplers"]],
     }
 
 
 def _choice(
-    model: Model,
-    sampler: str,
-    tuner: str,
-    seconds: float,
-    settings: Mapping,
-    cost: CostTable,
-    seed: int,
+    model: Model, sampler: str, tuner: str, seconds: float, settings: Mapping, cost: CostTable, seed: int
 ) -> dict[str, dict | float | None]:
-    """The record of the ``best`` arm for runs of this many seconds and its ``foreseen`` error; None if all diverged."""
+    """The record of the ``best`` arm for runs of this many seconds and its ``foreseen`` error, the value in its last
+    rung; None if all diverged."""
     arguments = tuning_arguments(settings, tuner)
-    arguments |= {
-        "horizon": Budget(seconds=seconds),
-        "settings": replace(arguments["settings"], clock="calibrated"),
-    }
+    arguments["horizon"] = Budget(seconds=seconds)
+    arguments["settings"] = replace(arguments["settings"], clock="calibrated")
     try:
         result = tune(model, sampler, cost=cost, seed=seed, **arguments)
     except AllDivergedError:
         return {"best": None, "foreseen": None}
     best = result.best.to_record()
-    return {"best": best, "foreseen": foreseen_of(best, result.rows)}
+    values = [row["discrepancy"] for row in result.rows if all(row[name] == best[name] for name in best)]
+    return {"best": best, "foreseen": values[-1] if values else None}

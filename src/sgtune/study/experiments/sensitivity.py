@@ -4,22 +4,27 @@ No model and no chain is used. The draws are independent, the targets have unit 
 closed form: an error that a discrepancy does not see here it cannot see in a chain either.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.stein.psd import PAIRS_UP_TO
-from sgtune.study.experiments.readings import Matrix, Reading, read
+from sgtune.stein.fssd import fssd_at, optimise_locations
+from sgtune.stein.kernel import Draws, imq, squared_distances
+from sgtune.stein.ksd import pair_blocks, stein_values
+from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
+from sgtune.stein.virials import squared_error, virial
 from sgtune.support.randomness import named_seed
 
 __all__ = [
-    "MOST_NUMBERS",
+    "JUDGES",
     "PERTURBATIONS",
     "Perturbation",
+    "Reading",
     "measure_sensitivity",
     "numbers_of_points",
+    "read",
 ]
 
 CORRELATION = 0.9
@@ -31,6 +36,12 @@ HALF_DISTANCE = 4.0
 
 MOST_NUMBERS = 5_000_000
 """The largest n D of one set of draws. A set has 20 MB of float32, and its scores as much."""
+
+
+COLUMNS, BLOCK = 2048, 2**16
+"""Columns of pairs, and numbers of draws in float64, that judges have at a time."""
+
+Matrix = Float[np.ndarray, "n d"]
 
 
 class Normals(NamedTuple):
@@ -116,6 +127,99 @@ PERTURBATIONS = {
 }
 
 
+class Reading(NamedTuple):
+    """The value of a judge for some draws.
+
+    ``value``: the discrepancy of these draws. ``square``: an estimate of the squared discrepancy of their density; it
+    may be negative. It is the jackknife, n V - (n - 1) times the mean of V without one draw, V the squared discrepancy
+    (for the FSSD at its locations). For all but the virial this is the mean of the discrepancy's terms over pairs of
+    two different draws, which is unbiased. For the virial the jackknife removes the bias of order 1/n, but not of
+    order 1/n^2.
+    """
+
+    value: float
+    square: float
+
+
+def _of_mean(mean: float, own: float, n: int) -> Reading:
+    """The reading of n draws, from the mean over all pairs and the mean over the pairs of a draw with itself."""
+    return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
+
+
+def _read_ksd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
+    """KSDs with kernels of the widths 1 and sqrt(D), of the first n draws for each n of ``points``.
+
+    Coordinates divided by l are scores times l: the same products of draws serve for both.
+    """
+    draws = Draws.read(positions, scores, "identity")
+    pairs = next(pair_blocks(draws, len(positions), COLUMNS))
+    for judge, square in (("ksd", 1.0), ("ksd_wide", float(pairs.dimension))):
+        values = stein_values(pairs._replace(ss=square * pairs.ss, squares=pairs.squares / square))
+        for n in points:
+            part = values[:n, :n]
+            yield judge, n, _of_mean(part.mean(), np.trace(part) / n, n)
+
+
+def _read_fssd(
+    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
+) -> Iterator[tuple[str, int, Reading]]:
+    """`sgtune.stein.fssd` of the first n draws, and its square without the terms of a draw with itself."""
+    for n in points:
+        locations = optimise_locations(positions[:n:2], scores[:n:2], seed)
+        odd = positions[1:n:2].astype(np.float64), scores[1:n:2].astype(np.float64)
+        mean = fssd_at(*odd, locations) ** 2
+        yield "fssd", n, _of_mean(mean, _own_fssd(*odd, locations), len(odd[0]))
+
+
+def _own_fssd(positions: Matrix, scores: Matrix, locations: Float[np.ndarray, "j d"]) -> float:
+    """The mean over the draws of FSSD^2 of a draw alone: |k s - k^3 (x - v)|^2 / D, k = (1 + |x - v|^2)^(-1/2)."""
+    squares = squared_distances(
+        np.einsum("nd,nd->n", positions, positions),
+        np.einsum("jd,jd->j", locations, locations),
+        positions @ locations.T,
+    )
+    k1, k3, _ = imq(squares)
+    slopes = np.einsum("nd,nd->n", scores, positions)[:, None] - scores @ locations.T
+    own = np.einsum("nd,nd->n", scores, scores)[:, None] * k1**2 - 2 * k1 * k3 * slopes + k3**2 * squares
+    return float(own.mean() / positions.shape[1])
+
+
+def _read_psd(positions: Matrix, scores: Matrix, points: Sequence[int]) -> Iterator[tuple[str, int, Reading]]:
+    """`sgtune.stein.psd` of the first n draws, about the origin."""
+    for n in points:
+        sums = psd_stretches(positions[:n], scores[:n], np.zeros(n, np.int64), centre=None)
+        own, others = sums.own.sum(), sums.sums.sum()
+        yield "psd", n, _of_mean((own + others) / n**2, own / n, n)
+
+
+def _read_virial(
+    positions: Matrix, scores: Matrix, points: Sequence[int]
+) -> Iterator[tuple[str, int, Reading]]:
+    """`sgtune.stein.virials.virial` of the first n draws, about the origin, and the jackknife of its square."""
+    for n in points:
+        value = virial(positions[:n], scores[:n])
+        own = -positions[:n].astype(np.float64) * scores[:n]
+        total = own.sum(axis=0)
+        # A few draws at a time: all together would be another set of draws in float64.
+        blocks = np.array_split(own, min(n, 1 + own.size // BLOCK))
+        without = np.concatenate([squared_error((total - rows) / (n - 1)) for rows in blocks]).mean()
+        yield "virial", n, Reading(value, float(n * value**2 - (n - 1) * without))
+
+
+JUDGES = ("ksd", "ksd_wide", "fssd", "psd", "virial")
+"""KSD with kernels of width 1 and sqrt(D) in posterior sds, FSSD, PSD, and the virials."""
+
+
+def read(
+    positions: Matrix, scores: Matrix, points: Sequence[int], seed: int
+) -> Iterator[tuple[str, int, Reading]]:
+    """(judge, n, its reading of the first n draws) for every judge and each n of ``points``; ``seed``: of the FSSD."""
+    yield from _read_ksd(positions, scores, points)
+    yield from _read_fssd(positions, scores, points, seed)
+    yield from _read_psd(positions, scores, points)
+    yield from _read_virial(positions, scores, points)
+
+
 def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
     """The numbers of draws for this dimension, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
     return sorted({min(n, MOST_NUMBERS // dimension) for n in points})
@@ -132,7 +236,7 @@ def measure_sensitivity(
     """The values of every judge for draws with every perturbation, compared with its values for exact draws.
 
     A row has one perturbation, size, D, n and judge: the means over the replicates of ``value`` and ``square``
-    (`sgtune.study.experiments.readings.Reading`), their standard errors, and for both the signal over the
+    (`Reading`), their standard errors, and for both the signal over the
     noise of one reading,
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),

@@ -166,7 +166,8 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
         raise InputError("chains: none given; at least one is needed")
     kept = min((chain.posterior["draw"].values for chain in chains), key=len)
     if any(_shapes(chain) != _shapes(chains[0]) for chain in chains) or any(
-        not np.array_equal(_last(chain, len(kept)), kept) for chain in chains
+        not np.array_equal(chain.posterior["draw"].values[-len(kept) :][: len(kept)], kept)
+        for chain in chains
     ):
         raise InputError(
             "chains: they differ in variables or in draws; all must have the same model and settings"
@@ -197,11 +198,6 @@ def _shapes(chain: "InferenceData") -> dict[tuple[str, str], tuple[int, ...]]:
         for group in GROUPS
         for name, array in chain[group].data_vars.items()
     }
-
-
-def _last(chain: "InferenceData", n: int) -> np.ndarray:
-    kept = chain.posterior["draw"].values
-    return kept[len(kept) - n :]
 
 
 def variables_of(idata: "InferenceData") -> dict[str, np.ndarray]:

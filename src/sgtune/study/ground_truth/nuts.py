@@ -3,54 +3,34 @@
 import hashlib
 import json
 import logging
+import math
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten
-from sgtune.model.posterior import LARGE_DIMENSION, density_of, log_posterior
-from sgtune.study.ground_truth.checkpoints import (
-    Checkpoints,
-    moments_of,
-    moments_to_arrays,
-    state_of,
-    thinning,
-)
-from sgtune.study.ground_truth.convergence import by_block, convergence, diagnostics
-from sgtune.study.ground_truth.draws import (
-    add_draws,
-    combine_chains,
-    read_draws,
-    summary,
-    to_inference_data,
-    write_draws,
-)
-from sgtune.study.ground_truth.kernel import STATISTICS, Kernel, advance, agrees, initial_state, shapes
-from sgtune.support.errors import check_integer
+from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, log_posterior
+from sgtune.study.ground_truth.draws import Moments, add_draws, to_inference_data
+from sgtune.support.errors import DataError, check_integer
+from sgtune.support.files import atomic_write, read_npz
 from sgtune.support.randomness import named_key
 
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "by_block",
-    "combine_chains",
-    "convergence",
-    "diagnostics",
-    "read_draws",
-    "sample_nuts",
-    "summary",
-    "write_draws",
-]
+__all__ = ["RESTORED", "Checkpoints", "sample_nuts", "thinning"]
 
 logger = logging.getLogger(__name__)
 
@@ -75,23 +55,21 @@ def sample_nuts(
     saved: str | Path | None = None,
     block: int = 250,
     max_tree_depth: int = 10,
-    position: PyTree | None = None,
 ) -> "InferenceData":
-    """One chain of NUTS from ``position`` (default: MAP); its mass matrix is dense up to D = 200.
+    """One chain of NUTS from the MAP; its mass matrix is dense up to D = 200.
 
     The mass matrix starts at the Laplace approximation's; it (a dense one if the warm-up has at least
-    `WARMUP_PER_PARAMETER` iterations for each parameter) and the step size adapt during the
-    warm-up, which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
-    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments continues after the last
-    complete block, and its draws equal those of an uninterrupted run, bit for bit; blocks of other arguments,
-    another MAP, another posterior, other functionals or other versions of JAX or NumPyro are discarded.
+    `WARMUP_PER_PARAMETER` iterations for each parameter) and the step size adapt during the warm-up,
+    which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
+    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments continues after the last complete block, and its
+    draws equal those of an uninterrupted run, bit for bit; blocks of other arguments, another MAP, another posterior,
+    other functionals or other versions of JAX or NumPyro are discarded.
 
     A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
     while sampling; `summary` still gives mean and sd of all. The model's functionals are kept for every draw.
 
     ``saved`` is written after every block: the state from which the chain can continue, without draws, so that it may
-    be
-    committed (D = 52,580 with 2,000 functionals of 5,000 draws, of which 500 are saved: 5.5 MB). Where
+    be committed (D = 52,580 with 2,000 functionals of 5,000 draws, of which 500 are saved: 5.5 MB). Where
     ``checkpoint_dir`` has no first block, but a copy of that file named `RESTORED`, the chain goes on from there,
     bit for bit; the draws before it are missing from the result, which counts them as ``draws_lost``, and the
     functionals of draws that were not saved are nan. Mean and sd are still for all draws.
@@ -109,17 +87,18 @@ def sample_nuts(
     max_tree_depth = check_integer("max_tree_depth", max_tree_depth, at_least=1)
     total = n_warmup + n_draws
     every = thinning(model.dimension, n_draws, KEPT_BYTES)
+    of_position = jax.eval_shape(model.functionals or (lambda position: jnp.empty(0)), model.position_shape)
+    (n_functionals,) = of_position.shape
     # Of functionals, in a saved file.
-    every_saved = thinning(_n_functionals(model), n_draws, SAVED_BYTES)
+    every_saved = thinning(n_functionals, n_draws, SAVED_BYTES)
     is_dense = model.dimension <= LARGE_DIMENSION
     adapts = not is_dense or n_warmup >= WARMUP_PER_PARAMETER * model.dimension
     kernel = Kernel(density_of(model), model.functionals, n_warmup, is_dense, adapts, max_tree_depth)
-    start = map_position(model) if position is None else jax.tree.map(jnp.asarray, position)
+    start = map_position(model)
     kept = Checkpoints(
         checkpoint_dir,
-        _fingerprint(model, kernel, n_draws, seed, chain, block, every, every_saved),
+        _fingerprint(model, n_functionals, kernel, n_draws, seed, chain, block, every, every_saved),
         hashlib.sha256(flatten(start).tobytes()).hexdigest(),
-        statistics=tuple(STATISTICS),
         saved=saved,
         every=every_saved,
     )
@@ -154,12 +133,10 @@ def sample_nuts(
         arrays |= {"seconds": perf_counter() - began, "offset": np.asarray(offset)}
         kept.keep(arrays, state)
         done += length
-        progress = (model.name, chain, done, total, arrays["seconds"], arrays["diverging"].sum())
         logger.info(
             "NUTS on %s, chain %d: iteration %d of %d, %.1f s, %d divergences, %.1f leapfrogs, step %.3g",
-            *progress,
-            arrays["n_steps"].mean(),
-            arrays["step_size"][-1],
+            *(model.name, chain, done, total, arrays["seconds"], arrays["diverging"].sum()),
+            *(arrays["n_steps"].mean(), arrays["step_size"][-1]),
         )
     statistics = {name: kept.joined(name) for name in STATISTICS}
     of_functionals = moments_of(kept.blocks[-1], "functional_moments")
@@ -206,15 +183,252 @@ def _of_block(
     return arrays
 
 
-def _n_functionals(model: Model) -> int:
-    """K; 0 where the functionals are the position itself."""
-    return (
-        0 if model.functionals is None else jax.eval_shape(model.functionals, model.position_shape).shape[0]
+def _fingerprint(model, n_functionals, kernel, n_draws, seed, chain, block, every, every_saved) -> str:
+    """Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those."""
+    of_model = [model.name, model.checksum, model.dimension, n_functionals]
+    of_run = [kernel.n_warmup, kernel.max_tree_depth, n_draws, seed, chain, block, every, every_saved]
+    return json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
+
+
+# --- blocks on disk ---
+
+RESTORED = "restored.npz"
+"""A copy of a saved file, in the folder of a chain that lost its blocks: the chain continues from it."""
+
+
+class Checkpoints:
+    """The folder of one chain, and its blocks so far in memory.
+
+    Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
+    has any, ``seconds``, and further arrays that describe its end.
+
+    ``saved``, if given, is a file that after each block holds the input of the next block, without draws: the state,
+    the statistics of all iterations, and the functionals of one draw in ``every``. If the folder has no first block
+    but a copy of this file, `RESTORED`, the chain continues from the copy. The copy counts as one block of all its
+    iterations without draws; functionals that were not saved are nan.
+
+    Args:
+        fingerprint: covers all that the blocks depend on except the start. Blocks with another one are not used.
+        start: fingerprint of the chain's first position. A restored state may have another start: modes found on two
+            machines differ in the last digits, and iterations after the state no longer depend on it.
+
+    Attributes:
+        blocks: the arrays of each block, up to the last complete one with this fingerprint.
+        restored: whether the first block is a restored file.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        fingerprint: str,
+        start: str,
+        saved: str | Path | None = None,
+        every: int = 1,
+    ):
+        self.folder, self.fingerprint, self.start = Path(folder), fingerprint, start
+        self.saved, self.every = saved, every
+        self.forget()
+        self._read_blocks()
+        if not self.blocks and (held := self._read(self.folder / RESTORED)) is not None:
+            self.restored, self._ahead = True, int(held.pop("n_blocks")) - 1
+            if "functionals" in held:
+                saved_values = held["functionals"]
+                n_values, size = int(held.pop("n_functionals")), saved_values.shape[1]
+                held["functionals"] = np.full((n_values, size), np.nan, np.float32)
+                held["functionals"][every - 1 :: every] = saved_values
+            self.blocks.append(held)
+            self._read_blocks()
+
+    def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
+        """Write the next block with the state after it."""
+        whole = arrays | state_to_arrays(state)
+        self._write(np.savez, self._path(), whole | {"start": self.start})
+        self.blocks.append(arrays)
+        if self.saved is not None:
+            self._write(np.savez_compressed, Path(self.saved), self._without_draws(whole))
+
+    def forget(self) -> None:
+        """Start from scratch: the files are overwritten as the chain reaches them."""
+        self.blocks: list[dict[str, np.ndarray]] = []
+        self.restored = False
+        # Offset of file numbers: a restored state counts as one entry of `blocks`, but replaces several files.
+        self._ahead = 0
+
+    def joined(self, name: str) -> np.ndarray:
+        """One array, concatenated over all blocks."""
+        return np.concatenate([arrays[name] for arrays in self.blocks])
+
+    def _without_draws(self, last: dict[str, Any]) -> dict[str, Any]:
+        """All blocks as one without draws; ``last`` is the last block with the state after it."""
+        arrays = last | {name: self.joined(name) for name in STATISTICS}
+        arrays |= {"draws": last["draws"][:0], "seconds": sum(arrays["seconds"] for arrays in self.blocks)}
+        arrays["n_blocks"] = len(self.blocks) + self._ahead
+        if "functionals" in last:
+            values = self.joined("functionals")
+            arrays |= {"n_functionals": len(values), "functionals": values[self.every - 1 :: self.every]}
+        return arrays
+
+    def _read_blocks(self) -> None:
+        while (arrays := self._read(self._path(), self.start)) is not None:
+            self.blocks.append(arrays)
+
+    def _read(self, path: Path, start: str | None = None) -> dict[str, np.ndarray] | None:
+        """The arrays of a file; None if it is missing, or has another fingerprint or (if given) another start."""
+        if not path.is_file():
+            return None
+        try:
+            arrays = read_npz(path)
+        except DataError:
+            logger.warning("%s: not readable; sampling again from here", path)
+            return None
+        marks = [str(arrays.pop(name, "")) for name in ("fingerprint", "start")]
+        if marks[0] != self.fingerprint or start not in (None, marks[1]):
+            logger.warning("%s: of another run; sampling again from here", path)
+            return None
+        return arrays
+
+    def _write(self, save: Callable, path: Path, arrays: dict[str, Any]) -> None:
+        with atomic_write(path) as temporary:
+            save(temporary, fingerprint=self.fingerprint, **arrays)
+
+    def _path(self) -> Path:
+        """The file of the next block."""
+        return self.folder / f"block-{len(self.blocks) + self._ahead:05d}.npz"
+
+
+def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
+    """The smallest k such that every k-th of ``n_draws`` float32 draws takes at most ``most_bytes`` in total."""
+    return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / most_bytes)))
+
+
+def is_key(leaf) -> bool:
+    """Whether a leaf of a state is a random key."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
+    """The leaves of a state, with random keys as their raw data."""
+    leaves = jax.tree.leaves(state)
+    return {
+        f"state_{i}": np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
+        for i, leaf in enumerate(leaves)
+    }
+
+
+def state_of(arrays: dict[str, np.ndarray], shapes: PyTree) -> PyTree:
+    """The inverse of `state_to_arrays`; ``shapes`` gives the structure of the state."""
+    leaves, structure = jax.tree.flatten(shapes)
+    values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
+    return structure.unflatten(
+        jax.random.wrap_key_data(value) if is_key(leaf) else value
+        for leaf, value in zip(leaves, values, strict=True)
     )
 
 
-def _fingerprint(model, kernel, n_draws, seed, chain, block, every, every_saved) -> str:
-    """Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those."""
-    of_model = [model.name, model.checksum, model.dimension, _n_functionals(model)]
-    of_run = [kernel.n_warmup, kernel.max_tree_depth, n_draws, seed, chain, block, every, every_saved]
-    return json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
+def moments_to_arrays(moments: Moments, prefix: str) -> dict[str, Any]:
+    """Moments as arrays of a block, with names that begin with ``prefix``."""
+    return {f"{prefix}_{name}": value for name, value in moments._asdict().items() if value is not None}
+
+
+def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
+    """The moments of all draws up to the end of the block; None if there are no draws."""
+    if f"{prefix}_n" not in arrays:
+        return None
+    n, *rest = (arrays.get(f"{prefix}_{name}") for name in Moments._fields)
+    return Moments(int(n), *rest)
+
+
+# --- compiled programs ---
+
+STATISTICS = {
+    "diverging": lambda state: state.diverging,
+    "n_steps": lambda state: state.num_steps,
+    "acceptance_rate": lambda state: state.accept_prob,
+    "energy": lambda state: state.energy,
+    "step_size": lambda state: state.adapt_state.step_size,
+}
+"""The statistics recorded in every iteration, by name."""
+
+# The largest change of a functional, relative to the largest functional, that rounding on another machine explains.
+ROUNDING = 1e-4
+
+
+class Kernel(NamedTuple):
+    """The static arguments of the compiled programs."""
+
+    density: Density
+    functionals: Callable | None
+    n_warmup: int
+    dense: bool
+    adapt_mass_matrix: bool
+    max_tree_depth: int
+
+    def build(self):
+        """NumPyro's pair of functions (init, sample); init must be called before sample in every program."""
+        from numpyro.infer.hmc import hmc
+
+        def potential(data, offset):
+            return lambda position: -log_posterior(self.density, position, data, offset)
+
+        init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
+        settings = {"dense_mass": self.dense, "max_tree_depth": self.max_tree_depth}
+        settings["adapt_mass_matrix"] = self.adapt_mass_matrix
+        return partial(init, num_warmup=self.n_warmup, **settings), sample
+
+
+@partial(jax.jit, static_argnums=0)
+def initial_state(kernel: Kernel, position, covariance, key, data, offset):
+    """NumPyro's state before the first iteration, with ``covariance`` as the inverse mass matrix."""
+    init, _ = kernel.build()
+    state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
+    # With a weakly typed leaf the first block would be compiled separately.
+    return jax.tree.map(
+        lambda leaf: leaf if is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def advance(kernel: Kernel, length: int, state, data, offset):
+    """Run ``length`` iterations: the state after them, flat draws ``(length, D)``, statistics ``(length,)``.
+
+    The statistics include the ``functionals`` of every draw, ``(length, K)``, if the model has any.
+    """
+    init, sample = kernel.build()
+    init(state.z, model_args=(data, offset))
+
+    def body(state, _):
+        state = sample(state, model_args=(data, offset))
+        statistics = {name: statistic(state) for name, statistic in STATISTICS.items()}
+        if kernel.functionals is not None:
+            statistics["functionals"] = kernel.functionals(state.z)
+        return state, (ravel_pytree(state.z)[0], statistics)
+
+    state, (draws, statistics) = jax.lax.scan(body, state, length=length)
+    return state, draws, statistics
+
+
+def shapes(kernel: Kernel, model: Model) -> PyTree:
+    """The shapes of a state, without computing one."""
+    dimension = model.dimension
+    covariance = jax.ShapeDtypeStruct((dimension, dimension) if kernel.dense else (dimension,), jnp.float32)
+    key, offset = jax.random.key(0), jnp.float32(0)
+    return jax.eval_shape(
+        partial(initial_state, kernel), model.position_shape, covariance, key, model.data, offset
+    )
+
+
+def agrees(kernel: Kernel, state: PyTree, data: PyTree, offset: jax.Array, functionals: np.ndarray) -> bool:
+    """Whether the model still gives the state's stored energy and functionals; no checksum covers its functions.
+
+    ``functionals`` are the stored values at the state, of size 0 if the model had none.
+    """
+    energy = -float(jax.jit(log_posterior, static_argnums=0)(kernel.density, state.z, data, offset))
+    stored = float(state.potential_energy)
+    if abs(energy - stored) > 0.1 + 1e-4 * abs(stored):
+        return False
+    if kernel.functionals is None:
+        return functionals.size == 0
+    now = np.asarray(jax.jit(kernel.functionals)(state.z))
+    return now.shape == functionals.shape and bool(
+        np.abs(now - functionals).max() <= ROUNDING * np.abs(functionals).max()
+    )

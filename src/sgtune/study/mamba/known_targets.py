@@ -16,7 +16,7 @@ from sgtune.study.report.table import Cell
 __all__ = ["Choices", "choices_of", "gaussian_ladder", "mean_of", "signal_of_width"]
 
 ESCAPED = 10.0
-"""Where records cut an error off (`sgtune.study.experiments.ladder_runs.ESCAPED`)."""
+"""Where records cut an error off (`sgtune.study.experiments.ladder.ESCAPED`)."""
 
 WIDTHS = (0.5, 1.5)
 """Draws of these widths, in sds of the target, are in `signal_of_width`."""

@@ -15,7 +15,8 @@ from sgtune.support.machine import cores
 __all__ = ["Provenance", "collect", "describe", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
-SOURCE = Path("src", "sgtune", "study", "provenance.py")
+SOURCE = Path("src", *Path(__file__).parts[-4:])
+"""This file in its repository."""
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

@@ -7,15 +7,29 @@ simulated again, tables and figures are made again in seconds.
 
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+from sgtune.study.config.sections import canonical
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = ["LARGEST", "SAVED", "Note", "identity", "job_name", "read_notes", "save_job"]
+__all__ = [
+    "LARGEST",
+    "SAVED",
+    "Note",
+    "Restored",
+    "exit_unless_restorable",
+    "identity",
+    "read_notes",
+    "restore",
+    "save_job",
+]
 
 SAVED = Path("results", "saved")
 """Outside the runs' folders, so that it survives if a run's folder is lost or deleted."""
@@ -42,13 +56,8 @@ class Note:
 
     @property
     def name(self) -> str:
-        """As `job_name` has it."""
-        return job_name(self.rule, self.wildcards)
-
-
-def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
-    """``tune_sampler/pmf-sgld``: the name of a job, and of its note."""
-    return "/".join(filter(None, [rule, "-".join(wildcards.values())]))
+        """``tune_sampler/pmf-sgld``."""
+        return "/".join(filter(None, [self.rule, "-".join(self.wildcards.values())]))
 
 
 def identity(path: str | Path) -> str:
@@ -78,27 +87,16 @@ def save_job(
 
     The note is written last: a file that differs from its note was not saved completely.
     """
-    folder, facts = SAVED / run, {}
+    facts = {}
     for path in outputs:
-        size, twin = Path(path).stat().st_size, saved_as(run, path)
+        size, twin = Path(path).stat().st_size, _saved_as(run, path)
         facts[path] = {"identity": identity(path), "bytes": size, "saved": size <= LARGEST}
         if size <= LARGEST:
-            copy_whole(path, twin)
+            _copy_whole(path, twin)
         else:
             twin.unlink(missing_ok=True)
     note = Note(rule, dict(wildcards), settings, {path: identity(path) for path in inputs}, facts)
-    write_json(folder / "jobs" / f"{note.name}.json", vars(note))
-
-
-def saved_as(run: str, path: str | Path) -> Path:
-    """The place where the file ``path`` of the run is saved."""
-    return SAVED / run / Path(path).relative_to(Path("results", run))
-
-
-def copy_whole(source: str | Path, target: str | Path) -> None:
-    """Copy a file whole or not at all; the copy's date is the time of copying."""
-    with atomic_write(target) as temporary:
-        shutil.copyfile(source, temporary)
+    write_json(SAVED / run / "jobs" / f"{note.name}.json", vars(note))
 
 
 def read_notes(run: str) -> list[Note]:
@@ -116,3 +114,183 @@ def read_notes(run: str) -> list[Note]:
                 f"{path}: not a note of a finished job; delete it to restore the others"
             ) from None
     return notes
+
+
+def _saved_as(run: str, path: str | Path) -> Path:
+    """The place where the file ``path`` of the run is saved."""
+    return SAVED / run / Path(path).relative_to(Path("results", run))
+
+
+def _copy_whole(source: str | Path, target: str | Path) -> None:
+    """Copy a file whole or not at all; the copy's date is the time of copying."""
+    with atomic_write(target) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+@dataclass
+class Restored:
+    """The result of `restore`.
+
+    Attributes:
+        files: the bytes of each restored file, by rule.
+        absent: files of finished jobs that are too large to be saved, with their bytes.
+        left_out: jobs that will run again, and why.
+        chains: files from which unfinished chains of NUTS continue.
+    """
+
+    files: dict[str, list[int]] = field(default_factory=dict)
+    absent: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    chains: list[str] = field(default_factory=list)
+
+    def lines(self, run: str) -> Iterator[str]:
+        """For the terminal."""
+        yield f"From {SAVED / run} to {Path('results', run)}:"
+        for rule, sizes in self.files.items():
+            yield f"{rule:24}{len(sizes):>5} files{sum(sizes) / 1e3:>10,.1f} kB"
+        yield from (f"NUTS continues from {path}." for path in self.chains)
+        for path, size in self.absent.items():
+            yield f"Too large to be saved, made again only for a job that needs it: {path} ({size / 1e3:,.1f} kB)."
+        yield from (f"Will run again: {name}: {why}." for name, why in self.left_out.items())
+
+
+def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
+    """Rebuild ``results/{run}`` from its finished jobs; the data sets must exist already.
+
+    Files are copied in the order in which they were made, so that no file is older than its inputs and Snakemake
+    reruns nothing. A job whose inputs must be made again, or were made again since, is left out.
+
+    Args:
+        settings: the settings of this configuration by the name of a job; jobs that the configuration does not have
+            are left out.
+
+    Raises:
+        DataError: nothing is saved; or a job was done with other settings or on other data, or one of its files exists
+            in ``results/{run}`` and differs. Nothing is copied then.
+    """
+    notes = _checked(run, settings)
+    others = [note.name for note in read_notes(run) if note.name not in settings]
+    done = Restored(left_out=dict.fromkeys(others, "this configuration has no such job"))
+    ready = _in_order(run, notes, done)
+    for note in ready:
+        for path, facts in note.outputs.items():
+            if Path(path).is_file() and identity(path) != facts["identity"]:
+                twin = _saved_as(run, path)
+                raise DataError(f"{path}: another file than the saved one ({twin}); delete one of them")
+    for note in ready:
+        for path, facts in note.outputs.items():
+            if Path(path).is_file():
+                # Not older than its inputs, which may have been copied just now.
+                os.utime(path)
+            elif facts["saved"]:
+                _copy_whole(_saved_as(run, path), path)
+            else:
+                done.absent[path] = facts["bytes"]
+                continue
+            done.files.setdefault(note.rule, []).append(facts["bytes"])
+    done.chains = list(_put_chains_back(run))
+    return done
+
+
+def _checked(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
+    """The notes of the jobs that this configuration has, if all were done with its settings.
+
+    Raises:
+        DataError: nothing is saved, or a job was done with other settings.
+    """
+    notes = read_notes(run)
+    if not notes:
+        raise DataError(f"{SAVED / run}: no finished job is saved there")
+    wanted = [note for note in notes if note.name in settings]
+    others = [note for note in wanted if canonical(note.settings) != canonical(settings[note.name])]
+    if others:
+        first, number = others[0], len(others) - 1
+        theirs, ours = canonical(first.settings), canonical(settings[first.name])
+        raise DataError(
+            f"{_file(run, first)}{f' and {number} more' if number else ''}: made with another configuration "
+            f"({_difference(theirs, ours)}); restore with that configuration, or delete "
+            f"{SAVED / run / 'jobs' / first.name}.json to make it again"
+        )
+    return wanted
+
+
+def exit_unless_restorable(run: str, settings: Mapping[str, dict | None]) -> None:
+    """One line and the end of the process, before data are made again, if `restore` would refuse the settings."""
+    try:
+        _checked(run, settings)
+    except DataError as problem:
+        sys.exit(f"Error in restore: {problem}")
+
+
+def _file(run: str, note: Note) -> Path:
+    """The file that names a job to a user."""
+    return _saved_as(run, next(iter(note.outputs)))
+
+
+def _difference(theirs: object, ours: object, key: str = "") -> str:
+    """The first key in which two settings differ; empty if there is none."""
+    if theirs == ours:
+        return ""
+    if not isinstance(theirs, dict) or not isinstance(ours, dict):
+        return f"{key}: {theirs!r} then, {ours!r} now"
+    pairs = ((name, theirs.get(name, "nothing"), ours.get(name, "nothing")) for name in {**theirs, **ours})
+    return next(
+        filter(None, (_difference(old, new, f"{key}.{name}".lstrip(".")) for name, old, new in pairs))
+    )
+
+
+def _in_order(run: str, notes: Sequence[Note], done: Restored) -> list[Note]:
+    """The notes of the jobs that can be restored, each after those that made its inputs."""
+    makers = {path: note for note in notes for path in note.outputs}
+    by_name = {note.name: note for note in notes}
+    graph = {note.name: {makers[path].name for path in note.inputs if path in makers} for note in notes}
+    ready = []
+    for name in TopologicalSorter(graph).static_order():
+        why = _reason_against(run, by_name[name], makers, done)
+        if why:
+            done.left_out[name] = why
+        else:
+            ready.append(by_name[name])
+    return ready
+
+
+def _reason_against(run: str, note: Note, makers: Mapping[str, Note], done: Restored) -> str:
+    """Why a job cannot be restored; empty if it can."""
+    for path, expected in note.inputs.items():
+        maker = makers.get(path)
+        if maker is None and not Path(path).is_file():
+            return f"it was made from {path}, which was not saved"
+        if maker is not None and maker.name in done.left_out:
+            return f"it was made from {path}, which will be made again"
+        if expected == (identity(path) if maker is None else maker.outputs[path]["identity"]):
+            continue
+        if maker is None and _is_given(run, path):
+            raise DataError(
+                f"{path}: not the file that {_file(run, note)} was made from; restore where that file is, "
+                f"or delete {SAVED / run} to start from scratch"
+            )
+        return f"{path} was made again after it"
+    for path, facts in note.outputs.items():
+        twin = _saved_as(run, path)
+        if not facts["saved"] or Path(path).is_file():
+            continue
+        if not twin.is_file() or identity(twin) != facts["identity"]:
+            return f"{twin} is missing or was not saved completely"
+    return ""
+
+
+def _is_given(run: str, path: str) -> bool:
+    """Whether a file is a data set or beside one, or outside the run: such files are not saved."""
+    folder = Path("results", run)
+    return Path(path).parent == folder / "data" or folder not in Path(path).parents
+
+
+def _put_chains_back(run: str) -> Iterator[str]:
+    """The states of NUTS chains (`sgtune.study.ground_truth.nuts`), where there are neither draws nor a summary yet."""
+    for state in sorted(SAVED.glob(f"{run}/reference/*/nuts-*.npz")):
+        model, chain = state.parent.name, state.stem.removeprefix("nuts-")
+        folder = Path("results", run, "reference", model)
+        if not (folder / f"nuts-{chain}.nc").exists() and not (folder / "nuts.json").exists():
+            target = folder / "checkpoints" / chain / "restored.npz"
+            _copy_whole(state, target)
+            yield str(target)

@@ -1,17 +1,18 @@
-"""The models of the papers, by name."""
+"""The posteriors of the papers: data sets and models, by name. Import the single module that you need."""
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sgtune.model import Model
-from sgtune.study.catalogue import MODELS
-from sgtune.study.posteriors import ood_images
 from sgtune.support.errors import InputError, check_choice
+
+if TYPE_CHECKING:
+    from sgtune.model import Model
 
 __all__ = ["load_model"]
 
 
-def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> Model:
+def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> "Model":
     """The model ``name`` with its data from ``data_dir``, where its MAP is kept too.
 
     Args:
@@ -22,6 +23,8 @@ def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None
         InputError: no such model, or it has no such inputs.
         DataError: a data file is missing or damaged.
     """
+    from sgtune.study.catalogue import MODELS
+
     entry = MODELS[check_choice("model", name, MODELS)]
     if ood is not None and not entry.out_of_distribution:
         raise InputError(
@@ -30,5 +33,7 @@ def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None
     module, _, loader = entry.loader.partition(":")
     model = getattr(import_module(module), loader)(data_dir)
     if ood is not None:
-        model.test_data["ood"] = ood_images.load(ood)
+        from sgtune.study.posteriors.bnn import load_ood
+
+        model.test_data["ood"] = load_ood(ood)
     return model

@@ -1,4 +1,8 @@
-"""A Bayesian neural network for images of digits (paper Sect. 4.3, App. B.3.1; Chen et al. 2014)."""
+"""A Bayesian neural network for images of digits (paper Sect. 4.3, App. B.3.1; Chen et al. 2014).
+
+The digits are MNIST (LeCun et al. 1998), or a small simulated set in its format. Out-of-distribution images, without
+digits, are a set of their own: only evaluations depend on it.
+"""
 
 from pathlib import Path
 
@@ -7,12 +11,127 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model
-from sgtune.study.posteriors import mnist
+from sgtune.study.posteriors.data_sets import DATA_SETS, TEST_IMAGES, read_idx
+from sgtune.study.posteriors.downloads import check_download
+from sgtune.study.posteriors.store import StoredSet, read_facts
+from sgtune.support.errors import check_integer
 
-__all__ = ["N_HIDDEN", "from_arrays", "load"]
+__all__ = [
+    "DATA",
+    "N_HIDDEN",
+    "N_PIXELS",
+    "from_arrays",
+    "load",
+    "load_ood",
+    "read_ood",
+    "read_set",
+    "simulate",
+    "write_ood",
+]
 
 N_HIDDEN = 100
 N_CLASSES = 10
+SIDE = 28
+N_PIXELS = SIDE**2
+DATA = StoredSet(
+    "the rule prepare_mnist",
+    {
+        "train_images": (np.uint8, ("n_train", N_PIXELS)),
+        "train_labels": (np.uint8, ("n_train",)),
+        "test_images": (np.uint8, ("n_test", N_PIXELS)),
+        "test_labels": (np.uint8, ("n_test",)),
+    },
+    training=("train_images", "train_labels"),
+    shuffle=True,
+    facts=("n_hidden",),
+)
+"""The files of the digits: pixels from 0 to 255, labels from 0 to 9; and the hidden units of the network for them, None
+for as many as it has by default."""
+
+
+def read_set(folder: Path) -> dict[str, np.ndarray]:
+    """The arrays of MNIST's four files in ``folder``, those of `DATA`, but in the files' order."""
+    arrays = {}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        arrays[f"{part}_images"] = read_idx(folder / f"{prefix}-images-idx3-ubyte").reshape(-1, N_PIXELS)
+        arrays[f"{part}_labels"] = read_idx(folder / f"{prefix}-labels-idx1-ubyte")
+    return arrays
+
+
+def simulate(n_images: int, seed: int = 0) -> dict:
+    """A simulated set of ``n_images`` training images and a fifth as many test images, in the form of `read_set`.
+
+    An image shows a blob of light, whose place on a circle depends on the digit, up to noise of a pixel. The entry
+    ``ood`` has as many images of bars as there are test images, in the form of `load_ood`.
+
+    Raises:
+        InputError: ``n_images`` is not an integer >= 10.
+    """
+    n_images = check_integer("data.bnn.simulated", n_images, at_least=10)
+    n_test = n_images // 5
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(N_CLASSES, size=n_images + n_test).astype(np.uint8)
+    angle = 2 * np.pi * labels / N_CLASSES
+    centre = (SIDE - 1) / 2 + 8 * np.stack((np.cos(angle), np.sin(angle)), axis=1)
+    row, column = (centre + rng.normal(size=(len(labels), 2))).T[:, :, None, None]
+    grid = np.arange(SIDE)
+    blobs = np.exp(-((grid[:, None] - row) ** 2 + (grid - column) ** 2) / 12)
+    bars = np.cos(grid[:, None] * rng.uniform(0.5, 1.5, (n_test, 1, 1))) * np.ones(SIDE) > 0
+    images, other = _pixels(blobs, rng), _pixels(bars, rng)
+    return {
+        "train_images": images[n_test:],
+        "train_labels": labels[n_test:],
+        "test_images": images[:n_test],
+        "test_labels": labels[:n_test],
+        "ood": {"name": "simulated", "inputs": other, "missing": None},
+    }
+
+
+def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    noisy = 230 * light + rng.uniform(0, 25, light.shape)
+    return noisy.astype(np.uint8).reshape(-1, N_PIXELS)
+
+
+def read_ood(folder: Path) -> dict:
+    """What `load_ood` returns, from the download in ``folder``.
+
+    Raises:
+        DataError: a file is missing or damaged.
+    """
+    record = check_download(DATA_SETS[folder.name], folder)
+    inputs = None if record["missing"] else read_idx(folder / TEST_IMAGES).reshape(-1, N_PIXELS)
+    return {"name": record["name"], "inputs": inputs, "missing": record["missing"]}
+
+
+def _ood(missing: str | None) -> StoredSet:
+    images = {"images": (np.uint8, (0 if missing else "n", N_PIXELS))}
+    return StoredSet("the rule prepare_ood", images, facts=("name", "missing"))
+
+
+def write_ood(path_json: str | Path, ood: dict, *, made_by: str) -> None:
+    """What `read_ood` or `simulate` gives, as ``path_json`` and the file beside it, for `load_ood`.
+
+    Raises:
+        DataError: the images have another dtype or shape.
+    """
+    name, missing = ood["name"], ood["missing"]
+    images = np.zeros((0, N_PIXELS), np.uint8) if missing else ood["inputs"]
+    _ood(missing).write(path_json, {"images": images}, made_by=made_by, name=name, missing=missing)
+
+
+def load_ood(path_json: str | Path) -> dict:
+    """The images of ``path_json``, mapped into memory.
+
+    Returns:
+        ``name`` of the set, ``inputs`` ((n, 784) uint8 of 0 to 255, or None) and ``missing`` (None, or why there
+        are none).
+
+    Raises:
+        DataError: the ``.json`` or the file that it names is missing, truncated, or of another dtype or shape.
+    """
+    missing = read_facts(path_json, "the rule prepare_ood", ("name", "missing"))["missing"]
+    found = _ood(missing).read(path_json)
+    return {"name": found["name"], "inputs": None if missing else found["images"], "missing": missing}
 
 
 def log_prior(position: dict) -> jax.Array:
@@ -47,13 +166,13 @@ def from_arrays(
     images: np.ndarray,
     labels: np.ndarray,
     *,
-    test_data: dict | None = None,
     n_hidden: int = N_HIDDEN,
-    data_dir: str | Path | None = None,
-    shuffle_seed: int | None = 0,
-    checksum: str | None = None,
+    **options,
 ) -> Model:
-    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9."""
+    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9.
+
+    ``options`` are those of `sgtune.define_model`.
+    """
     images = np.asarray(images, np.uint8)
     n_pixels = images.shape[1]
     shapes = {"A": (n_hidden, N_CLASSES), "B": (n_pixels, n_hidden), "a": (N_CLASSES,), "b": (n_hidden,)}
@@ -69,11 +188,8 @@ def from_arrays(
         data={"image": images, "label": np.asarray(labels, np.uint8)},
         init=init,
         predict=predict,
-        test_data=test_data,
         as_test=as_test,
-        data_dir=data_dir,
-        shuffle_seed=shuffle_seed,
-        checksum=checksum,
+        **options,
     )
 
 
@@ -83,7 +199,7 @@ def load(data_dir: str | Path) -> Model:
     Raises:
         DataError: a file is missing, truncated, or of another dtype or shape.
     """
-    arrays = mnist.load(data_dir)
+    arrays = DATA.read(Path(data_dir) / "bnn.json")
     test_data = {"inputs": arrays["test_images"], "targets": arrays["test_labels"]}
     return from_arrays(
         arrays["train_images"],

@@ -1,7 +1,6 @@
 """The discriminative restricted Boltzmann machine (Larochelle and Bengio 2008; Shang et al. 2015, Sect. 4.3)."""
 
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -106,15 +105,13 @@ def from_arrays(
     n_hidden: int,
     n_classes: int,
     name: str = "drbm",
-    test_data: dict | None = None,
-    data_dir: str | Path | None = None,
-    shuffle_seed: int | None = 0,
-    checksum: str | None = None,
+    **options,
 ) -> Model:
     """The model of ``inputs`` (N, F) float32 and ``labels`` (N,) from 0 to ``n_classes`` - 1.
 
     A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters. p(y | x) does not change if
     hidden units are permuted, or if a constant is added to d: only the prior identifies this constant.
+    ``options`` are those of `sgtune.define_model`.
 
     Raises:
         InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` is not one from 2 to 256.
@@ -135,9 +132,6 @@ def from_arrays(
         data={"inputs": inputs, "label": np.asarray(labels, np.uint8)},
         init=partial(_init, shapes=shapes),
         predict=predict,
-        test_data=test_data,
         as_test=as_test,
-        data_dir=data_dir,
-        shuffle_seed=shuffle_seed,
-        checksum=checksum,
+        **options,
     )

@@ -1,4 +1,4 @@
-"""Bayesian logistic regression (paper Sect. 4.1, App. B.1.1)."""
+"""Bayesian logistic regression (paper Sect. 4.1, App. B.1.1), and its simulated data set: the paper's own."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,11 +9,66 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model, log_sigmoid
-from sgtune.study.posteriors import logistic_data
+from sgtune.study.posteriors.store import StoredSet
+from sgtune.support.errors import check_integer
 
-__all__ = ["from_arrays", "load"]
+__all__ = ["DATA", "from_arrays", "load", "simulate"]
 
 PRIOR_VARIANCE = 10.0
+CORRELATION = 0.4
+DATA = StoredSet(
+    "the rule simulate_logistic",
+    {
+        "true_position": (np.float32, ("dimension",)),
+        "train_inputs": (np.float32, ("n_train", "dimension")),
+        "train_targets": (np.uint8, ("n_train",)),
+        "test_inputs": (np.float32, ("n_test", "dimension")),
+        "test_targets": (np.uint8, ("n_test",)),
+    },
+    # The rows are independent draws, in random order already.
+    training=("train_inputs", "train_targets"),
+)
+"""The files of the simulated set: the arrays of `simulate`."""
+
+
+def simulate(
+    n_rows: int = 1_000_000, n_train: int = 800_000, dimension: int = 10, seed: int = 42
+) -> dict[str, np.ndarray]:
+    """The simulated data set; with the defaults it is identical to the published study's.
+
+    theta_true ~ N(0, 10 I); X = Z C with Z standard normal and C the lower Cholesky factor of the matrix with
+    entries (2 rho u - rho)^|i - j|, rho = 0.4, one uniform u for all entries;
+    y_i ~ Bernoulli(sigmoid(x_i' theta)).
+    (Z C does not have the covariance C C', which Z C' would have; the published data were made this way.)
+
+    Returns:
+        ``train_inputs`` (n_train, D) and ``test_inputs`` (n_rows - n_train, D) float32, ``train_targets`` and
+        ``test_targets`` uint8 of 0 and 1, ``true_position`` (D,) float32.
+
+    Raises:
+        InputError: a size is out of range.
+    """
+    n_rows = check_integer("n_rows", n_rows, at_least=2)
+    n_train = check_integer("n_train", n_train, at_least=1, at_most=n_rows - 1)
+    dimension = check_integer("dimension", dimension, at_least=1)
+    # The study ran on a JAX whose random bits are those that this flag gives when off.
+    with jax.threefry_partitionable(False):
+        key_targets, key_position, key_correlation, key_inputs = jax.random.split(jax.random.PRNGKey(seed), 4)
+        position = jnp.sqrt(PRIOR_VARIANCE) * jax.random.normal(key_position, (dimension,))
+        base = 2 * CORRELATION * jax.random.uniform(key_correlation) - CORRELATION
+        index = jnp.arange(dimension)
+        covariance = base ** jnp.abs(index[:, None] - index[None, :])
+        inputs = jax.random.normal(key_inputs, (n_rows, dimension)) @ jnp.linalg.cholesky(covariance)
+        probability = jax.nn.sigmoid(inputs @ position)
+        targets = jax.vmap(jax.random.bernoulli)(jax.random.split(key_targets, n_rows), probability)
+    inputs, targets = np.asarray(inputs), np.asarray(targets).astype(np.uint8)
+    return {
+        "train_inputs": inputs[:n_train],
+        "train_targets": targets[:n_train],
+        "test_inputs": inputs[n_train:],
+        "test_targets": targets[n_train:],
+        "true_position": np.asarray(position),
+    }
 
 
 @cache
@@ -47,12 +102,12 @@ def from_arrays(
     *,
     name: str = "logistic",
     prior_variance: float = PRIOR_VARIANCE,
-    test_data=None,
-    data_dir=None,
-    shuffle_seed: int | None = 0,
-    checksum: str | None = None,
+    **options,
 ) -> Model:
-    """Logistic regression without an intercept on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1."""
+    """Logistic regression without an intercept on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1.
+
+    ``options`` are those of `sgtune.define_model`.
+    """
     # NumPy's arithmetic: JAX would compile a program for each operation.
     inputs, signs = np.asarray(inputs, np.float32), 2 * np.asarray(targets, np.float32) - 1
     dimension = inputs.shape[1]
@@ -63,11 +118,8 @@ def from_arrays(
         data={"signed_inputs": inputs * signs[:, None]},
         init=lambda key: jnp.sqrt(prior_variance) * jax.random.normal(key, (dimension,)),
         predict=predict,
-        test_data=test_data,
         as_test=as_test,
-        data_dir=data_dir,
-        shuffle_seed=shuffle_seed,
-        checksum=checksum,
+        **options,
     )
 
 
@@ -77,7 +129,7 @@ def load(data_dir: str | Path) -> Model:
     Raises:
         DataError: a file is missing, truncated, or of another dtype or shape.
     """
-    arrays = logistic_data.load(data_dir)
+    arrays = DATA.read(Path(data_dir) / "logistic.json")
     return from_arrays(
         arrays["train_inputs"],
         arrays["train_targets"],

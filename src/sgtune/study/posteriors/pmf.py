@@ -1,5 +1,9 @@
-"""Probabilistic matrix factorisation of ratings (paper Sect. 4.2, App. B.2.1; Salakhutdinov and Mnih 2008)."""
+"""Probabilistic matrix factorisation of ratings (paper Sect. 4.2, App. B.2.1; Salakhutdinov and Mnih 2008).
 
+The ratings are MovieLens 100K (Harper and Konstan 2015, doi 10.1145/2827872), or a small simulated set in its format.
+"""
+
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model
-from sgtune.study.posteriors import movielens
+from sgtune.study.posteriors.store import StoredSet
+from sgtune.support.errors import check_integer
 
-__all__ = ["N_FACTORS", "from_arrays", "load"]
+__all__ = ["DATA", "N_FACTORS", "from_arrays", "load", "read_ratings", "simulate", "split_u1", "write"]
 
 N_FACTORS = 20
 """d, the length of a user's and of an item's feature vector."""
@@ -22,10 +27,68 @@ RATING_PRECISION = 3.0
 SHAPE, RATE = 4.0, 5.0
 """a_0 and b_0 of the Gamma prior of each feature precision."""
 
-LOWEST, HIGHEST = 1.0, 5.0
+LOWEST, HIGHEST = 1, 5
 
 N_PAIRS, PAIRS_SEED = 2_000, 0
 """So many pairs of a user and an item of the test set are the functionals of a position, and which."""
+
+DATA = StoredSet(
+    "the rule prepare_movielens",
+    {"train": (np.int32, ("n_train", 3)), "test": (np.int32, ("n_test", 3))},
+    training=("train",),
+    shuffle=True,
+    facts=("n_users", "n_items"),
+)
+"""The files of the ratings: rows of user and item, counted from 0, and rating; and the numbers of users and items."""
+
+
+def read_ratings(path: str | Path) -> np.ndarray:
+    """The rows of ``u.data``: (n, 4) int64 of user and item (both from 1), rating (1 to 5), Unix time."""
+    return np.loadtxt(path, np.int64, delimiter="\t")
+
+
+def split_u1(ratings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The published split u1 of the rows of `read_ratings`: ``(train, test)``, each sorted by user, then item.
+
+    The test rows are the first fifth of the file: 20,000 of 100,000.
+    """
+    n_test = len(ratings) // 5
+    parts = ratings[n_test:], ratings[:n_test]
+    train, test = (part[np.lexsort((part[:, 1], part[:, 0]))] for part in parts)
+    return train, test
+
+
+def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
+    """``n_ratings`` ratings from a low-rank model, in the form of `read_ratings`, in random order.
+
+    Rating = 3 + u_i' v_j + N(0, 1/3), rounded and clipped, with two factors of variance 1 for each user and
+    item. About a quarter of all pairs of a user and an item have a rating.
+
+    Raises:
+        InputError: ``n_ratings`` is not an integer >= 10.
+    """
+    n_ratings = check_integer("data.pmf.simulated", n_ratings, at_least=10)
+    n_users = math.ceil(math.sqrt(3 * n_ratings))
+    n_items = math.ceil(4 / 3 * n_users)
+    rng = np.random.default_rng(seed)
+    users, items = rng.normal(size=(n_users, 2)), rng.normal(size=(n_items, 2))
+    user, item = np.divmod(rng.choice(n_users * n_items, n_ratings, replace=False), n_items)
+    rating = 3 + np.sum(users[user] * items[item], axis=1) + rng.normal(scale=3**-0.5, size=n_ratings)
+    rating = np.clip(np.rint(rating), LOWEST, HIGHEST).astype(np.int64)
+    first_second = 874_724_710
+    return np.column_stack((user + 1, item + 1, rating, first_second + np.arange(n_ratings)))
+
+
+def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
+    """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) as `DATA`.
+
+    Raises:
+        DataError: a part has no ratings.
+    """
+    n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
+    train, test = ((part[:, :3] - [1, 1, 0]).astype(np.int32) for part in split_u1(ratings))
+    arrays = {"train": train, "test": test}
+    DATA.write(path_json, arrays, made_by=made_by, n_users=n_users, n_items=n_items)
 
 
 def log_prior(position: dict) -> jax.Array:
@@ -95,13 +158,11 @@ def from_arrays(
     n_users: int,
     n_items: int,
     n_factors: int = N_FACTORS,
-    data_dir: str | Path | None = None,
-    shuffle_seed: int | None = 0,
-    checksum: str | None = None,
+    **options,
 ) -> Model:
     """PMF of ratings ``(N, 3)``: rows (user, item, rating), users and items counted from 0.
 
-    Training ratings are centred by their mean.
+    Training ratings are centred by their mean. ``options`` are those of `sgtune.define_model`.
     """
     train = np.asarray(train)
     mean_rating = float(train[:, 2].mean())
@@ -137,9 +198,7 @@ def from_arrays(
         task="regression",
         # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
         max_lockstep=1,
-        data_dir=data_dir,
-        shuffle_seed=shuffle_seed,
-        checksum=checksum,
+        **options,
     )
 
 
@@ -149,7 +208,7 @@ def load(data_dir: str | Path) -> Model:
     Raises:
         DataError: a file is missing, truncated, or of another dtype or shape.
     """
-    arrays = movielens.load(data_dir)
+    arrays = DATA.read(Path(data_dir) / "pmf.json")
     return from_arrays(
         arrays["train"],
         arrays["test"],

@@ -1,7 +1,5 @@
 """The printed labels of names in files, and the order in which they are printed."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A table: cells with their numbers, the tidy frame of these, and its Markdown and HTML, which need only the frame."""
 
-# ruff: noqa: RUF001 - tables print Greek letters and signs of mathematics
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,0 +1,369 @@
+"""The evaluation runs: the errors of tuned samplers after a given time (paper Sect. 4)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune import metrics
+from sgtune.mode.curvature import hessian_trace, laplace_scale
+from sgtune.model import Model
+from sgtune.model.posterior import score_chunk, scores
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.chain import Chain, sample
+from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
+from sgtune.stein import ksd_estimate, ksd_floor
+from sgtune.study.pipeline.parts import Parts
+from sgtune.support.axes import named
+
+__all__ = [
+    "EvaluationSettings",
+    "compare_clocks",
+    "evaluate_run",
+    "evaluate_tuned",
+    "in_short",
+    "stein_metrics",
+]
+
+
+def stein_metrics(
+    model: Model,
+    chains: Sequence[Float[np.ndarray, "_ d"]],
+    *,
+    at_most: Sequence[int],
+    streams: Sequence[Sequence[object]],
+) -> list[dict[str, float | int | None]]:
+    """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_squared``, ``_se`` and
+    ``_floor``; ``n_points``.
+
+    They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is an unbiased estimate
+    of KSD^2 of all draws (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
+    standard error from choosing the subset. ``_floor``: the KSD of as many independent draws of the posterior's Laplace
+    approximation (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none. All
+    scores are computed at once, so they are padded only once.
+
+    Args:
+        streams: for each chain, the names of the random stream of its subset.
+    """
+    usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in chains]
+    points = [
+        draws[random_subset(len(draws), most, *stream)]
+        for draws, most, stream in zip(chains, at_most, streams, strict=True)
+    ]
+    wanted = [some for some, use in zip(points, usable, strict=True) if use]
+    gradients = iter(())
+    if wanted:
+        stacked = scores(model, np.concatenate(wanted), chunk=score_chunk(model, sum(map(len, wanted))))
+        gradients = iter(np.split(stacked, np.cumsum([len(some) for some in wanted])[:-1]))
+    scales = {"ksd": "identity", "ksd_scaled": laplace_scale(model)}
+    traces = {"ksd": hessian_trace(model), "ksd_scaled": model.dimension}
+    rows = []
+    for draws, some, use in zip(chains, points, usable, strict=True):
+        row: dict[str, float | int | None] = {"n_points": len(some)}
+        own = next(gradients) if use else None
+        for name, scale in scales.items():
+            value, error, squared = np.inf, None, np.inf
+            if use:
+                value, error, squared = ksd_estimate(some, own, scale, n_draws=len(draws))
+            floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
+            row |= {name: value, f"{name}_se": error, f"{name}_squared": squared, f"{name}_floor": floor}
+        rows.append(row)
+    return rows
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How `evaluate_run` runs a tuned sampler and judges it.
+
+    Attributes:
+        seconds: length of a run behind a table.
+        thin: every thin-th sample is a candidate point of the KSD.
+        burn_in: this share of a run's kept draws, or of the draws up to a checkpoint, is dropped at the start before
+            anything is judged.
+        kept_draws: a run keeps at most this many draws, evenly spaced.
+        ksd_points, curve_points: 0 for no KSD.
+        prediction_draws, curve_prediction_draws: 0 for no predictive metrics; curves never have ``ood``.
+        curve_seconds: the checkpoints of a curve, ascending, the last no later than ``seconds``.
+    """
+
+    seconds: float
+    thin: int
+    burn_in: float
+    kept_draws: int
+    ksd_points: int
+    prediction_draws: int
+    curve_seconds: Sequence[float] = ()
+    curve_points: int = 0
+    curve_prediction_draws: int = 0
+
+    @classmethod
+    def of_section(cls, section: Mapping) -> "EvaluationSettings":
+        """Of the configuration's section ``evaluation``."""
+        curves = section["curves"]
+        return cls(
+            **{
+                name: value
+                for name, value in section.items()
+                if name not in ("replicates", "curves", "clock")
+            },
+            curve_seconds=curves["seconds"],
+            curve_points=curves["ksd_points"],
+            curve_prediction_draws=curves["prediction_draws"],
+        )
+
+
+class _Look(NamedTuple):
+    """A time at which a run is judged."""
+
+    seconds: float
+    n_samples: int
+    is_table: bool = False
+
+    def of(self, for_table: int, for_curve: int) -> int:
+        return for_table if self.is_table else for_curve
+
+
+def evaluate_run(
+    model: Model,
+    sampler: str,
+    arm: Arm,
+    replicate: int,
+    *,
+    settings: EvaluationSettings,
+    has_table: bool = True,
+    has_curve: bool = True,
+    reference: metrics.Reference | None = None,
+    cost: CostTable | None = None,
+    seed: int = 0,
+) -> dict:
+    """One run of a tuned sampler from the MAP: its row of a table, and its rows of a curve.
+
+    A run depends only on its arm and its replicate: tuners that chose the same arm share it, and a curve shows the
+    first seconds of the run behind the table. Its random streams are none of a race: what won there is not replayed.
+    Memory: three times the kept draws.
+
+    A row has the entries of `stein_metrics`, over every ``thin``-th draw; errors over all draws
+    (`sgtune.metrics.reference_errors`); and metrics of predictions that are averaged over evenly spaced draws. What is
+    not requested (0 points, no reference) is None, or left out. Without draws, or with draws that are not finite,
+    metrics are infinite or NaN. A table's row also has the errors of each block, and ``ood`` if the model has such
+    inputs; a curve's has no errors: functionals of thousands of draws would take longer than all else.
+
+    Args:
+        has_table: if False, the run is as long as the curve, ``table`` is None, and its steps are the first steps of
+            the longer run (it may keep more of them, because ``kept_draws`` are spread over a shorter run).
+        has_curve: if False, ``curves`` is empty.
+        reference: moments of the posterior, or None if they are unknown; the table's row has errors against them.
+        cost: converts seconds to steps, so that a run is the same on every machine; None: the wall clock.
+
+    Returns:
+        ``arm``, ``replicate``, ``table`` and ``curves``. In a row ``seconds`` is the budget, and ``wall_seconds`` the
+        time that the whole run took. The table's row has the ``acceptance_rate`` of a sampler with a Metropolis test.
+    """
+    budget = settings.seconds if has_table else settings.curve_seconds[-1]
+    chain = sample(
+        model,
+        sampler,
+        **arm,
+        budget=Budget(seconds=budget),
+        seed=seed,
+        replicate=f"evaluation {replicate}",
+        kept_draws=settings.kept_draws,
+        cost=cost,
+    )
+    times = settings.curve_seconds if has_curve else ()
+    looks = [_Look(seconds, _made_by(chain, seconds, budget)) for seconds in times]
+    looks += [_Look(budget, chain.n_samples, is_table=True)] * has_table
+    draws, rows = [], []
+    for look in looks:
+        n_kept = look.n_samples // chain.stride
+        n_burn_in = int(settings.burn_in * n_kept)
+        draws.append(chain.draws[n_burn_in:n_kept])
+        row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
+        if look.is_table and reference is not None:
+            row |= _errors(model, draws[-1], reference)
+        n_draws = look.of(settings.prediction_draws, settings.curve_prediction_draws)
+        row |= _predictions(model, draws[-1], n_draws, look.is_table)
+        row |= {"replicate": replicate, "seconds": look.seconds, "wall_seconds": chain.seconds}
+        rows.append(row | {"n_samples": look.n_samples, "n_burn_in": n_burn_in * chain.stride})
+    at_most = [look.of(settings.ksd_points, settings.curve_points) for look in looks]
+    judged = [place for place, most in enumerate(at_most) if most]
+    found = stein_metrics(
+        model,
+        [thin_draws(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
+        at_most=[at_most[place] for place in judged],
+        streams=[(seed, "ksd", sampler, named(arm), replicate, looks[place].seconds) for place in judged],
+    )
+    for place, of_points in zip(judged, found, strict=True):
+        rows[place] |= of_points
+    table = rows.pop() | {"diverged": chain.diverged} if has_table else None
+    if has_table and "acceptance_rate" in chain.statistics:
+        table["acceptance_rate"] = chain.statistics["acceptance_rate"]
+    return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": rows}
+
+
+def _made_by(chain: Chain, seconds: float, budget: float) -> int:
+    """Samples after ``seconds``. By a cost table the run ends with its budget, or with the fewest steps, if these cost
+    more."""
+    if chain.seconds_per_step is not None and seconds == budget:
+        return chain.n_samples
+    return chain.made_by(seconds)
+
+
+def _errors(model: Model, draws: np.ndarray, reference: metrics.Reference) -> dict:
+    moments = metrics.moments_of(model, draws, reference)
+    by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), reference.sd)
+    return moments.errors(0) | {"relative_sd_error_by_block": by_block}
+
+
+def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -> dict:
+    """Metrics of predictions averaged over at most ``n_draws``; ``ood`` too, if asked for and if the model has it."""
+    if not n_draws or not metrics.can_predict(model):
+        return {}
+    is_finite = len(draws) > 0 and bool(np.isfinite(draws).all())
+    draws = evenly_spaced(draws, n_draws)
+    averages = metrics.average_predictions(model, draws) if is_finite else None
+    row = metrics.predictive_metrics(model, draws, averages)
+    ood = metrics.ood_metrics(model, draws, averages) if has_ood else None
+    return row if ood is None else row | {"ood": ood}
+
+
+def in_short(row: Mapping) -> str:
+    """A row as a line of a log."""
+    names = ("ksd", "relative_sd_error", "xi_white", "functional_error", "log_loss", "rmse")
+    return ", ".join(f"{name} {row[name]:.3g}" for name in names if row.get(name) is not None)
+
+
+def evaluate_tuned(
+    model: Model,
+    sampler: str,
+    chosen: Mapping[str, Sequence[Mapping | None]],
+    section: Mapping,
+    *,
+    reference: metrics.Reference | None,
+    cost: CostTable | None,
+    seed: int,
+    parts: Parts,
+    depends_on: Mapping,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
+
+    If there are fewer tuning replicates, they repeat. Each (arm, replicate) is run once, even if several tuners chose
+    it. The first ``curves.replicates`` runs have curves; runs beyond ``replicates`` are only as long as a curve.
+
+    Args:
+        chosen: tuner -> its arm, as a mapping, or None, in each tuning replicate.
+        section: the configuration's section ``evaluation``.
+        cost: converts seconds to steps; None: by the wall clock.
+        depends_on: everything that the rows depend on besides arm and replicate.
+
+    Returns:
+        ``clock``; ``runs``: of `evaluate_run`; ``tuners``: for each its name, its ``arms``, and the place in ``runs``
+        of each of its replicates, or None.
+    """
+    settings = EvaluationSettings.of_section(section)
+    n_tables, n_curves = section["replicates"], section["curves"]["replicates"]
+    arms = {
+        tuner: [None if arm is None else Arm(**arm) for arm in of_replicates]
+        for tuner, of_replicates in chosen.items()
+    }
+    wanted = {
+        tuner: [(of_replicates[r % len(of_replicates)], r) for r in range(max(n_tables, n_curves))]
+        for tuner, of_replicates in arms.items()
+    }
+    distinct = [run for runs in wanted.values() for run in runs if run[0] is not None]
+    places = {run: place for place, run in enumerate(dict.fromkeys(distinct))}
+
+    def evaluated(arm: Arm, replicate: int) -> dict:
+        began = perf_counter()
+        run = evaluate_run(
+            model,
+            sampler,
+            arm,
+            replicate,
+            settings=settings,
+            has_table=replicate < n_tables,
+            has_curve=replicate < n_curves,
+            reference=reference,
+            cost=cost,
+            seed=seed,
+        )
+        last = run["table"] or run["curves"][-1]
+        report(
+            f"run {places[arm, replicate] + 1}/{len(places)}, {replicate} of {named(arm)}: "
+            f"{last['n_samples']} samples, {in_short(last)}; {perf_counter() - began:.1f} s"
+        )
+        return run
+
+    return {
+        "clock": "wall" if cost is None else "calibrated",
+        "runs": [
+            parts.once(
+                f"{replicate} of {named(arm)}",
+                {**depends_on, "arm": arm.to_record()},
+                partial(evaluated, arm, replicate),
+            )
+            for arm, replicate in places
+        ],
+        "tuners": [
+            {
+                "tuner": tuner,
+                "arms": [None if arm is None else arm.to_record() for arm in arms[tuner]],
+                "runs": [places.get(run) for run in wanted[tuner]],
+            }
+            for tuner in chosen
+        ],
+    }
+
+
+def compare_clocks(
+    model: Model,
+    sampler: str,
+    evaluated: Mapping,
+    section: Mapping,
+    *,
+    reference: metrics.Reference | None,
+    cost: CostTable,
+    seed: int,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """The table's runs of the first tuner that found an arm, repeated with the other clock.
+
+    Args:
+        evaluated: the result of `evaluate_tuned`.
+
+    Returns:
+        ``tuner``, its ``arm`` in the first replicate, and for each clock, ``wall`` and ``calibrated``, the rows of a
+        table; no rows, and None for the arm, if no tuner found one. Both start in the same states with the same random
+        streams: the steps that both make are identical.
+    """
+    first = next((one for one in evaluated["tuners"] if None not in one["runs"]), None)
+    if first is None:
+        return {"tuner": evaluated["tuners"][0]["tuner"], "arm": None, "wall": [], "calibrated": []}
+    runs = [evaluated["runs"][place] for place in first["runs"]]
+    runs = [run for run in runs if run["table"] is not None]
+    other = "wall" if evaluated["clock"] == "calibrated" else "calibrated"
+    rows = []
+    for run in runs:
+        again = evaluate_run(
+            model,
+            sampler,
+            Arm(**run["arm"]),
+            run["replicate"],
+            settings=EvaluationSettings.of_section(section),
+            has_curve=False,
+            reference=reference,
+            cost=cost if other == "calibrated" else None,
+            seed=seed,
+        )
+        rows.append(again["table"])
+        report(
+            f"{other}, replicate {run['replicate']}: {rows[-1]['n_samples']} samples, {in_short(rows[-1])}"
+        )
+    found = {evaluated["clock"]: [run["table"] for run in runs], other: rows}
+    return {"tuner": first["tuner"], "arm": first["arms"][0], **found}

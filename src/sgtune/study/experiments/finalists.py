@@ -1,0 +1,122 @@
+"""Fresh runs of the best arms of a screen and of all that tuners and oracles chose, from which regret is computed.
+
+The smallest mean of a screen is too small, because it is the luckiest of many noisy ones; means of fresh runs are
+unbiased.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.budget import CostTable
+from sgtune.sampling.thinning import random_subset
+from sgtune.study.experiments.losses import Losses, run_arms, runs_of, width_of
+from sgtune.study.pipeline.parts import Parts
+
+__all__ = ["best_arms", "random_arms", "rerun_finalists"]
+
+RANDOM_ARMS = 5
+"""This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
+
+NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses", "acceptance")
+"""What a record of a screen has beside an arm's hyperparameters."""
+
+
+def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
+    """The ``n`` arms with the smallest means; ties keep their order."""
+    return sorted(means, key=lambda arm: means[arm])[:n]
+
+
+def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
+    """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
+    return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]
+
+
+def rerun_finalists(
+    model: Model,
+    sampler: str,
+    screened: Mapping,
+    chosen: Mapping[str, Sequence[Mapping | None]],
+    *,
+    grid: Mapping[str, Sequence],
+    losses: Losses,
+    section: Mapping,
+    cost: CostTable,
+    seed: int,
+    parts: Parts,
+    depends_on: Mapping,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """The best arms of the screen, and all arms that a tuner or an oracle chose, in fresh replicates.
+
+    Args:
+        screened: the result of `sgtune.study.experiments.screen.screen_grid`.
+        chosen: tuner -> its arm, or None, in each tuning replicate.
+        grid: the screen's grid: for short runs its programs are used again.
+        section: the configuration's section ``regret``: finalists, seconds and replicates.
+        depends_on: everything that the results depend on besides the arms and the replicate.
+
+    Returns:
+        ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
+        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (for each arm
+        and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
+        ``frozen``.
+    """
+    in_screen = [(_arm(record), record) for record in screened["arms"]]
+    regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
+    finalists = {
+        name: best_arms(
+            {arm: float(np.mean(record["losses"][name])) for arm, record in regular}, section["finalists"]
+        )
+        for name in losses.names
+    }
+    finite = [arm for arm, record in regular if not any(record["diverged"])]
+    at_random = random_arms(finite, RANDOM_ARMS, seed, model.name, sampler)
+    picked = [*chosen.values(), *screened["oracles"].values()]
+    wanted = [*(arm for of_loss in finalists.values() for arm in of_loss), *at_random]
+    wanted += [Arm(**record) for records in picked for record in records if record is not None]
+    arms = list(dict.fromkeys(wanted))
+    place = {arm: number for number, arm in enumerate(arms)}
+    run = partial(
+        run_arms,
+        model,
+        sampler,
+        arms,
+        losses=losses,
+        seconds=section["seconds"],
+        cost=cost,
+        width=width_of(grid, section["seconds"][-1] * section["replicates"]),
+        seed=seed,
+        report=report,
+    )
+    records = [arm.to_record() for arm in arms]
+    names = [f"finalists {i}" for i in range(section["replicates"])]
+    own = {**depends_on, "arms": records}
+    runs = [parts.once(name, own, partial(run, replicate=name)) for name in names]
+
+    def places(records: Sequence[Mapping | None]) -> list[int | None]:
+        return [None if record is None else place[Arm(**record)] for record in records]
+
+    return {
+        "losses": list(losses.names),
+        "arms": records,
+        "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
+        "chosen": [{"tuner": tuner, "arms": places(records)} for tuner, records in chosen.items()],
+        "oracles": {name: places(records) for name, records in screened["oracles"].items()},
+        "runs": runs_of(runs, section["seconds"]),
+        "screen": {
+            "seconds": screened["seconds"],
+            "replicates": screened["replicates"],
+            "n_arms": len(regular),
+            "diverged": [arm.to_record() for arm, record in in_screen if any(record["diverged"])],
+        },
+        "random": [place[arm] for arm in at_random],
+        "frozen": screened["frozen"],
+    }
+
+
+def _arm(record: Mapping) -> Arm:
+    return Arm(**{name: number for name, number in record.items() if name not in NOT_OF_THE_ARM})

@@ -1,0 +1,422 @@
+"""The tuners on Gaussian posteriors of growing dimension, where linear theory gives the expected error of every arm.
+
+N rows y_j with the log-likelihood -(theta - y_j)' A (theta - y_j) / 2 and the prior N(0, I / p); A = Q diag(a) Q' with
+an orthogonal Q. The posterior has its mode at 0, and the precision N a_i + p along the i-th column of Q. Rows are
+y_j = Q diag(a)^(-1/2) z_j with z standardised over the rows, so the gradients A (y_j - theta) of the data have a mean
+of 0 at the mode and exactly the variance a_i along direction i, for any theta: C ~ A, as in a well-specified model.
+There is no D x D matrix anywhere.
+
+============== ================================================== =================================
+kind           Q                                                  a
+============== ================================================== =================================
+axis           the identity                                       three decades, evenly on a log scale, up to 1
+axis-narrow    the identity                                       a thousand times as much: sds of 0.001 to 0.03
+rotated        random signs, then an orthonormal cosine transform the same
+equicorrelated the Householder reflection of e_1 onto 1/sqrt(D)   of correlations of 0.9: 1, and one
+                                                                  of 0.1 / (1 + 0.9 (D - 1))
+============== ================================================== =================================
+
+In a rotated Gaussian every parameter depends on every direction, so its marginal sds are nearly the same; a product of
+a few reflections would hardly change the axes for a large D. The narrow kind is the same posterior in other units, with
+step sizes scaled to match: only a judge that depends on units chooses another arm.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import isfinite, log10
+from time import perf_counter
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.fft
+from jaxtyping import Array, Float
+
+from sgtune.metrics.spread import xi_rel
+from sgtune.mode.find import MapResult
+from sgtune.model import Model, define_model
+from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.study.experiments.losses import oracle_arm, true_loss_judge
+from sgtune.study.pipeline.parts import Parts
+from sgtune.support.randomness import named_seed
+from sgtune.theory.linear import Directions, expected_errors, expected_run
+from sgtune.tuning import AllDivergedError, Grid, Halving, Settings, make_arms, tune
+
+__all__ = ["ESCAPED", "KINDS", "Gaussian", "gaussian", "gaussian_ladder", "ladder_model", "ladder_runs"]
+
+N_DATA = 1_000
+"""Rows of every model."""
+
+DECADES = 3.0
+"""Between the largest and the smallest curvature."""
+
+NARROWER = 1_000.0
+"""The factor between the curvatures of the kinds ``axis-narrow`` and ``axis``."""
+
+CORRELATION = 0.9
+"""Of any two parameters of the kind ``equicorrelated``."""
+
+PRIOR_SHARE = 1e-3
+"""The prior's precision over the data's smallest precision of any direction: the prior is nearly flat."""
+
+LOG10_STEP_SIZES = tuple(-2.0 - 0.5 * i for i in range(11))
+BATCH_FRACTIONS = (0.1, 0.01)
+N_LEAPFROGS = (5,)
+"""The grid of arms where the largest curvature is 1: from step sizes at which all chains diverge to step sizes at which
+none moves."""
+
+SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
+"""The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
+all that is chosen, are the same on every machine; about what two cores take where D = 10."""
+
+ESCAPED = 10.0
+"""An arm with a larger expected error has left the posterior; its error is cut off at this value."""
+
+FROZEN = 0.9
+"""In units of the error of a chain that never moves, 1: an arm with a larger error, its sds too small, is frozen."""
+
+CHUNK, ROWS = 500, 256
+"""Rows of Q that `Gaussian.marginal_variances` has at a time, and draws that are taken along the directions at a
+time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """The exact moments of a posterior of the ladder. Directions are the columns of Q, in the order of ``eigenvalues``.
+
+    Attributes:
+        eigenvalues: a_i of A: of a datum's curvature, and the variance of its gradient (module docstring).
+        prior_precision: p.
+        signs: of the kind ``rotated``: those of the parameters before the cosine transform.
+    """
+
+    kind: str
+    n_data: int
+    eigenvalues: Float[np.ndarray, " d"]
+    prior_precision: float
+    signs: Float[np.ndarray, " d"]
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return len(self.eigenvalues)
+
+    @property
+    def precision(self) -> Float[np.ndarray, " d"]:
+        """N a_i + p, of the posterior along each direction."""
+        return self.n_data * self.eigenvalues + self.prior_precision
+
+    @property
+    def sd(self) -> Float[np.ndarray, " d"]:
+        """Of the posterior along each direction."""
+        return 1 / np.sqrt(self.precision)
+
+    def along(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
+        """Q' of each row, in float64: positions in the coordinates of the directions."""
+        rows = np.asarray(rows, np.float64)
+        if self.kind == "rotated":
+            return scipy.fft.dct(self.signs * rows, norm="ortho")
+        return _reflected(rows, np) if self.kind == "equicorrelated" else rows
+
+    def across(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
+        """Q of each row: back from `along`."""
+        rows = np.asarray(rows, np.float64)
+        if self.kind == "rotated":
+            return self.signs * scipy.fft.idct(rows, norm="ortho")
+        return self.along(rows)
+
+    def marginal_variances(self, variances: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "d k"]:
+        """Of each parameter, sum over i of Q_ji^2 v_i, from k lists of ``variances`` along the directions.
+
+        Time D^2 (log D + k); memory of `CHUNK` rows of Q.
+        """
+        if self.kind.startswith("axis"):
+            return np.asarray(variances, np.float64)
+        found = np.empty(np.shape(variances))
+        for start in range(0, self.dimension, CHUNK):
+            places = np.arange(start, min(start + CHUNK, self.dimension))
+            units = np.zeros((len(places), self.dimension))
+            units[np.arange(len(places)), places] = 1.0
+            # Rows of Q: what its transpose makes of unit vectors.
+            found[places] = self.along(units) ** 2 @ variances
+        return found
+
+
+def _reflected(rows, xp):
+    """The Householder reflection that takes e_1 to 1/sqrt(D); its own inverse."""
+    dimension = rows.shape[-1]
+    root = np.sqrt(dimension)
+    if dimension == 1:
+        return rows
+    # rows - 2 u (u . rows) with u along e_1 - 1/sqrt(D), of squared length 2 - 2/sqrt(D).
+    product = rows[..., :1] - rows.sum(axis=-1, keepdims=True) / root
+    away = product / (1 - 1 / root)
+    first = xp.arange(dimension) == 0
+    return rows - away * (first - 1 / root)
+
+
+def _axis(dimension: int) -> Float[np.ndarray, " d"]:
+    return np.logspace(-DECADES, 0.0, dimension) if dimension > 1 else np.ones(1)
+
+
+def _equicorrelated(dimension: int) -> Float[np.ndarray, " d"]:
+    eigenvalues = np.ones(dimension)
+    eigenvalues[0] = (1 - CORRELATION) / (1 + CORRELATION * (dimension - 1))
+    return eigenvalues
+
+
+KINDS: dict[str, Callable[[int], np.ndarray]] = {
+    "axis": _axis,
+    "axis-narrow": lambda dimension: NARROWER * _axis(dimension),
+    "rotated": _axis,
+    "equicorrelated": _equicorrelated,
+}
+"""The eigenvalues of each, by D."""
+
+
+def gaussian(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0) -> Gaussian:
+    """The exact moments of a posterior of the ladder."""
+    eigenvalues = KINDS[kind](dimension)
+    rng = np.random.default_rng(named_seed(seed, "signs of the ladder", dimension))
+    return Gaussian(
+        kind=kind,
+        n_data=n_data,
+        eigenvalues=eigenvalues,
+        prior_precision=PRIOR_SHARE * n_data * float(eigenvalues.min()),
+        signs=rng.choice([-1.0, 1.0], size=dimension),
+    )
+
+
+def ladder_model(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0) -> Model:
+    """A posterior of the ladder as a model; `gaussian` with the same arguments has its exact moments.
+
+    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood omits terms without theta. Its mode is
+    given and need not be found.
+    """
+    known = gaussian(kind, dimension, n_data, seed)
+    rng = np.random.default_rng(named_seed(seed, "rows of the ladder", kind, dimension, n_data))
+    rows = rng.standard_normal((n_data, dimension))
+    rows -= rows.mean(axis=0)
+    rows *= np.sqrt(known.eigenvalues) / rows.std(axis=0, ddof=1)
+    model = define_model(
+        f"{kind}-{dimension}",
+        log_prior=partial(_log_prior, known.prior_precision),
+        log_likelihood=partial(_log_likelihood, _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)),
+        data=known.across(rows).astype(np.float32),
+        init=lambda key: jax.random.normal(key, (dimension,)),
+        shuffle_seed=None,
+    )
+    model.found.mode = MapResult(
+        position=jnp.zeros(dimension, jnp.float32),
+        gradient_norm=0.0,
+        distance=0.0,
+        converged=True,
+        steps=0,
+        negative_log_posterior=0.0,
+    )
+    return model
+
+
+def _in_jax(known: Gaussian) -> Callable[[Array], Array]:
+    """`Gaussian.along` of one position, for the model's functions."""
+    if known.kind == "rotated":
+        signs = jnp.asarray(known.signs, jnp.float32)
+        return lambda position: jax.scipy.fft.dct(signs * position, norm="ortho")
+    if known.kind == "equicorrelated":
+        return lambda position: _reflected(position, jnp)
+    return lambda position: position
+
+
+def _log_prior(precision: float, position: Float[Array, " d"]) -> Float[Array, ""]:
+    return -0.5 * precision * jnp.sum(position**2)
+
+
+def _log_likelihood(
+    along: Callable, eigenvalues: Float[Array, " d"], position: Float[Array, " d"], batch: Float[Array, "n d"]
+) -> Float[Array, " n"]:
+    """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
+    return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
+
+
+class Expected(NamedTuple):
+    """The expected errors of an arm after its steps, by theory.
+
+    Attributes:
+        error: sqrt(mean over directions of E[(sd_hat / sd - 1)^2]); infinite for an arm that is unstable.
+        marginal: `sgtune.metrics.xi_rel` of the roots of the expected marginal variances; infinite likewise.
+        spread: mean over directions of the root of E[sd_hat^2] / sd^2: below 1 the chain is too narrow.
+    """
+
+    steps: int
+    error: float
+    marginal: float
+    spread: float
+
+    @property
+    def escaped(self) -> bool:
+        """Whether its chain has left the posterior (`ESCAPED`)."""
+        return not self.error <= ESCAPED
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its chain has hardly moved (`FROZEN`)."""
+        return self.error > FROZEN and self.spread < 1
+
+
+def grid_of(largest: float = 1.0) -> dict[str, tuple]:
+    """The axes of the grid, as `sgtune.tuning.Grid` takes them; step sizes are multiples of the inverse of the
+    ``largest`` curvature."""
+    return {
+        "log10_step_sizes": tuple(power - log10(largest) for power in LOG10_STEP_SIZES),
+        "batch_fractions": BATCH_FRACTIONS,
+        "n_leapfrogs": N_LEAPFROGS,
+    }
+
+
+def seconds_per_step(sampler: str, arm: Arm) -> float:
+    """Of the ladder's clock: a + b n for each gradient of a step, twice the rows with control variates."""
+    rows = arm.batch_size * (2 if sampler.endswith("-cv") else 1)
+    return (arm.get("n_leapfrog") or 1) * (SECONDS_OF_A_STEP + SECONDS_OF_A_ROW * rows)
+
+
+def expected_of(known: Gaussian, sampler: str, arms: Sequence[Arm], seconds: float) -> dict[Arm, Expected]:
+    """The expected errors of each arm after the steps that ``seconds`` of the ladder's clock buy, without a run."""
+    # The gradients of the data have the variance a_i along direction i.
+    directions = Directions(known.precision, known.eigenvalues, known.n_data)
+    steps = [int(seconds / seconds_per_step(sampler, arm)) for arm in arms]
+    errors = expected_errors(sampler, arms, directions, steps)
+    runs = [expected_run(sampler, arm, directions, n)[0] for arm, n in zip(arms, steps, strict=True)]
+    ratios = np.stack(runs, axis=1)
+    stable = np.isfinite(ratios).all(axis=0)
+    variances = np.where(stable, ratios, 0.0) / known.precision[:, None]
+    exact, *marginal = known.marginal_variances(np.column_stack([1 / known.precision, variances])).T
+    return {
+        arm: Expected(
+            steps=steps[i],
+            error=float(errors[i]),
+            marginal=xi_rel(np.sqrt(marginal[i]), np.sqrt(exact)) if stable[i] else np.inf,
+            spread=float(np.mean(np.sqrt(ratios[:, i]))),
+        )
+        for i, arm in enumerate(arms)
+    }
+
+
+def xi_along(known: Gaussian, draws: Float[np.ndarray, "n d"]) -> float:
+    """`sgtune.metrics.xi_white` of draws along the directions that are known, for any D; infinite if there are none or
+    not all are finite. Memory: `ROWS` draws in float64."""
+    if len(draws) == 0 or not np.isfinite(draws).all():
+        return np.inf
+    # The mode is at 0, and draws are about as far from it as sds: sums of squares lose nothing.
+    total, squares = np.zeros(known.dimension), np.zeros(known.dimension)
+    for start in range(0, len(draws), ROWS):
+        rows = known.along(draws[start : start + ROWS])
+        total += rows.sum(axis=0)
+        squares += (rows**2).sum(axis=0)
+    variances = squares / len(draws) - (total / len(draws)) ** 2
+    return xi_rel(np.sqrt(np.maximum(variances, 0.0)), known.sd)
+
+
+def ladder_runs(
+    kind: str,
+    dimension: int,
+    sampler: str,
+    *,
+    tuners: Sequence[str],
+    seconds: float,
+    points: int,
+    replicates: int,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """The choices of the oracle and of each of ``tuners`` for ``sampler`` on one Gaussian, in ``replicates`` races of R
+    = ``seconds`` of the ladder's clock each, and their expected errors after as many seconds.
+
+    At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
+    MAMBA and sees the true error of an arm's own draws (`xi_along`).
+
+    Returns:
+        ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the
+        fields of `Expected`, and ``is_extra``; ``smallest``, error of the grid; and ``runs``, of each tuner and
+        replicate: the place of its ``arm`` (None if every arm diverged), its ``error`` and ``marginal``, and those of
+        the oracle's arm of that replicate, at most `ESCAPED`; ``escaped``; and ``frozen``, while the grid has an arm
+        that is not.
+    """
+    known, model = gaussian(kind, dimension, seed=seed), ladder_model(kind, dimension, seed=seed)
+    grid = grid_of(known.eigenvalues.max())
+    arms = make_arms(N_DATA, sampler, **grid)
+    cost = CostTable({shape_of(sampler, arm): seconds_per_step(sampler, arm) for arm in arms})
+    common = {"budget": Budget(seconds=seconds), "cost": cost, "seed": seed}
+    settings = Settings(**grid, points=points)
+    oracle = Halving(judge=true_loss_judge(lambda model, draws: xi_along(known, draws)), grid=Grid(**grid))
+    chosen: dict[str, list[Arm | None]] = {"oracle": []}
+    for i in range(replicates):
+        chosen["oracle"].append(oracle_arm(model, sampler, tuner=oracle, replicate=i, **common))
+        for tuner in tuners:
+            began = perf_counter()
+            try:
+                best = tune(model, sampler, tuner=tuner, settings=settings, replicate=i, **common).best
+            except AllDivergedError:
+                best = None
+            chosen.setdefault(tuner, []).append(best)
+            report(f"{model.name}, {sampler}, {tuner}, race {i}: {best}; {perf_counter() - began:.1f} s")
+    found = [arm for own in chosen.values() for arm in own if arm is not None]
+    everything = list(dict.fromkeys([*arms, *found]))
+    expected = expected_of(known, sampler, everything, seconds)
+    of_grid = [expected[arm].error for arm in arms]
+
+    def run(tuner: str, replicate: int, arm: Arm | None) -> dict:
+        """The error of a choice beside the oracle's. A race that ends without an arm counts as escaped."""
+        own, of_oracle = (expected.get(one) for one in (arm, chosen["oracle"][replicate]))
+        return {
+            "tuner": tuner,
+            "replicate": replicate,
+            "arm": None if arm is None else everything.index(arm),
+            "error": _capped(own, "error"),
+            "marginal": _capped(own, "marginal"),
+            "oracle_error": _capped(of_oracle, "error"),
+            "oracle_marginal": _capped(of_oracle, "marginal"),
+            "escaped": own is None or own.escaped,
+            "frozen": own is not None and own.frozen and any(error <= FROZEN for error in of_grid),
+        }
+
+    return {
+        "kind": kind,
+        "dimension": dimension,
+        "sampler": sampler,
+        "arms": [
+            {**arm.to_record(), **expected[arm]._asdict(), "is_extra": arm not in arms} for arm in everything
+        ],
+        "smallest": min(of_grid),
+        "runs": [run(tuner, i, arm) for tuner, own in chosen.items() for i, arm in enumerate(own)],
+    }
+
+
+def _capped(one: Expected | None, name: str) -> float:
+    value = np.inf if one is None else getattr(one, name)
+    return min(value, ESCAPED) if isfinite(value) else ESCAPED
+
+
+def gaussian_ladder(
+    dimension: int,
+    settings: Mapping,
+    *,
+    seed: int = 0,
+    parts: Parts,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict:
+    """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
+
+    Args:
+        settings: `sgtune.study.config.sections.ladder_settings`.
+        parts: keeps each of them while the others are not done.
+    """
+    section, found = settings["ladder"], []
+    numbers = {name: section[name] for name in ("tuners", "seconds", "points", "replicates")} | {"seed": seed}
+    for kind, sampler in product(section["kinds"], section["samplers"]):
+        make = partial(ladder_runs, kind, dimension, sampler, **numbers, report=report)
+        found.append(parts.once(f"{kind} {sampler}", {**numbers, "dimension": dimension}, make))
+    return {"dimension": dimension, "n_data": N_DATA, "seconds": section["seconds"], "gaussians": found}

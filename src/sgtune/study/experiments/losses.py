@@ -1,0 +1,245 @@
+"""The losses of arms: runs of many arms in lockstep, judged after given seconds, in replicates that are pooled.
+
+Screens, fresh runs of finalists and the comparison of horizons are made of these runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sgtune import metrics
+from sgtune.mode.find import map_position
+from sgtune.model import Model
+from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.chain import FEWEST_STEPS
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.study import catalogue
+from sgtune.tuning import AllDivergedError, Halving, Judge, tune
+from sgtune.tuning.judges import ArmDraws, Judgement
+
+__all__ = [
+    "Losses",
+    "capped",
+    "frozen_losses",
+    "losses_of",
+    "oracle_arm",
+    "over_replicates",
+    "run_arms",
+    "runs_of",
+    "true_loss_judge",
+    "width_of",
+]
+
+WORTH_COMPILING = 10.0
+"""If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
+costs, a few seconds. In lockstep with others, superfluous chains cost a third of their seconds or less."""
+
+
+def capped(loss: str, value: float) -> float:
+    """``value``, or the cap (`sgtune.study.catalogue.cap_of`) if it is more or not finite."""
+    most = catalogue.cap_of(loss)
+    return min(value, most) if isfinite(value) else most
+
+
+class Losses(NamedTuple):
+    """The losses of arms.
+
+    Attributes:
+        names: errors against ``reference`` (`sgtune.metrics.reference_errors`) or metrics of the averaged predictions;
+            the first is the main one.
+        reference: moments of the posterior; None if they are unknown.
+        prediction_draws: predictions are averaged over at most this many draws of a run, evenly spaced; 0 for none.
+    """
+
+    names: tuple[str, ...]
+    reference: metrics.Reference | None = None
+    prediction_draws: int = 0
+
+    def of_draws(self, model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, float]:
+        """The losses of one chain's draws."""
+        row = {} if self.reference is None else metrics.reference_errors(model, draws, self.reference)
+        if self.prediction_draws:
+            row |= metrics.predictive_metrics(model, evenly_spaced(draws, self.prediction_draws))
+        return {name: row[name] for name in self.names}
+
+    def judge(self, name: str) -> Judge:
+        """The judge of an oracle (`true_loss_judge`) that sees the loss ``name``."""
+        own = self._replace(names=(name,))
+        return true_loss_judge(lambda model, draws: own.of_draws(model, draws)[name])
+
+
+def true_loss_judge(loss: Callable[[Model, np.ndarray], float]) -> Judge:
+    """The judge of an oracle: the true ``loss`` (of a model and draws) of all draws of an arm that a race keeps."""
+
+    def metric(model: Model, arms: list[ArmDraws]) -> Judgement:
+        began = perf_counter()
+        values = [loss(model, arm.points) if arm.usable else np.inf for arm in arms]
+        return Judgement(values, 0.0, perf_counter() - began, 0)
+
+    return Judge(lambda seed: metric, points=10**9, thin=1)
+
+
+def losses_of(model: str, reference: metrics.Reference | None, section: Mapping) -> Losses:
+    """The losses for the tuners of the study's ``model``; ``section``: ``regret`` of the configuration.
+
+    With a reference without a covariance (many parameters or few draws), errors along eigenvectors are left out.
+    """
+    names = catalogue.losses_of(model, reference is not None)
+    if reference is not None and reference.covariance is None:
+        names = tuple(name for name in names if name != "xi_white")
+    return Losses(names, reference, section["prediction_draws"])
+
+
+def run_arms(
+    model: Model,
+    sampler: str,
+    arms: Sequence[Arm],
+    *,
+    losses: Losses,
+    seconds: Sequence[float],
+    cost: CostTable,
+    replicate: str,
+    width: int | None = None,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[list[dict]]:
+    """One replicate of every arm from the MAP, judged after each of ``seconds``, ascending, converted to steps.
+
+    Arms of one shape advance in lockstep, at most ``model.max_lockstep`` at a time: they share their minibatches,
+    replicates do not. Errors against the reference are over all draws; predictions are averaged over draws of the same
+    spacing. Memory of W chains of D parameters: float64 chunks of `sgtune.sampling.lockstep.CHUNK_BYTES`, and 4 W D
+    bytes for each draw that predicts.
+
+    Args:
+        width: the number of chains in every ensemble, at most ``model.max_lockstep``: ensembles are filled up with
+            copies of the last chain, so that few programs serve all; None: the number of arms of a shape.
+
+    Returns:
+        for each arm, for each of ``seconds``: ``steps``, ``diverged``, ``losses``, capped (`capped`), and
+        ``acceptance``, the share of proposals accepted so far, if the sampler has a Metropolis test.
+    """
+    found: dict[Arm, list[dict]] = {}
+    for group in _groups(model, sampler, arms, width):
+        began = perf_counter()
+        n_copies = 0 if width is None or model.max_lockstep else width - len(group)
+        filled = group + group[-1:] * n_copies
+        ensemble = Lockstep.at_mode(model, sampler, filled, seed=seed, replicate=replicate)
+        price = cost.lookup(*shape_of(sampler, group[0]))
+        steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
+        found |= {arm: [] for arm in group}
+        for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
+            for arm, row in zip(group, rows, strict=False):
+                is_finite = all(isfinite(row[name]) for name in losses.names)
+                values = {name: capped(name, row[name]) for name in losses.names}
+                record = {"steps": n_steps, "diverged": not is_finite, "losses": values}
+                if "acceptance" in row:
+                    record["acceptance"] = row["acceptance"]
+                found[arm].append(record)
+        report(
+            f"{replicate}: {len(group)} arms of batch size {group[0].batch_size} ran {steps[-1]} steps; "
+            f"{perf_counter() - began:.1f} s"
+        )
+    return [found[arm] for arm in arms]
+
+
+def _groups(model: Model, sampler: str, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
+    shapes: dict[tuple, list[Arm]] = {}
+    for arm in dict.fromkeys(arms):
+        shapes.setdefault(shape_of(sampler, arm), []).append(arm)
+    groups = []
+    for members in shapes.values():
+        for group in model.abreast(members):
+            most = width or len(group)
+            groups += [group[start : start + most] for start in range(0, len(group), most)]
+    return groups
+
+
+def width_of(grid: Mapping[str, Sequence], seconds: float) -> int | None:
+    """Of the ensembles of a job that runs each chain for ``seconds`` in all, as `run_arms` takes it."""
+    width = len(grid["log10_step_sizes"])
+    return width if width * seconds < WORTH_COMPILING else None
+
+
+def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:
+    """A row of losses for each chain, after each of ``steps``; with ``acceptance`` if the sampler has a test."""
+    model, done, kept = ensemble.model, 0, []
+    stride = -(-steps[0] // losses.prediction_draws) if losses.prediction_draws else None
+    moments = None
+    if losses.reference is not None:
+        moments = metrics.Moments(model, losses.reference, np.asarray(ensemble.start), ensemble.width)
+    for n_steps in steps:
+        if moments is None:
+            kept.append(ensemble.advance(n_steps - done, stride))
+            done = n_steps
+        while done < n_steps:
+            draws = ensemble.advance_chunk(n_steps - done)
+            moments.add(draws)
+            if stride:
+                # Every stride-th draw of the whole run, wherever a chunk begins.
+                kept.append(draws[(-done - 1) % stride :: stride].copy())
+            done += len(draws)
+        rows = [{} if moments is None else moments.errors(place) for place in range(ensemble.width)]
+        if stride:
+            draws = np.concatenate(kept)
+            for place, row in enumerate(rows):
+                own = evenly_spaced(draws[:, place], losses.prediction_draws)
+                row |= metrics.predictive_metrics(model, own)
+        rates = ensemble.statistics.get("acceptance_rate")
+        if rates is not None:
+            rows = [{**row, "acceptance": float(rate)} for row, rate in zip(rows, rates, strict=True)]
+        yield rows
+
+
+def oracle_arm(
+    model: Model,
+    sampler: str,
+    *,
+    tuner: Halving,
+    budget: Budget,
+    cost: CostTable,
+    seed: int,
+    replicate: int,
+) -> Arm | None:
+    """The choice of successive halving if it could see the true loss: the race of `sgtune.tune` with the same seed
+    and replicate, each arm judged by the loss of its own draws so far (`Losses.judge`). None if every arm diverged."""
+    try:
+        result = tune(model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate)
+    except AllDivergedError:
+        return None
+    return result.best
+
+
+def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
+    """The losses of a chain that stays at the MAP: exact, without a run."""
+    position = map_position(model)
+    row = {} if losses.reference is None else metrics.frozen_errors(model, position, losses.reference)
+    if losses.prediction_draws:
+        row |= metrics.at_position(model, position)
+    return {name: capped(name, row[name]) for name in losses.names}
+
+
+def over_replicates(rows: Sequence[Mapping]) -> dict:
+    """Rows of one arm, a row per replicate, as one record."""
+    record = {
+        "steps": rows[0]["steps"],
+        "diverged": [row["diverged"] for row in rows],
+        "losses": {name: [row["losses"][name] for row in rows] for name in rows[0]["losses"]},
+    }
+    if "acceptance" in rows[0]:
+        record["acceptance"] = [row["acceptance"] for row in rows]
+    return record
+
+
+def runs_of(replicates: Sequence[Sequence[Sequence[Mapping]]], seconds: Sequence[float]) -> list[dict]:
+    """The results of `run_arms` for all replicates, as a record for each arm and each of the ``seconds``."""
+    return [
+        {"arm": place, "seconds": at, **over_replicates([runs[place][number] for runs in replicates])}
+        for place in range(len(replicates[0]))
+        for number, at in enumerate(seconds)
+    ]

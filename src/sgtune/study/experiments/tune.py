@@ -1,0 +1,112 @@
+"""A sampler is tuned by all its tuners: a record for each race."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from functools import partial
+
+from sgtune.mode.find import map_result
+from sgtune.model import Model
+from sgtune.model.derived import hold_out
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.study.catalogue import TUNERS, method_of
+from sgtune.study.config.sections import n_races
+from sgtune.study.pipeline.parts import Parts
+from sgtune.tuning import TUNERS as METHODS
+from sgtune.tuning import AllDivergedError, Settings, tune
+
+__all__ = ["chosen_arms", "facts_of", "tune_sampler", "tuning_arguments"]
+
+
+def tuning_arguments(settings: Mapping, tuner: str) -> dict:
+    """``tuner``, ``budget``, ``horizon`` and ``settings`` of `sgtune.tune` from the configuration's sections
+    (`settings_of`)."""
+    own = dict(settings[TUNERS[tuner].section])
+    own.pop("replicates", None)
+    amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
+    budget = Budget(**amounts) if any(amounts.values()) else None
+    ahead = own.pop("horizon", None)
+    if METHODS[method_of(tuner)].choose is not None:
+        # It runs no arm and needs no clock: costs give the number of steps that the horizon buys.
+        own.pop("clock", None)
+    grid = {name: tuple(values) for name, values in settings["grids"].items()}
+    own |= {entry.name: grid.pop(entry.name) for entry in fields(Settings) if entry.name in grid}
+    own |= {"validation_fraction": settings["tuning"]["validation_fraction"]}
+    return {
+        "tuner": method_of(tuner),
+        "budget": budget,
+        "horizon": None if ahead is None else Budget(seconds=ahead),
+        "settings": Settings(**own, hyperparameters=grid),
+    }
+
+
+def tune_sampler(
+    model: Model,
+    sampler: str,
+    settings: Mapping[str, Mapping],
+    *,
+    cost: CostTable,
+    seed: int,
+    parts: Parts,
+    inputs: Mapping[str, str],
+    startup: float = 0.0,
+    report: Callable[[str], None] = lambda line: None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """A record for each tuner of ``settings`` (tuner -> its sections of the configuration) and tuning replicate.
+
+    The tuners, in their order, share compiled programs, and within a replicate the random streams of an arm. A tuner
+    without randomness has one replicate. In a record's seconds, ``cold`` is the time that a user waits who runs this
+    tuner alone in a new process, including ``startup`` and all compilation of sampling programs; ``warm`` has neither.
+    A tuner that finds no arm has ``best`` None, and a ``reason``.
+
+    Args:
+        inputs: checksums of the inputs that the records depend on besides their settings.
+        startup: seconds from the start of the process until now.
+    """
+
+    def race(tuner: str, own: Mapping, replicate: int, fraction: float) -> dict:
+        report(f"{tuner}, replicate {replicate + 1}/{n_races(tuner, own)}:")
+        arguments, reason = tuning_arguments(own, tuner) | {"seed": seed, "cost": cost}, ""
+        try:
+            result = tune(model, sampler, replicate=replicate, report=report, **arguments)
+        except AllDivergedError as failure:
+            result, reason = failure.result, str(failure)
+            warn(f"{tuner} found no arm of {sampler} for {model.name}: {reason}")
+        record = result.to_dict() | {"reason": reason, "tuner": tuner, "replicate": replicate}
+        seconds = record["seconds"]
+        seconds["startup"] = startup
+        seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
+        report(f"{tuner}: best {record['best']}, {seconds['warm']:.1f} s warm, {seconds['cold']:.1f} s cold")
+        return record | {"validation_fraction": fraction}
+
+    records = []
+    for tuner, own in settings.items():
+        by_predictions = METHODS[method_of(tuner)].tasks is not None
+        fraction = own["tuning"]["validation_fraction"] if by_predictions else 0
+        if fraction:
+            # The mode is found before a tuner's time begins, as for the model with all rows.
+            map_result(hold_out(model, fraction), **own["map"])
+        depends_on = {"settings": own, "inputs": inputs, "seed": seed}
+        for i in range(n_races(tuner, own)):
+            make = partial(race, tuner, own, i, fraction)
+            records.append(parts.once(f"{tuner} {i}", depends_on, make))
+    return records
+
+
+def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
+    """From `tune_sampler`'s records: tuner -> its arm, or None, in each tuning replicate."""
+    chosen: dict[str, list] = {}
+    for record in records:
+        chosen.setdefault(record["tuner"], []).append(record["best"])
+    return chosen
+
+
+def facts_of(records: Iterable[Mapping]) -> dict[str, dict]:
+    """From `tune_sampler`'s records: tuner -> remarks on its results: ``validation_fraction``, and the first ``reason``
+    why it found no arm."""
+    facts: dict[str, dict] = {}
+    for record in records:
+        known = facts.setdefault(record["tuner"], {"reason": ""})
+        known["validation_fraction"] = record["validation_fraction"]
+        known["reason"] = known["reason"] or record["reason"]
+    return facts

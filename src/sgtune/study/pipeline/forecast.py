@@ -1,0 +1,152 @@
+"""The expected time of a run: the budgets of its configuration, times what jobs of earlier runs took for theirs.
+
+A job takes its start-up and compilation, and its budget times the overhead of its rule: arms that run in lockstep take
+a part of their seconds, scores and predictions come on top. Both are seen in the provenance of the newest results of
+the same rule and model below ``results/``.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from sgtune.study.catalogue import MODELS, TUNERS, losses_of
+from sgtune.study.config import sections as of
+from sgtune.support.axes import AXES
+from sgtune.support.files import read_json
+from sgtune.tuning import halving_schedule
+
+__all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
+
+UNKNOWN = """Not known:
+- what jobs take that no run has results of (-): their budgets are counted
+- how long downloads, tables and figures take, and the studies of other papers: they are not counted
+- how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
+- whether this machine is as fast as the one of the results that the overheads are from
+- what the steps of grid searches cost, which are not budgets of seconds: their share is in the overhead"""
+
+
+class Jobs(NamedTuple):
+    """The jobs of one rule and model (empty: of none): their number, and the seconds of their budgets together.
+    ``timed`` jobs have the machine to themselves."""
+
+    rule: str
+    model: str
+    number: int
+    budget: float = 0.0
+    timed: bool = False
+
+
+class Seen(NamedTuple):
+    """What a job of one rule and model took in an earlier ``run``: seconds of ``start``-up and compilation, the
+    ``rest``, and the rest over its budget, ``overhead`` (None without a budget)."""
+
+    run: str = "-"
+    start: float = 0.0
+    rest: float = 0.0
+    overhead: float | None = 1.0
+
+    def seconds(self, jobs: Jobs) -> float:
+        """Of other jobs of the same rule and model; those without a budget take as long as they did."""
+        rest = jobs.number * self.rest if self.overhead is None else jobs.budget * self.overhead
+        return jobs.number * self.start + rest
+
+
+def budgets(config: Mapping) -> list[Jobs]:
+    """All jobs of MAMBA's study in a valid configuration."""
+    found = [jobs for model in config["models"] for jobs in _of_model(config, model)]
+    n_ladder = len(config["ladder"]["dimensions"])
+    return [*found, Jobs("gaussian_ladder", "", n_ladder), Jobs("measure_sensitivity", "", 1)]
+
+
+def _of_model(config: Mapping, model: str) -> list[Jobs]:
+    own, samplers = of.model_settings(config, model), config["samplers"]
+    evaluation, regret, estimates = own["evaluation"], own["regret"], own["estimates"]
+    curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
+    tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
+    races = {sampler: _race(own["grids"], own["mamba"], sampler) for sampler in samplers}
+    tuned = [
+        of.n_races(name, one) * _race(one["grids"], one[TUNERS[name].section], sampler)
+        for sampler in samplers
+        for name, one in tuners[sampler].items()
+        if TUNERS[name].is_random
+    ]
+    shapes = of.shapes_of(of.settings_of(config, "cost", model), MODELS[model].n_data(own["data"][model]))
+    of_run = n * evaluation["seconds"] + max(0, curves["replicates"] - n) * curves["seconds"][-1]
+    n_chains = len(estimates["log10_step_sizes"]) + len(estimates["batch_fractions"])
+    jobs = {
+        "find_map": (1, 0.0),
+        "calibrate_cost": (1, len(shapes) * own["calibration"]["seconds"]),
+        "tune_sampler": (n_samplers, sum(tuned)),
+        "evaluate_sampler": (n_samplers, sum(map(len, tuners.values())) * of_run),
+        "compare_clocks": (1, n * evaluation["seconds"]),
+        "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
+    }
+    if own["reference"]["nuts"]:
+        jobs |= {"sample_nuts": (own["reference"]["chains"], 0.0), "combine_nuts": (1, 0.0)}
+        jobs["measure_widths"] = (1, 0.0)
+    if of.has_regret(config, model):
+        n_losses, screen = len(losses_of(model, own["reference"]["nuts"])), regret["screen"]
+        oracles = min(screen["oracle_losses"], n_losses) * own["tuning"]["replicates"]
+        each = {s: screen["replicates"] * _race(own["grids"], screen, s) for s in samplers}
+        jobs["screen_grid"] = (n_samplers, sum(each[s] + oracles * races[s] for s in samplers))
+        # Five arms at random run with those that tuners chose.
+        chosen = sum(of.n_races(*one) for s in samplers for one in tuners[s].items())
+        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)
+        jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
+    if of.has_horizons(config, model):
+        ahead = of.settings_of(config, "horizons", model)["horizons"]
+        each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
+        jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
+    timed = ["calibrate_cost", "compare_clocks"] + ["tune_sampler"] * of.tunes_alone(config, model)
+    timed += ["evaluate_sampler"] * (evaluation["clock"] == "wall")
+    return [Jobs(rule, model, *one, rule in timed) for rule, one in jobs.items()]
+
+
+def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
+    """The seconds of all arms of a grid together: of a race, or of runs as long as each other."""
+    listed = [axis for axis in AXES.values() if axis.in_grids in grid and of.has_axis(sampler, axis.name)]
+    n_arms, seconds = prod(len(grid[axis.in_grids]) for axis in listed), section.get("seconds", 0.0)
+    is_race = "pruning_rate" in section
+    return halving_schedule(n_arms, section["pruning_rate"], seconds).total if is_race else n_arms * seconds
+
+
+def read_seen(folder: Path = Path("results")) -> dict[tuple[str, str], Seen]:
+    """By rule and model, from the newest run that has results of them. Runs without their configuration, or with that
+    of another version, are left out."""
+    seen: dict[tuple[str, str], Seen] = {}
+    runs = [(read_json(path), path.parent) for path in folder.glob("*/settings.json")]
+    for record, run in sorted(runs, key=lambda one: one[0]["provenance"]["created"]):
+        took: dict[tuple[str, str], list[Mapping]] = {}
+        for path in (path for at in ("", "*/", "*/*/") for path in run.glob(f"{at}[!.]*.json")):
+            held = read_json(path)
+            chains = held.get("chains")
+            for about in (*(chains if isinstance(chains, list) else ()), held.get("provenance") or {}):
+                took.setdefault((about.get("rule", ""), held.get("model") or ""), []).append(about)
+        with suppress(KeyError):
+            for jobs in budgets(record["configuration"]):
+                of_rule = took.get((jobs.rule, jobs.model))
+                if of_rule:
+                    start = fmean(about["startup_seconds"] + about["compile_seconds"] for about in of_rule)
+                    rest = max(0.0, fmean(about["process_seconds"] for about in of_rule) - start)
+                    overhead = rest * jobs.number / jobs.budget if jobs.budget else None
+                    seen[jobs.rule, jobs.model] = Seen(run.name, start, rest, overhead)
+    return seen
+
+
+def forecast(config: Mapping, seen: Mapping[tuple[str, str], Seen], n_cores: int) -> Iterator[str]:
+    """A line for each rule and model, the hours on ``n_cores``, and what the forecast does not know."""
+    yield f"{'Rule':<24}{'Model':<10}{'Jobs':>5}{'Budget (s)':>12}{'Overhead':>10}{'Seconds':>10}  Seen in"
+    timed = others = 0.0
+    for jobs in budgets(config):
+        known = seen.get((jobs.rule, jobs.model), Seen())
+        seconds = known.seconds(jobs)
+        timed, others = timed + jobs.timed * seconds, others + (not jobs.timed) * seconds
+        overhead = f"{known.overhead:.2f}" if jobs.budget else "-"
+        numbers = f"{jobs.number:>5}{jobs.budget:>12,.1f}{overhead:>10}{seconds:>10,.0f}"
+        yield f"{jobs.rule:<24}{jobs.model:<10}{numbers}  {known.run}"
+    hours = (timed + others / n_cores) / 3600
+    yield f"In all {hours:.2f} h: {timed / 3600:.2f} h of timed jobs, one at a time, the others on {n_cores} cores"
+    yield UNKNOWN

@@ -1,0 +1,317 @@
+"""Evaluation runs: the entries of a row, the draws that tables and curves share, and each chosen arm run once."""
+
+import copy
+
+import numpy as np
+import pytest
+from job_pieces import Calls, Log
+from predictive_models import random_draws, small_network, small_pmf
+from small_models import gaussian_model, small_logistic_model
+
+from sgtune import CostTable, metrics
+from sgtune.mode.curvature import laplace_scale
+from sgtune.model.posterior import scores
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.chain import Chain
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.stein import ksd
+from sgtune.study.experiments import evaluate as module
+from sgtune.study.experiments.evaluate import EvaluationSettings, compare_clocks, evaluate_run, evaluate_tuned
+from sgtune.support.files import read_json, write_json
+
+SETTINGS = {
+    "seconds": 0.1,
+    "thin": 2,
+    "ksd_points": 15,
+    "burn_in": 0.2,
+    "kept_draws": 60,
+    "prediction_draws": 10,
+    "curve_seconds": [0.02, 0.05],
+}
+ALWAYS = {"replicate", "seconds", "wall_seconds", "n_samples", "n_burn_in", "n_points"}
+STEIN = {name + part for name in ("ksd", "ksd_scaled") for part in ("", "_se", "_squared", "_floor")}
+ERRORS = {"relative_sd_error", "xi_rel", "xi_white", "functional_error"}
+# Where nothing asks for them.
+LEFT_OUT = {"ksd", "ksd_scaled", "relative_sd_error"}
+RATINGS = {"rmse", "rmse_published"}
+CLASSES = {"accuracy", "log_loss", "brier", "ece", "mce", "ece_published", "mce_published"}
+
+
+def run(model, arm, replicate=0, *, has_table=True, has_curve=True, reference=None, cost=None, **changes):
+    settings = EvaluationSettings(**SETTINGS | changes)
+    own = {"has_table": has_table, "has_curve": has_curve, "reference": reference, "cost": cost}
+    return evaluate_run(model, "sgld", arm, replicate, settings=settings, **own)
+
+
+def test_a_matrix_factorisation_against_its_reference(by_steps):
+    by_steps(2e-3)
+    model = small_pmf()
+    reference = metrics.Reference(np.linspace(0.1, 0.3, model.dimension))
+    record = run(model, Arm(1e-3, 50), 1, reference=reference, seconds=0.4, curve_seconds=[0.2, 0.3])
+    assert record["arm"] == {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": None}
+    row = record["table"]
+    assert row.keys() == ALWAYS | STEIN | ERRORS | RATINGS | {"diverged", "relative_sd_error_by_block"}
+    by_block = row["relative_sd_error_by_block"]
+    assert by_block.keys() == model.position_shape.keys()
+    assert 0 < min(by_block.values()) <= row["relative_sd_error"] <= max(by_block.values())
+    assert 1 <= row["n_points"] <= 15
+    assert row["n_burn_in"] > 0
+    assert row["n_samples"] == pytest.approx(200, abs=1)
+    for row, seconds in zip(record["curves"], [0.2, 0.3], strict=True):
+        assert row.keys() == ALWAYS | LEFT_OUT
+        assert (row["replicate"], row["seconds"], row["n_points"]) == (1, seconds, 0)
+        assert row["wall_seconds"] == record["table"]["wall_seconds"], "it is the same run"
+        assert {row[name] for name in LEFT_OUT} == {None}
+
+
+def test_a_network_without_reference_and_without_ksd(monkeypatch):
+    """No score is computed if no KSD is requested."""
+    monkeypatch.setattr(module, "scores", None)
+    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curve_prediction_draws=5)
+    row = record["table"]
+    assert row.keys() == ALWAYS | LEFT_OUT | CLASSES | {"diverged", "ood"}
+    assert {row[name] for name in LEFT_OUT} == {None}
+    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
+    assert all(row.keys() == ALWAYS | LEFT_OUT | CLASSES for row in record["curves"])
+
+
+@pytest.mark.parametrize("make", [small_pmf, small_network])
+def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
+    model = make()
+    record = run(model, Arm(1e6, 50), reference=metrics.Reference(np.ones(model.dimension)), curve_points=5)
+    write_json(tmp_path / "record.json", record)
+    record = read_json(tmp_path / "record.json")
+    for row in [record["table"], *record["curves"]]:
+        names = LEFT_OUT | (row.keys() & (RATINGS | CLASSES))
+        assert {row[name] for name in names} == {None}
+    assert record["table"]["diverged"]
+
+
+@pytest.mark.parametrize(("burn_in", "dropped"), [(0.0, 0), (0.25, 10), (0.99, 39)])
+def test_rows_are_of_the_draws_after_the_burn_in_and_up_to_their_time(monkeypatch, burn_in, dropped):
+    """xi uses all of them, the KSD a random subset of every thin-th sample, predictions evenly spaced draws."""
+    model = small_pmf()
+    draws = random_draws(model, 40, sd=0.5)
+    # Every third sample is kept; a call of 0.1 s each.
+    clock = [(0.1 * (i + 1), 3 * (i + 1)) for i in range(40)]
+    chain = Chain(model, Arm(1e-3, 10), draws, 3, 120, 4.0, False, clock)
+    scored = []
+    monkeypatch.setattr(module, "sample", lambda *arguments, **options: chain)
+    monkeypatch.setattr(module, "scores", lambda model, points, chunk: scored.append(points) or -points)
+    changes = {
+        "burn_in": burn_in,
+        "curve_seconds": [0.05, 0.21, 2.01],
+        "seconds": 12,
+        "thin": 6,
+        "ksd_points": 5,
+    }
+    changes |= {"curve_points": 5, "curve_prediction_draws": 4, "prediction_draws": 4}
+    record = run(model, chain.arm, reference=metrics.Reference(np.ones(model.dimension)), **changes)
+    start = 0
+    for row, n_kept in zip((*record["curves"], record["table"]), (0, 2, 20, 40), strict=True):
+        used = draws[int(burn_in * n_kept) : n_kept]
+        assert (row["n_samples"], row["n_burn_in"]) == (3 * n_kept, 3 * int(burn_in * n_kept))
+        if n_kept == 0:
+            assert (row["n_points"], row["ksd"], row["ksd_se"], row["ksd_floor"]) == (0, np.inf, None, None)
+            assert np.isnan(row["rmse"])
+            continue
+        points = scored[0][start : start + row["n_points"]]
+        start += row["n_points"]
+        places = [int(np.flatnonzero((used == point).all(axis=1))[0]) for point in points]
+        assert places == sorted(set(places)), "each at most once, in their order"
+        if len(used) >= 20:
+            assert all(place % 2 for place in places), "every second kept draw is every sixth sample"
+        predicted = metrics.predictive_metrics(model, evenly_spaced(used, 4))
+        assert row["rmse"] == pytest.approx(predicted["rmse"])
+    assert record["table"]["n_burn_in"] == 3 * dropped
+    sd = draws[dropped:].astype(np.float64).std(axis=0)
+    error = np.linalg.norm(sd - 1) / np.sqrt(model.dimension)
+    assert record["table"]["relative_sd_error"] == pytest.approx(error)
+
+
+@pytest.mark.parametrize(("seconds_per_step", "table", "curve"), [(1e-3, 100, [20, 50]), (1.0, 10, [0, 0])])
+def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, curve):
+    """Steps are what the budget buys, at least ten. All but measured seconds repeat bit for bit; replicates differ."""
+    model, cost = small_pmf(), CostTable({("sgld", 50, None): seconds_per_step})
+    reference = metrics.Reference(np.ones(model.dimension))
+
+    def record(replicate):
+        made = run(model, Arm(1e-3, 50), replicate, reference=reference, cost=cost, curve_points=5)
+        assert all(row.pop("wall_seconds") > 0 for row in (made["table"], *made["curves"]))
+        return made
+
+    first, other = record(0), record(1)
+    assert [row["n_samples"] for row in (first["table"], *first["curves"])] == [table, *curve]
+    assert record(0) == first
+    assert other["table"]["relative_sd_error"] != first["table"]["relative_sd_error"]
+
+
+def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
+    """The race that chose an arm has favoured its draws: an evaluation by the same streams would be too good."""
+    model, arm, cost = small_logistic_model(n_data=200), Arm(1e-3, 20), CostTable({("sgld", 20, None): 1e-3})
+    reference = metrics.Reference(np.ones(2))
+    changes = {"burn_in": 0.0, "kept_draws": 100, "reference": reference, "cost": cost, "has_curve": False}
+    found = [run(model, arm, i, **changes)["table"]["relative_sd_error"] for i in (0, 1)]
+    streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
+    own = {}
+    for stream in streams:
+        draws = Lockstep.at_mode(model, "sgld", [arm], seed=0, replicate=stream).advance(100)[:, 0]
+        own[stream] = metrics.reference_errors(model, draws, reference)["relative_sd_error"]
+    assert len(set(own.values())) == 4
+    assert found == [pytest.approx(own[stream], rel=1e-6) for stream in streams[:2]]
+
+
+def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
+    model, cost = small_pmf(), CostTable({("sgld", 50, None): 1e-3})
+    changes = {
+        "cost": cost,
+        "ksd_points": 5,
+        "curve_points": 5,
+        "kept_draws": 100,
+        "curve_prediction_draws": 10,
+    }
+    whole = run(model, Arm(1e-3, 50), **changes, curve_seconds=[0.02, 0.05, 0.1])
+
+    def numbers(row):
+        return {name: value for name, value in row.items() if name not in ("wall_seconds", "diverged")}
+
+    assert numbers(whole["curves"][-1]) == numbers(whole["table"])
+    short = run(model, Arm(1e-3, 50), has_table=False, **changes)
+    assert short["table"] is None
+    assert [numbers(row) for row in short["curves"]] == [numbers(row) for row in whole["curves"][:2]]
+
+
+def test_the_two_discrepancies_of_a_row_differ_by_the_scale_alone():
+    model = small_logistic_model(n_data=500)
+    draws = random_draws(model, 40, sd=0.3)
+    (row,) = module.stein_metrics(model, [draws], at_most=[40], streams=[(0,)])
+    gradients = scores(model, draws)
+    assert row["ksd"] == pytest.approx(ksd(draws, gradients))
+    assert row["ksd_scaled"] == pytest.approx(ksd(draws, gradients, scale=laplace_scale(model)))
+    assert row["ksd_scaled"] != pytest.approx(row["ksd"], rel=0.1)
+
+
+def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
+    """Not as many as in the subset that the KSD is estimated from."""
+    precision = np.diag([400.0, 25.0, 1.0]) + 0.5
+    model = gaussian_model(precision, np.zeros(3))
+    rng, factor = np.random.default_rng(0), np.linalg.cholesky(np.linalg.inv(precision))
+    squares, floors = {"ksd": [], "ksd_scaled": []}, {}
+    for _ in range(400):
+        draws = (rng.standard_normal((60, 3)) @ factor.T).astype(np.float32)
+        (row,) = module.stein_metrics(model, [draws], at_most=[20], streams=[(0,)])
+        assert row["n_points"] == 20
+        for name, values in squares.items():
+            values.append(row[f"{name}_squared"])
+            floors[name] = row[f"{name}_floor"]
+    for name, values in squares.items():
+        error = np.std(values) / np.sqrt(len(values))
+        assert abs(np.mean(values) - floors[name] ** 2) < 4 * error
+        # As many draws as points would have three times as much.
+        assert error < 0.2 * floors[name] ** 2
+
+
+COST = CostTable({("sgld", 20, None): 1e-3})
+SECTION = {
+    "seconds": 0.05,
+    "replicates": 2,
+    "burn_in": 0.1,
+    "kept_draws": 40,
+    "prediction_draws": 5,
+    "thin": 1,
+    "ksd_points": 10,
+    "curves": {"seconds": [0.01, 0.03], "replicates": 3, "ksd_points": 0, "prediction_draws": 0},
+}
+ARM = {"step_size": 1e-3, "batch_size": 20, "n_leapfrog": None}
+SMALLER = {**ARM, "step_size": 1e-4}
+CHOSEN = {"mamba-ksd": [ARM, SMALLER], "grid": [SMALLER], "heuristic": [None], "grid-ksd": [dict(ARM)]}
+RUNS = [(1e-3, 0), (1e-4, 1), (1e-3, 2), (1e-4, 0), (1e-4, 2), (1e-3, 1)]
+"""The runs of the first tuner, which has two races, in replicates 0, 1, 2; then the further runs of the others."""
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    return small_logistic_model(n_data=200)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """(step size, replicate) of every run."""
+    return Calls(monkeypatch, module, "evaluate_run", lambda model, sampler, arm, r, **_: (arm.step_size, r))
+
+
+def evaluate(model, folder, chosen=CHOSEN, section=SECTION, inputs="1"):
+    log = Log(folder)
+    common = {
+        "cost": COST,
+        "seed": 0,
+        "parts": log.parts,
+        "depends_on": {"inputs": inputs},
+        "report": log.append,
+    }
+    return evaluate_tuned(model, "sgld", chosen, section, reference=None, **common), log
+
+
+def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(logistic, tmp_path, ran):
+    record, _ = evaluate(logistic, tmp_path)
+    assert ran == RUNS
+    assert record["clock"] == "calibrated"
+    assert record["tuners"] == [
+        {"tuner": "mamba-ksd", "arms": [ARM, SMALLER], "runs": [0, 1, 2]},
+        {"tuner": "grid", "arms": [SMALLER], "runs": [3, 1, 4]},
+        {"tuner": "heuristic", "arms": [None], "runs": [None, None, None]},
+        {"tuner": "grid-ksd", "arms": [ARM], "runs": [0, 5, 2]},
+    ]
+    for run in record["runs"]:
+        assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.01, 10), (0.03, 30)]
+        # Runs that no table uses are as short as a curve.
+        assert (run["table"] is None) == (run["replicate"] == 2)
+
+
+def without_clock(record):
+    record = copy.deepcopy(record)
+    for run in record["runs"]:
+        for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
+            assert row.pop("wall_seconds") > 0
+    return record
+
+
+def test_a_killed_job_goes_on_with_the_runs_that_it_has_not_made(logistic, tmp_path, ran):
+    """With a cost table the rows are bit for bit equal with and without the interruption."""
+    whole, _ = evaluate(logistic, tmp_path / "whole")
+    ran.clear()
+    ran.killed_at = RUNS[4]
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(logistic, tmp_path / "part")
+    record, log = evaluate(logistic, tmp_path / "part")
+    assert ran == RUNS, "each once"
+    assert len(log.taken()) == 4
+    assert without_clock(record) == without_clock(whole)
+    ran.clear()
+    # An arm that rounds to the same name is another arm.
+    near = {**ARM, "step_size": 1e-3 * (1 + 1e-9)}
+    more, _ = evaluate(logistic, tmp_path / "part", CHOSEN | {"heuristic": [near]})
+    assert ran[:3] == [(near["step_size"], replicate) for replicate in range(3)]
+    assert [one["runs"] for one in more["tuners"]] == [[0, 1, 2], [3, 1, 4], [5, 6, 7], [0, 8, 2]]
+    ran.clear()
+    evaluate(logistic, tmp_path / "part", inputs="2")
+    assert ran == RUNS
+
+
+def test_a_run_by_the_other_clock_is_the_same_chain(logistic, tmp_path):
+    """For the first tuner with an arm in every replicate."""
+    section = SECTION | {"replicates": 3}
+    evaluated, _ = evaluate(logistic, tmp_path, {"heuristic": [None], **CHOSEN}, section)
+    found = compare_clocks(logistic, "sgld", evaluated, section, reference=None, cost=COST, seed=0)
+    assert (found["tuner"], found["arm"]) == ("mamba-ksd", ARM)
+    assert found["calibrated"] == [evaluated["runs"][place]["table"] for place in (0, 1, 2)]
+    assert [row["replicate"] for row in found["wall"]] == [0, 1, 2]
+    assert all(row["wall_seconds"] >= row["seconds"] == 0.05 for row in found["wall"])
+    by_wall = evaluated | {"clock": "wall"}
+    again = compare_clocks(logistic, "sgld", by_wall, section, reference=None, cost=COST, seed=0)
+    for row, first in zip(again["calibrated"], found["calibrated"], strict=True):
+        assert row | {"wall_seconds": 0} == first | {"wall_seconds": 0}
+    none, _ = evaluate(logistic, tmp_path, {"grid": [ARM, None]})
+    found = compare_clocks(logistic, "sgld", none, SECTION, reference=None, cost=COST, seed=0)
+    assert found == {"tuner": "grid", "arm": None, "wall": [], "calibrated": []}

@@ -1,0 +1,219 @@
+"""Losses of arms in replicates, screens with oracles, fresh runs of the best and of the chosen arms."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from job_pieces import Calls, Log
+from small_models import small_logistic_model
+
+from sgtune import Budget, CostTable, metrics
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
+from sgtune.sampling import lockstep
+from sgtune.sampling.arm import Arm
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.sampling.thinning import evenly_spaced
+from sgtune.study.experiments import finalists, screen
+from sgtune.study.experiments.finalists import best_arms, random_arms, rerun_finalists
+from sgtune.study.experiments.losses import (
+    Losses,
+    capped,
+    frozen_losses,
+    losses_of,
+    oracle_arm,
+    run_arms,
+)
+from sgtune.study.experiments.screen import screen_grid
+from sgtune.tuning import Grid, Halving
+
+COST = CostTable({("sgld", 40, None): 1e-3, ("sgld", 400, None): 2e-3})
+GOOD, SMALL, BAD = Arm(1e-4, 40), Arm(1e-5, 40), Arm(1e6, 40)
+GRID = {"log10_step_sizes": [6, -3, -4, -5, -6], "batch_fractions": [0.1]}
+SECTION = {"finalists": 2, "seconds": [0.05, 0.2], "replicates": 3}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=400)
+
+
+@pytest.fixture(scope="module")
+def losses(model):
+    scale = laplace_scale(model)
+    covariance = scale @ scale.T
+    reference = metrics.Reference(np.sqrt(np.diagonal(covariance)), covariance)
+    return Losses(("xi_white", "relative_sd_error", "log_loss"), reference, prediction_draws=8)
+
+
+@pytest.fixture
+def run(model, losses):
+    return partial(run_arms, model, "sgld", losses=losses, seconds=[0.1], cost=COST, replicate="a")
+
+
+@pytest.mark.parametrize("chunk", [1024, 7])
+def test_losses_are_those_of_all_draws_and_of_predictions_evenly_spaced(
+    model, losses, run, monkeypatch, chunk
+):
+    """Also where the run is longer than a chunk of steps: draws that predict keep their spacing."""
+    monkeypatch.setattr(lockstep, "CHUNK_DRAWS", chunk)
+    arms = [GOOD, SMALL, Arm(1e-4, 400)]
+    for arm, rows in zip(arms, run(arms, seconds=[0.1, 0.15]), strict=True):
+        together = [other for other in arms if other.batch_size == arm.batch_size]
+        for seconds, row in zip((0.1, 0.15), rows, strict=True):
+            n_steps = round(seconds / (1e-3 if arm.batch_size == 40 else 2e-3))
+            ensemble = Lockstep.at_mode(model, "sgld", together, replicate="a")
+            draws = ensemble.advance(n_steps)[:, together.index(arm)]
+            errors = metrics.reference_errors(model, draws, losses.reference)
+            assert (row["steps"], row["diverged"]) == (n_steps, False)
+            assert row["losses"]["xi_white"] == pytest.approx(errors["xi_white"], rel=1e-5)
+            assert row["losses"]["relative_sd_error"] == pytest.approx(errors["relative_sd_error"], rel=1e-5)
+            every = -(-rows[0]["steps"] // 8)
+            spaced = evenly_spaced(draws[every - 1 :: every], 8)
+            predicted = metrics.predictive_metrics(model, spaced)
+            assert row["losses"]["log_loss"] == pytest.approx(predicted["log_loss"], rel=1e-5)
+
+
+def test_a_run_depends_only_on_its_arm_and_replicate(run):
+    """A run does not depend on other arms or on checkpoints; an arm may occur twice."""
+    (once,), (again,), _ = run([GOOD, GOOD, SMALL])
+    (other_replicate,) = run([GOOD], replicate="b")[0]
+    early, late = run([GOOD, SMALL], seconds=[0.1, 0.3])[0]
+    ((filled_up,),) = run([GOOD], width=5)
+    _, (second,) = run([SMALL, GOOD], width=1)
+    assert once == again == early == filled_up == second
+    assert late["steps"] == 300
+    assert other_replicate["losses"] != once["losses"]
+    assert run([GOOD], seconds=[1e-6])[0][0]["steps"] == 10
+
+
+def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
+    (good,), (bad,) = run([GOOD, BAD])
+    assert (good["diverged"], bad["diverged"]) == (False, True)
+    assert set(bad["losses"].values()) == {10.0}
+    for loss, value, counts in (
+        ("xi_white", 3.0, 3.0),
+        ("xi_white", 11.0, 10.0),
+        ("log_loss", np.inf, 10.0),
+        ("brier", np.nan, 2.0),
+        ("brier", 1.5, 1.5),
+    ):
+        assert capped(loss, value) == counts
+
+
+def test_losses_are_those_that_the_reference_knows(losses):
+    known, section = losses.reference, {"prediction_draws": 5}
+    without = metrics.Reference(known.sd)
+    assert losses_of("logistic", known, section) == Losses(("xi_white", "relative_sd_error"), known, 5)
+    assert losses_of("logistic", without, section).names == ("relative_sd_error",)
+    assert losses_of("logistic", None, section) == Losses(("log_loss", "brier"), None, 5)
+
+
+def test_a_frozen_chain_has_no_spread(model, losses):
+    found = frozen_losses(model, losses)
+    at_mode = metrics.at_position(model, map_position(model))
+    assert found == {"xi_white": 1.0, "relative_sd_error": 1.0, "log_loss": at_mode["log_loss"]}
+
+
+def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
+    """In a race of one rung it takes the arm whose draws have the smallest error; they are those that tuners see."""
+    arms = [Arm(step, 40) for step in (1e-3, 1e-4, 1e-5)]
+    tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100)
+    own = {"budget": Budget(steps=30), "cost": COST, "seed": 7}
+    for i in range(4):
+        draws = Lockstep.at_mode(model, "sgld", arms, seed=7, replicate=f"race {i}").advance(30)
+        errors = [metrics.reference_errors(model, draws[:, place], losses.reference) for place in range(3)]
+        best = oracle_arm(model, "sgld", tuner=tuner, replicate=i, **own)
+        smallest = int(np.argmin([error["xi_white"] for error in errors]))
+        assert best.step_size == pytest.approx(arms[smallest].step_size)
+    tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((6,), (0.1,)), thin=1)
+    assert oracle_arm(model, "sgld", tuner=tuner, replicate=0, **own) is None
+
+
+def test_the_best_and_a_random_arm():
+    arms = [Arm(step, 10) for step in (1.0, 2.0, 3.0, 4.0)]
+    means = dict(zip(arms, (2.0, 1.0, 10.0, 3.0), strict=True))
+    assert best_arms(means, 2) == [arms[1], arms[0]]
+    drawn = {frozenset(random_arms(arms, 2, seed)) for seed in range(60)}
+    assert len(drawn) == 6, "every pair comes"
+    assert random_arms(arms, 9, 0) == arms
+
+
+def screened(model, losses, folder, grid=GRID, **more):
+    log = Log(folder)
+    common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": {}, "losses": losses}
+    common |= {"section": {"seconds": 0.05, "replicates": 2}, "oracle": {"seconds": 0.03, "pruning_rate": 2}}
+    extra = [Arm(1 / 400, 40)]
+    return screen_grid(model, "sgld", grid=grid, extra=extra, n_oracles=2, **common, **more), log
+
+
+def reran(model, losses, screen, folder, chosen):
+    log = Log(folder)
+    common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": {}, "losses": losses}
+    return rerun_finalists(model, "sgld", screen, chosen, grid=GRID, section=SECTION, **common), log
+
+
+def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
+    screen, _ = screened(model, losses, tmp_path / "screen", oracle_losses=2)
+    assert [arm["is_extra"] for arm in screen["arms"]] == [False] * 5 + [True]
+    assert screen["arms"][0]["diverged"] == [True, True]
+    assert {name: len(arms) for name, arms in screen["oracles"].items()} == {
+        "xi_white": 2,
+        "relative_sd_error": 2,
+    }
+    chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}, None]}
+    found, _ = reran(model, losses, screen, tmp_path / "regret", chosen)
+    json.dumps(found, allow_nan=False)
+    arms = [Arm(**arm) for arm in found["arms"]]
+    assert len(set(arms)) == len(arms)
+    assert found["chosen"] == [{"tuner": "tuner", "arms": [arms.index(Arm(1e-6, 40)), None]}]
+    for name in losses.names:
+        regular = [arm for arm in screen["arms"] if not arm["is_extra"]]
+        means = {Arm(arm["step_size"], 40): np.mean(arm["losses"][name]) for arm in regular}
+        assert [arms[place] for place in found["finalists"][name]] == sorted(means, key=means.get)[:2]
+    for name, oracles in screen["oracles"].items():
+        assert [arms[place] for place in found["oracles"][name]] == [Arm(**arm) for arm in oracles]
+    at_random = [arms[place] for place in found["random"]]
+    assert len(at_random) == len(set(at_random)) == 4, "all that stayed finite, of fewer than five"
+    assert 1e6 not in {arm.step_size for arm in at_random}
+    pairs = [(place, seconds) for place in range(len(arms)) for seconds in (0.05, 0.2)]
+    assert [(run["arm"], run["seconds"]) for run in found["runs"]] == pairs
+    assert [arm["step_size"] for arm in found["screen"]["diverged"]] == [1e6]
+    # Runs are fresh: the same arm and length have other draws than in the screen, and replicates differ.
+    of_screen = {arm["step_size"]: arm["losses"]["xi_white"] for arm in screen["arms"]}
+    for run in found["runs"]:
+        values = run["losses"]["xi_white"]
+        assert len(set(values)) == len(run["diverged"]) == 3
+        if run["seconds"] == 0.05:
+            assert not set(of_screen[found["arms"][run["arm"]]["step_size"]]) & set(values)
+
+
+def test_a_killed_job_equals_an_unbroken_one(model, losses, tmp_path, monkeypatch):
+    whole, _ = screened(model, losses, tmp_path / "whole")
+    again, _ = reran(model, losses, whole, tmp_path / "whole finalists", {})
+    calls = Calls(monkeypatch, screen, "run_arms", lambda *_, replicate, **__: replicate)
+    calls.killed_at = "screen 1"
+    with pytest.raises(KeyboardInterrupt):
+        screened(model, losses, tmp_path / "part")
+    found, log = screened(model, losses, tmp_path / "part")
+    assert calls == ["screen 0", "screen 1"]
+    assert found == whole
+    assert log.taken() == ["screen 0"]
+    calls = Calls(monkeypatch, finalists, "run_arms", lambda *_, replicate, **__: replicate)
+    calls.killed_at = "finalists 2"
+    with pytest.raises(KeyboardInterrupt):
+        reran(model, losses, whole, tmp_path / "part finalists", {})
+    assert reran(model, losses, whole, tmp_path / "part finalists", {})[0] == again
+    assert calls == ["finalists 0", "finalists 1", "finalists 2"]
+
+
+def test_pieces_of_a_screen_of_another_grid_are_not_taken(model, losses, tmp_path):
+    screened(model, losses, tmp_path / "parts")
+    other = {**GRID, "log10_step_sizes": [-3.5, -4.5]}
+    found, log = screened(model, losses, tmp_path / "parts", other)
+    assert log.taken() == []
+    assert [arm["step_size"] for arm in found["arms"]] == pytest.approx([10**-3.5, 10**-4.5, 1 / 400])
+    chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}]}
+    reran(model, losses, found, tmp_path / "regret", {})
+    assert reran(model, losses, found, tmp_path / "regret", chosen)[1].taken() == [], "nor of other arms"

@@ -1,0 +1,179 @@
+"""A sampler is tuned by all its tuners, and a killed job goes on with the numbers of an unbroken one."""
+
+import json
+
+import pytest
+from job_pieces import Calls, Log
+from small_models import small_logistic_model
+
+from sgtune import CostTable
+from sgtune.study.catalogue import TUNERS as ENTRIES
+from sgtune.study.config.sections import n_races
+from sgtune.study.experiments import tune as module
+from sgtune.study.experiments.tune import chosen_arms, facts_of, tune_sampler, tuning_arguments
+from sgtune.tuning import TUNERS as METHODS
+from sgtune.tuning import Settings
+
+GRIDS = {"log10_step_sizes": [-3, -4, -5, 6], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+MAMBA = {
+    "seconds": 0.03,
+    "pruning_rate": 2,
+    "clock": "calibrated",
+    "thin": 10,
+    "points": 20,
+    "score_fraction": 1,
+}
+GRID = {"n_steps": 30, "batch_fraction": 0.1, "start_noise": 0.2, "points": 10}
+TUNING = {"replicates": 1, "validation_fraction": 0}
+TUNERS = {
+    "mamba-ksd": {"grids": GRIDS, "tuning": TUNING, "mamba": MAMBA},
+    "grid": {"grids": GRIDS, "tuning": TUNING, "grid": GRID},
+    "heuristic": {"grids": GRIDS, "tuning": TUNING, "heuristic": {"batch_fraction": 0.1, "n_leapfrog": 10}},
+}
+COST = CostTable({("sgld", 20, None): 1e-3})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model(n_data=200)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "parts"
+
+
+@pytest.fixture
+def tuned(monkeypatch):
+    """The names of the tuners that ran."""
+    return Calls(monkeypatch, module, "tune", lambda *_, tuner, **__: tuner)
+
+
+def tune_all(model, folder, settings=TUNERS, inputs="1", seed=0, **options):
+    log = Log(folder)
+    common = {
+        "cost": COST,
+        "seed": seed,
+        "parts": log.parts,
+        "inputs": {"data": inputs},
+        "report": log.append,
+    }
+    return tune_sampler(model, "sgld", settings, **common, **options), log
+
+
+def changed(tuner, section, **values):
+    settings = json.loads(json.dumps(TUNERS))
+    settings[tuner][section] |= values
+    return settings
+
+
+def without_seconds(records):
+    return [{k: v for k, v in record.items() if k not in ("seconds", "rung_seconds")} for record in records]
+
+
+def test_a_killed_job_goes_on_after_its_last_race_and_equals_an_unbroken_one(model, folder, tmp_path, tuned):
+    whole, _ = tune_all(model, tmp_path / "whole", startup=2.5)
+    assert [record["tuner"] for record in whole] == list(TUNERS)
+    for record in whole:
+        seconds = record["seconds"]
+        assert seconds["cold"] == 2.5 + seconds["total"] + seconds["shared_compilation"]
+        assert seconds["warm"] == pytest.approx(seconds["total"] - seconds["compilation"])
+    tuned.clear()
+    tuned.killed_at = "grid"
+    with pytest.raises(KeyboardInterrupt):
+        tune_all(model, folder)
+    records, log = tune_all(model, folder)
+    assert tuned == list(TUNERS), "each once"
+    assert log.taken() == ["mamba-ksd 0"]
+    assert without_seconds(records) == without_seconds(whole)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "changes"),
+    [
+        (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", points=19)}),
+        (["grid"], {"settings": changed("grid", "grids", log10_step_sizes=[-3, -4])}),
+        (list(TUNERS), {"inputs": "2"}),
+        (list(TUNERS), {"seed": 1}),
+        ([], {}),
+    ],
+)
+def test_a_race_is_run_again_if_anything_that_it_depends_on_changes(model, folder, tuned, repeated, changes):
+    tune_all(model, folder)
+    tuned.clear()
+    _, log = tune_all(model, folder, **changes)
+    assert tuned == repeated
+    assert log.other() == [f"{tuner} 0" for tuner in repeated]
+
+
+def test_tuners_that_judge_by_predictions_hold_out_rows(model, folder, monkeypatch):
+    """The mode without these rows is found with the configured settings, before a tuner's time starts."""
+    found = []
+    monkeypatch.setattr(
+        module, "map_result", lambda fewer, **settings: found.append((fewer.n_data, settings))
+    )
+    settings = {
+        tuner: own | {"map": {"epochs": 7}, "tuning": {"replicates": 1, "validation_fraction": 0.2}}
+        for tuner, own in TUNERS.items()
+    }
+    records, _ = tune_all(model, folder, settings)
+    assert found == [(160, {"epochs": 7})]
+    assert [record["validation_fraction"] for record in records] == [0, 0.2, 0]
+    assert facts_of(records)["grid"] == {"reason": "", "validation_fraction": 0.2}
+
+
+def test_a_tuner_without_an_arm_says_why_and_the_others_go_on(model, folder):
+    settings, warned = changed("mamba-ksd", "grids", log10_step_sizes=[9, 8]), []
+    records, _ = tune_all(model, folder, settings, warn=warned.append)
+    assert [record["best"] is None for record in records] == [True, False, False]
+    lost = records[0]
+    assert lost["reason"].startswith("step_size: all 2 arms of sgld diverged")
+    assert warned == [f"mamba-ksd found no arm of sgld for logistic: {lost['reason']}"]
+    assert tune_all(model, folder, settings)[0] == records
+
+
+def test_each_replicate_is_a_race_of_its_own(model, folder):
+    settings = {tuner: own | {"tuning": TUNING | {"replicates": 2}} for tuner, own in TUNERS.items()}
+    records, _ = tune_all(model, folder, settings)
+    races = [("mamba-ksd", 0), ("mamba-ksd", 1), ("grid", 0), ("grid", 1), ("heuristic", 0)]
+    assert [(record["tuner"], record["replicate"]) for record in records] == races
+    values = [[row["discrepancy"] for row in record["rungs"]] for record in records[:2]]
+    assert values[0] != values[1]
+    best = [record["best"] for record in records]
+    assert chosen_arms(records) == {"mamba-ksd": best[:2], "grid": best[2:4], "heuristic": best[4:]}
+
+
+def test_the_configurations_words_become_the_tuners_arguments():
+    given = tuning_arguments(TUNERS["mamba-ksd"], "mamba-ksd-smaller")
+    assert (given["tuner"], given["budget"].given()) == ("mamba-ksd", {"seconds": 0.03})
+    assert given["settings"] == Settings(
+        log10_step_sizes=(-3, -4, -5, 6),
+        batch_fractions=(0.1,),
+        n_leapfrogs=(2,),
+        pruning_rate=2,
+        clock="calibrated",
+        thin=10,
+        points=20,
+        score_fraction=1,
+    )
+    assert tuning_arguments(TUNERS["grid"], "grid")["budget"].given() == {"steps": 30}
+    assert tuning_arguments(TUNERS["heuristic"], "heuristic")["budget"] is None
+
+
+def test_bad_input_ends_the_job(model, folder):
+    with pytest.raises(ValueError, match=r"^points: 0"):
+        tune_all(model, folder, changed("mamba-ksd", "mamba", points=0))
+    assert not folder.exists()
+
+
+def test_only_tuners_that_race_have_replicates_and_a_grid_search_may_have_fewer():
+    for name, entry in ENTRIES.items():
+        assert entry.is_random == (METHODS[entry.method or name].judge is not None)
+
+    def races(tuner, section, **own):
+        settings = TUNERS[tuner] | {"tuning": TUNING | {"replicates": 5}}
+        return n_races(tuner, settings | {section: TUNERS[tuner][section] | own})
+
+    assert races("mamba-ksd", "mamba") == races("grid", "grid") == races("grid", "grid", replicates=7) == 5
+    assert races("grid", "grid", replicates=3) == 3
+    assert races("heuristic", "heuristic") == 1

@@ -1,0 +1,66 @@
+"""The budgets of a configuration, counted by hand, and the overhead of an earlier run."""
+
+import json
+
+import pytest
+from config_files import valid
+
+from sgtune.study.pipeline.forecast import Jobs, budgets, forecast, read_seen
+
+
+@pytest.fixture
+def config():
+    """One model, one sampler: two step sizes and two batch sizes, so races of four arms."""
+    grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1, 1], "n_leapfrogs": [2]}
+    evaluation = {"seconds": 10, "replicates": 2, "clock": "wall"}
+    evaluation["curves"] = {"seconds": [1, 4], "replicates": 5, "ksd_points": 0}
+    return valid(
+        models=["logistic"],
+        samplers=["sgld"],
+        tuners=["mamba", "grid-ksd", "theory"],
+        grids__logistic=grids,
+        mamba={"seconds": 3, "pruning_rate": 2},
+        grid_ksd={"seconds": 5, "replicates": 1},
+        tuning={"replicates": 2},
+        evaluation=evaluation,
+        regret={"screen": {"seconds": 1, "replicates": 3}, "finalists": 2, "seconds": [7], "replicates": 2},
+    )
+
+
+def of(jobs, rule):
+    return next(one for one in jobs if one.rule == rule)
+
+
+def test_budgets_are_what_the_configuration_says(config):
+    jobs = budgets(config)
+    # With eta = 2 four arms have K = 2 rungs: T = 3 * 4 * 2 / (1 + 2) = 8; grid-ksd: four arms of 5 s.
+    assert of(jobs, "tune_sampler") == Jobs("tune_sampler", "logistic", 1, 2 * 8 + 20, True)
+    # Three tuners, two runs of 10 s and three of 4 s each.
+    assert of(jobs, "evaluate_sampler") == Jobs("evaluate_sampler", "logistic", 1, 3 * (20 + 12), True)
+    # Four arms in three replicates, and two races of one oracle.
+    assert of(jobs, "screen_grid").budget == 4 * 3 + 2 * 8
+    # The best two by each of two losses, two oracles, five at random, and 2 + 1 + 1 choices.
+    assert of(jobs, "rerun_finalists").budget == (2 * 2 + 2 + 5 + 4) * 2 * 7
+    assert of(jobs, "sample_nuts").number == config["reference"]["chains"]
+
+
+def test_what_a_run_took_for_its_budget_is_what_another_will_take(config, tmp_path):
+    about = {"rule": "tune_sampler", "startup_seconds": 1.0, "compile_seconds": 2.0}
+    for name, seconds, created in (("old", 300.0, "2026-01-01"), ("new", 21.0, "2026-01-02")):
+        files = {
+            "settings.json": {"configuration": config, "provenance": {"created": created}},
+            "tuning/logistic/sgld.json": {
+                "model": "logistic",
+                "provenance": about | {"process_seconds": seconds},
+            },
+        }
+        for path, record in files.items():
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_text(json.dumps(record))
+    seen = read_seen(tmp_path)
+    known = seen["tune_sampler", "logistic"]
+    assert (known.run, known.start, known.overhead) == ("new", 3.0, pytest.approx(18 / 36))
+    assert known.seconds(Jobs("tune_sampler", "logistic", 4, 100.0)) == pytest.approx(4 * 3 + 50)
+    rows = {line.split()[0]: line.split() for line in forecast(config, seen, 2)}
+    assert rows["tune_sampler"][1:] == ["logistic", "1", "36.0", "0.50", "21", "new"]
+    assert rows["evaluate_sampler"][1:] == ["logistic", "1", "96.0", "1.00", "96", "-"]

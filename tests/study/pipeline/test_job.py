@@ -1,0 +1,111 @@
+"""A job finds its input files, says what its pieces depend on, and sets XLA's flags unless the user has."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sgtune.study.config.sections import fingerprint
+from sgtune.study.pipeline import job as module
+from sgtune.study.pipeline.job import Job
+from sgtune.support.errors import DataError
+from sgtune.support.files import file_sha256, read_json, write_json
+
+SETTINGS = {"regret": {"seconds": [1, 2]}}
+OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
+ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 0.5}
+
+
+class Named(SimpleNamespace):
+    """The inputs or the parameters of a job, as Snakemake names them."""
+
+    def get(self, name, default=None):
+        return getattr(self, name, default)
+
+
+def job_with(inputs: dict, **params) -> Job:
+    whole = {"settings": SETTINGS, "cost_settings": OF_COSTS, "reference_settings": OF_REFERENCE, **params}
+    config = {"run": "trial", "seed": 3}
+    return Job(SimpleNamespace(config=config, rule="a_rule", params=Named(**whole), input=Named(**inputs)))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The files of a cost table and of a reference, by name."""
+    moments = {"mean": [0.0, 1.0], "sd": [1.0, 2.0], "n_draws": 100, "config": fingerprint(OF_REFERENCE)}
+    records = {"cost": {"rows": [ROW], "config": fingerprint(OF_COSTS)}, "reference": moments}
+    for name, record in records.items():
+        write_json(tmp_path / f"{name}.json", record)
+    return {name: str(tmp_path / f"{name}.json") for name in records}
+
+
+def test_input_files_are_found_in_all_forms_that_a_rule_gives_them(files):
+    job = job_with({"cost": files["cost"], "reference": [files["reference"]], "ood": []})
+    assert [job.file(name) for name in ("cost", "reference", "ood", "data")] == [*files.values(), None, None]
+    sums = {path: file_sha256(path) for path in files.values()}
+    assert job.depends_on("cost", "reference", "ood") == {"settings": SETTINGS, "inputs": sums}
+    assert job.cost_table(None).lookup("sgld", 10, None) == 0.5
+    np.testing.assert_array_equal(job.reference().sd, [1.0, 2.0])
+    without = job_with({"cost": [], "reference": []})
+    assert (without.cost_table(None), without.reference_record(), without.reference()) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["cost", "reference"])
+def test_a_file_of_another_configuration_is_refused(files, name):
+    job = job_with(files, **{f"{name}_settings": {"seed": 4}})
+    with pytest.raises(DataError, match="another configuration"):
+        job.cost_table(None) if name == "cost" else job.reference()
+
+
+def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
+    job = job_with({}, parts=str(tmp_path / "parts"))
+    assert job.parts.folder == tmp_path / "parts"
+    assert job_with({}).parts.folder is None
+    job.write(str(tmp_path / "result.json"), {"rows": []})
+    found = read_json(tmp_path / "result.json")
+    assert (found["run"], found["config"]) == ("trial", fingerprint(SETTINGS))
+    origin = found["provenance"]
+    assert (origin["rule"], origin["seed"]) == ("a_rule", 3)
+    assert origin["process_seconds"] >= origin["startup_seconds"] > 0
+    assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
+
+
+@pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
+def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch, named, used):
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    if named is not None:
+        monkeypatch.setenv("PJRT_NPROC", named)
+    module.use_threads(3)
+    assert os.environ["PJRT_NPROC"] == used
+
+
+LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="
+
+
+@pytest.mark.parametrize(
+    ("jaxlib", "named", "used"),
+    [
+        ("0.10.2", "", {LEVEL + "1", PARTS + "1"}),
+        ("0.11.0.dev1", "", {LEVEL + "1"}),
+        ("0.10.2", LEVEL + "3", {LEVEL + "3", PARTS + "1"}),
+        ("0.10.2", PARTS + "4", {LEVEL + "1", PARTS + "4"}),
+    ],
+)
+def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
+    monkeypatch.setattr(module, "version", {"jaxlib": jaxlib}.get)
+    monkeypatch.setenv("XLA_FLAGS", named)
+    module.compile_quickly()
+    assert set(os.environ["XLA_FLAGS"].split()) == used
+
+
+def test_compiled_programs_are_shared_by_jobs_on_one_kind_of_processor(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    module.share_compiled_programs(tmp_path)
+    folder = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
+    assert folder.parent == tmp_path
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    monkeypatch.setattr(module, "_processor", lambda: "another")
+    module.share_compiled_programs(tmp_path)
+    assert Path(os.environ["JAX_COMPILATION_CACHE_DIR"]) == tmp_path / "another" != folder

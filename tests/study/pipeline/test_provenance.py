@@ -1,0 +1,67 @@
+"""The provenance of results, and the commit that made them."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from config_files import ROOT
+
+from sgtune.study.pipeline import provenance
+
+
+def git(folder, *arguments):
+    own = ["-c", "user.name=sgtune", "-c", "user.email=sgtune@localhost"]
+    done = subprocess.run(["git", *own, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A repository that tracks the package, from which the package is imported."""
+    source = tmp_path / "clone" / provenance.SOURCE
+    source.parent.mkdir(parents=True)
+    source.write_text("first\n")
+    git(tmp_path / "clone", "init", "--quiet")
+    git(tmp_path / "clone", "add", ".")
+    git(tmp_path / "clone", "commit", "--quiet", "--message", "first")
+    monkeypatch.setattr(provenance, "__file__", str(source))
+    return tmp_path / "clone"
+
+
+def test_a_dirty_tree_is_noted(clone):
+    head = git(clone, "rev-parse", "HEAD")
+    assert provenance.collect("quick", 0).finish()["commit"] == head
+    # Results are untracked files in the clone, and the saved ones may be tracked.
+    (clone / "results.json").write_text("{}")
+    (clone / "results/saved").mkdir(parents=True)
+    (clone / "results/saved/note.json").write_text("{}")
+    git(clone, "add", "results/saved")
+    assert provenance.collect("quick", 0).finish()["commit"] == head
+    (clone / provenance.SOURCE).write_text("changed\n")
+    assert provenance.collect("quick", 0).finish()["commit"] == f"{head}-dirty"
+
+
+def test_provenance_names_machine_versions_and_seconds():
+    assert (ROOT / provenance.SOURCE).is_file(), "the file by which the repository is known"
+    found = provenance.collect("quick", 3).finish()
+    assert (found["run"], found["seed"]) == ("quick", 3)
+    assert found["versions"]["jax"]
+    assert found["cores"] >= 1
+    assert found["cpu"]
+    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_summary_holds_every_distinct_value_from_the_first_start_to_the_last_end():
+    first, last, end = (f"2026-01-02T{time}.000+00:00" for time in ("03:04:05", "03:30:00", "04:04:05"))
+    long = {"seed": 7, "created": first, "seconds": 3_600.0, "load_before": [1.0, 1.0, 1.0]}
+    long["versions"] = {"jax": "1.2.3"}
+    late = {"seed": 8, "created": last, "seconds": 2.0, "load_before": [2.0, 1.0, 1.0]}
+    summary = provenance.summarise([long, late, {"seed": None}])
+    assert (summary["files"], summary["seed"], summary["seconds"]) == (3, [7, 8], 3_602.0)
+    assert summary["highest_load_before"] == 2.0
+    # A long job that started first may end last.
+    assert summary["created"] == [first, end]
+    assert summary["versions"] == {"jax": ["1.2.3"]}
+    assert provenance.summarise([{"seed": 1}])["created"] == []

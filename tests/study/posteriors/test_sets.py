@@ -1,0 +1,280 @@
+"""The posteriors' data: the simulated sets, and the real ones as they are read and prepared."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from damaged_data import assert_refuses
+
+from sgtune.study.posteriors import bnn, classification, data_sets, load_model, logistic, pmf
+from sgtune.study.posteriors.classification import SETS, load_set_model
+from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes
+from sgtune.study.posteriors.store import random_order
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import file_sha256, write_json
+
+# --- the paper's simulated set ---
+
+
+def test_the_logistic_data_set_is_the_papers_own(logistic_data_dir):
+    arrays = logistic.DATA.read(logistic_data_dir / "logistic.json")
+    assert arrays["train_inputs"].shape == (800_000, 10)
+    assert arrays["test_inputs"].shape == (200_000, 10)
+    position = arrays["true_position"].astype(np.float64)
+    margin = (2.0 * arrays["train_targets"] - 1) * (arrays["train_inputs"].astype(np.float64) @ position)
+    negative_log_posterior = np.logaddexp(0, -margin).sum() + position @ position / 20
+    assert negative_log_posterior == pytest.approx(115_910.1, abs=0.5)
+    accuracy = np.mean((arrays["test_inputs"] @ position > 0) == arrays["test_targets"])
+    assert accuracy == pytest.approx(0.9391, abs=5e-5)
+
+
+def test_simulating_leaves_the_random_generator_as_it_was():
+    before = jax.config.jax_threefry_partitionable
+    draw = jax.random.normal(jax.random.key(0), (5,))
+    logistic.simulate(n_rows=20, n_train=10)
+    assert jax.config.jax_threefry_partitionable == before
+    np.testing.assert_array_equal(draw, jax.random.normal(jax.random.key(0), (5,)))
+
+
+def test_simulated_sets_have_the_sums_that_they_always_had(tmp_path):
+    """Of the training arrays; results that were made with them stay comparable."""
+    pmf.write(tmp_path / "pmf.json", pmf.simulate(400), made_by="a test")
+    bnn.DATA.write(tmp_path / "bnn.json", bnn.simulate(300), n_hidden=5)
+    sums = {name: load_model(name, tmp_path).checksum for name in ("pmf", "bnn")}
+    for name in ("mnist79", "connect-4"):
+        SETS[name].data.write(tmp_path / f"{name}.json", classification.simulate(name, 200))
+        sums[name] = load_set_model(name, tmp_path).checksum
+    assert {name: found[:16] for name, found in sums.items()} == {
+        "pmf": "f5159afaf109a350",
+        "bnn": "bea18df282254e23",
+        "mnist79": "b24757c7cdc602d8",
+        "connect-4": "d412e5362dc84afa",
+    }
+
+
+@pytest.mark.parametrize(
+    ("simulate", "words"),
+    [
+        (lambda: logistic.simulate(n_rows=300, n_train=300), "n_train: 300"),
+        (lambda: pmf.simulate(9), r"data\.pmf\.simulated: 9 is not allowed"),
+        (lambda: bnn.simulate(9), r"data\.bnn\.simulated: 9 is not allowed"),
+        (lambda: classification.simulate("letter", 9), r"letter\.simulated: 9 is not allowed"),
+        (lambda: classification.simulate("leter", 90), "'leter' is not known .*'letter'"),
+    ],
+)
+def test_sizes_and_names_out_of_range_are_refused(simulate, words):
+    with pytest.raises(InputError, match=words):
+        simulate()
+
+
+# --- ratings ---
+
+
+def test_simulated_ratings_are_in_the_sets_own_format_and_have_two_factors(tmp_path):
+    ratings = pmf.simulate(3_000)
+    path = tmp_path / "u.data"
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in ratings), encoding="ascii")
+    np.testing.assert_array_equal(pmf.read_ratings(path), ratings)
+    assert len(np.unique(ratings[:, :2], axis=0)) == 3_000
+    assert set(ratings[:, 2]) == {1, 2, 3, 4, 5}
+    assert not np.array_equal(pmf.simulate(3_000, seed=1), ratings)
+
+    def leading(values) -> float:
+        table = np.zeros(ratings.max(axis=0)[:2] + 1)
+        table[ratings[:, 0], ratings[:, 1]] = values - values.mean()
+        return np.sum(np.linalg.svd(table, compute_uv=False)[:2] ** 2) / np.sum(table**2)
+
+    shuffled = np.random.default_rng(0).permutation(ratings[:, 2])
+    assert leading(ratings[:, 2]) > 2 * leading(shuffled)
+
+
+def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_from_zero(tmp_path):
+    ratings = pmf.simulate(300)
+    train, test = pmf.split_u1(ratings)
+    assert (len(train), len(test)) == (240, 60)
+    assert {tuple(row) for row in test} == {tuple(row) for row in ratings[:60]}
+    assert {tuple(row) for row in train} == {tuple(row) for row in ratings[60:]}
+    for part in (train, test):
+        pairs = [tuple(row) for row in part[:, :2]]
+        assert pairs == sorted(pairs)
+    pmf.write(tmp_path / "pmf.json", ratings, made_by="a test")
+    loaded = pmf.DATA.read(tmp_path / "pmf.json")
+    assert (loaded["n_users"], loaded["n_items"]) == tuple(ratings.max(axis=0)[:2])
+    for part, name in ((train[random_order(240)], "train"), (test, "test")):
+        assert loaded[name].dtype == np.int32
+        np.testing.assert_array_equal(loaded[name], part[:, :3] - [1, 1, 0])
+    assert_refuses(r"test is int32 \(0, 3\)", pmf.write, tmp_path / "p.json", ratings[:4], made_by="a test")
+
+
+# --- images ---
+
+
+def test_simulated_images_are_distinguishable():
+    images = bnn.simulate(300)
+    train, test = images["train_images"].astype(float), images["test_images"].astype(float)
+    assert train.shape == (300, 784)
+    assert test.shape == images["ood"]["inputs"].shape == (60, 784)
+    means = np.stack([train[images["train_labels"] == label].mean(axis=0) for label in range(10)])
+
+    def distances(inputs):
+        return np.linalg.norm(inputs[:, None] - means, axis=-1)
+
+    assert np.mean(distances(test).argmin(axis=1) == images["test_labels"]) > 0.95
+    assert distances(images["ood"]["inputs"].astype(float)).min() > distances(test).min(axis=1).max()
+
+
+def put_download(folder, files: dict[str, bytes], **facts) -> dict[str, str]:
+    """``files`` as a download, with its source.json; their sums."""
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    sums = {name: file_sha256(folder / name) for name in files}
+    record = {"name": folder.name, "source": "a test", "sha256": sums, "missing": None, **facts}
+    write_json(folder / "source.json", record)
+    return sums
+
+
+def mnist_files(images) -> dict[str, bytes]:
+    files = {}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        files[f"{prefix}-images-idx3-ubyte"] = idx_bytes(images[f"{part}_images"].reshape(-1, 28, 28))
+        files[f"{prefix}-labels-idx1-ubyte"] = idx_bytes(images[f"{part}_labels"])
+    return files
+
+
+def test_downloaded_images_are_read_prepared_and_loaded(tmp_path):
+    images = bnn.simulate(300)
+    put_download(tmp_path / "mnist", mnist_files(images))
+    bnn.DATA.write(tmp_path / "bnn.json", bnn.read_set(tmp_path / "mnist"), n_hidden=None)
+    loaded, order = bnn.DATA.read(tmp_path / "bnn.json"), random_order(300)
+    for name in bnn.DATA.shapes:
+        expected = images[name][order] if name.startswith("train") else images[name]
+        np.testing.assert_array_equal(loaded[name], expected)
+        assert loaded[name].dtype == np.uint8
+
+
+def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_model(tmp_path, monkeypatch):
+    images = bnn.simulate(300)
+    bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=None)
+    other = {data_sets.TEST_IMAGES: idx_bytes(images["ood"]["inputs"].reshape(-1, 28, 28))}
+    for name, files, facts in (("notmnist", other, {}), ("fashion-mnist", {}, {"missing": "no source"})):
+        sums = put_download(tmp_path / name, files, **facts)
+        monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], sha256=sums))
+        bnn.write_ood(tmp_path / f"{name}.json", bnn.read_ood(tmp_path / name), made_by="a test")
+    bare = load_model("bnn", tmp_path)
+    given, without = (
+        load_model("bnn", tmp_path, ood=tmp_path / f"{name}.json") for name in ("notmnist", "fashion-mnist")
+    )
+    assert bare.test_data.keys() == {"inputs", "targets"}
+    assert given.test_data["ood"]["name"] == "notmnist"
+    np.testing.assert_array_equal(given.test_data["ood"]["inputs"], images["ood"]["inputs"])
+    assert without.test_data["ood"] == {"name": "fashion-mnist", "inputs": None, "missing": "no source"}
+    # The MAP is kept under the checksum.
+    assert bare.checksum == given.checksum == without.checksum
+    with pytest.raises(
+        InputError, match=r"^ood: .*x\.json' is not allowed; model 'pmf' has no out-of-distri"
+    ):
+        load_model("pmf", tmp_path, ood=tmp_path / "x.json")
+
+
+# --- the sets of CCAdL ---
+
+
+def test_sets_have_the_papers_counts():
+    """Counts are from Sect. 4.2 and Table 2; connect-4 and acoustic are split into four fifths and a fifth."""
+    assert {name: entry[2:] for name, entry in SETS.items()} == {
+        "mnist79": (12_214, 2_037, 100, 2, None),
+        "connect-4": (54_046, 13_511, 126, 3, 20),
+        "letter": (10_500, 5_000, 16, 26, 100),
+        "acoustic": (78_823, 19_705, 50, 3, 20),
+    }
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_simulated_set_is_prepared_loaded_and_learnt_of(name, tmp_path):
+    entry, arrays = SETS[name], classification.simulate(name, 300)
+    entry.data.write(tmp_path / f"{name}.json", arrays, made_by="a test")
+    model = load_set_model(name, tmp_path)
+    parameters = {"mnist79": 100, "connect-4": 2_603, "letter": 4_326, "acoustic": 1_083}
+    assert (model.dimension, model.n_data) == (parameters[name], 300)
+    assert model.name == ("mnist79" if name == "mnist79" else f"drbm-{name}")
+    probabilities = model.predict(model.init(jax.random.key(0)), jnp.asarray(model.test_data["inputs"]))
+    assert probabilities.shape == ((60,) if name == "mnist79" else (60, entry.n_classes))
+    # Classes are distinguishable: the nearest mean of a class is mostly its own.
+    labels = arrays["train_labels"]
+    means = np.stack([arrays["train_inputs"][labels == k].mean(axis=0) for k in range(entry.n_classes)])
+    distances = np.linalg.norm(arrays["test_inputs"][:, None] - means, axis=-1)
+    assert np.mean(distances.argmin(axis=1) == arrays["test_labels"]) > 0.7
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A download of small files in place of a set's own: ``(name, files) -> its arrays``."""
+
+    def read(name, files, **changes):
+        entry = SETS[name]
+        folder = tmp_path / "downloads" / entry.download.name
+        small_one = replace(entry.download, sha256=put_download(folder, files), sources=())
+        monkeypatch.setitem(SETS, name, entry._replace(download=small_one, **changes))
+        return classification.read_set(name, folder)
+
+    return read
+
+
+def test_sevens_and_nines_are_projected_with_their_lengths_kept(small):
+    images = bnn.simulate(400)
+    arrays = small("mnist79", mnist_files(images))
+    for part in ("train", "test"):
+        labels = images[f"{part}_labels"]
+        chosen = np.isin(labels, (7, 9))
+        pixels = images[f"{part}_images"][chosen] / 255
+        np.testing.assert_array_equal(arrays[f"{part}_labels"], labels[chosen] == 9)
+        # The ratio of squared lengths is a mean of 100 squares of normals, which are correlated between images.
+        ratio = np.sum(arrays[f"{part}_inputs"].astype(float) ** 2, axis=1) / np.sum(pixels**2, axis=1)
+        assert abs(ratio.mean() - 1) < 5 * np.sqrt(2 / 100)
+        # Both parts have the same linear map without a constant.
+        matrix = np.random.default_rng(0).standard_normal((784, 100)) / 10
+        np.testing.assert_allclose(arrays[f"{part}_inputs"], pixels @ matrix, atol=1e-4)
+
+
+def test_sums_of_pixels_are_exact_so_that_the_order_of_summation_does_not_matter():
+    """784 pixels of at most 255 times entries of 20 binary places, none above 8, stay below 2^53 units."""
+    projection = np.random.default_rng(classification.PROJECTION_SEED).standard_normal((784, 100))
+    assert np.abs(projection).max() < 8
+    assert 784 * 255 * 8 * 2**classification.PROJECTION_BITS < 2**53
+
+
+def test_connect_4_is_one_hot_and_split_in_random_order(small):
+    rows = np.unique(np.random.default_rng(0).integers(3, size=(50, 43)).astype(np.uint8), axis=0)
+    arrays = small("connect-4", {data_sets.ROWS: idx_bytes(rows)}, n_train=40)
+    found = [
+        [*np.flatnonzero(inputs) % 3, label]
+        for part in ("train", "test")
+        for inputs, label in zip(arrays[f"{part}_inputs"], arrays[f"{part}_labels"], strict=True)
+    ]
+    # Each row is in exactly one part, and training rows are not just the first 40.
+    assert len(arrays["train_labels"]) == 40
+    assert sorted(found) == rows.tolist()
+    assert sorted(found[:40]) != rows[:40].tolist()
+    blocks = np.vstack([arrays["train_inputs"], arrays["test_inputs"]]).reshape(50, 42, 3)
+    assert set(np.unique(blocks)) == {0, 1}
+    assert (blocks.sum(axis=2) == 1).all()
+
+
+def test_letter_is_scaled_as_libsvm_does(small):
+    rows = np.array([[0, 15, *[7] * 14, 25], [3, 12, *[8] * 14, 0]], np.uint8)
+    files = {data_sets.TRAIN_ROWS: idx_bytes(rows), data_sets.TEST_ROWS: idx_bytes(rows[:1])}
+    arrays = small("letter", files)
+    np.testing.assert_allclose(
+        arrays["train_inputs"], [[-1, 1, *[-1 / 15] * 14], [-0.6, 0.6, *[1 / 15] * 14]], rtol=1e-6
+    )
+    assert arrays["train_labels"].tolist() == [25, 0]
+    np.testing.assert_array_equal(arrays["test_inputs"], arrays["train_inputs"][:1])
+
+
+def test_a_set_that_no_source_has_says_why(tmp_path):
+    put_download(tmp_path / "acoustic", {}, missing="acoustic: no source has it: HTTP 404")
+    with pytest.raises(DataError, match=r"^acoustic: no source has it: HTTP 404$"):
+        classification.read_set("acoustic", tmp_path / "acoustic")

@@ -1,0 +1,315 @@
+"""The workflow as a user runs it: a small study is killed four times on its way, finished, reported, lost and restored.
+
+One run serves all tests. A job is killed by itself, right after it has written a certain file, so that no test depends
+on how fast the machine is.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+from workflow_runs import ROOT, snakemake
+
+from sgtune.study.ground_truth.draws import read_draws
+
+pytestmark = pytest.mark.slow
+
+OVERLAY = """
+run: killed
+models: [logistic]
+samplers: [sgld]
+tuners: [mamba-ksd, grid, heuristic]
+reference: {chains: 2, n_draws: 120, block: 20}
+artifacts: [table1, table5, regret, clocks, cost, figure3]
+"""
+TUNED, JUDGED, SCREENED, REGRET = (
+    f"results/killed/{kind}/logistic/sgld.json" for kind in ("tuning", "evaluation", "screen", "regret")
+)
+REFERENCE = "results/killed/reference/logistic"
+SECOND_HALF = ("evaluate_sampler", "screen_grid", "rerun_finalists")
+"""Rules whose jobs were not finished when the study was lost."""
+
+LONGEST = 3600
+"""Seconds after which a command counts as one that hangs."""
+
+KILLER = '''
+import os, pathlib, re, signal, time
+
+replace, written = os.replace, []
+pattern, number, victim = os.environ["TEST_KILL"].split()
+
+def replace_and_die(source, target, **options):
+    replace(source, target, **options)
+    if re.search(pattern, str(target)):
+        written.append(target)
+        if len(written) == int(number):
+            if victim == "job":
+                os.kill(os.getpid(), signal.SIGKILL)
+            pathlib.Path(os.environ["TEST_KILLED"]).write_text(str(os.getpid()))
+            os.kill(int(os.environ["SGTUNE_WORKFLOW_PROCESS"].split()[0]), signal.SIGKILL)
+            time.sleep(3600)
+
+os.replace = replace_and_die
+'''
+"""A `sitecustomize` for the jobs: after a file whose path has the pattern was written so many times, the job gets a
+SIGKILL; or Snakemake does, while the job has an hour of work left."""
+
+
+def study(folder: Path, *arguments: str, overlay: str = "killed.yaml", **environment: str):
+    """The finished command that runs the small study in ``folder``."""
+    overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(folder / overlay)]
+    command = snakemake(folder, *arguments, "--rerun-incomplete", *overlays)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=LONGEST, env=os.environ | environment
+    )
+
+
+def killed(folder: Path, pattern: str, target: str, *, number: int = 1, victim: str = "job"):
+    """The command up to ``target``, of which a job that has written a file with ``pattern`` is killed, or Snakemake."""
+    (folder / "killer").mkdir(exist_ok=True)
+    (folder / "killer/sitecustomize.py").write_text(KILLER)
+    paths = filter(None, [str(folder / "killer"), os.environ.get("PYTHONPATH")])
+    return study(
+        folder,
+        target,
+        PYTHONPATH=os.pathsep.join(paths),
+        TEST_KILL=f"{pattern} {number} {victim}",
+        TEST_KILLED=str(folder / "pid"),
+    )
+
+
+def whole(folder: Path, pattern: str) -> dict[Path, int]:
+    """When the files of ``pattern`` below ``folder`` were written; a file still being written begins with a dot."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob(pattern) if not path.name.startswith(".")}
+
+
+def jobs_of(printed: str) -> set[str]:
+    """The rules of the jobs that Snakemake names."""
+    return set(re.findall(r"^(?:local)?rule (\w+):", printed, re.M))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A folder with nothing but the configuration of a small study."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "config").symlink_to(ROOT / "config")
+    (folder / "killed.yaml").write_text(OVERLAY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder) -> dict:
+    """The study: SIGKILL to Snakemake, in a NUTS block, in a tuner and in an evaluation run, and then to its end."""
+    results = folder / "results/killed"
+    found = {"results": results}
+    found["snakemake"] = killed(folder, "map.npz", f"{REFERENCE}/map.json", victim="snakemake")
+    orphan = int((folder / "pid").read_text())
+    while psutil.pid_exists(orphan) and psutil.Process(orphan).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.1)
+    found["locked"] = study(folder, f"{REFERENCE}/map.json")
+    found["unlocked"] = study(folder, "--unlock")
+    found["stopped"] = []
+    for pattern, target, number in (
+        (r"checkpoints/0/[^.]", f"{REFERENCE}/nuts-0.nc", 3),
+        ("unfinished/tuning/", TUNED, 1),
+        ("unfinished/evaluation/", JUDGED, 1),
+    ):
+        stopped = killed(folder, pattern, target, number=number)
+        found["stopped"].append((stopped.returncode != 0, (folder / target).exists()))
+    found["blocks"] = whole(results / "reference/logistic/checkpoints", "*.npz")
+    parts = whole(results / "unfinished", "*.json")
+    found["parts"] = {path.relative_to(results / "unfinished").parts[0] for path in parts}
+    found["before"] = {path: at for path, at in whole(results, "*.json").items() if path not in parts}
+    found["finished"] = study(folder, "all", "results/killed/cost/table.json")
+    assert found["finished"].returncode == 0, found["finished"].stderr[-3000:]
+    return found
+
+
+def test_a_killed_run_goes_on_and_loses_at_most_one_block_tuner_or_run(run):
+    assert run["stopped"] == [(True, False)] * 3, "a killed job leaves nothing that looks whole"
+    assert len(run["blocks"]) >= 3
+    for path, written in (run["blocks"] | run["before"]).items():
+        assert path.stat().st_mtime_ns == written, f"{path} was made again"
+    assert "evaluation" in run["parts"]
+    logs = run["results"] / "logs"
+    assert "continues after iteration" in (logs / "sample_nuts/logistic-0.log").read_text()
+    assert "again" not in (logs / "sample_nuts/logistic-1.log").read_text()
+    assert "kept from an unfinished job" in (logs / "tune_sampler/logistic-sgld.log").read_text()
+    assert "kept from an unfinished job" in (logs / "evaluate_sampler/logistic-sgld.log").read_text()
+    assert not whole(run["results"] / "unfinished", "*.json")
+
+
+def test_jobs_end_with_a_snakemake_that_is_killed_and_the_next_start_says_what_to_do(run):
+    """The fixture waits until the job has ended: it had an hour of work left."""
+    assert run["snakemake"].returncode == -9
+    assert run["locked"].returncode != 0
+    assert "--unlock" in run["locked"].stdout + run["locked"].stderr
+    assert run["unlocked"].returncode == 0, run["unlocked"].stderr[-1000:]
+
+
+def test_timed_jobs_run_alone(run):
+    results, intervals = run["results"], []
+    origins = {path: json.loads(path.read_text()).get("provenance") for path in whole(results, "*.json")}
+    nuts = results / "reference/logistic/nuts-1.nc"
+    origins[nuts] = json.loads(read_draws(nuts).posterior.attrs["provenance"])
+    for path, origin in origins.items():
+        if origin is not None and path.parent.name != "tables":
+            start = datetime.fromisoformat(origin["created"])
+            kind = path.relative_to(results).parts[0]
+            is_timed = kind in ("cost", "tuning", "clocks") and path.name != "table.json"
+            intervals.append((start, start + timedelta(seconds=origin["seconds"]), is_timed, path))
+    timed = [interval for interval in intervals if interval[2]]
+    assert len(timed) == 1 + 1 + 1
+    for start, end, _, path in timed:
+        beside = [other for s, e, _, other in intervals if other != path and s < end and e > start]
+        assert not beside, f"{path} ran beside {beside}"
+
+
+def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
+    folder = run["results"] / "mamba"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert {path.stem for path in (folder / "tables").iterdir()} == {
+        "table1",
+        "table5",
+        "regret",
+        "clocks",
+        "cost",
+    }
+    assert {path.name for path in (folder / "figures").iterdir()} == {"figure3.svg", "figure3.pdf"}
+    for name in manifest["files"]:
+        if Path(name).suffix in (".md", ".html", ".svg", ".json"):
+            assert "killed" in (folder / name).read_text(), f"{name} does not name its run"
+
+
+def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
+    original = (folder / TUNED).read_text()
+    (folder / TUNED).write_text(json.dumps(json.loads(original) | {"config": "0" * 64}))
+    try:
+        done = study(folder, JUDGED)
+    finally:
+        (folder / TUNED).write_text(original)
+    assert done.returncode != 0
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
+    assert lines, (done.stdout + done.stderr)[-2000:]
+    assert "tuning/logistic/sgld.json" in lines[0]
+    # The file has changed, so that what was made from it would be made again.
+    assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
+
+
+def test_the_report_has_the_artifacts_by_their_titles(run, folder):
+    done = study(folder, "--report", "report.zip")
+    assert done.returncode == 0, done.stderr[-2000:]
+    with zipfile.ZipFile(folder / "report.zip") as archive:
+        names = " ".join(archive.namelist())
+        texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith((".html", ".js"))]
+    for name in ("table1.html", "figure3.svg", "regret.html", "clocks.html"):
+        assert name in names
+    for title in ("Table 1. Logistic regression: accuracy of the tuned samplers", "Regret of the tuners"):
+        assert title in "".join(texts)
+
+
+def test_the_forecast_is_printed_before_and_after_a_run(run, folder):
+    done = study(folder, "forecast")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.search(r"tune_sampler .*\d", done.stdout)
+
+
+@pytest.fixture(scope="module")
+def lost(run, folder) -> Path:
+    """The folder, whose run was lost when it was tuned and had its reference, and of which the saved copies are left;
+    ``finished`` is what it had made in the end, and ``before`` what it had when it was lost."""
+    (folder / "results/killed").rename(folder / "finished")
+    shutil.copytree(folder / "finished", folder / "before")
+    jobs = folder / "results/saved/killed/jobs"
+    for note in [note for rule in SECOND_HALF for note in jobs.glob(f"{rule}/*.json")]:
+        for name in json.loads(note.read_text())["outputs"]:
+            (folder / name.replace("results/", "results/saved/", 1)).unlink()
+            (folder / name.replace("results/killed/", "before/", 1)).unlink()
+        note.unlink()
+    return folder
+
+
+def lose_again(folder: Path) -> None:
+    """Delete the run's folder, and Snakemake's metadata, which another machine does not have."""
+    shutil.rmtree(folder / "results/killed", ignore_errors=True)
+    shutil.rmtree(folder / ".snakemake", ignore_errors=True)
+
+
+def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(lost):
+    lose_again(lost)
+    restored = study(lost, "restore")
+    assert restored.returncode == 0, restored.stderr[-2000:]
+    assert jobs_of(restored.stderr) == {"simulate_logistic", "restore"}
+    for path in sorted((lost / "before").rglob("*")):
+        name = str(path.relative_to(lost / "before"))
+        is_copied = not name.startswith(("data/logistic.json", "logs/", "mamba/", "manifest.json"))
+        if path.is_file() and is_copied and "/checkpoints/" not in name:
+            assert (lost / "results/killed" / name).read_bytes() == path.read_bytes(), name
+    done = study(lost, JUDGED, REGRET)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert jobs_of(done.stderr) == set(SECOND_HALF)
+    # Every draw goes into these numbers, and so do the measured costs. The first evaluation was killed on its way.
+    for name in (JUDGED, SCREENED, REGRET):
+        there = json.loads((lost / "finished" / name.removeprefix("results/killed/")).read_text())
+        here = json.loads((lost / name).read_text())
+        assert here["provenance"] != there["provenance"], name
+        assert numbers_in(here) == numbers_in(there), name
+
+
+def numbers_in(part: object) -> object:
+    """A part of a record without seconds and origin."""
+    if isinstance(part, dict):
+        return {name: numbers_in(own) for name, own in part.items() if name not in OF_THE_MACHINE}
+    return [numbers_in(own) for own in part] if isinstance(part, list) else part
+
+
+OF_THE_MACHINE = {"provenance", "chains", "seconds", "rung_seconds", "wall_seconds"}
+
+
+def test_a_large_file_is_made_again_only_for_a_job_that_needs_it(lost):
+    """Missing draws stand in for draws that were too large to be saved."""
+    lose_again(lost)
+    saved = {path: path.read_bytes() for path in (lost / "results/saved").rglob("*") if path.is_file()}
+    for job in ("sample_nuts/logistic-0", "combine_nuts/logistic"):
+        path = lost / f"results/saved/killed/jobs/{job}.json"
+        note = json.loads(path.read_text())
+        for name, facts in note["outputs"].items():
+            if name.endswith(".nc"):
+                facts["saved"] = False
+                (lost / name.replace("results/", "results/saved/", 1)).unlink()
+        path.write_text(json.dumps(note))
+    restored = study(lost, "restore")
+    judged = study(lost, "--dry-run", JUDGED)
+    # The chain goes on from its saved state, which holds all but the draws.
+    done = study(lost, f"{REFERENCE}/nuts-0.nc")
+    for path, content in saved.items():
+        path.write_bytes(content)
+    assert "Too large to be saved" in restored.stdout
+    assert jobs_of(judged.stdout) == {"evaluate_sampler"}
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert jobs_of(done.stderr) == {"sample_nuts"}
+
+
+def test_a_restore_with_another_configuration_is_refused_in_one_line(lost):
+    lose_again(lost)
+    (lost / "other.yaml").write_text(OVERLAY + "heuristic: {n_leapfrog: 3}\n")
+    refused = study(lost, "restore", overlay="other.yaml")
+    assert refused.returncode != 0
+    lines = [line for line in refused.stderr.splitlines() if line.startswith("Error in restore:")]
+    assert len(lines) == 1
+    assert "heuristic.n_leapfrog: 2 then, 3 now" in lines[0]
+    assert not (lost / "results/killed").exists(), "before data are made again"
+
+
+def test_a_forgotten_restore_gives_a_warning(lost):
+    lose_again(lost)
+    done = study(lost, "results/killed/data/logistic.json")
+    assert "stop here and run the rule `restore` first" in done.stderr
