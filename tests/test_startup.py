@@ -64,7 +64,7 @@ def test_a_job_imports_what_it_needs_and_nothing_else_that_is_heavy(module):
     assert set(done.stdout.split()) == set(ALLOWED[module])
 
 
-MAKE_TABLE = "make_table('ood', files, csv='t.csv', md='t.md', html='t.html')"
+MAKE_TABLE = "make_table('ood', files, '', csv='t.csv', md='t.md', html='t.html')"
 MAKE_FIGURE = "make_figure('ood_entropy', files, svg='f.svg', pdf='f.pdf')"
 
 
@@ -80,7 +80,7 @@ def test_making_a_table_or_a_figure_loads_no_more_than_it_needs(call, made, allo
     """
     files = list(map(str, write_files(make_files(2, ("bnn",)), tmp_path)))
     program = (
-        f"import sys; from sgtune.study.report import make_figure, make_table; files = {files}; {call}; "
+        f"import sys; from sgtune.study.studies import make_figure, make_table; files = {files}; {call}; "
         f"print(*[name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run(

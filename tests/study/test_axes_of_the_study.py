@@ -4,22 +4,27 @@ import numpy as np
 import pytest
 from artifact_records import record_of, records_of
 from config_files import valid
-from sgtune.study.experiments.regret import Losses, run_arms
 from small_models import small_logistic_model
 
 from sgtune import Arm, CostTable
 from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.config.sections import settings_of, shapes_of
-from sgtune.study.experiments.screen import rerun_finalists, screen_grid
-from sgtune.study.experiments.tune import chosen_arms, evaluate_tuned, tune_sampler
+from sgtune.study.experiments.evaluate import evaluate_tuned
+from sgtune.study.experiments.finalists import rerun_finalists
+from sgtune.study.experiments.losses import Losses, run_arms
+from sgtune.study.experiments.screen import screen_grid
+from sgtune.study.experiments.tune import chosen_arms, tune_sampler
+from sgtune.study.mamba.choices import choice_cells, chosen, tuned
+from sgtune.study.mamba.comparison import published_comparison
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Parts
-from sgtune.study.report import TABLES
 from sgtune.study.report.labels import METRICS
+from sgtune.study.report.table import NO_ARM
 from sgtune.support.axes import AXES
 
 N_DATA = 500
+PUBLISHED = dict.fromkeys(("table", "model", "sampler", "tuner", "metric"), "") | {"value": 0}
 LOSSES = Losses(("relative_sd_error",), Reference(np.ones(2)))
 
 
@@ -112,30 +117,18 @@ def test_records_have_a_further_axis_where_the_sampler_has_it(records):
 
 def test_the_tables_have_a_place_for_it(records):
     best = of(records, "tuning", "sghmc", "mamba-ksd")["best"]
-    for name in ("table5", "published_comparison"):
-        papers = {
-            "published": [{"table": "", "model": "", "sampler": "", "tuner": "", "metric": "", "value": 0}],
-            "reference": [{"model": "logistic"}],
-        }
-        table = TABLES[name]({**records, **papers})
-        cells = {(c.sampler, c.tuner, c.metric): c for row in table.rows for c in row.cells}
-        assert cells["sghmc", "mamba-ksd", "friction"].value == best["friction"]
-        assert cells["sghmc", "mamba-ksd", "noise_estimate"].value == best["noise_estimate"]
+    for cells in (chosen(records), published_comparison(records | {"published": [PUBLISHED]})):
+        held = {(c.sampler, c.tuner, c.metric): c for c in cells}
+        assert held["sghmc", "mamba-ksd", "friction"].value == best["friction"]
+        assert held["sghmc", "mamba-ksd", "noise_estimate"].value == best["noise_estimate"]
         # A tuner that does not vary it, and a sampler that does not have it, show no number.
-        others = [c for (s, t, m), c in cells.items() if m == "friction" and (s, t) != ("sghmc", "grid")]
-        assert {c.shown for c in others if c.tuner == "heuristic" or c.sampler == "sgld"} <= {"–"}
-    rows = [row.labels for row in TABLES["table5"](records).rows]
-    assert rows == [
-        *(("SGLD", "log₁₀(h)"), ("SGLD", "τ (%)")),
-        *(("SGHMC", "log₁₀(h)"), ("SGHMC", "τ (%)"), ("SGHMC", "L"), ("SGHMC", "a"), ("SGHMC", "b")),
-    ]
-    words = "leapfrog steps L. a: friction; b: estimate of the gradient noise."
-    assert words in TABLES["table5"](records).caption
-    table = TABLES["table4"](records)
-    shown = {(c.sampler, c.tuner): c.shown for row in table.rows for c in row.cells}
+        others = [c for (s, t, m), c in held.items() if m == "friction" and (s, t) != ("sghmc", "grid")]
+        assert not [
+            c for c in others if (c.tuner == "heuristic" or c.sampler == "sgld") and c.value is not None
+        ]
+    shown = {(c.sampler, c.tuner): c.shown for c in tuned(records)}
     assert shown["sghmc", "grid"] == "h, a, b (8)"
     assert shown["sgld", "grid"] == "h (2)"
-    assert "n batch size, L leapfrog steps, a friction, b noise estimate)" in table.caption
 
 
 def test_regret_finds_the_arm_by_all_its_axes(records):
@@ -164,9 +157,9 @@ def test_arms_with_and_without_a_further_axis_run_together():
 
 def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):
     record = {**of(records, "tuning", "sghmc", "grid"), "best": None}
-    table = TABLES["table5"]({"tuning": [record]})
-    assert [(row.labels[1], row.cells[0].shown) for row in table.rows] == [
-        (symbol, "– (no arm)") for symbol in ("log₁₀(h)", "τ (%)", "L", "a", "b")
+    assert [(cell.metric, cell.shown) for cell in choice_cells(record | {"arms": [None]})] == [
+        (metric, NO_ARM)
+        for metric in ("log10_step_size", "batch_percent", "n_leapfrog", "friction", "noise_estimate")
     ]
 
 

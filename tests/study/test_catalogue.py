@@ -1,16 +1,13 @@
-"""One entry and one module add a sampler, a tuner, a model or a figure, and change no existing result."""
+"""One entry and one module add a sampler, a tuner or a model, and change no existing result."""
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from artifact_records import make_files
 from config_files import valid
-from matplotlib.figure import Figure
-from sgtune.study.mamba.catalogue_figures import FIGURES
 from small_models import gaussian_model, small_logistic_model
 
 import sgtune.study
@@ -19,11 +16,7 @@ from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
-from sgtune.study.report import caption_of, category_of, labels_of, make_figure, requested
-from sgtune.study.report.artifact import Artifact
-from sgtune.study.report.labels import label
 from sgtune.study.report.style import tuner_style
-from sgtune.support.files import write_json
 
 
 def prints() -> dict:
@@ -113,27 +106,3 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     config = valid()
     config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]
     assert settings_of(config, "tuning", "toy", "grid")["data"] == {"toy": {}}
-
-
-def test_a_figure_is_an_entry_and_a_module(monkeypatch, tmp_path):
-    def draw(records, *, title):
-        figure = Figure()
-        figure.suptitle(f"{title}: {len(records['regret'])} records")
-        return figure
-
-    module = ModuleType("sgtune.study.report.toy")
-    module.draw = draw
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Artifact("toy:draw", ("regret",), "A toy", "What it shows.", options={"title": "Toy"})
-    monkeypatch.setitem(FIGURES, "toy", entry)
-    job = SimpleNamespace(figure="toy")
-    assert "toy" in requested([("logistic", "sgld", "grid")], [])
-    assert (labels_of(job), caption_of(job)) == ({"artifact": "A toy"}, "What it shows.")
-    assert category_of(job) == "All models"
-    paths = []
-    for number, record in enumerate(make_files(1, ("logistic",))["regret"].values()):
-        paths.append(tmp_path / f"regret/logistic/{number}.json")
-        write_json(paths[-1], record)
-    make_figure("toy", paths, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")
-    assert (tmp_path / "toy.svg").stat().st_size > 1_000
-    assert label("toy", {}) == "TOY"

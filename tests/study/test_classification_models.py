@@ -16,11 +16,11 @@ from boltzmann_models import (
 from paper_models import single
 from scipy import special
 from scipy.optimize import approx_fprime
+from sgtune.study.posteriors.classification_data import SETS
 
 from sgtune.model import posterior
 from sgtune.model.positions import flatten
 from sgtune.study.posteriors import drbm, mnist79
-from sgtune.study.posteriors.classification_data import SETS
 from sgtune.support.errors import InputError
 
 

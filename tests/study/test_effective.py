@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 from scipy.stats.mstats import mquantiles
+from sgtune.study.ground_truth.effective import ess_of_mean, r_hat, r_hat_and_ess
 
 from sgtune.study.ground_truth.draws import arviz_module
-from sgtune.study.ground_truth.effective import ess_of_mean, r_hat, r_hat_and_ess
 
 # ArviZ divides by zero for constant draws; this package gives no warnings.
 pytestmark = [

@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference_models import gaussian_model
+from sgtune.study.ground_truth.accuracy import monte_carlo_error, standard_errors
+from sgtune.study.ground_truth.convergence import of_functionals
+from sgtune.study.ground_truth.record import doubts, reference_record
 
 from sgtune.metrics.spread import relative_sd_error
 from sgtune.model import define_model
 from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, draws, is_trusted
-from sgtune.study.ground_truth.accuracy import monte_carlo_error, standard_errors
-from sgtune.study.ground_truth.convergence import of_functionals
-from sgtune.study.ground_truth.record import doubts, reference_record
 from sgtune.support.files import read_json, write_json
 
 DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000

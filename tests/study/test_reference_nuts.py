@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
+from sgtune.study.ground_truth.checkpoints import thinning
 
 from sgtune.mode.find import map_result
 from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
-from sgtune.study.ground_truth.checkpoints import thinning
 from sgtune.study.ground_truth.draws import covariance, flat_draws
 from sgtune.study.posteriors import pmf
 from sgtune.support.errors import InputError

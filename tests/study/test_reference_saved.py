@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import reference_models
 from reference_models import gaussian_model, short_run
+from sgtune.study.ground_truth.checkpoints import RESTORED, Checkpoints
+from sgtune.study.ground_truth.record import reference_record
 
 from sgtune.mode.find import map_result
 from sgtune.study.ground_truth import nuts
-from sgtune.study.ground_truth.checkpoints import RESTORED, Checkpoints
 from sgtune.study.ground_truth.draws import covariance, flat_draws, functionals_of
-from sgtune.study.ground_truth.record import reference_record
 from sgtune.support.files import read_npz
 
 # ArviZ has a mind of its own on chains without draws.

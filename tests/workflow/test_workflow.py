@@ -40,7 +40,7 @@ SECOND_HALF = ("evaluate_sampler", "screen_grid", "rerun_finalists")
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""
 
-KILLER = '''
+KILLER = """
 import os, pathlib, re, signal, time
 
 replace, written = os.replace, []
@@ -58,7 +58,7 @@ def replace_and_die(source, target, **options):
             time.sleep(3600)
 
 os.replace = replace_and_die
-'''
+"""
 """A `sitecustomize` for the jobs: after a file whose path has the pattern was written so many times, the job gets a
 SIGKILL; or Snakemake does, while the job has an hour of work left."""
 
@@ -209,7 +209,9 @@ def test_the_report_has_the_artifacts_by_their_titles(run, folder):
     assert done.returncode == 0, done.stderr[-2000:]
     with zipfile.ZipFile(folder / "report.zip") as archive:
         names = " ".join(archive.namelist())
-        texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith((".html", ".js"))]
+        texts = [
+            archive.read(name).decode() for name in archive.namelist() if name.endswith((".html", ".js"))
+        ]
     for name in ("table1.html", "figure3.svg", "regret.html", "clocks.html"):
         assert name in names
     for title in ("Table 1. Logistic regression: accuracy of the tuned samplers", "Regret of the tuners"):

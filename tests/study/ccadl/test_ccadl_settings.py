@@ -2,6 +2,7 @@
 
 import pytest
 from config_files import SCHEMA_PATH, changed, config_with, valid
+from sgtune.study.posteriors.classification_data import SETS as DATA
 
 from sgtune.samplers import resolve_sampler
 from sgtune.study.ccadl.artifacts import METHODS, SETS
@@ -9,7 +10,6 @@ from sgtune.study.ccadl.chains import sampler_of
 from sgtune.study.ccadl.settings import KINDS, data_settings, reference_settings, settings_of
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.config.validate import validate_config
-from sgtune.study.posteriors.classification_data import SETS as DATA
 from sgtune.support.errors import InputError
 
 

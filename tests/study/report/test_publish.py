@@ -1,7 +1,5 @@
 """The published copy of a finished study, its page, and README's numbers."""
 
-# ruff: noqa: RUF001 - tables print signs of mathematics
-
 import shutil
 from pathlib import Path
 

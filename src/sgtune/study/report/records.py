@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import yaml
@@ -15,7 +15,6 @@ from sgtune.support.files import read_json
 __all__ = [
     "Records",
     "finite",
-    "foreseen_of",
     "load_records",
     "looks_at_test_set",
     "of_tuners",
@@ -125,15 +124,6 @@ def required(records: Records, kind: str) -> list[dict]:
     if not records.get(kind):
         raise DataError(f"no {kind} records; it needs at least one")
     return records[kind]
-
-
-def foreseen_of(best: Mapping, rungs: Iterable[Mapping]) -> float | None:
-    """The error that a tuner which looks ahead predicted for its chosen arm: the value in the arm's last rung.
-
-    ``rungs``: as in `sgtune.tuning.TuningResult.to_dict`.
-    """
-    values = [row["discrepancy"] for row in rungs if all(row[name] == best[name] for name in best)]
-    return values[-1] if values else None
 
 
 def finite(value: float | None) -> float | None:
