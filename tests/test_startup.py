@@ -37,9 +37,8 @@ ALLOWED = {
     # Of further studies.
     "sgtune.study.report.studies": (),
     "sgtune.study.ccadl.settings": (),
-    "sgtune.study.ccadl.normal_table": (),
-    "sgtune.study.ccadl.drbm_table": (),
-    "sgtune.study.ccadl.normal_figure": FIGURE,
+    "sgtune.study.ccadl.tables": ("pandas",),
+    "sgtune.study.ccadl.figures": FIGURE,
     "sgtune.study.adam_mcmc.settings": (),
     "sgtune.study.adam_mcmc.tables": ("pandas", "scipy"),
     "sgtune.study.adam_mcmc.figures": FIGURE,

@@ -155,18 +155,17 @@ def test_long_chains_have_the_moments_of_their_draws(regression):
     assert run["mean_error"] == pytest.approx(np.sqrt(np.mean((draws.mean(axis=0) / 2) ** 2)), rel=1e-4)
 
 
-def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression):
-    # The noise of 50 of 500 data needs A from 1 to 10 at this h.
-    own = {**LOGISTIC, "step_sizes": [0.005], "frictions": [0.1, 100.0]}
-    truth = TRUTH | {"covariance": None}
-    for friction, share in ((0.1, 1.0), (100.0, 0.0)):
-        long = {**own, "draws": {**own["draws"], "friction": friction, "steps": 200}}
-        record = logistic.sample_draws("sghmc", regression, truth, long, seed=0, parts=Parts())
-        assert record["sampler"] == "sghmc-shang-lazy"
-        for run in record["cells"][0]["replicates"]:
-            assert run["statistics"]["clipped_share"] == share
-            assert (run["statistics"]["friction_needed"] > friction) == (share > 0)
-            assert run["xi_white"] is None
+@pytest.mark.parametrize(("friction", "share"), [(0.1, 1.0), (100.0, 0.0)])
+def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression, friction, share):
+    """The noise of 50 of 500 data needs A from 1 to 10 at this h."""
+    draws = LOGISTIC["draws"] | {"friction": friction, "steps": 200}
+    settings, truth = {**LOGISTIC, "step_sizes": [0.005], "draws": draws}, TRUTH | {"covariance": None}
+    record = logistic.sample_draws("sghmc", regression, truth, settings, seed=0, parts=Parts())
+    assert record["sampler"] == "sghmc-shang-lazy"
+    for run in record["cells"][0]["replicates"]:
+        assert run["statistics"]["clipped_share"] == share
+        assert (run["statistics"]["friction_needed"] > friction) == (share > 0)
+        assert run["xi_white"] is None
 
 
 def test_a_chain_that_diverges_is_marked(regression):

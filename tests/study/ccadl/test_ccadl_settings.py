@@ -1,7 +1,7 @@
 """The section ``ccadl``: the settings that its results depend on, and one-line errors."""
 
 import pytest
-from config_files import SCHEMA_PATH, changed, config_with, valid
+from config_files import changed, config_with, valid
 from sgtune.study.posteriors.classification_data import SETS as DATA
 
 from sgtune.samplers import resolve_sampler
@@ -23,7 +23,7 @@ from sgtune.support.errors import InputError
 )
 def test_keys_that_do_not_fit_each_other_are_one_line(key, value, allowed):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**{key.replace(".", "__"): value}), SCHEMA_PATH)
+        validate_config(config_with(**{key.replace(".", "__"): value}))
     message = str(caught.value)
     assert key in message
     assert str(value) in message

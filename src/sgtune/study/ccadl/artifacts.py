@@ -87,15 +87,10 @@ FIGURES: dict[str, Artifact] = {
 }
 """By name, in the order of print."""
 
-NAMES = {name: entry.label for name, entry in METHODS.items()} | SETS | {"nuts": "NUTS", "map": "MAP"}
-
 STUDY = Study(
-    label="CCAdL",
-    kinds=(
-        *("normal", "logistic_curves", "logistic_draws", "logistic_reference", "drbm"),
-        *("map", "published"),
-    ),
-    tables=TABLES,
-    figures=FIGURES,
-    names=NAMES,
+    "CCAdL",
+    ("normal", "logistic_curves", "logistic_draws", "logistic_reference", "drbm", "map", "published"),
+    TABLES,
+    FIGURES,
+    names={name: entry.label for name, entry in METHODS.items()} | SETS | {"nuts": "NUTS", "map": "MAP"},
 )

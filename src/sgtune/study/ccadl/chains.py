@@ -108,16 +108,9 @@ def measure_cost(
     """
     step_size = sorted(settings["step_sizes"])[len(settings["step_sizes"]) // 2]
     cell, batch_size = (step_size, max(settings["frictions"])), settings["batch_size"]
+    options = {"start": start, "seed": seed, "replicate": "ccadl cost"}
     chains = {
-        name: chains_of(
-            model,
-            sampler_of(name, covariance),
-            [cell],
-            batch_size,
-            start=start,
-            seed=seed,
-            replicate="ccadl cost",
-        )
+        name: chains_of(model, sampler_of(name, covariance), [cell], batch_size, **options)
         for name in dict.fromkeys((BASELINE, method))
     }
 

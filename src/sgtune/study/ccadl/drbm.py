@@ -79,7 +79,6 @@ def sample_errors(
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]), np.arange(readings + 1))
     burn_in = int(np.ceil(settings["burn_in"] * readings))
     targets = np.asarray(model.test_data["targets"])
-
     sampler = sampler_of(method, "diagonal")
 
     def start_of(replicate: int) -> PyTree:

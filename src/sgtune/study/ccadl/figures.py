@@ -103,14 +103,8 @@ def _curves(axis: Axes, found: Sequence[dict], step_size: float, numbers: str, s
         cells = [cell for cell in record["cells"] if cell["step_size"] == step_size]
         for cell, line in zip(cells, FRICTION_LINES, strict=False):
             values = scale * np.array([run[numbers] for run in cell["replicates"]], float)
-            draw_runs(
-                axis,
-                record["passes"],
-                values,
-                color=METHODS[record["method"]].color,
-                linestyle=line,
-                linewidth=1.1,
-            )
+            look = {"color": METHODS[record["method"]].color, "linestyle": line, "linewidth": 1.1}
+            draw_runs(axis, record["passes"], values, **look)
     axis.set_title(f"h = {step_size:g}")
 
 

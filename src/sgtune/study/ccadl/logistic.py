@@ -63,7 +63,6 @@ def sample_curves(method: str, model: Model, settings: Mapping, *, seed: int, pa
     cells = list(product(settings["step_sizes"], settings["frictions"]))
     passes = own["passes"] * np.arange(1, own["points"] + 1) / own["points"]
     steps = np.maximum(np.rint(passes * model.n_data / settings["batch_size"]).astype(np.int64), 1)
-
     sampler = sampler_of(method, "full")
 
     def start_of(replicate: int) -> PyTree:
@@ -114,15 +113,8 @@ def sample_draws(
     }
 
     def one(replicate: int) -> tuple[Lockstep, list[dict]]:
-        chains = chains_of(
-            model,
-            sampler,
-            cells,
-            settings["batch_size"],
-            start=map_position(model),
-            seed=seed,
-            replicate=f"ccadl draws {replicate}",
-        )
+        options = {"start": map_position(model), "seed": seed, "replicate": f"ccadl draws {replicate}"}
+        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
         if own["warmup"]:
             chains.advance(own["warmup"], own["warmup"])
         moments: list[Moments | None] = [None] * len(cells)
@@ -149,15 +141,13 @@ def _against(truth: Mapping, moments: Moments) -> dict:
     if not np.isfinite(moments.squares).all():
         return {"diverged": True}
     covariance = moments.products / (moments.n - 1)
-    sd = np.sqrt(np.diag(covariance))
-    of_two = np.ix_(COORDINATES, COORDINATES)
     return {
         "diverged": False,
         "xi_white": None if truth["covariance"] is None else xi_white(covariance, truth["covariance"]),
-        "xi_rel": xi_rel(sd, truth["sd"]),
+        "xi_rel": xi_rel(np.sqrt(np.diag(covariance)), truth["sd"]),
         "mean_error": float(np.sqrt(np.mean(((moments.mean - truth["mean"]) / truth["sd"]) ** 2))),
         "mean": moments.mean[list(COORDINATES)],
-        "covariance": covariance[of_two],
+        "covariance": covariance[np.ix_(COORDINATES, COORDINATES)],
     }
 
 

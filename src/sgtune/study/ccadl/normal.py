@@ -96,14 +96,6 @@ def posterior_of(data: Float[np.ndarray, " n"]) -> NormalGamma:
     return NormalGamma(n * mean / (n + 1), 1.0 + n, 1 + n / 2, float(beta))
 
 
-class IntegratedTime(NamedTuple):
-    """``time``, in steps: this many draws of the chain determine a mean as well as one independent draw; and ``lags``,
-    the number of autocorrelations in the sum."""
-
-    time: float
-    lags: int
-
-
 def autocovariance(draws: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """c_k = (1/n) sum over t of (x_t - mean)(x_{t+k} - mean) for k = 0, ..., n - 1, by FFT in O(n log n), float64."""
     n = len(draws)
@@ -112,8 +104,9 @@ def autocovariance(draws: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return fft.irfft(np.abs(spectrum) ** 2, fft.next_fast_len(2 * n))[:n] / n
 
 
-def integrated_time(draws: Float[np.ndarray, " n"]) -> IntegratedTime:
-    """1 + 2 * sum of the autocorrelations, up to where Geyer's initial positive sequence ends.
+def integrated_time(draws: Float[np.ndarray, " n"]) -> tuple[float, int]:
+    """1 + 2 * sum of the autocorrelations, up to where Geyer's initial positive sequence ends, in steps: so many draws
+    determine a mean as well as one independent draw. And the number of autocorrelations in the sum.
 
     Not by ArviZ: its effective sample size splits chains and makes the sequence monotone, which Geyer's positive
     sequence does not.
@@ -126,15 +119,15 @@ def integrated_time(draws: Float[np.ndarray, " n"]) -> IntegratedTime:
     nan for fewer than 4 draws, for draws that are all the same, and for draws that are not all finite.
     """
     if len(draws) < 4 or not np.isfinite(draws).all():
-        return IntegratedTime(np.nan, 0)
+        return np.nan, 0
     covariances = autocovariance(draws)
     if not covariances[0] > 0:
-        return IntegratedTime(np.nan, 0)
+        return np.nan, 0
     n_pairs = len(draws) // 2
     pairs = covariances[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) / covariances[0]
     ends = np.flatnonzero(pairs <= 0)
     n_positive = int(ends[0]) if len(ends) else n_pairs
-    return IntegratedTime(float(max(2 * pairs[:n_positive].sum() - 1, 0.0)), 2 * n_positive)
+    return float(max(2 * pairs[:n_positive].sum() - 1, 0.0)), 2 * n_positive
 
 
 def batch_means_time(draws: Float[np.ndarray, " n"], n_batches: int = 100) -> float:
@@ -248,11 +241,11 @@ def _of_chain(
         NAMES, (draws[:, 0], np.abs(draws[:, 1])), exact.means, exact.sds, strict=True
     ):
         density = np.histogram(values, edges[name])[0] / (len(draws) * np.diff(edges[name]))
-        time = integrated_time(values)
+        time, lags = integrated_time(values)
         own[name] = {
             "density_rmse": float(np.sqrt(np.mean((density - exact.density(name, edges[name])) ** 2))),
-            "time": time.time,
-            "lags": time.lags,
+            "time": time,
+            "lags": lags,
             "batch_means_time": batch_means_time(values),
             "mean_error": float((values.mean() - mean) / sd),
             "sd_ratio": float(values.std() / sd),

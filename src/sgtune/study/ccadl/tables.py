@@ -34,8 +34,6 @@ NEAR = 0.01
 SIZES = ("n_train", "n_test", "n_classes", "n_features", "n_hidden", "n_parameters")
 """What Table 2 of the paper has of a data set and its model."""
 
-UNAVAILABLE = "unavailable"
-
 OPTIONAL = (
     *("density_rmse_paper", "time_paper", "time_ratio_mu", "time_ratio_gamma", "xi_white_x100"),
     *("seconds_per_pass", "clipped_percent", "friction_needed"),
@@ -95,8 +93,11 @@ def _of_runs(cell: Mapping, pick: Callable[[dict], float | None]) -> list[float 
 def _marked(cells: Sequence[Cell]) -> list[Cell]:
     """The best of each metric and setting marked; without optional metrics of a sampler that has no such number."""
     has = {(cell.model, cell.sampler, cell.metric) for cell in cells if cell.value is not None}
-    kept = [c for c in cells if c.metric not in OPTIONAL or (c.model, c.sampler, c.metric) in has]
-    return mark_best(kept, among="sampler")
+    return [
+        cell
+        for cell in mark_best(cells, among="sampler")
+        if cell.metric not in OPTIONAL or (cell.model, cell.sampler, cell.metric) in has
+    ]
 
 
 def _clipping(model: str, method: str, cell: Mapping) -> list[Cell]:
@@ -286,7 +287,7 @@ def drbm_sets(records: Records) -> list[Cell]:
         if row["table"] == "table2"
     }
     return [
-        Cell(record["set"], "", "", metric, value, detail=whose, missing=UNAVAILABLE)
+        Cell(record["set"], "", "", metric, value, detail=whose, missing="unavailable")
         for record in in_print_order(required(records, "map"))
         for metric in SIZES
         for whose, value in (("here", record.get(metric)), ("paper", paper.get((record["set"], metric))))
@@ -311,7 +312,7 @@ def drbm_errors(records: Records) -> list[Cell]:
     for record in {record["set"]: record for record in found}.values():
         name = record["set"]
         if record["missing"]:
-            cells.append(Cell(name, "", "", "error_percent", missing=UNAVAILABLE))
+            cells.append(Cell(name, "", "", "error_percent", missing="unavailable"))
         else:
             test = maps[name]["test"]
             at_map = {"error_percent": 100 * (1 - test["accuracy"]), "log_loss_end": test["log_loss"]}

@@ -195,7 +195,6 @@ for _name, _symbol in {"mu": "μ", "gamma": "γ"}.items():
 METRICS |= {
     "density_rmse_paper": Metric("RMSE, paper", form="printed"),
     "time_paper": Metric("Time, paper", form="printed"),
-    "order": Metric("Order of two samplers"),
     "crossings": _measured("Steps across γ = 0"),
     "passes_to_reference": _measured("Passes to NUTS", best=min),
     "log_likelihood_end": _measured("Log-likelihood, end", best=max),
