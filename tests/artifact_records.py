@@ -1,53 +1,510 @@
 """The result files of a small run, as its jobs write them, for the tests of tables and figures."""
 
+import math
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from artifact_parts import (  # noqa: F401 - test files import these names from here
-    BATCH_FRACTIONS,
-    BLOCKS,
-    CONFIG,
-    LOSSES,
-    MODELS,
-    N_DATA,
-    NO_ARM_REASON,
-    OOD_MISSING,
-    PROVENANCE,
-    PUBLISHED,
-    SAMPLERS,
-    STEP_SIZES,
-    TUNERS,
-    WORKFLOW,
-    arms_of,
-    evaluation_row,
-    lost,
-    provenance_of,
-    tuners_of,
-    tuning_seconds,
-)
-from judge_records import (
-    cost_record,
-    estimate_record,
-    horizons_record,
-    ladder_record,
-    sensitivity_record,
-    width_record,
-)
-from sampler_records import (  # noqa: F401 - as above
-    choose,
-    clocks_record,
-    evaluation_record,
-    regret_record,
-    studied,
-    tuning_record,
-)
 
 from sgtune.study.report.records import load_records
 from sgtune.study.report.records import records_of as belonging
 from sgtune.study.studies import STUDIES, artifact
 from sgtune.support.files import write_json
+
+WORKFLOW = Path(__file__).parents[1] / "workflow"
+PUBLISHED = WORKFLOW / "resources" / "published.csv"
+SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
+TUNERS = {
+    "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd", "theory"),
+    "pmf": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
+    "bnn": ("mamba-ksd", "mamba-ksd-scaled", "grid", "heuristic"),
+}
+SMALLER = {("bnn", "sgnht"): ("mamba-ksd-smaller", "grid-smaller")}
+MODELS = tuple(TUNERS)
+N_DATA = {"logistic": 800_000, "pmf": 80_000, "bnn": 60_000}
+BLOCKS = ("users", "items", "mean_users", "mean_items", "log_precision_users", "log_precision_items")
+LOSSES = {
+    "logistic": ("xi_white", "relative_sd_error"),
+    "pmf": ("functional_error", "relative_sd_error"),
+    "bnn": ("log_loss", "brier"),
+}
+STEP_SIZES = (1e-4, 1e-5, 1e-6, 1e-7)
+BATCH_FRACTIONS = (1, 0.1, 0.01, 0.001)
+OOD_MISSING = {"name": "fashion-mnist", "missing": "no source of it answered"}
+PROVENANCE = {
+    "run": "quick",
+    "seed": 7,
+    "commit": "0123456789" * 4,
+    "created": "2026-01-02T03:04:05+00:00",
+    "versions": {"jax": "1.2.3"},
+    "cpu": "A CPU",
+    "cores": 4,
+    "load_before": [0.5, 0.4, 0.3],
+    "load_after": [1.0, 0.5, 0.3],
+    "seconds": 2.0,
+    "peak_memory_gb": 0.5,
+    "process_seconds": 10.0,
+    "startup_seconds": 1.0,
+    "compile_seconds": 2.0,
+}
+CONFIG = {
+    "run": "quick",
+    "models": list(MODELS),
+    "samplers": list(SAMPLERS),
+    "tuners": list(TUNERS["logistic"]),
+    "data": {
+        "ood": "fashion-mnist",
+        "logistic": {"n_rows": 1_000_000, "n_train": 800_000, "dimension": 10, "seed": 42},
+        "pmf": {"simulated": None, "seed": 0},
+        "bnn": {"simulated": 300},
+    },
+    "reference": {"nuts": True, "chains": 2, "n_warmup": 60, "n_draws": 300, "max_tree_depth": 10},
+    "grids": {
+        model: {
+            "log10_step_sizes": [-4, -5, -6, -7],
+            "batch_fractions": list(BATCH_FRACTIONS),
+            "n_leapfrogs": [5, 10],
+        }
+        for model in MODELS
+    },
+    "mamba": {"seconds": 1, "horizon": None, "pruning_rate": 3, "clock": "calibrated", "thin": 10}
+    | {"points": 100, "score_fraction": 0.1},
+    "grid": {"n_steps": 5000, "batch_fraction": 0.1, "start_noise": 0.2, "points": 50},
+    "grid_ksd": {"seconds": 1, "clock": "calibrated", "thin": 10, "points": 500, "score_fraction": 0.1},
+    "heuristic": {"batch_fraction": 0.1, "n_leapfrog": 10},
+    "calibration": {"table": None, "seconds": 1},
+    "tuning": {"replicates": 2, "validation_fraction": 0},
+    "evaluation": {"seconds": 10, "replicates": 3, "clock": "wall", "burn_in": 0.1, "kept_draws": 1_000_000}
+    | {"prediction_draws": 20, "ksd_points": 100, "curves": {"replicates": 10}},
+    "estimates": {"seconds": 1, "thin": 5, "batch_fraction": 0.01, "log10_step_size": -4.5}
+    | {"max_points": 300},
+    "per_model": {
+        "pmf": {"tuners": list(TUNERS["pmf"]), "mamba": {"seconds": 10}},
+        "bnn": {"tuners": list(TUNERS["bnn"]), "mamba": {"seconds": 10}, "reference": {"nuts": False}}
+        | {"evaluation": {"ksd_points": 0}},
+    },
+}
+NO_ARM_REASON = "step_size: all 16 arms of sgld diverged; the smallest step size tried is 1e-07"
+
+
+def provenance_of(rule):
+    return {"provenance": PROVENANCE | {"rule": rule}}
+
+
+def tuners_of(model, sampler):
+    return TUNERS[model] + SMALLER.get((model, sampler), ())
+
+
+def discrepancies(rng, model, quality):
+    """KSDs and errors against the reference. ``quality`` multiplies both, so larger is worse."""
+    ksd = 20 * quality * float(rng.lognormal(0, 0.1))
+    row = {"ksd": ksd, "ksd_se": 0.25, "ksd_floor": 2.8}
+    row |= {"ksd_scaled": ksd / 90, "ksd_scaled_se": 0.0025, "ksd_scaled_floor": 0.14}
+    names = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
+    errors = {name: quality * float(rng.lognormal(-1.5, 0.1)) for name in names}
+    absent = {"logistic": ("functional_error",), "pmf": ("xi_white",), "bnn": names}[model]
+    return row | errors | dict.fromkeys(absent)
+
+
+def predictions(rng, model, quality):
+    """Metrics of predictions on the test set."""
+    if model == "pmf":
+        rmse = 0.93 + 0.05 * quality * float(rng.lognormal(0, 0.1))
+        return {"rmse": rmse, "rmse_published": rmse**2 + 0.2}
+    ece = min(0.2, 0.02 * quality * float(rng.lognormal(0, 0.3)))
+    return {
+        "accuracy": 0.94 - 0.01 * quality,
+        "log_loss": 0.2 + 3 * ece,
+        "brier": 0.09 + ece,
+        "ece": ece,
+        "mce": min(1.0, 9 * ece),
+        "ece_published": 1.3 * ece,
+        "mce_published": min(1.0, 11 * ece),
+    }
+
+
+def ood_account(rng):
+    """Histograms of entropies as for a network: small on known inputs, larger on others."""
+    edges = np.linspace(0, math.log(10), 41)
+    shift = rng.uniform(0.5, 1.2)
+    samples = {"test": rng.exponential(0.25, 4000), "ood": rng.gamma(3, shift / 3, 4000)}
+    densities = {
+        f"histogram_{name}": np.histogram(np.minimum(values, edges[-1]), edges, density=True)[0].tolist()
+        for name, values in samples.items()
+    }
+    means = {f"entropy_{name}": float(values.mean()) for name, values in samples.items()}
+    auroc = float(np.mean(samples["ood"] > rng.permutation(samples["test"])))
+    return (
+        {"name": "fashion-mnist", "missing": None, "auroc": auroc, "edges": edges.tolist()}
+        | means
+        | densities
+    )
+
+
+def evaluation_row(rng, model, quality):
+    row = discrepancies(rng, model, quality) | predictions(rng, model, quality)
+    if model == "pmf":
+        errors = row["relative_sd_error"] * np.linspace(1, 3, len(BLOCKS))
+        row["relative_sd_error_by_block"] = dict(zip(BLOCKS, errors.tolist(), strict=True))
+    if model == "bnn":
+        row["ood"] = ood_account(rng)
+    return row | {"seconds": 10.0, "wall_seconds": 10.1 + float(rng.uniform(0, 0.1)), "n_samples": 22_255}
+
+
+def lost(row):
+    """The row of a chain that diverged: the same entries without numbers."""
+    return {
+        key: lost(value) if isinstance(value, dict) else value if isinstance(value, str) else None
+        for key, value in row.items()
+    }
+
+
+def tuning_seconds(rng, tuner):
+    """The seconds of tuning. The budget of a grid search is in steps, so it has no nominal seconds."""
+    if tuner in ("heuristic", "theory"):
+        names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
+        fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)
+        return fixed | {"total": 1e-4, "warm": 1e-4, "startup": 1.5, "cold": 1.5001}
+    names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
+    seconds = {name: float(rng.uniform(0.5, 10)) for name in names}
+    warm = seconds["sampling"] + seconds["gradients"] + seconds["discrepancy"] + 0.01
+    total = warm + seconds["compilation"]
+    in_steps = tuner.startswith("grid") and tuner != "grid-ksd"
+    return seconds | {
+        "total": total,
+        "warm": warm,
+        "cold": seconds["startup"] + total + seconds["shared_compilation"],
+        "nominal": None if in_steps else 12.9,
+        "overrun": None if in_steps else 0.43,
+    }
+
+
+def arms_of(sampler, n_data):
+    """The grid and the heuristic's arm, whose step size is not in the grid."""
+    leapfrogs = (5, 10) if "hmc" in sampler else (None,)
+    grid = [
+        {"step_size": h, "batch_size": round(fraction * n_data), "n_leapfrog": steps}
+        for h in STEP_SIZES
+        for fraction in BATCH_FRACTIONS
+        for steps in leapfrogs
+    ]
+    return grid, {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
+
+
+def cost_record(model, rng):
+    """Costs of a step here, and in a table from another machine."""
+    shapes = [
+        (sampler, arm["batch_size"], arm["n_leapfrog"])
+        for sampler in SAMPLERS
+        for arm in arms_of(sampler, N_DATA[model])[0]
+        if arm["step_size"] == STEP_SIZES[0]
+    ]
+    names = ("sampler", "batch_size", "n_leapfrog", "seconds_per_step")
+    here, elsewhere = (
+        [dict(zip(names, (*shape, float(rng.uniform(1e-5, 1e-2))), strict=True)) for shape in shapes]
+        for _ in range(2)
+    )
+    common = {"model": model, "n_data": N_DATA[model], "dimension": 10, "rows": here, "table": elsewhere}
+    return common | provenance_of("calibrate_cost")
+
+
+def estimate_record(model):
+    n_data, rows = N_DATA[model], []
+    sizes = [round(fraction * n_data) for fraction in BATCH_FRACTIONS]
+    varied = [("step_size", h, n_data // 100) for h in STEP_SIZES] + [
+        ("batch_size", 10**-4.5, n) for n in sizes
+    ]
+    for gradients, shift in (("full-batch", 1), ("stochastic", 1.3)):
+        for points, noise in (("all", 1), ("thinned", 1.1)):
+            how = {"gradients": gradients, "points": points}
+            for figure, h, n in varied:
+                ksd = None if h == STEP_SIZES[0] else 100 * shift * noise * (h / 1e-5 + 1e-5 / h) * n_data / n
+                values = {
+                    key: ksd and scale * ksd
+                    for key, scale in (("ksd", 1), ("ksd_scaled", 0.01), ("fssd", 0.1))
+                }
+                rows.append({"figure": figure, "step_size": h, "batch_size": n} | how | values)
+    return {"model": model, "n_data": n_data, "rows": rows} | provenance_of("estimate_discrepancies")
+
+
+def width_record(model):
+    rows = []
+    for width in np.linspace(0, 3, 13):
+        for discrepancy in ("ksd", "fssd"):
+            shape = {"identity": math.hypot(3.2, 28 * width), "laplace": math.hypot(0.3, 3.2 * (1 - width))}
+            rows += [
+                {"width": float(width), "discrepancy": discrepancy, "scale": scale, "value": value}
+                | {"n_points": 100}
+                for scale, value in shape.items()
+            ]
+    return {"model": model, "rows": rows} | provenance_of("measure_widths")
+
+
+LADDER_TUNERS = ("oracle", "mamba-ksd", "mamba-ksd-scaled")
+
+
+def ladder_record(dimension):
+    """Two races of SGLD on two kinds.
+
+    The arms of MAMBA-KSD have 1 and 2 times the oracle's error of 0.2. The other tuner chooses the oracle's arm if D is
+    small. If D is large, its arm escapes in the first race and is frozen in the second.
+    """
+    errors = {"oracle": (0.2, 0.2), "mamba-ksd": (0.2, 0.4), "mamba-ksd-scaled": (0.2, 0.2)}
+    if dimension > 10:
+        errors["mamba-ksd-scaled"] = (10.0, 0.95)
+    runs = [
+        {
+            **{"tuner": tuner, "replicate": i, "arm": 0, "error": error, "marginal": 0.5 * error},
+            **{"oracle_error": 0.2, "oracle_marginal": 0.1, "escaped": error > 9, "frozen": 0.9 < error < 1},
+        }
+        for tuner, own in errors.items()
+        for i, error in enumerate(own)
+    ]
+    gaussians = [
+        {"kind": kind, "dimension": dimension, "sampler": "sgld", "arms": [], "smallest": 0.16, "runs": runs}
+        for kind in ("axis", "rotated")
+    ]
+    record = {"dimension": dimension, "n_data": 1_000, "seconds": 0.1, "gaussians": gaussians}
+    return record | provenance_of("gaussian_ladder")
+
+
+def horizons_record(model):
+    """Two horizons of SGLD: theory chooses one arm, MAMBA chooses another for the longer one, with half the error."""
+    n_data = N_DATA[model]
+    arms = [{"step_size": h, "batch_size": n_data // 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
+    chosen = [
+        {"tuner": tuner, "horizon": seconds, "foreseen": 0.25, "arm": place}
+        for tuner, places in (("mamba", (0, 1)), ("theory", (0, 0)))
+        for seconds, place in zip((1, 10), places, strict=True)
+    ]
+    runs = [
+        {
+            **{"arm": place, "seconds": seconds, "steps": 100, "diverged": [False, False]},
+            "losses": {loss: [error, 1.5 * error] for loss in LOSSES[model]},
+        }
+        for place, errors in enumerate(((0.4, 0.2), (0.6, 0.1)))
+        for seconds, error in zip((1, 10), errors, strict=True)
+    ]
+    of_sampler = {"sampler": "sgld", "arms": arms, "chosen": chosen, "runs": runs}
+    about = {"model": model, "n_data": n_data, "trusted": True, "seconds": [1, 10], "race_seconds": 1}
+    return (
+        about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]} | provenance_of("compare_horizons")
+    )
+
+
+def sensitivity_record():
+    """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one."""
+    sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
+    sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
+    rows = []
+    for dimension, counts in ((10, (15, 500)), (1_000, (15, 100))):
+        for n in counts:
+            for disturbance, (exact, *others) in sizes.items():
+                for judge, seen in (
+                    ("ksd", 0.1),
+                    ("ksd_wide", 0.05),
+                    ("fssd", 0.0),
+                    ("psd", 1.0),
+                    ("virial", 0.5),
+                ):
+                    for size in (exact, *others):
+                        signal = seen * n * abs(size - exact)
+                        against = -1 if judge.startswith("ksd") and dimension > 100 and size < exact else 1
+                        row = {"perturbation": disturbance, "size": size, "dimension": dimension}
+                        row |= {"points": n, "judge": judge, "value": 1.0, "value_se": 0.1}
+                        row |= {"square": 1.0, "square_se": 0.1}
+                        error = 0.0 if size == exact else 0.3
+                        row |= {"value_signal": against * signal, "value_signal_se": error}
+                        rows.append(row | {"square_signal": signal, "square_signal_se": error})
+    return {"rows": rows} | provenance_of("measure_sensitivity")
+
+
+def studied(models=MODELS):
+    """The (model, sampler, tuner) that have evaluations."""
+    return [(m, s, tuner) for m in models for s in SAMPLERS for tuner in tuners_of(m, s)]
+
+
+def tuning_record(model, sampler, rng, tunings):
+    """One sampler tuned by all its tuners, each this many times.
+
+    The heuristic and theory are deterministic: they choose the same arm each time.
+    """
+    n_data = N_DATA[model]
+    grid, heuristic = arms_of(sampler, n_data)
+    on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
+    tuners = []
+    for tuner in tuners_of(model, sampler):
+        fixed = tuner in ("heuristic", "theory")
+        compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
+        tuners += [
+            {
+                "model": model,
+                "sampler": sampler,
+                "tuner": tuner,
+                "replicate": replicate,
+                "n_data": n_data,
+                "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
+                "reason": "",
+                "rungs": rungs_of(tuner, compared, heuristic),
+                "seconds": tuning_seconds(rng, tuner),
+                "gradient_evaluations": 0 if fixed else int(rng.integers(10**8, 10**11)),
+            }
+            for replicate in range(1 if fixed else tunings)
+        ]
+    common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
+    return common | provenance_of("tune_sampler")
+
+
+def rungs_of(tuner, compared, chosen):
+    """The heuristic has no rungs; theory predicts an error of 0.2 for its chosen arm, and more for the others."""
+    if tuner == "heuristic":
+        return []
+    if tuner == "theory":
+        errors = [(chosen, 0.2), *((arm, 0.5) for arm in compared)]
+        return [{"rung": 1} | arm | {"discrepancy": error} for arm, error in errors]
+    return [{"rung": 1} | arm for arm in compared]
+
+
+def chosen_in(tuning):
+    """The arms of each tuner of a tuning record, one per tuning run."""
+    arms = {}
+    for tuned in tuning["tuners"]:
+        arms.setdefault(tuned["tuner"], []).append(tuned["best"])
+    return arms
+
+
+def evaluation_record(tuning, rng, replicates):
+    """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it."""
+    model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
+    runs, places, qualities = [], {}, {}
+    tuners = [
+        {"tuner": tuner, "reason": "", "arms": arms, "runs": [None] * replicates}
+        for tuner, arms in chosen.items()
+    ]
+    for i in range(replicates):
+        for own in tuners:
+            arm = own["arms"][i % len(own["arms"])]
+            if (i, str(arm)) in places:
+                own["runs"][i] = places[i, str(arm)]
+                continue
+            by = {tuner for tuner, arms in chosen.items() if arms[i % len(arms)] == arm}
+            diverged = (sampler == "sghmc" and "heuristic" in by) or (
+                sampler == "sghmc-cv" and "grid" in by and replicates > 1 and i == 0
+            )
+            row = evaluation_row(rng, model, qualities.setdefault(str(arm), float(rng.lognormal(0, 0.5))))
+            row = lost(row) if diverged else row
+            numbers = {key: value for key, value in row.items() if not isinstance(value, dict)}
+            curves = [
+                {key: value and value * (1 + 2 / k) for key, value in numbers.items()}
+                | {"replicate": i, "seconds": k}
+                for k in (1.0, 2.0, 3.0)
+            ]
+            table = row | {"replicate": i, "n_samples": 22_255, "diverged": diverged}
+            own["runs"][i] = places[i, str(arm)] = len(runs)
+            runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
+    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "task": "", "clock": "wall"}
+    return common | {"runs": runs, "tuners": tuners} | provenance_of("evaluate_sampler")
+
+
+def regret_record(tuning, rng, replicates=4):
+    """Fresh runs of all arms that tuners of ``tuning`` or the oracle chose, and of the finalists."""
+    model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
+    losses = LOSSES[model]
+    grid, heuristic = arms_of(sampler, N_DATA[model])
+    arms = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]] + [heuristic]
+    means = [0.02 * 3 ** abs(math.log10(arm["step_size"]) + 5.5) * rng.uniform(1, 2) for arm in arms]
+    tunings = max(map(len, chosen.values()))
+    places = {
+        tuner: [None if arm is None else arms.index(arm) for arm in own] for tuner, own in chosen.items()
+    }
+    runs = []
+    for seconds in (1.0, 10.0):
+        shared = rng.lognormal(0, 0.1, replicates)
+        for place, mean in enumerate(means):
+            diverged = [
+                (sampler == "sghmc" and arms[place] is heuristic)
+                or (sampler == "sghmc-cv" and place in places["grid"] and i == 0)
+                for i in range(replicates)
+            ]
+            values = mean * shared * rng.lognormal(0, 0.1, replicates) * seconds**-0.3
+            of_losses = {
+                loss: [
+                    (2.0 if loss == "brier" else 10.0) if lost else float(factor * value)
+                    for value, lost in zip(values, diverged, strict=True)
+                ]
+                for factor, loss in enumerate(losses, 1)
+            }
+            runs.append({"arm": place, "seconds": seconds, "steps": 100, "diverged": diverged})
+            runs[-1]["losses"] = of_losses
+    order = sorted(range(len(arms)), key=lambda place: means[place])
+    unstable = {run["arm"] for run in runs if any(run["diverged"])}
+    good = [place for place in order if place not in unstable]
+    return {
+        "model": model,
+        "sampler": sampler,
+        "n_data": N_DATA[model],
+        "losses": list(losses),
+        "trusted": None if model == "bnn" else True,
+        "screen": {
+            "seconds": 1.0,
+            "replicates": 2,
+            "n_arms": len(grid),
+            "diverged": [arm for arm in grid if arm["step_size"] == STEP_SIZES[0]],
+        },
+        "random": order[-3:],
+        "arms": arms,
+        "runs": runs,
+        "finalists": dict.fromkeys(losses, good[:4]),
+        "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
+        "oracles": {loss: [good[i % 2] for i in range(tunings)] for loss in losses[:1]},
+        "frozen": dict.fromkeys(losses, 1.0),
+    } | provenance_of("rerun_finalists")
+
+
+def clocks_record(tuning, rng):
+    """The first arm of the first tuner under both clocks; under the wall clock it has fewer samples."""
+    model, own = tuning["model"], tuning["tuners"][0]
+    rows = {
+        clock: [
+            evaluation_row(rng, model, 1.0) | {"replicate": i, "n_samples": n, "diverged": False}
+            for i in range(3)
+        ]
+        for clock, n in (("wall", 20_000), ("calibrated", 25_000))
+    }
+    common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
+    return common | rows | {"losses": list(LOSSES[model])} | provenance_of("compare_clocks")
+
+
+def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
+    """Let ``tuner`` choose the arms of the tuner ``like`` in these of its tuning runs, or find none."""
+    name = f"{model}/{sampler}"
+
+    def swap(mine, others):
+        return [
+            (others[i % len(others)] if like else None) if i in tunings else arm for i, arm in enumerate(mine)
+        ]
+
+    arms = chosen_in(files["tuning"][name])
+    arms = swap(arms[tuner], arms.get(like))
+    for tuned in files["tuning"][name]["tuners"]:
+        if tuned["tuner"] == tuner:
+            tuned.update(best=arms[tuned["replicate"]], reason="" if like else NO_ARM_REASON)
+    evaluation = files["evaluation"][name]
+    own = {tuned["tuner"]: tuned for tuned in evaluation["tuners"]}
+    n = len(own[tuner]["arms"])
+    own[tuner]["runs"] = [
+        (own[like]["runs"][i] if like else None) if i % n in tunings else place
+        for i, place in enumerate(own[tuner]["runs"])
+    ]
+    own[tuner].update(arms=arms, reason="" if like else NO_ARM_REASON)
+    # Files have runs of chosen arms only.
+    used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
+    evaluation["runs"] = [evaluation["runs"][place] for place in used]
+    for tuned in evaluation["tuners"]:
+        tuned["runs"] = [None if place is None else used.index(place) for place in tuned["runs"]]
+    own = {tuned["tuner"]: tuned for tuned in files["regret"][name]["chosen"]}
+    own[tuner]["arms"] = swap(own[tuner]["arms"], like and own[like]["arms"])
 
 
 def reference_records(model):

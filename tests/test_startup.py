@@ -33,7 +33,6 @@ ALLOWED = {
     "sgtune.study.report.make": (),
     "sgtune.study.mamba.figures": FIGURE,
     "sgtune.study.mamba.regret_figures": FIGURE,
-    "sgtune.study.mamba.entropy_figure": FIGURE,
     # Of further studies.
     "sgtune.study.report.studies": (),
     "sgtune.study.ccadl.settings": (),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from artifact_records import record_of, records_of
+from artifact_records import make, record_of, records_of
 from config_files import valid
 from small_models import small_logistic_model
 
@@ -15,8 +15,6 @@ from sgtune.study.experiments.finalists import rerun_finalists
 from sgtune.study.experiments.losses import Losses, run_arms
 from sgtune.study.experiments.screen import screen_grid
 from sgtune.study.experiments.tune import chosen_arms, tune_sampler
-from sgtune.study.mamba.choices import choice_cells, chosen, tuned
-from sgtune.study.mamba.comparison import published_comparison
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.report.labels import METRICS
@@ -24,7 +22,6 @@ from sgtune.study.report.table import NO_ARM
 from sgtune.support.axes import AXES
 
 N_DATA = 500
-PUBLISHED = dict.fromkeys(("table", "model", "sampler", "tuner", "metric"), "") | {"value": 0}
 LOSSES = Losses(("relative_sd_error",), Reference(np.ones(2)))
 
 
@@ -117,16 +114,19 @@ def test_records_have_a_further_axis_where_the_sampler_has_it(records):
 
 def test_the_tables_have_a_place_for_it(records):
     best = of(records, "tuning", "sghmc", "mamba-ksd")["best"]
-    for cells in (chosen(records), published_comparison(records | {"published": [PUBLISHED]})):
-        held = {(c.sampler, c.tuner, c.metric): c for c in cells}
-        assert held["sghmc", "mamba-ksd", "friction"].value == best["friction"]
-        assert held["sghmc", "mamba-ksd", "noise_estimate"].value == best["noise_estimate"]
-        # A tuner that does not vary it, and a sampler that does not have it, show no number.
-        others = [c for (s, t, m), c in held.items() if m == "friction" and (s, t) != ("sghmc", "grid")]
-        assert not [
-            c for c in others if (c.tuner == "heuristic" or c.sampler == "sgld") and c.value is not None
-        ]
-    shown = {(c.sampler, c.tuner): c.shown for c in tuned(records)}
+    for name in ("table5", "published_comparison"):
+        papers = {
+            "published": [{"table": "", "model": "", "sampler": "", "tuner": "", "metric": "", "value": 0}],
+            "reference": [{"model": "logistic"}],
+        }
+        found = make(name, {**records, **papers})
+        cells = {(c.sampler, c.tuner, c.metric): c for c in found}
+        assert cells["sghmc", "mamba-ksd", "friction"].value == best["friction"]
+        assert cells["sghmc", "mamba-ksd", "noise_estimate"].value == best["noise_estimate"]
+        # A tuner that does not vary it, and a sampler that does not have it, have no cell.
+        others = {(s, t) for s, t, metric in cells if metric == "friction"}
+        assert others <= {("sghmc", "grid"), ("sghmc", "mamba-ksd")}
+    shown = {(c.sampler, c.tuner): c.shown for c in make("table4", records)}
     assert shown["sghmc", "grid"] == "h, a, b (8)"
     assert shown["sgld", "grid"] == "h (2)"
 
@@ -157,10 +157,9 @@ def test_arms_with_and_without_a_further_axis_run_together():
 
 def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):
     record = {**of(records, "tuning", "sghmc", "grid"), "best": None}
-    assert [(cell.metric, cell.shown) for cell in choice_cells(record | {"arms": [None]})] == [
-        (metric, NO_ARM)
-        for metric in ("log10_step_size", "batch_percent", "n_leapfrog", "friction", "noise_estimate")
-    ]
+    found = make("table5", {"tuning": [record]})
+    axes = ["log10_step_size", "batch_percent", "n_leapfrog", "friction", "noise_estimate"]
+    assert [(cell.metric, cell.shown) for cell in found] == [(name, NO_ARM) for name in axes]
 
 
 def test_every_axis_is_printed_and_has_a_sampler():

@@ -22,7 +22,7 @@ from sgtune.study.catalogue import MODELS as STUDIED
 from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.means import SOURCES
-from sgtune.study.report.table import NO_ARM
+from sgtune.study.report.table import DASH, DIVERGED, NO_ARM
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one replicate", "three replicates"])
@@ -162,7 +162,7 @@ def test_entropies_and_how_well_they_tell_the_sets_apart():
     for account in (OOD_MISSING, None):
         for record in records["evaluation"]:
             record["table"] = [row | {"ood": account} for row in record["table"]]
-        assert {cell.shown for cell in make("ood", records)} == {"–", "diverged"}
+        assert {cell.shown for cell in make("ood", records)} == {DASH, DIVERGED}
 
 
 D, NARROW, WIDE, M, N = 400, 0.2, 1.0, 60, 25

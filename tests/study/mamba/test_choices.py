@@ -58,7 +58,7 @@ def test_each_key_that_differs_is_a_row_of_its_model_or_of_all():
     assert rows["reference.n_draws", "logistic"] == ("300", "20,000")
     assert rows["reference.n_draws", "pmf"] == ("300", "10,000")
     assert rows["data.bnn.simulated", "bnn"] == ("300", "null")
-    assert rows["grids.log10_step_sizes", "pmf"][0] == "−4, −5, −6, −7"
+    assert rows["grids.log10_step_sizes", "pmf"][0] == "-4, -5, -6, -7".replace("-", "\N{MINUS SIGN}")
     assert rows["mamba.clock", ""] == ("calibrated", "wall")
     # Equal to the paper's, or a key that an older run does not have.
     assert not {key for key, _ in rows} & {"mamba.pruning_rate", "data.logistic.n_rows", "data.bnn.n_hidden"}

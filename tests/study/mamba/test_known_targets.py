@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import cells_by, make, make_files, records_of
+from artifact_records import cells_by, make, make_files, records_of, sensitivity_record
 from drawn import line_of, line_points
-from judge_records import sensitivity_record
 
 from sgtune.study.experiments import ladder_runs as runs
 from sgtune.study.experiments.ladder import KINDS as MADE
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
-from sgtune.study.mamba.discrepancy_figures import MOST, SEEN, shown_points
+from sgtune.study.mamba.discrepancy_figures import MOST, shown_points
 from sgtune.study.mamba.known_targets import choices_of
 from sgtune.study.mamba.regret_figures import STEP
 
@@ -137,16 +136,3 @@ def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(
                 signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
                 assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
     assert clipped == 1
-
-
-def test_panels_have_one_scale_and_only_values_have_draws_that_are_preferred_to_exact_ones(rows):
-    figure, axes = drawn("sensitivity", rows)
-    values, others = drawn("sensitivity_values", rows)
-    for panels, low in ((axes, -4), (others, -MOST)):
-        assert {axis.get_ylim() for axis in panels.flat} == {(low, MOST)}
-        assert {axis.get_yscale() for axis in panels.flat} == {"symlog"}
-    words = [[text.get_text() for text in shown.legends[0].get_texts()] for shown in (figure, values)]
-    assert [("preferred to exact draws" in own) for own in words] == [False, True]
-    # The grey band ends where a signal is seen.
-    band = axes[0, 0].patches[0].get_extents().transformed(axes[0, 0].transData.inverted())
-    assert (band.y0, band.y1) == pytest.approx((-SEEN, SEEN))

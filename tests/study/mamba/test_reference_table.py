@@ -5,7 +5,8 @@ import math
 import pytest
 from artifact_records import BLOCKS, cells_by, make, make_records
 
-from sgtune.study.mamba.reference import OF_POSITION, OF_REFERENCE, doubted
+from sgtune.study.mamba.reference import INFINITE, OF_POSITION, OF_REFERENCE, doubted
+from sgtune.study.report.table import DASH
 from sgtune.support.errors import DataError
 
 
@@ -51,7 +52,7 @@ def test_blocks_without_diagnostics_or_that_never_moved_are_not_trusted(records)
     }
     cells = cells_by(make("reference", records), "model", "detail", "metric")
     shown = [cells["pmf", block, "block_r_hat_max"].shown for block in ("users", "items")]
-    assert shown == ["–", "∞"]
+    assert shown == [DASH, INFINITE]
     assert {cells["pmf", block, "block_trusted"].shown for block in ("users", "items")} == {"no"}
     del pmf["functionals"]
     with pytest.raises(DataError, match="the draws of pmf are of another version of sgtune"):
@@ -79,7 +80,7 @@ def test_modes_say_what_was_reached(records):
     far |= {"converged": False, "distance": None}
     cells = cells_by(make("modes", records), "model", "metric")
     assert (cells["pmf", "converged"].shown, cells["logistic", "converged"].shown) == ("no", "yes")
-    assert cells["pmf", "distance"].shown == "–"
+    assert cells["pmf", "distance"].shown == DASH
     del far["converged"]
     with pytest.raises(DataError, match="the MAP of pmf is of another version of sgtune"):
         make("modes", records)

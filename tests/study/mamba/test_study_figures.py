@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib
 import numpy as np
 import pytest
 from artifact_records import (
@@ -16,15 +15,11 @@ from artifact_records import (
     records_of,
 )
 from drawn import labels_of, line_of, line_points, regret_at, texts
-from matplotlib import pyplot
-from matplotlib.colors import to_rgb
 
-from sgtune.study import catalogue
 from sgtune.study.mamba.artifacts import STUDY
 from sgtune.study.mamba.figures import mean_curve
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS
-from sgtune.study.report.style import tuner_style
 from sgtune.support.errors import DataError
 
 CURVES = ("figure3", "figure3_scaled", "figure4", "figure4_scaled", "figure5", "figure5_log_loss")
@@ -105,17 +100,6 @@ def test_tuners_that_judge_by_the_test_set_have_a_dagger_unless_they_held_out_tr
     for name in ("figure5", "ood_entropy", "regret_dots"):
         assert {"Grid †", "MAMBA-KSD"} < entries(name, records)
         assert {"Grid", "MAMBA-KSD"} < entries(name, held_out)
-
-
-def test_every_tuner_has_its_own_style_and_drawing_leaves_the_callers_settings_alone():
-    styles = map(tuner_style, catalogue.TUNERS)
-    looks = {(style["color"], style["marker"], style["markerfacecolor"]) for style in styles}
-    assert len(looks) == len(catalogue.TUNERS)
-    before, blue = dict(matplotlib.rcParams), to_rgb("b")
-    make("widths", make_records(1, ("pmf",)))
-    assert dict(matplotlib.rcParams) == before
-    assert to_rgb("b") == blue
-    assert not pyplot.get_fignums()
 
 
 def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_are_left_out():
@@ -209,24 +193,6 @@ def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
     assert {row["replicate"] for row in rows} == {0, 2}
     first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
     assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
-
-
-def test_all_panels_show_the_longest_run_and_the_lowest_of_each_column_its_seconds():
-    records = make_records(1, ("pmf",))
-    kept = SAMPLERS[:4]
-    records["evaluation"] = [record for record in records["evaluation"] if record["sampler"] in kept]
-    for record in records["evaluation"]:
-        if record["sampler"] == kept[-1]:
-            record["curves"] = [row | {"seconds": 10 * row["seconds"]} for row in record["curves"]]
-    figure = make("figure4", records)
-    figure.canvas.draw()
-    assert len(figure.axes) == 4
-    assert {axis.get_xlim() for axis in figure.axes} == {figure.axes[-1].get_xlim()}
-    assert figure.axes[0].get_xlim()[0] == 0
-    assert figure.axes[0].get_xlim()[1] > 30
-    seconds = [bool(axis.get_xlabel()) for axis in figure.axes]
-    assert seconds == [False, True, True, True]
-    assert [any(tick.get_visible() for tick in axis.get_xticklabels()) for axis in figure.axes] == seconds
 
 
 def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():

@@ -1,18 +1,18 @@
 """The paper's tables of accuracy (1 to 3, 6, 8 and 10), errors by block of the parameters, and entropies on images
 without digits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import sqrt
 
-from sgtune.study.catalogue import MODELS, Study
+from sgtune.study.catalogue import MODELS
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.marks import mark_best
 from sgtune.study.report.means import SOURCES, evaluation_cells, mean_cell
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["long_table", "ood", "short_table", "with_floors", "xi_by_block"]
+__all__ = ["of_paper", "ood", "with_floors", "xi_by_block"]
 
 SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
 """By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
@@ -21,20 +21,13 @@ FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
 
 
-def short_table(records: Records) -> list[Cell]:
-    """The tuners by the metrics of the paper's text (its Tables 1 to 3), with ours beside the paper's."""
-    return _of_study(records, lambda study: study.short[1])
-
-
-def long_table(records: Records) -> list[Cell]:
-    """All metrics of all tuners (paper, Tables 6, 8 and 10), with ours beside the paper's."""
-    return _of_study(records, lambda study: study.long[1])
-
-
-def _of_study(records: Records, metrics_of: Callable[[Study], tuple[str, ...]]) -> list[Cell]:
+def of_paper(records: Records, *, length: str) -> list[Cell]:
+    """The tuners by the metrics of the paper's text, ``length`` "short" (its Tables 1 to 3), or of its appendix, "long"
+    (Tables 6, 8 and 10), with ours beside the paper's."""
     cells = []
     for record in with_floors(records):
-        cells += evaluation_cells(record, metrics_of(MODELS[record["model"]].study))
+        _, metrics = getattr(MODELS[record["model"]].study, length)
+        cells += evaluation_cells(record, metrics)
     return _marked(records, cells)
 
 

@@ -31,7 +31,7 @@ TABLES = {
         columns=("tuner",),
     ),
     "deviations": Artifact(
-        "deviations:deviations",
+        "comparison:deviations",
         ("settings", "paper_settings"),
         title="Differences from the paper",
         rows=("metric", "model"),
@@ -40,16 +40,18 @@ TABLES = {
         is_prose=True,
     ),
     "tuning_time": Artifact(
-        "costs:tuning_time",
+        "costs:tuning",
         ("tuning",),
         title="What tuning costs",
+        options={"what": "time"},
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     ),
     "tuning_parts": Artifact(
-        "costs:tuning_parts",
+        "costs:tuning",
         ("tuning",),
         title="Where the time of tuning goes",
+        options={"what": "parts"},
         rows=("sampler", "tuner"),
         columns=("detail", "metric"),
     ),
@@ -178,18 +180,20 @@ for model, name, kinds, (short, long, choices) in (
 ):
     TABLES |= {
         f"table{short}": Artifact(
-            "accuracy:short_table",
+            "accuracy:of_paper",
             kinds,
             title=f"Table {short}. {name}: accuracy of the tuned samplers",
             model=model,
+            options={"length": "short"},
             without=("grid-ksd",),  # the paper's text leaves it out
             **BY_SAMPLER,
         ),
         f"table{long}": Artifact(
-            "accuracy:long_table",
+            "accuracy:of_paper",
             kinds,
             title=f"Table {long}. {name}: tuners compared",
             model=model,
+            options={"length": "long"},
             **BY_TUNER,
         ),
         f"table{choices}": Artifact(
@@ -233,19 +237,13 @@ FIGURES = {
         options={"statistic": "value"},
     ),
     "regret_dots": Artifact(
-        "regret_figures:regret_dots",
-        ("regret",),
-        title="Regret of the tuners, by sampler",
-        needs_regret=True,
+        "regret_figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs_regret=True
     ),
     "gaussian_ladder_dots": Artifact(
         "regret_figures:gaussian_ladder_dots", ("ladder",), title="Tuners on Gaussians, by dimension"
     ),
     "ood_entropy": Artifact(
-        "figures:ood_entropy",
-        ("evaluation",),
-        title="Entropy on out-of-distribution images",
-        model="bnn",
+        "figures:ood_entropy", ("evaluation",), title="Entropy on out-of-distribution images", model="bnn"
     ),
 }
 

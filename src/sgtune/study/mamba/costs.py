@@ -1,6 +1,6 @@
 """What a step, a tuner and a whole run cost: milliseconds, warm and cold seconds, memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median, stdev
 
 from sgtune.sampling.budget import shape_of_row
@@ -10,26 +10,26 @@ from sgtune.study.report.table import Cell
 from sgtune.support.axes import BATCH_SIZE, STATIC, numbers_of, symbol_of
 from sgtune.support.errors import DataError
 
-__all__ = ["cost", "timings", "tuning_parts", "tuning_time"]
+__all__ = ["cost", "timings", "tuning"]
 
 EVERYTHING = "all of these"
 """The last row of the table of timings, from which a published run has the time of its jobs."""
 
-TIME = {
-    "budget": ("nominal_seconds",),
-    "warm": ("warm_seconds", "warm_per_budget"),
-    "cold": ("cold_seconds", "cold_per_budget"),
-    "to_mamba": ("warm_ratio", "nominal_ratio"),
+HEADINGS = {
+    "time": {
+        "budget": ("nominal_seconds",),
+        "warm": ("warm_seconds", "warm_per_budget"),
+        "cold": ("cold_seconds", "cold_per_budget"),
+        "to_mamba": ("warm_ratio", "nominal_ratio"),
+    },
+    "parts": {
+        "warm_parts": ("sampling_seconds", "score_seconds", "discrepancy_seconds", "other_seconds"),
+        "cold_parts": ("compile_seconds", "startup_seconds"),
+        "beyond": ("overrun_percent",),
+        "work": ("gradient_evaluations_x1e-9",),
+    },
 }
-"""What the metrics of `tuning_time` stand under, in the order of print."""
-
-PARTS = {
-    "warm_parts": ("sampling_seconds", "score_seconds", "discrepancy_seconds", "other_seconds"),
-    "cold_parts": ("compile_seconds", "startup_seconds"),
-    "beyond": ("overrun_percent",),
-    "work": ("gradient_evaluations_x1e-9",),
-}
-"""The same of `tuning_parts`."""
+"""What the metrics of the tables of `tuning` stand under, in the order of print."""
 
 
 def timings(records: Records) -> list[Cell]:
@@ -87,17 +87,9 @@ def _by_size(static: dict) -> list:
     return [-number if name == BATCH_SIZE.name else number or 0 for name, number in static.items()]
 
 
-def tuning_time(records: Records) -> list[Cell]:
-    """What tuning costs: warm and cold, against the nominal budget and against MAMBA-KSD."""
-    return _of_tuning(records, TIME)
-
-
-def tuning_parts(records: Records) -> list[Cell]:
-    """Where the time of tuning goes."""
-    return _of_tuning(records, PARTS)
-
-
-def _of_tuning(records: Records, headings: Mapping[str, tuple[str, ...]]) -> list[Cell]:
+def tuning(records: Records, *, what: str) -> list[Cell]:
+    """What tuning costs, warm and cold, against the nominal budget and MAMBA-KSD (``what`` is "time"), or where that
+    goes ("parts")."""
     found = of_tuners(required(records, "tuning"))
     numbers = {(one["model"], one["sampler"], one["tuner"]): _numbers(one) for one in found}
     cells = []
@@ -110,7 +102,7 @@ def _of_tuning(records: Records, headings: Mapping[str, tuple[str, ...]]) -> lis
         spreads = {"warm_seconds": stdev(warm) if len(warm) > 1 else None}
         cells += [
             Cell(**identity(record), metric=metric, value=own[metric], sd=spreads.get(metric), detail=heading)
-            for heading, metrics in headings.items()
+            for heading, metrics in HEADINGS[what].items()
             for metric in metrics
         ]
     return cells

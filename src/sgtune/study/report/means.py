@@ -7,7 +7,6 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from sgtune.study.catalogue import cap_of
 from sgtune.study.report.labels import METRICS
@@ -163,29 +162,25 @@ class Estimate(NamedTuple):
     se: float | None
 
 
-def chosen_losses(
-    losses: Float[np.ndarray, "r arms"], arms: Sequence[int | None], loss: str
-) -> Float[np.ndarray, "r s"]:
+def chosen_losses(losses: np.ndarray, arms: Sequence[int | None], loss: str) -> np.ndarray:
     """The losses of the arms that tuning runs chose; one that found none counts as the cap of ``loss``.
 
-    ``losses`` has a row for each fresh replicate, which every arm has run on the same minibatches.
+    ``losses`` (replicates, arms) has a row for each fresh replicate, which every arm has run on the same minibatches.
     """
     cap = np.full(len(losses), cap_of(loss))
     return np.stack([cap if arm is None else losses[:, arm] for arm in arms], axis=1)
 
 
-def best_of(losses: Float[np.ndarray, "r arms"], finalists: Sequence[int]) -> int:
+def best_of(losses: np.ndarray, finalists: Sequence[int]) -> int:
     """The finalist of the smallest mean loss."""
     return min(finalists, key=lambda arm: losses[:, arm].mean())
 
 
-def ratio(
-    above: Float[np.ndarray, "r s"], below: Float[np.ndarray, "r t"], *, same_tunings: bool = True
-) -> Estimate:
+def ratio(above: np.ndarray, below: np.ndarray, *, same_tunings: bool = True) -> Estimate:
     """The mean of ``above`` over the mean of ``below``, and its standard error.
 
-    Rows are fresh replicates, columns the arms of tuning runs. The variance is the sum of two independent parts: the
-    variance from replicates, by the jackknife that leaves replicate i out of both arrays; and the variance from tuning
+    Rows are fresh replicates, the same of both, and columns the arms of tuning runs. The variance is the sum of two
+    independent parts: from replicates, by the jackknife that leaves replicate i out of both arrays; and from tuning
     runs, by the jackknife over columns: of both arrays at once if they have equally many, which are then of the
     ``same_tunings``, otherwise of each alone. An array of one column has no variance from tuning. (Columns also differ
     by the noise of their means, so the second variance includes some of the first: the sum is slightly too large.)
@@ -204,12 +199,12 @@ def ratio(
     return Estimate(value, float(np.sqrt(variance)))
 
 
-def over_loss(number: float, below: Float[np.ndarray, "r t"]) -> Estimate:
+def over_loss(number: float, below: np.ndarray) -> Estimate:
     """A known ``number`` over the mean of ``below``."""
     return ratio(np.full((len(below), 1), number), below)
 
 
-def _means_without(losses: Float[np.ndarray, "r s"], axis: int) -> Float[np.ndarray, " n"]:
+def _means_without(losses: np.ndarray, axis: int) -> np.ndarray:
     """The mean of ``losses`` without each of its rows (axis 0) or columns (axis 1); of a single one the mean itself."""
     sums, n = losses.sum(axis=1 - axis), losses.shape[axis]
     return (sums.sum() - sums) / (losses.size - losses.shape[1 - axis]) if n > 1 else sums / losses.size
