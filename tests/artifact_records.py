@@ -241,9 +241,6 @@ def width_record(model):
     return {"model": model, "rows": rows} | provenance_of("measure_widths")
 
 
-LADDER_TUNERS = ("oracle", "mamba-ksd", "mamba-ksd-scaled")
-
-
 def ladder_record(dimension):
     """Two races of SGLD on two kinds.
 

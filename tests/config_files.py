@@ -1,5 +1,7 @@
 """Functions that read the configuration files for tests."""
 
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -17,15 +19,25 @@ OVERLAYS = {
     "judges": "config/judges.yaml",
     "small_pmf": "config/small_pmf.yaml",
     "horizons": "config/horizons.yaml",
+    "evidence": "config/evidence.yaml",
     "tiny": "tests/tiny.yaml",
 }
 
 
+@cache
+def _read(path: str) -> dict:
+    return yaml.safe_load((ROOT / path).read_text())
+
+
+def own_values(run: str) -> dict:
+    """What a run's own file says."""
+    return deepcopy(_read(OVERLAYS[run])) if OVERLAYS[run] else {}
+
+
 def raw_config(run: str) -> dict:
     """The configuration of a run, merged from its files."""
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
-    if OVERLAYS[run]:
-        update_config(config, yaml.safe_load((ROOT / OVERLAYS[run]).read_text()))
+    config = deepcopy(_read("config/config.yaml"))
+    update_config(config, own_values(run))
     return config
 
 

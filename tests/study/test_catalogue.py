@@ -16,6 +16,7 @@ from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
+from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.report.style import tuner_style
 
 

@@ -26,6 +26,8 @@ PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
 
 XI = "relative_sd_error_x100"
 XIS = (XI, "xi_rel_x100", "xi_white_x100")
+ERRORS = ("ece_percent", "mce_percent")
+PUBLISHED_ERRORS = ("ece_as_published_percent", "mce_as_published_percent")
 KSDS = ("ksd", "ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled_floor")
 
 
@@ -34,14 +36,13 @@ class Study(NamedTuple):
 
     ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
     ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's metric that it
-    is compared with; ``speedup``: how many times as fast as grid search MAMBA-KSD tunes SGHMC, according to the paper.
+    is compared with.
     """
 
     short: tuple[str, tuple[str, ...]]
     long: tuple[str, tuple[str, ...]]
     choices: str
     paper: dict[str, str]
-    speedup: str
 
 
 class ModelEntry(NamedTuple):
@@ -99,7 +100,6 @@ MODELS: dict[str, ModelEntry] = {
             long=("table6", (*XIS, *KSDS, "accuracy_percent", "n_samples")),
             choices="table5",
             paper={"ksd": "ksd", XI: XI},
-            speedup="about 3",
         ),
     ),
     "pmf": ModelEntry(
@@ -118,7 +118,6 @@ MODELS: dict[str, ModelEntry] = {
             ),
             choices="table7",
             paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
-            speedup="about 2",
         ),
     ),
     "bnn": ModelEntry(
@@ -131,19 +130,10 @@ MODELS: dict[str, ModelEntry] = {
         ("log_loss", "brier"),
         out_of_distribution=True,
         study=Study(
-            short=("table3", ("log_loss", "brier", "ece_percent", "mce_percent")),
+            short=("table3", ("log_loss", "brier", *ERRORS)),
             long=(
                 "table10",
-                (
-                    "log_loss",
-                    "brier",
-                    "ece_percent",
-                    "mce_percent",
-                    "ece_as_published_percent",
-                    "mce_as_published_percent",
-                    "accuracy_percent",
-                    "n_samples",
-                ),
+                ("log_loss", "brier", *ERRORS, *PUBLISHED_ERRORS, "accuracy_percent", "n_samples"),
             ),
             choices="table9",
             paper={
@@ -153,7 +143,6 @@ MODELS: dict[str, ModelEntry] = {
                 "mce_as_published_percent": "mce_percent",
                 "accuracy_percent": "accuracy_percent",
             },
-            speedup="4 to 6",
         ),
     ),
 }
@@ -229,6 +218,10 @@ class TunerEntry(NamedTuple):
     is_random: bool = True
 
 
+def _by_classes(label: str, style: tuple) -> TunerEntry:
+    return TunerEntry(label, "mamba", style, needs_classes=True, looks_at_test_set=True, in_paper=False)
+
+
 TUNERS: dict[str, TunerEntry] = {
     "mamba-ksd": TunerEntry("MAMBA-KSD", "mamba", (BLUE, "o", "-")),
     "mamba-ksd-smaller": TunerEntry(
@@ -248,33 +241,10 @@ TUNERS: dict[str, TunerEntry] = {
         "MAMBA-KSD scaled", "mamba", (GREEN, "D", (0, (7, 1.5, 1.5, 1.5))), in_paper=False
     ),
     "theory": TunerEntry("Theory", "mamba", (BLACK, "p", (0, (1, 2))), in_paper=False, is_random=False),
-    "mamba-ece": TunerEntry(
-        "MAMBA-ECE", "mamba", (BLACK, "P", "-"), needs_classes=True, looks_at_test_set=True, in_paper=False
-    ),
-    "mamba-mce": TunerEntry(
-        "MAMBA-MCE",
-        "mamba",
-        (GREY, "h", (0, (5, 1.5))),
-        needs_classes=True,
-        looks_at_test_set=True,
-        in_paper=False,
-    ),
-    "mamba-accuracy": TunerEntry(
-        "MAMBA-accuracy",
-        "mamba",
-        (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5))),
-        needs_classes=True,
-        looks_at_test_set=True,
-        in_paper=False,
-    ),
-    "mamba-log-loss": TunerEntry(
-        "MAMBA-log-loss",
-        "mamba",
-        (WINE, ">", (0, (3, 1.2))),
-        needs_classes=True,
-        looks_at_test_set=True,
-        in_paper=False,
-    ),
+    "mamba-ece": _by_classes("MAMBA-ECE", (BLACK, "P", "-")),
+    "mamba-mce": _by_classes("MAMBA-MCE", (GREY, "h", (0, (5, 1.5)))),
+    "mamba-accuracy": _by_classes("MAMBA-accuracy", (OLIVE, "<", (0, (7, 1.5, 1.5, 1.5)))),
+    "mamba-log-loss": _by_classes("MAMBA-log-loss", (WINE, ">", (0, (3, 1.2)))),
 }
 """By the name of the configuration, in the order of print. One that runs another on other step sizes has its colour."""
 

@@ -31,7 +31,6 @@ __all__ = [
     "Racer",
     "Rung",
     "Schedule",
-    "all_diverged",
     "describe",
     "halving_schedule",
     "rank_arms",
@@ -192,14 +191,6 @@ def record_rung(
     return rows, warnings
 
 
-def all_diverged(sampler: str, step_sizes: Sequence[float]) -> str:
-    """Why a race has no winner, and what to try. ``step_sizes`` are those of its arms."""
-    return (
-        f"step_size: all {len(step_sizes)} arms of {sampler} diverged or left the posterior; the smallest step size "
-        f"tried is {min(step_sizes):.3g}: try smaller ones"
-    )
-
-
 def describe(arm: Arm) -> str:
     """The arm's numbers, for a warning."""
     return ", ".join(
@@ -348,7 +339,11 @@ class Race:
                 f"pruned in rung {-number} is chosen instead: {describe(winner.arm)}, {value:.4g}"
             )
         elif not np.isfinite(values[winner.index]):
-            raise AllDivergedError(all_diverged(self.sampler, [arm.step_size for arm in self.arms]))
+            smallest = min(arm.step_size for arm in self.arms)
+            raise AllDivergedError(
+                f"step_size: all {len(self.arms)} arms of {self.sampler} diverged or left the posterior; the smallest "
+                f"step size tried is {smallest:.3g}: try smaller ones"
+            )
         when_stuck = resolve_sampler(self.sampler)[0].when_stuck
         self.warnings += remarks_on_acceptance(self.sampler, when_stuck, winner.statistics, winner.arm)
         return winner

@@ -1,20 +1,16 @@
 """Total variation to the target falls geometrically: on a grid for MALA, from histograms for AdamMCMC."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import norm
 from small_models import gaussian_model
 
-from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.sampling.arm import Arm
 from sgtune.study.adam_mcmc.distances import (
     SLOW_CURVE,
     distances_of_chains,
     distances_of_matrix,
     geometric_fit,
-    logistic_density_model,
     mala_matrix,
     measure_distances,
     monte_carlo_floor,
@@ -114,14 +110,6 @@ def test_the_papers_approximation_ends_at_its_bias(model):
     assert ends[1] < 1.5 * FLOOR
 
 
-def test_the_floor_is_the_mean_distance_of_exact_draws():
-    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
-    counts = np.random.default_rng(0).multinomial(5_000, probabilities, size=4_000)
-    distances = total_variation(counts / 5_000, probabilities)
-    error = distances.std() / np.sqrt(len(distances))
-    assert distances.mean() == pytest.approx(monte_carlo_floor(probabilities, 5_000), abs=4.5 * error)
-
-
 def test_a_fit_uses_the_points_above_the_floor():
     distances = np.maximum(0.9 * 0.8 ** np.arange(60), 0.01)
     fit = geometric_fit(np.arange(60.0), distances, 0.01, 1)
@@ -131,18 +119,6 @@ def test_a_fit_uses_the_points_above_the_floor():
     steps = np.array([0, 25.5, 75.5, 125.5])
     assert geometric_fit(steps, 0.5 * 0.99**steps, 0.0, 1)["rate"] == pytest.approx(0.99)
     assert geometric_fit(np.arange(4.0), np.array([1.0, 0.5, 0.01, 0.01]), 0.01, 1) is None
-
-
-def test_density_on_the_line_has_bounded_gradients():
-    model = logistic_density_model()
-    gradients = jax.vmap(lambda x: score(density_of(model), x, model.data))(
-        jnp.linspace(-40, 40, 81)[:, None]
-    )
-    assert np.abs(gradients).max() <= 1.0
-    x = np.array([-3.0, 0.0, 2.0])
-    density = np.exp([log_posterior(density_of(model), jnp.array([value]), model.data) for value in x])
-    exact = np.exp(-x) / (1 + np.exp(-x)) ** 2
-    assert np.allclose(density / density[1], exact / exact[1], rtol=1e-5)
 
 
 def test_chains_of_mala_converge_as_fast_as_its_matrix_says():

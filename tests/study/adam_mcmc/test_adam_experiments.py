@@ -1,14 +1,13 @@
 """The experiments of AdamMCMC's study on known targets: the chains' numbers, acceptance, and bias."""
 
 from contextlib import contextmanager
+from itertools import combinations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_models import gaussian_model
 
-from sgtune.model.posterior import density_of, log_posterior, score
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc import chains as chains_module
@@ -21,33 +20,25 @@ from sgtune.study.pipeline.parts import Parts
 pytestmark = pytest.mark.optimised
 
 ACCEPTANCE = {
-    **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7], "steps": 2_000},
-    **{"steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0, "warmup": 200, "replicates": 4},
+    **{
+        "drifts": [0.1, 1.0],
+        "directional_noises": [0.0, 1.0],
+        "scales": [0.7],
+        "steps": 2_000,
+        "warmup": 200,
+    },
+    **{"replicates": 4, "steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0},
     "few_dimensions": {"up_to": 0, "replicates": 9, "steps_per_dimension": 1000},
 }
 POSTERIOR = {
-    **{
-        "directional_noises": [0.0, 1.0],
-        "posterior_steps": 200,
-        "posterior_long": 400,
-        "batch_fraction": 0.1,
-    },
-    **{"posterior_warmup": 20, "posterior_drifts": [0.1], "posterior_scales": [0.7, 2.8]},
-    "posterior_replicates": 3,
+    **{"directional_noises": [0.0, 1.0], "posterior_drifts": [0.1], "posterior_scales": [0.7, 2.8]},
+    **{"posterior_steps": 200, "posterior_long": 400, "posterior_warmup": 20, "posterior_replicates": 3},
+    "batch_fraction": 0.1,
 }
 BIAS = {
     **{"dimensions": [2], "ratios": [0.5], "scale": 0.7, "exact_up_to": 2},
     **{"steps": 6_000, "warmup": 300, "chains": 32},
 }
-
-
-@pytest.mark.parametrize("n_data", [1, 20])
-def test_posterior_is_standard_normal(n_data):
-    model = standard_normal(3, n_data)
-    position = jnp.array([0.3, -1.0, 2.0])
-    assert np.allclose(score(density_of(model), position, model.data), -position, atol=1e-5)
-    at, at_zero = (log_posterior(density_of(model), x, model.data) for x in (position, jnp.zeros(3)))
-    assert at - at_zero == pytest.approx(-0.5 * np.sum(np.square(position)), rel=1e-5)
 
 
 def test_noise_of_a_minibatch_is_as_documented():
@@ -67,16 +58,11 @@ def test_numbers_of_chains_are_those_of_their_draws():
         judged.append(record["steps"])
         return False
 
-    options = {
-        "warmup": 30,
-        "steps": 2_500,
-        "long": 6_000,
-        "is_decided": never,
-        "seed": 1,
-        "replicate": "own",
-    }
+    options = {"warmup": 30, "steps": 2_500, "long": 6_000, "seed": 1, "replicate": "own"}
     sds, centre = np.full(dimension, 0.5), np.full(dimension, 0.01)
-    found = moments_of_chains(model, "adam-mcmc", arm, starts, **options, **_in_sds(sds, centre))
+    found = moments_of_chains(
+        model, "adam-mcmc", arm, starts, is_decided=never, **options, **_in_sds(sds, centre)
+    )
     assert judged[:2] == [2_500, 5_000]
     assert found["steps"] == 6_000
     chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="own")
@@ -96,21 +82,14 @@ def accepted():
 def test_directional_noise_raises_acceptance_where_the_update_is_longer_than_the_noise(accepted):
     """At D = 100 and gamma = s the update is about ten times s: without the noise almost nothing is accepted."""
     cells = {(c["drift_ratio"], c["directional_noise"]): c for c in accepted["cells"]}
+    assert list(cells) == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
+    assert cells[0.1, 1]["arm"]["noise_sd"] == pytest.approx(0.07)
+    assert cells[0.1, 1]["arm"]["step_size"] == pytest.approx(0.007)
     without, along = (np.array(cells[1.0, noise]["acceptance"]) for noise in (0.0, 1.0))
     error = np.hypot(without.std(ddof=1), along.std(ddof=1)) / 2
     assert along.mean() - without.mean() > 5 * error
     assert without.mean() < 0.02
     assert np.mean(cells[1.0, 0.0]["jump"]) < 0.1 * np.mean(cells[0.1, 0.0]["jump"])
-
-
-def test_every_combination_is_an_arm_with_s_in_units_of_the_curvature(accepted):
-    cells = accepted["cells"]
-    assert [(c["drift_ratio"], c["directional_noise"]) for c in cells] == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
-    for cell in cells:
-        assert cell["arm"]["noise_sd"] == pytest.approx(0.7 / 10)
-        assert cell["arm"]["step_size"] == pytest.approx(cell["drift_ratio"] * 0.07)
-        assert cell["arm"]["directional_noise"] == cell["directional_noise"]
-        assert np.all(np.array(cell["jump"]) <= 4.01 * np.array(cell["square"]))
 
 
 def test_chains_that_are_stuck_or_whose_bias_is_settled_end_early(accepted):
@@ -131,24 +110,21 @@ def cells_on(dimension, **changes):
     return {cell["scale"]: (cell["steps"], len(cell["acceptance"])) for cell in cells}
 
 
-def test_chains_at_the_fastest_scale_are_longer_in_more_dimensions():
-    """1.4 is nearest to 2.38. Chains that have settled end before the longest."""
-    options = {"scales": [0.35, 0.7, 1.4], "replicates": 2, "steps_per_dimension": 90}
-    short = cells_on(10, **options)
-    assert short[0.35][0] == short[0.7][0] == 20
-    assert 20 < short[1.4][0] <= 900
-    assert cells_on(10, long_up_to=10, **options)[0.7][0] > 20
-
-
-def test_the_number_of_chains_is_that_of_their_dimension():
-    """Above long_up_to half as many, but at least four; in few dimensions a number of their own."""
-    few = {"up_to": 2, "replicates": 5, "steps_per_dimension": 40}
-    numbers = [(2, 10, 0, 10), (3, 10, 0, 5), (3, 5, 0, 4), (3, 2, 0, 2), (2, 10, 2, 5)]
-    for dimension, replicates, up_to, n_chains in numbers:
+def test_chains_are_as_many_and_as_long_as_their_dimension_allows():
+    """Above long_up_to half as many, but at least four, and longer only at 1.4, which is nearest to 2.38; in few
+    dimensions a number of their own."""
+    few = {"up_to": 2, "replicates": 5, "steps_per_dimension": 90}
+    for dimension, replicates, up_to, n_chains in (
+        (2, 10, 0, 10),
+        (3, 10, 0, 5),
+        (3, 5, 0, 4),
+        (2, 10, 2, 5),
+    ):
         options = {"long_up_to": 2, "replicates": replicates, "few_dimensions": {**few, "up_to": up_to}}
-        (steps, found), *_ = cells_on(dimension, **options).values()
-        assert found == n_chains
-        assert (steps > 20) == (up_to == 2)
+        found = cells_on(dimension, scales=[0.7, 1.4], steps_per_dimension=80, **options)
+        assert {n for _, n in found.values()} == {n_chains}
+        assert 20 < found[1.4][0] <= dimension * (90 if up_to else 80)
+        assert (found[0.7][0] > 20) == (dimension <= 2)
 
 
 def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
@@ -162,13 +138,6 @@ def test_on_a_posterior_starts_and_units_are_those_of_its_covariance():
         trace = np.trace(np.linalg.inv(covariance))
         assert cell["arm"]["noise_sd"] == pytest.approx(1e-3 / np.sqrt(trace), rel=1e-3)
         assert cell["arm"]["batch_size"] == 2
-
-
-def test_a_posterior_has_steps_of_its_own():
-    found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
-    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
-    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
-    assert all(len(cell["acceptance"]) == 3 for cell in found["cells"])
 
 
 @contextmanager
@@ -201,19 +170,21 @@ def test_no_two_chains_of_the_bias_share_minibatches(narrow):
     assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
 
 
-def test_no_two_chains_on_a_posterior_share_minibatches():
+def test_chains_on_a_posterior_have_steps_of_their_own_and_share_no_minibatches():
     with minibatch_keys() as keys:
-        acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
+        found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
     assert len(keys) == len(set(keys)) == 4 * 3
+    assert [cell["scale"] for cell in found["cells"]] == [0.7, 2.8] * 2
+    assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
 
 
 @pytest.mark.parametrize("key", ["squares", "jump"])
 def test_no_two_cells_of_the_bias_have_starts_or_noise_in_common(narrow, key):
     cells, _ = narrow
-    values = np.sort(np.concatenate([cell[key] for cell in cells]))
-    assert len(values) == 2 * (4 * 8 + 64)
-    # Chains with the same starts or noise differ by rounding, and by gamma, a fifth of s at most.
-    assert (np.diff(values) < 1e-6 * values.mean()).sum() < 5
+    assert [len(cell[key]) for cell in cells] == [8] * 8 + [64] * 2
+    for first, second in combinations((np.array(cell[key][:8]) for cell in cells), 2):
+        # Chains from the same starts, or of the same noise, would differ by a hundredth.
+        assert np.abs(second / first - 1).max() > 0.1
 
 
 def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
@@ -228,10 +199,7 @@ def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
         **dict.fromkeys(("isotropic", "prolate", "prolate-batch", "minibatch-test"), 32),
         "exact": 256,
     }
-    for cell in found.values():
-        assert len(cell["squares"]) == len(cell["jump"]) == len(cell["acceptance"]) == cell["chains"]
-        assert np.mean(cell["halves"], axis=0) == pytest.approx(cell["squares"])
-        assert not is_too_slow(cell, BIAS["steps"])
+    assert not any(is_too_slow(cell, BIAS["steps"]) for cell in found.values())
     assert abs(deviation("exact")) < 4.5
     assert deviation("prolate") < -5
     assert deviation("minibatch-test") > 5

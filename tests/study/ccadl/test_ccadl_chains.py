@@ -12,9 +12,8 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl import chains, drbm, logistic, normal
 from sgtune.study.pipeline.parts import Parts
-from sgtune.study.posteriors import classification_data as classification
+from sgtune.study.posteriors import classification
 from sgtune.study.posteriors import drbm as machines
-from sgtune.study.posteriors import mnist79
 from sgtune.support.randomness import named_key
 
 NORMAL = {
@@ -45,7 +44,7 @@ def regression():
     arrays = classification.simulate("mnist79", 500)
     parts = {name: arrays[name][:, :8] if "inputs" in name else arrays[name] for name in arrays}
     test_data = {"inputs": parts["test_inputs"], "targets": parts["test_labels"]}
-    return mnist79.from_arrays(parts["train_inputs"], parts["train_labels"], test_data=test_data)
+    return classification.mnist79(parts["train_inputs"], parts["train_labels"], test_data=test_data)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ import pytest
 from artifact_records import cells_by, make, make_files, records_of, sensitivity_record
 from drawn import line_of, line_points
 
-from sgtune.study.experiments import ladder_runs as runs
-from sgtune.study.experiments.ladder import KINDS as MADE
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
 from sgtune.study.mamba.discrepancy_figures import MOST, shown_points
@@ -75,8 +73,8 @@ def test_the_ladders_figure_has_a_panel_per_kind_with_the_tables_means(ladder):
 
 
 def test_names_and_bounds_are_those_of_the_runs():
-    assert KINDS.keys() == MADE.keys()
-    assert known_targets.ESCAPED == runs.ESCAPED
+    assert KINDS.keys() == experiment.KINDS.keys()
+    assert known_targets.ESCAPED == experiment.ESCAPED
 
 
 DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")

@@ -27,22 +27,18 @@ def test_idx_files_are_written_and_read(tmp_path):
     assert path.read_bytes() == bytes.fromhex("00000803 00000000 0000001c 0000001c")
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "not an idx file"),
-        (b"\x1f\x8b\x08\x00", "not an idx file"),
-        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "not an idx file"),
-        (b"\0\0\x08\x03\0\0\0\x01", "not an idx file"),
-        (idx_bytes(np.zeros((2, 28), np.uint8))[:-1], "has 67 bytes; expected 68"),
-        (idx_bytes(np.zeros((2, 28), np.uint8)) + b"\0", "has 69 bytes; expected 68"),
-        (b"\0\0\x08\x03" + b"\xff" * 12, "has 16 bytes; expected 792281624"),
-    ],
-)
-def test_files_that_are_not_idx_or_not_whole_are_refused(tmp_path, content, words):
-    path = tmp_path / "t10k-images-idx3-ubyte"
-    path.write_bytes(content)
-    assert_refuses(words, read_idx, path)
+def test_files_that_are_not_whole_are_refused(tmp_path):
+    path, whole = tmp_path / "t10k-images-idx3-ubyte", idx_bytes(np.zeros((2, 28), np.uint8))
+    for content in (
+        b"",
+        b"\x1f\x8b\x08\x00",
+        whole[:6],
+        whole[:-1],
+        whole + b"\0",
+        b"\0\0\x08\x03" + b"\xff" * 12,
+    ):
+        path.write_bytes(content)
+        assert_refuses("not a whole idx file", read_idx, path)
 
 
 class Trap:

@@ -1,5 +1,6 @@
 """The posteriors' data: the simulated sets, and the real ones as they are read and prepared."""
 
+import shutil
 from dataclasses import replace
 
 import jax
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses
 
+from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.find import map_position
 from sgtune.study.posteriors import bnn, classification, data_sets, load_model, logistic, pmf
 from sgtune.study.posteriors.classification import SETS, load_set_model
 from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes
@@ -52,6 +55,22 @@ def test_simulated_sets_have_the_sums_that_they_always_had(tmp_path):
         "mnist79": "b24757c7cdc602d8",
         "connect-4": "d412e5362dc84afa",
     }
+
+
+def test_a_mode_and_a_scale_kept_beside_other_data_are_not_used(tmp_path):
+    """The files of one set are in the folder of another, as after a change of its seed."""
+    for place, seed in (("one", 1), ("two", 2)):
+        arrays = logistic.simulate(n_rows=300, n_train=200, dimension=3, seed=seed)
+        logistic.DATA.write(tmp_path / place / "logistic.json", arrays)
+    one, two = (logistic.load(tmp_path / place) for place in ("one", "two"))
+    laplace_scale(one)
+    expected = map_position(two), laplace_scale(two)
+    for kind in ("map", "laplace"):
+        shutil.copy(tmp_path / f"one/logistic.{kind}.npz", tmp_path / f"two/logistic.{kind}.npz")
+    again = logistic.load(tmp_path / "two")
+    np.testing.assert_array_equal(map_position(again), expected[0])
+    np.testing.assert_array_equal(laplace_scale(again), expected[1])
+    assert not np.allclose(map_position(one), expected[0])
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def acceptance_on_gaussian(dimension: int, settings: Mapping, parts: Parts, seed
         parts=parts,
         seed=seed,
     )
-    return {"target": f"gaussian-{dimension}", "dimension": dimension, "n_data": 1, **found}
+    return {"target": f"gaussian-{dimension}", **found}
 
 
 def acceptance_on_posterior(model: Model, settings: Mapping, parts: Parts, seed: int = 0) -> dict:
@@ -82,11 +82,10 @@ def acceptance_on_posterior(model: Model, settings: Mapping, parts: Parts, seed:
         batch_size=batch_size_of(settings["batch_fraction"], model.n_data),
         long=settings["posterior_long"],
         long_at=[_fastest(own["scales"])],
-        must_settle=True,
         parts=parts,
         seed=seed,
     )
-    return {"target": model.name, "dimension": model.dimension, "n_data": model.n_data, **found}
+    return {"target": model.name, **found}
 
 
 def _fastest(scales: Sequence[float]) -> float:
@@ -105,7 +104,7 @@ def _measured(
     batch_size: int,
     long: int,
     long_at: Sequence[float],
-    must_settle: bool,
+    must_settle: bool = True,
     parts: Parts,
     seed: int,
 ) -> dict:
@@ -115,10 +114,7 @@ def _measured(
     The scale is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
     about 1, of a random walk, for any D. ``long`` is the most steps of chains at the scales ``long_at``.
     """
-    depends_on = {
-        **{"target": model.name, "data": model.checksum, "seed": seed},
-        **{"settings": dict(settings), "replicates": len(starts)},
-    }
+    depends_on = {"target": model.name, "data": model.checksum, "seed": seed, "settings": dict(settings)}
     found = []
     for ratio, along, scale in product(
         settings["drifts"], settings["directional_noises"], settings["scales"]
@@ -151,7 +147,8 @@ def _measured(
         own = parts.once(name, depends_on, make)
         parts.report(f"{name}: acceptance {np.mean(own['acceptance']):.3f}")
         found.append({**cell, "arm": arm.to_record(), **own})
-    return {"warmup": settings["warmup"], "cells": found}
+    common = {"dimension": model.dimension, "n_data": model.n_data, "warmup": settings["warmup"]}
+    return {**common, "cells": found}
 
 
 def _in_sds(sds: Float[np.ndarray, " d"], centre: Float[np.ndarray, " d"]) -> dict:

@@ -236,8 +236,8 @@ def measure_distances(
         floor = monte_carlo_floor(target, n_chains)
         lines.append({"chains": n_chains, **_line(name, distances, floor, window)})
         report(f"{name}: {distances[-1]:.4f} after {n_own} steps; the floor is {floor:.4f}")
-    floor = monte_carlo_floor(target, settings["chains"])
-    return {"chains": settings["chains"], "bins": bins, "floor": floor, "start": START, "lines": lines}
+    common = {"chains": settings["chains"], "floor": monte_carlo_floor(target, settings["chains"])}
+    return {**common, "bins": bins, "start": START, "lines": lines}
 
 
 def _exact(n_steps: int) -> Float[np.ndarray, " k"]:

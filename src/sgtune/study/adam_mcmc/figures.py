@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
 from sgtune.study.catalogue import GREEN, PURPLE
-from sgtune.study.report.labels import MODELS
+from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
@@ -83,9 +83,7 @@ def adam_acceptance_curves(records: Records) -> Figure:
             _draw_line(rates, own, "acceptance", look)
             known = [c for c in own if record["n_data"] == 1 and not squares_cause(c, c["steps"])]
             _draw_line(squares, known, "square", look)
-        rates.set_title(
-            NAMES.get(record["target"]) or MODELS.get(record["target"], record["target"]), fontsize="small"
-        )
+        rates.set_title(label(record["target"], MODELS | NAMES), fontsize="small")
         rates.set_xscale("log")
         rates.set_ylim(-0.02, 1.02)
         squares.axhline(1, color=INK, alpha=0.35, linewidth=1.6)

@@ -16,10 +16,10 @@ from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.experiments.evaluate import EvaluationSettings, evaluate_run, in_short, stein_metrics
 from sgtune.study.experiments.finalists import rerun_finalists
 from sgtune.study.experiments.losses import losses_of
-from sgtune.study.experiments.screen import screen_grid
+from sgtune.study.experiments.screen import as_grid, screen_grid
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.errors import InputError
-from sgtune.tuning import AllDivergedError, Grid, Halving, acceptance, at_horizon, make_arms, stein, tune
+from sgtune.tuning import AllDivergedError, Halving, acceptance, at_horizon, make_arms, stein, tune
 from sgtune.tuning import calibrate_cost as calibrate
 
 __all__ = ["JUDGES", "Task", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
@@ -90,12 +90,7 @@ def _race(
     """
 
     def run() -> dict:
-        fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
-        grid = {name: tuple(values) for name, values in task.grid.items()}
-        further = {name: grid.pop(name) for name in task.grid if name not in fields}
-        tuner = Halving(
-            judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=Grid(**grid, hyperparameters=further)
-        )
+        tuner = Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=as_grid(task.grid))
         budgets = {"budget": Budget(seconds=seconds), "horizon": Budget(seconds=horizon)}
         options = {"tuner": tuner, "cost": task.cost, "seed": task.seed, "replicate": replicate}
         record = {"judge": judge, "replicate": replicate, "reason": "", "warnings": []}

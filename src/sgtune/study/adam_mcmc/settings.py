@@ -30,7 +30,6 @@ def settings_of(config: Mapping, result: str, sampler: str = "") -> dict:
     """The settings that a result depends on; of ``race`` and ``evaluation``, of one sampler: others are not among them.
 
     Args:
-        config: a valid configuration.
         result: ``gaussians`` and ``posterior``, of the section ``acceptance``; ``bias``, ``distances``, ``costs``,
             ``race`` or ``evaluation``.
     """

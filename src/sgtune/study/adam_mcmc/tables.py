@@ -1,14 +1,12 @@
 """The tables of the study: acceptance, bias, regret, the arms of races, and samplers at equal seconds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 
-from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.verdicts import has_left_target, mean_of, squares_cause
-from sgtune.study.report.labels import SAMPLERS, in_order
 from sgtune.study.report.marks import mark_best
 from sgtune.study.report.means import (
     SOURCES,
@@ -24,12 +22,6 @@ from sgtune.study.report.table import Cell
 from sgtune.support.axes import named
 
 __all__ = ["adam_acceptance", "adam_bias", "adam_choices", "adam_evaluation", "adam_regret"]
-
-
-def _by_sampler(found: Iterable[dict]) -> list[dict]:
-    """The records in the order of print."""
-    records = {record["sampler"]: record for record in found}
-    return [records[sampler] for sampler in in_order(records, [*NAMES, *SAMPLERS])]
 
 
 def _mean(target: str, sampler: str, metric: str, detail: str, values: Sequence[float], **fields) -> Cell:
@@ -50,7 +42,7 @@ def _rate(target: str, sampler: str, detail: str, cell: Mapping, steps: int) -> 
 def adam_acceptance(records: Records) -> list[Cell]:
     """Acceptance of every target, gamma / s, s_d and s, with a star where the chains have not settled; and E x^2 of
     chains from exact draws, at the middle s of those that all targets have."""
-    found = sorted(required(records, "acceptance"), key=lambda own: (own["n_data"] > 1, own["dimension"]))
+    found = required(records, "acceptance")
     common = sorted(set.intersection(*({cell["scale"] for cell in own["cells"]} for own in found)))
     shown = common[(len(common) - 1) // 2] if common else None
     rates, squares = [], []
@@ -85,7 +77,7 @@ def adam_bias(records: Records) -> list[Cell]:
 def adam_regret(records: Records) -> list[Cell]:
     """The mean loss of the arms that judges chose over the mean loss of the best arm, which stands in the row of the
     best arm; and how much the chosen arms accepted."""
-    found = _by_sampler(required(records, "races"))
+    found = required(records, "races")
     seconds = max(run["seconds"] for run in found[0]["regret"]["runs"])
     keys = [key for key in found[0]["regret"]["losses"] if all(key in r["regret"]["losses"] for r in found)]
     return [cell for record in found for cell in _regret_of(record, seconds, keys)]
@@ -125,7 +117,7 @@ def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cel
 def adam_choices(records: Records) -> list[Cell]:
     """The choice of each race."""
     cells = []
-    for record in _by_sampler(required(records, "races")):
+    for record in required(records, "races"):
         for judge in dict.fromkeys(race["judge"] for race in record["races"]):
             arms = [race["best"] for race in record["races"] if race["judge"] == judge]
             text = "; ".join("none" if arm is None else named(arm) for arm in arms)
@@ -141,7 +133,7 @@ EVALUATED = (
 
 def adam_evaluation(records: Records) -> list[Cell]:
     """Draws, their KSD and their errors of every sampler, and the KSD of a chain that stays at the MAP."""
-    found = _by_sampler(required(records, "evaluations"))
+    found = required(records, "evaluations")
     cells = mark_best([cell for own in found for cell in evaluation_cells(own, EVALUATED)], among="sampler")
     # Printed with the standard error, in which races count, and not with the sd over runs.
     cells = [cell if cell.se is None else replace(cell, sd=None) for cell in cells]

@@ -10,8 +10,6 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 __all__ = [
-    "STUCK",
-    "TOO_SLOW",
     "has_left_target",
     "is_beyond",
     "is_biased",

@@ -93,8 +93,8 @@ def sample_draws(
     eigenvectors, which take tens of times as long as the rest of a step.
 
     Args:
-        reference: of NUTS (`sgtune.study.ground_truth.record.reference_record`); without a ``covariance`` of so few
-            draws that it is not positive definite.
+        reference: of NUTS (`sgtune.study.ground_truth.diagnostics.reference_record`); without a ``covariance`` of so
+            few draws that it is not positive definite.
         settings: as of `sample_curves`.
 
     Returns:

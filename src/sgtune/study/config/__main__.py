@@ -4,12 +4,12 @@ It writes ``workflow/schemas/config.schema.yaml`` whole, and the tables of ``con
 hand there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
 
-from sgtune.study.config.schema import allowed, entry_of, json_schema
+from sgtune.study.config.schema import allowed, entries, json_schema
 from sgtune.support.files import atomic_write
 
 __all__ = ["page_of", "schema_text"]
@@ -35,64 +35,53 @@ def schema_text(schema: Mapping) -> str:
 def page_of(schema: Mapping, page: str) -> str:
     """``page`` with its tables of keys made anew, one for each section; of ``per_model``, the values that are set."""
     parts = [_table(schema, "")]
-    for key, entry in _sections(schema):
-        parts.append(f"### `{key}`\n\n{entry['description']}")
-        parts.append(_overlay_table(schema, entry) if key == "per_model" else _table(entry, key))
+    for path, entry in entries(schema):
+        if _is_section(entry) and not path.startswith("per_model."):
+            parts.append(f"### `{path}`\n\n{entry['description']}")
+            parts.append(_table_of_models(schema) if path == "per_model" else _table(entry, f"{path}."))
     tables = "\n\n".join(part for part in parts if part)
     return f"{page.partition(KEYS)[0]}{KEYS}\n{tables}\n"
 
 
 def _is_section(entry: Mapping) -> bool:
-    return entry.get("type") == "object"
-
-
-def _sections(schema: Mapping, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping]]:
-    for name, entry in schema["properties"].items():
-        if _is_section(entry):
-            yield ".".join((*path, name)), entry
-            if name != "per_model":
-                yield from _sections(entry, (*path, name))
+    return "properties" in entry
 
 
 def _table(section: Mapping, path: str) -> str:
     rows = []
     for name, entry in section["properties"].items():
         if not _is_section(entry):
-            key = f"{path}.{name}" if path else name
             default = "none: give one" if name in section.get("required", ()) else _default(entry)
             unit = entry.get("unit", entry.get("items", {}).get("unit", ""))
-            rows.append(f"| `{key}` | {entry['description']} | {unit} | {allowed(entry)} | {default} |")
+            rows.append(
+                f"| `{path}{name}` | {entry['description']} | {unit} | {allowed(entry)} | {default} |"
+            )
     head = ["| key | meaning | unit | allowed | default |", "| --- | --- | --- | --- | --- |"]
     return "\n".join(head + rows) if rows else ""
 
 
-def _default(entry: Mapping) -> str:
+def _default(entry: Mapping, otherwise: str = "none") -> str:
     if "default" not in entry:
-        return "none"
+        return otherwise
     return f"`{yaml.safe_dump(entry['default'], default_flow_style=True, width=1_000).splitlines()[0]}`"
 
 
-def _overlay_table(schema: Mapping, per_model: Mapping) -> str:
+def _table_of_models(schema: Mapping) -> str:
     """One row for each key for which some model has its own default, beside the section's."""
-    models = per_model["properties"]
+    of_models = {
+        model: dict(entries(entry))
+        for model, entry in schema["properties"]["per_model"]["properties"].items()
+    }
     rows = [
-        f"| key | section | {' | '.join(f'`{model}`' for model in models)} |",
-        f"| --- | --- {'| --- ' * len(models)}|",
+        f"| key | section | {' | '.join(f'`{model}`' for model in of_models)} |",
+        f"| --- | --- {'| --- ' * len(of_models)}|",
     ]
-    for path in _keys(next(iter(models.values()))):
-        own = [entry_of(of_model, path) for of_model in models.values()]
-        if any("default" in entry for entry in own):
-            cells = [_default(entry) if "default" in entry else "as there" for entry in own]
-            rows.append(f"| `{'.'.join(path)}` | {_default(entry_of(schema, path))} | {' | '.join(cells)} |")
+    for path, entry in entries(schema):
+        own = [of_model.get(path, {}) for of_model in of_models.values()]
+        if any("default" in of_model for of_model in own):
+            cells = " | ".join(_default(of_model, "as there") for of_model in own)
+            rows.append(f"| `{path}` | {_default(entry)} | {cells} |")
     return "\n".join(rows)
-
-
-def _keys(section: Mapping, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, entry in section["properties"].items():
-        if _is_section(entry):
-            yield from _keys(entry, (*path, name))
-        else:
-            yield (*path, name)
 
 
 if __name__ == "__main__":

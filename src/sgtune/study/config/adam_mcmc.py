@@ -1,9 +1,8 @@
 """Keys of the study of AdamMCMC."""
 
-from math import prod
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sgtune.study.config.keys import (
     Ascending,
@@ -14,12 +13,8 @@ from sgtune.study.config.keys import (
     integer,
     number,
 )
-from sgtune.support.errors import InputError
 
-__all__ = ["MOST_ARMS", "AdamMcmc"]
-
-MOST_ARMS = 81
-"""Of a grid of the study."""
+__all__ = ["AdamMcmc"]
 
 Tested = Literal["adam-mcmc", "mala", "hmc"]
 Samplers = Literal["adam-mcmc", "mala", "hmc", "sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
@@ -229,16 +224,6 @@ class Grids(Section):
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()
     hmc: HmcArms = HmcArms()
-
-    @model_validator(mode="after")
-    def _there_are_not_too_many_arms(self):
-        for sampler, grid in self.filled().items():
-            n_arms = prod(len(values) for values in grid.values())
-            if n_arms > MOST_ARMS:
-                raise InputError(
-                    f"adam_mcmc.grids.{sampler}: {n_arms} combinations are not allowed; they must be <= {MOST_ARMS}"
-                )
-        return self
 
 
 class AdamMcmc(Section):

@@ -2,11 +2,10 @@
 
 from typing import Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from sgtune.study.config.keys import Section, Several, integer, number
-from sgtune.study.config.posteriors import Map, Nuts
-from sgtune.support.errors import InputError
+from sgtune.study.config.main import Map, Nuts
 
 __all__ = ["Ccadl"]
 
@@ -137,22 +136,3 @@ class Ccadl(Section):
     normal: Normal = Normal()
     logistic: Logistic = Logistic()
     drbm: Drbm = Drbm()
-
-    @model_validator(mode="after")
-    def _batches_have_rows_and_chains_share_the_draws(self):
-        self._at_most("normal.batch_size", self.normal.batch_size, "normal.n_data", self.normal.n_data)
-        reference, simulated = self.logistic.reference, self.data.simulated
-        if reference.n_draws % reference.chains:
-            raise InputError(
-                f"ccadl.logistic.reference.n_draws: {reference.n_draws} is not allowed; it must be a multiple of "
-                f"ccadl.logistic.reference.chains = {reference.chains}"
-            )
-        if simulated is not None:
-            for name, size in (("logistic", self.logistic.batch_size), ("drbm", self.drbm.batch_size)):
-                self._at_most(f"{name}.batch_size", size, "data.simulated", simulated)
-        return self
-
-    @staticmethod
-    def _at_most(key: str, value: int, other: str, most: int) -> None:
-        if value > most:
-            raise InputError(f"ccadl.{key}: {value} is not allowed; it must be <= ccadl.{other} = {most}")

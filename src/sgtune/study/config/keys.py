@@ -31,6 +31,7 @@ __all__ = [
     "integer",
     "is_section",
     "number",
+    "other_than",
     "partial",
 ]
 
@@ -47,7 +48,7 @@ class Section(BaseModel):
     Where a section is a key of another one, what is given for it is laid on its default there.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -101,6 +102,17 @@ def containing(value: float, why: str) -> AfterValidator:
         if value not in values:
             raise ValueError(f"contain {value}, {why}")
         return values
+
+    return AfterValidator(check)
+
+
+def other_than(reasons: Mapping[str, str]) -> AfterValidator:
+    """Of a name: it must be none of ``reasons``, whose values say why."""
+
+    def check(name: str) -> str:
+        if name in reasons:
+            raise ValueError(f"be another name: {reasons[name]}")
+        return name
 
     return AfterValidator(check)
 

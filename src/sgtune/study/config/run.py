@@ -2,19 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.ccadl import Ccadl
-from sgtune.study.config.experiments import (
-    Estimates,
-    Evaluation,
-    Horizons,
-    Ladder,
-    Regret,
-    Sensitivity,
-    Widths,
-)
 from sgtune.study.config.keys import (
     ModelName,
     SamplerName,
@@ -22,13 +13,11 @@ from sgtune.study.config.keys import (
     Seed,
     Several,
     Text,
-    TunerName,
+    other_than,
     partial,
 )
-from sgtune.study.config.posteriors import Data, Map, Reference
+from sgtune.study.config.main import Data, Grids, Ladder, OfModels, Sensitivity
 from sgtune.study.config.sections import FURTHER_STUDIES
-from sgtune.study.config.tuning import Calibration, Grid, GridKsd, Grids, Heuristic, Mamba, Tuning
-from sgtune.support.errors import InputError
 
 __all__ = ["Configuration", "PerModel"]
 
@@ -37,14 +26,15 @@ RESERVED_RUNS = {
     "saved": "results/saved/ has the small files of unfinished runs",
     "downloads": "results/downloads/ has the data sets",
 }
+RESERVED_FOLDERS = dict.fromkeys(FURTHER_STUDIES, "that folder has the published run of a further study")
 
 
 class OfRun(Section):
     """What a run is, and what it studies."""
 
-    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$")]
+    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), other_than(RESERVED_RUNS)]
     """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
-    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")] = "tuning"
+    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), other_than(RESERVED_FOLDERS)] = "tuning"
     """Folder in results/published/ to which the rule publish copies the tables and figures of the run. README shows the
     folders tuning and quick. The name of a further study is not allowed."""
     artifacts: Several[Text] | None = None
@@ -58,52 +48,6 @@ class OfRun(Section):
     """Samplers to tune, in the order of the tables' columns; `-cv` is the control-variate gradient estimator."""
     data: Data = Data()
     grids: Grids = Grids()
-
-    @field_validator("run")
-    @classmethod
-    def _folder_of_results_is_free(cls, run: str) -> str:
-        if run in RESERVED_RUNS:
-            raise InputError(f"run: {run!r} is not allowed; it must be another name: {RESERVED_RUNS[run]}")
-        return run
-
-    @field_validator("published_as")
-    @classmethod
-    def _published_folder_is_free(cls, name: str) -> str:
-        if name in FURTHER_STUDIES:
-            raise InputError(
-                f"published_as: {name!r} is not allowed; it must be another name: that folder has the published run "
-                "of a further study"
-            )
-        return name
-
-
-class OfModels(Section):
-    """The part of the configuration that holds for every model, unless `per_model` overrides it."""
-
-    tuners: Several[TunerName] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba",
-        "theory",
-        "grid",
-        "heuristic",
-        "grid-ksd",
-    ]
-    """Tuners to compare, in the order of the tables' rows; those that judge by ece, mce, accuracy or log-loss are for
-    classifiers."""
-    map: Map = Map()
-    reference: Reference = Reference()
-    calibration: Calibration = Calibration()
-    tuning: Tuning = Tuning()
-    mamba: Mamba = Mamba()
-    grid: Grid = Grid()
-    grid_ksd: GridKsd = GridKsd()
-    heuristic: Heuristic = Heuristic()
-    evaluation: Evaluation = Evaluation()
-    regret: Regret = Regret()
-    horizons: Horizons = Horizons()
-    estimates: Estimates = Estimates()
-    widths: Widths = Widths()
 
 
 # The network and the factorisation have tens of thousands of parameters: their points, draws and shares of the data in

@@ -2,7 +2,8 @@
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
@@ -14,7 +15,10 @@ from sgtune.study.config.keys import Section, is_section
 from sgtune.study.config.run import Configuration
 from sgtune.study.config.sections import canonical
 
-__all__ = ["allowed", "dotted", "entry_of", "json_schema", "message_of", "nearest"]
+__all__ = ["allowed", "dotted", "entries", "json_schema", "message_of"]
+
+NUMERAL = r"[-+]?[\d.]+([eE][-+]?\d+)?"
+"""A number to a reader, but not always to YAML."""
 
 
 class _Generator(GenerateJsonSchema):
@@ -22,6 +26,7 @@ class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"non-serializable-default"}
 
 
+@cache
 def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
     whole = Configuration.model_json_schema(schema_generator=_Generator)
@@ -82,11 +87,13 @@ def _docstrings(section: type) -> dict[str, str]:
     }
 
 
-def entry_of(schema: Mapping, path: Sequence[str | int]) -> Mapping:
-    """The schema's entry for a key or an item of a list."""
-    for part in path:
-        schema = schema["items"] if isinstance(part, int) else schema["properties"][part]
-    return schema
+def entries(schema: Mapping, path: str = "") -> Iterator[tuple[str, Mapping]]:
+    """Every key and section below a section's entry, as ``mamba.seconds``, with its own entry; a section comes before
+    its keys."""
+    for name, entry in schema["properties"].items():
+        yield f"{path}{name}", entry
+        if "properties" in entry:
+            yield from entries(entry, f"{path}{name}.")
 
 
 def allowed(entry: Mapping) -> str:
@@ -113,23 +120,29 @@ def allowed(entry: Mapping) -> str:
 
 def message_of(error: Mapping) -> str:
     """An error of pydantic as one line: key, value, what is allowed, and the nearest known name."""
-    *parents, name = path = error["loc"]
-    value, schema = error["input"], json_schema()
+    *parents, name = error["loc"]
+    key, value, entry = dotted(error["loc"]), error["input"], json_schema()
+    for part in parents:
+        entry = entry["items"] if isinstance(part, int) else entry["properties"][part]
     if error["type"] == "extra_forbidden":
-        known = sorted(entry_of(schema, parents)["properties"])
-        return f"{dotted(path)}: no such key{nearest(name, known)}; allowed: {', '.join(known)}"
-    entry = entry_of(schema, path)
+        known = sorted(entry["properties"])
+        return f"{key}: no such key{_nearest(name, known)}; allowed: {', '.join(known)}"
+    entry = entry["items"] if isinstance(name, int) else entry["properties"][name]
     if error["type"] == "missing":
-        return f"{dotted(path)}: missing; it must be {allowed(entry)}"
+        return f"{key}: missing; it must be {allowed(entry)}"
     must = f"be {allowed(entry)}"
     if error["type"] == "finite_number":
         must = "be a finite number"
     elif error["type"] == "value_error":
         must = str(error["ctx"]["error"]) or must
-    hint = nearest(value, entry.get("enum", ()))
-    if error["type"] in ("int_type", "float_type") and _is_numeral(value):
+    hint = _nearest(value, entry.get("enum", ()))
+    if (
+        error["type"] in ("int_type", "float_type")
+        and isinstance(value, str)
+        and re.fullmatch(NUMERAL, value)
+    ):
         hint = " (text: a file needs 1.0e-6, not 1e-6; --config has no numbers inside a mapping)"
-    return f"{dotted(path)}: {value!r} is not allowed{hint}; it must {must}"
+    return f"{key}: {value!r} is not allowed{hint}; it must {must}"
 
 
 def dotted(path: Sequence) -> str:
@@ -137,15 +150,7 @@ def dotted(path: Sequence) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def nearest(name: object, known: Sequence[str]) -> str:
+def _nearest(name: object, known: Sequence[str]) -> str:
     """A hint at the name of ``known`` that is meant, if there is one."""
     near = get_close_matches(str(name), known, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def _is_numeral(value: object) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(value, str)

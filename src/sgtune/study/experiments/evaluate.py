@@ -345,25 +345,19 @@ def compare_clocks(
     first = next((one for one in evaluated["tuners"] if None not in one["runs"]), None)
     if first is None:
         return {"tuner": evaluated["tuners"][0]["tuner"], "arm": None, "wall": [], "calibrated": []}
-    runs = [evaluated["runs"][place] for place in first["runs"]]
-    runs = [run for run in runs if run["table"] is not None]
     other = "wall" if evaluated["clock"] == "calibrated" else "calibrated"
-    rows = []
-    for run in runs:
-        again = evaluate_run(
-            model,
-            sampler,
-            Arm(**run["arm"]),
-            run["replicate"],
-            settings=EvaluationSettings.of_section(section),
-            has_curve=False,
-            reference=reference,
-            cost=cost if other == "calibrated" else None,
-            seed=seed,
-        )
-        rows.append(again["table"])
-        report(
-            f"{other}, replicate {run['replicate']}: {rows[-1]['n_samples']} samples, {in_short(rows[-1])}"
-        )
-    found = {evaluated["clock"]: [run["table"] for run in runs], other: rows}
+    again = evaluate_tuned(
+        model,
+        sampler,
+        {first["tuner"]: first["arms"]},
+        {**section, "curves": {**section["curves"], "replicates": 0}},
+        reference=reference,
+        cost=cost if other == "calibrated" else None,
+        seed=seed,
+        parts=Parts(),
+        depends_on={},
+        report=report,
+    )
+    runs = {evaluated["clock"]: [evaluated["runs"][place] for place in first["runs"]], other: again["runs"]}
+    found = {clock: [run["table"] for run in own if run["table"] is not None] for clock, own in runs.items()}
     return {"tuner": first["tuner"], "arm": first["arms"][0], **found}

@@ -17,7 +17,7 @@ from sgtune.study.experiments.losses import (
 from sgtune.study.pipeline.parts import Parts
 from sgtune.tuning import Grid, Halving, make_arms
 
-__all__ = ["screen_grid"]
+__all__ = ["as_grid", "screen_grid"]
 
 
 def screen_grid(
@@ -71,7 +71,7 @@ def screen_grid(
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
         tuner = Halving(
-            judge=losses.judge(loss), pruning_rate=oracle["pruning_rate"], grid=_as_grid(grid), thin=1
+            judge=losses.judge(loss), pruning_rate=oracle["pruning_rate"], grid=as_grid(grid), thin=1
         )
         budget = Budget(seconds=oracle["seconds"])
         arm = oracle_arm(
@@ -101,7 +101,7 @@ def screen_grid(
     }
 
 
-def _as_grid(grid: Mapping[str, Sequence]) -> Grid:
+def as_grid(grid: Mapping[str, Sequence]) -> Grid:
     """A configuration's grid: keys without a field of `sgtune.tuning.Grid` are further axes."""
     fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
     further = {name: tuple(values) for name, values in grid.items() if name not in fields}

@@ -13,7 +13,9 @@ ESS_TRUSTED = 200
 
 
 def is_trusted(sampled: Mapping) -> bool:
-    """Whether quantities with these diagnostics (the ``functionals`` or a block of a `diagnostics.reference_record`) are
-    sampled well enough. In files None stands for what is not finite."""
+    """Whether quantities with these diagnostics (the ``functionals`` or a block of a record) are sampled well enough.
+
+    In files None stands for what is not finite.
+    """
     r_hat, ess = sampled["r_hat_p99"], sampled["ess_median"]
     return r_hat is not None and r_hat <= R_HAT_TRUSTED and ess is not None and ess >= ESS_TRUSTED

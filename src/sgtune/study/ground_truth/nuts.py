@@ -61,9 +61,9 @@ def sample_nuts(
     The mass matrix starts at the Laplace approximation's; it (a dense one if the warm-up has at least
     `WARMUP_PER_PARAMETER` iterations for each parameter) and the step size adapt during the warm-up,
     which is not kept. After every ``block`` iterations the draws and the sampler's whole state go to
-    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments continues after the last complete block, and its
-    draws equal those of an uninterrupted run, bit for bit; blocks of other arguments, another MAP, another posterior,
-    other functionals or other versions of JAX or NumPyro are discarded.
+    ``checkpoint_dir``, which belongs to this one chain. A call with the same arguments continues after the last
+    complete block, and its draws equal those of an uninterrupted run, bit for bit; blocks of other arguments, another
+    MAP, another posterior, other functionals or other versions of JAX or NumPyro are discarded.
 
     A trajectory has at most 2^max_tree_depth - 1 leapfrogs. Draws of more than `KEPT_BYTES` are thinned evenly
     while sampling; `summary` still gives mean and sd of all. The model's functionals are kept for every draw.

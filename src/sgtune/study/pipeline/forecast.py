@@ -21,7 +21,7 @@ from sgtune.tuning import halving_schedule
 __all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
 
 UNKNOWN = """Not known:
-- what jobs take that no run has results of (-): their budgets are counted
+- what jobs take that no run has results of (-): their budgets are counted; without a budget, as long as in that run
 - how long downloads, tables and figures take, and the studies of other papers: they are not counted
 - how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
 - whether this machine is as fast as the one of the results that the overheads are from
@@ -29,8 +29,8 @@ UNKNOWN = """Not known:
 
 
 class Jobs(NamedTuple):
-    """The jobs of one rule and model (empty: of none): their number, and the seconds of their budgets together.
-    ``timed`` jobs have the machine to themselves."""
+    """The jobs of one rule and model (empty: of none): their number, and the seconds of their budgets together; of
+    NUTS the iterations. ``timed`` jobs have the machine to themselves."""
 
     rule: str
     model: str
@@ -85,8 +85,9 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
     if own["reference"]["nuts"]:
-        jobs |= {"sample_nuts": (own["reference"]["chains"], 0.0), "combine_nuts": (1, 0.0)}
-        jobs["measure_widths"] = (1, 0.0)
+        jobs |= {"combine_nuts": (1, 0.0), "measure_widths": (1, 0.0)}
+        n_chains, n_warmup = own["reference"]["chains"], own["reference"]["n_warmup"]
+        jobs["sample_nuts"] = (n_chains, n_chains * n_warmup + own["reference"]["n_draws"])
     if of.has_regret(config, model):
         n_losses, screen = len(losses_of(model, own["reference"]["nuts"])), regret["screen"]
         oracles = min(screen["oracle_losses"], n_losses) * own["tuning"]["replicates"]

@@ -84,11 +84,3 @@ class Parts:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
-
-    # Callers of the further studies still use these two.
-    def get(self, name: str, fingerprint: str) -> dict | None:
-        held = self._held(name, fingerprint)
-        return None if held is None else held["record"]
-
-    def keep(self, name: str, fingerprint: str, record: dict) -> None:
-        write_json(self._path(name), {"fingerprint": fingerprint, "record": record})

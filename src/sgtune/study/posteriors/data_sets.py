@@ -8,7 +8,6 @@ needs no other check of its contents.
 import bz2
 import gzip
 import io
-import math
 import struct
 from functools import partial
 from pathlib import Path
@@ -31,17 +30,14 @@ def read_idx(path: str | Path) -> np.ndarray:
     """The uint8 array of an idx file.
 
     Raises:
-        DataError: the file is no idx file of bytes, or is longer or shorter than its header says.
+        DataError: the file is longer or shorter than its header says.
     """
     content = Path(path).read_bytes()
-    n_axes = content[3] if content[:3] == b"\0\0\x08" and len(content) > 3 else 0
-    start = 4 + 4 * n_axes
-    if not n_axes or len(content) < start:
-        raise DataError(f"{path}: not an idx file of unsigned bytes")
-    shape = struct.unpack(f">{n_axes}I", content[4:start])
-    if len(content) != (expected := start + math.prod(shape)):
-        raise DataError(f"{path}: has {len(content)} bytes; expected {expected}")
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+    try:
+        shape = struct.unpack_from(f">{content[3]}I", content, 4)
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
+    except (IndexError, struct.error, ValueError):
+        raise DataError(f"{path}: not a whole idx file of unsigned bytes") from None
 
 
 # --- MovieLens ---

@@ -33,23 +33,15 @@ __all__ = ["DataSet", "check_download", "debian_package", "download", "site", "w
 
 logger = logging.getLogger(__name__)
 
-SILENCE_SECONDS = 30.0
-"""The longest silence of a site."""
-
-PACKAGE_SECONDS = 600.0
-"""The longest time that pip and apt-get take."""
+SILENCE_SECONDS, PACKAGE_SECONDS = 30.0, 600.0
+"""The longest silence of a site; the longest time that pip and apt-get take."""
 
 Files = dict[str, bytes]
 """File name -> content."""
 
 
 class Source(NamedTuple):
-    """Where a set may be had.
-
-    Attributes:
-        label: its name in ``source.json`` and in errors.
-        fetch: gives all files of the set, or raises.
-    """
+    """Where a set may be had: a name for ``source.json`` and for errors, and what gives all files of the set."""
 
     label: str
     fetch: Callable[[], Files]
@@ -57,15 +49,15 @@ class Source(NamedTuple):
 
 def site(urls: Mapping[str, str], unpack: Callable[[bytes], bytes]) -> Source:
     """The set's own site: file name -> address; ``unpack`` makes a file of what the address gives."""
+
+    def get(url: str) -> bytes:
+        request = Request(url, headers={"User-Agent": "sgtune"})
+        with urlopen(request, timeout=SILENCE_SECONDS) as response:
+            # Without a number of bytes, so that a body that ends early is an error.
+            return response.read()
+
     host = urlsplit(next(iter(urls.values()))).hostname
-    return Source(f"site {host}", lambda: {name: unpack(_get(url)) for name, url in urls.items()})
-
-
-def _get(url: str) -> bytes:
-    request = Request(url, headers={"User-Agent": "sgtune"})
-    with urlopen(request, timeout=SILENCE_SECONDS) as response:
-        # Without a number of bytes, so that a body that ends early is an error.
-        return response.read()
+    return Source(f"site {host}", lambda: {name: unpack(get(url)) for name, url in urls.items()})
 
 
 def zip_member(archive: bytes, member: str) -> bytes:

@@ -18,8 +18,6 @@ from sgtune.support.files import atomic_write, file_sha256, read_json, write_jso
 
 __all__ = ["StoredSet", "check_files", "random_order", "read_facts", "verify"]
 
-ENTRIES = ("file", "dtype", "shape", "bytes", "sha256")
-
 
 def random_order(n_rows: int) -> np.ndarray:
     """The order in which training rows are written, always the same: random, for minibatches of neighbours."""
@@ -81,9 +79,7 @@ class StoredSet:
         path = Path(path_json)
         facts = read_facts(path, self.made_by, self.facts)
         remedy, entries = _remedy(path, self.made_by), facts["arrays"]
-        if set(entries) != set(self.shapes):
-            found, expected = (", ".join(sorted(names)) or "none" for names in (entries, self.shapes))
-            raise DataError(f"{path}: names the arrays {found}; expected {expected}; {remedy}")
+        _check_entries(f"{path}, arrays", entries, self.shapes, remedy)
         arrays = {
             name: _map_array(path.parent / entries[name]["file"], entries[name], remedy)
             for name in self.shapes
@@ -149,7 +145,7 @@ def read_facts(path: str | Path, made_by: str = "its rule", names: Iterable[str]
         raise DataError(f"{error}; {remedy}") from None
     _check_entries(str(path), facts, ("arrays", "checksum", "training", *names), remedy)
     for name, entry in facts["arrays"].items():
-        _check_entries(f"{path}, array {name}", entry, ENTRIES, remedy)
+        _check_entries(f"{path}, array {name}", entry, ("file", "bytes", "sha256"), remedy)
     return facts
 
 
@@ -174,14 +170,10 @@ def _map_array(path: Path, entry: dict, remedy: str) -> np.ndarray:
         raise DataError(f"{path}: truncated or changed: {found} bytes, expected {entry['bytes']}; {remedy}")
     try:
         # What np.load(mmap_mode="r") calls for .npy files; that would open a .zip file as well.
-        array = np.lib.format.open_memmap(path, mode="r")
+        return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
         text = " ".join(str(error).split())
         raise DataError(f"{path}: not a readable .npy file ({text}); {remedy}") from None
-    found, expected = f"{array.dtype} {array.shape}", f"{entry['dtype']} {tuple(entry['shape'])}"
-    if found != expected:
-        raise DataError(f"{path}: holds {found}; expected {expected}; {remedy}")
-    return array
 
 
 def verify(path_json: str | Path) -> None:

@@ -1,11 +1,11 @@
-"""The settings that each result depends on: a change for one model reruns nothing of the others."""
+"""The settings that each result depends on: neither a key too few, or it is stale, nor one too many."""
 
 import re
 
 import pytest
 from config_files import valid
 
-from sgtune.study import catalogue
+from sgtune.study.catalogue import MODELS
 from sgtune.study.config.sections import (
     SECTIONS,
     fingerprint,
@@ -19,9 +19,12 @@ from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.support.errors import InputError
 
 RESULTS = [
-    *[(kind, None) for kind in set(SECTIONS) - {"tuning"}],
-    *[("tuning", tuner) for tuner in ("mamba-ksd", "grid", "heuristic")],
+    *[(kind, None) for kind in SECTIONS if kind != "tuning"],
+    *[("tuning", tuner) for tuner in ("mamba-ksd", "grid", "grid-ksd", "heuristic")],
 ]
+ALL = set(SECTIONS)
+JUDGED = {"evaluation", "screen", "regret", "horizons"}
+RUN = {"tuning", "estimates", *JUDGED}
 
 
 def prints(config: dict, model: str) -> dict:
@@ -45,12 +48,71 @@ def test_fingerprint_sees_values_and_not_their_order():
         fingerprint({"seconds": float("nan")})
 
 
-ALL = {kind for kind, _ in RESULTS}
+OWN = "per_model__pmf__"
+DEPENDENCE = [
+    ("data__pmf__simulated", 500, ALL),
+    ("map__epochs", 2, ALL - {"data", "ood", "cost"}),
+    ("seed", 3, {"reference", "widths", *RUN}),
+    ("reference__block", 9, {"reference", "widths", *JUDGED}),
+    ("grids__pmf__log10_step_sizes", [-3], {"tuning", "screen", "regret", "horizons"}),
+    ("grids__pmf__n_leapfrogs", [3], {"cost", "tuning", "screen", "regret", "horizons"}),
+    ("grids__pmf__friction", [0.1], {"tuning", "screen", "regret", "horizons"}),
+    ("samplers", ["sghmc"], {"cost", "horizons"}),
+    ("calibration__seconds", 2, {"cost"}),
+    (OWN + "tuning__replicates", 7, {"tuning", "screen"}),
+    (OWN + "tuning__validation_fraction", 0.5, {"tuning", "horizons"}),
+    # Oracles have the budget of MAMBA.
+    (OWN + "mamba__seconds", 7, {"tuning", "screen", "horizons"}),
+    (OWN + "mamba__pruning_rate", 7, {"tuning", "screen", "horizons"}),
+    (OWN + "mamba__points", 77, {"tuning", "horizons"}),
+    (OWN + "mamba__horizon", 20, {"tuning", "horizons"}),
+    (OWN + "grid__n_steps", 20, {"tuning"}),
+    (OWN + "grid__batch_fraction", 0.5, {"cost", "tuning"}),
+    ("grid__n_steps", 20, set()),
+    ("grid_ksd__points", 20, {"tuning"}),
+    # The screen includes the heuristic's arm.
+    ("heuristic__n_leapfrog", 7, {"cost", "tuning", "screen"}),
+    (OWN + "evaluation__burn_in", 0.5, {"evaluation"}),
+    (OWN + "regret__screen__oracle_losses", 2, {"screen", "regret"}),
+    (OWN + "regret__prediction_draws", 7, {"screen", "regret"}),
+    (OWN + "regret__finalists", 7, {"regret"}),
+    (OWN + "regret__replicates", 7, {"regret"}),
+    (OWN + "horizons__replicates", 7, {"horizons"}),
+    (OWN + "horizons__samplers", ["sgnht"], {"horizons"}),
+    (OWN + "estimates__batch_fractions", [0.5], {"cost", "estimates"}),
+    (OWN + "estimates__thin", 7, {"estimates"}),
+    (OWN + "widths__points", 77, {"widths"}),
+    ("tuners", ["grid"], set()),
+    ("ladder__seconds", 1, set()),
+    ("ccadl__normal__steps", 500, set()),
+    ("published_as", "elsewhere", set()),
+]
 
 
-@pytest.mark.parametrize("model", catalogue.MODELS)
+@pytest.mark.parametrize(("path", "value", "kinds"), DEPENDENCE, ids=[path for path, _, _ in DEPENDENCE])
+def test_a_key_reruns_what_depends_on_it_and_nothing_else(path, value, kinds):
+    assert reruns("pmf", **{path: value}) == kinds
+
+
+def test_a_given_cost_table_reruns_all_that_converts_seconds_to_steps_and_no_measurement():
+    found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
+    found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
+    assert reruns("pmf", before=found, calibration__table="config/cost/quick.json") == RUN
+
+
+def test_a_model_without_a_reference_does_not_depend_on_its_settings():
+    assert reruns("bnn", reference__block=9) == set()
+
+
+def test_another_source_of_data_reruns_nothing_but_other_ood_images_do(tmp_path):
+    assert reruns("bnn", data__mirror=str(tmp_path)) == set()
+    assert reruns("bnn", data__ood="notmnist") == {"ood", "evaluation"}
+    assert reruns("pmf", data__ood="notmnist") == set()
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_what_concerns_other_models_reruns_nothing(model):
-    for other in set(catalogue.MODELS) - {model}:
+    for other in set(MODELS) - {model}:
         changes = {
             f"grids__{other}__log10_step_sizes": [-3],
             f"per_model__{other}__mamba__seconds": 2,
@@ -62,35 +124,6 @@ def test_what_concerns_other_models_reruns_nothing(model):
         assert reruns(other, **changes) == ALL
 
 
-def test_a_result_depends_on_its_own_sections():
-    assert reruns("pmf", per_model__pmf__regret__replicates=7) == {"regret"}
-    assert reruns("pmf", per_model__pmf__regret__screen__seconds=7) == {"screen", "regret"}
-    assert reruns("pmf", per_model__pmf__tuning__replicates=7) == {"tuning", "screen"}
-    assert reruns("pmf", per_model__pmf__tuning__validation_fraction=0.5) == {"tuning", "horizons"}
-    assert reruns("pmf", per_model__pmf__grid__n_steps=20) == {"tuning"}
-    assert reruns("pmf", grid__n_steps=20) == set()
-    assert reruns("pmf", calibration__seconds=2) == {"cost"}
-    assert reruns("pmf", map__epochs=2) == ALL - {"data", "ood", "cost"}
-    assert reruns("pmf", grids__pmf__n_leapfrogs=[3]) == {"cost", "tuning", "screen", "regret", "horizons"}
-    judged = {"evaluation", "screen", "regret", "widths", "horizons"}
-    assert reruns("pmf", reference__block=9) == {"reference"} | judged
-    assert reruns("bnn", reference__block=9) == set()
-    # The screen includes the heuristic's arm, and oracles have the budget of MAMBA.
-    assert reruns("pmf", per_model__pmf__heuristic__n_leapfrog=7) == {"cost", "tuning", "screen"}
-    assert reruns("pmf", per_model__pmf__mamba__seconds=7) == {"tuning", "screen", "horizons"}
-    assert reruns("pmf", per_model__pmf__mamba__points=77) == {"tuning", "horizons"}
-    assert reruns("pmf", seed=3) == ALL - {"data", "ood", "map", "cost"}
-    assert reruns("logistic", per_model__logistic__mamba__seconds=2) == {"tuning", "screen", "horizons"}
-
-
-def test_a_given_cost_table_reruns_all_that_converts_seconds_to_steps_and_no_measurement():
-    found = {"models": ["pmf"], "heuristic__n_leapfrog": 10}
-    found |= {"grids__pmf__batch_fractions": [0.1, 0.01], "grids__pmf__n_leapfrogs": [2, 5]}
-    table = {"calibration__table": "config/cost/quick.json"}
-    by_costs = {"tuning", "evaluation", "screen", "regret", "horizons", "estimates"}
-    assert reruns("pmf", before=found, **table) == by_costs
-
-
 def test_a_tuners_settings_are_its_own():
     """A job reuses the saved piece of a tuner although another tuner's settings have changed."""
     before, after = (
@@ -98,7 +131,6 @@ def test_a_tuners_settings_are_its_own():
     )
     assert list(before) == valid()["tuners"]
     assert {tuner for tuner in before if before[tuner] != after[tuner]} == {"grid-ksd"}
-    assert set(tuning_settings(valid(), "bnn", "sgnht")) >= {"mamba-ksd-smaller", "grid-smaller"}
 
 
 def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
@@ -110,47 +142,29 @@ def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
     assert ladder_settings(before, 10) != ladder_settings(before, 100)
 
 
-def test_another_source_of_data_reruns_nothing_but_other_ood_images_do(tmp_path):
-    assert reruns("bnn", data__mirror=str(tmp_path)) == set()
-    assert reruns("bnn", data__ood="notmnist") == {"ood", "evaluation"}
-    for model in set(catalogue.MODELS) - {"bnn"}:
-        assert reruns(model, data__ood="notmnist") == set()
-
-
 def test_smaller_grid_is_for_its_samplers_and_its_tuners():
     config = valid()
-    assert tuners_of(config, "bnn", "sgnht") == [
-        *("mamba-ksd", "mamba", "grid", "heuristic", "mamba-ksd-smaller", "grid-smaller"),
-    ]
+    own = ["mamba-ksd", "mamba", "grid", "heuristic"]
+    assert tuners_of(config, "bnn", "sgnht") == [*own, "mamba-ksd-smaller", "grid-smaller"]
     smaller = {triple for triple in studied(config) if triple[2].endswith("-smaller")}
     assert smaller == {("bnn", "sgnht", "mamba-ksd-smaller"), ("bnn", "sgnht", "grid-smaller")}
     assert tuners_of(valid(per_model__bnn__tuners=["grid"]), "bnn", "sgnht") == ["grid", "grid-smaller"]
-    assert (
-        tuners_of(valid(grids__bnn__smaller__samplers=[]), "bnn", "sgnht")
-        == config["per_model"]["bnn"]["tuners"]
-    )
+    assert tuners_of(valid(grids__bnn__smaller__samplers=[]), "bnn", "sgnht") == own
     two = {"samplers": ["sgld", "sgld-cv"], "log10_step_sizes": [-6]}
     assert "grid-smaller" in tuners_of(valid(grids__pmf__smaller=two), "pmf", "sgld-cv")
-    with pytest.raises(InputError, match=r"^grids\.pmf\.smaller\.log10_step_sizes: missing"):
-        valid(grids__pmf__smaller__samplers=["sgld"])
 
 
 def test_smaller_grid_reaches_its_tuners_alone():
-    config = valid()
-    step_sizes = {}
-    for tuner in ("mamba-ksd", "mamba-ksd-smaller", "grid-smaller"):
-        arguments = tuning_arguments(settings_of(config, "tuning", "bnn", tuner), tuner)
-        step_sizes[tuner] = arguments["settings"].log10_step_sizes
-    assert step_sizes["mamba-ksd"] == tuple(-2 - 0.5 * i for i in range(12))
-    assert (
-        step_sizes["mamba-ksd-smaller"] == step_sizes["grid-smaller"] == tuple(-5 - 0.5 * i for i in range(6))
-    )
+    config, other = valid(), valid(grids__bnn__smaller__log10_step_sizes=[-6])
+    for tuner, expected in {
+        "mamba-ksd": tuple(-2 - 0.5 * i for i in range(12)),
+        "mamba-ksd-smaller": (smaller := tuple(-5 - 0.5 * i for i in range(6))),
+        "grid-smaller": smaller,
+    }.items():
+        one, another = (settings_of(c, "tuning", "bnn", tuner) for c in (config, other))
+        assert tuning_arguments(one, tuner)["settings"].log10_step_sizes == expected
+        assert (fingerprint(one) == fingerprint(another)) == (tuner == "mamba-ksd")
     assert reruns("bnn", grids__bnn__smaller__log10_step_sizes=[-6]) == set()
-    other = valid(grids__bnn__smaller__log10_step_sizes=[-6])
-    one, another = (settings_of(c, "tuning", "bnn", "grid-smaller") for c in (config, other))
-    assert fingerprint(one) != fingerprint(another)
-    for kind in set(SECTIONS) - {"tuning"}:
-        assert fingerprint(settings_of(config, kind, "bnn")) == fingerprint(settings_of(other, kind, "bnn"))
 
 
 def test_tuning_arguments_are_the_models_own():
@@ -174,15 +188,14 @@ def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():
     # Theory runs no arm, and would refuse a wall-clock budget.
     assert [one["settings"].clock for one in found.values()] == ["wall", "calibrated"]
     assert (found["mamba"]["settings"].score_rows, found["mamba"]["settings"].thin) == (500, None)
-    assert reruns("logistic", mamba__horizon=20) == {"tuning", "horizons"}
 
 
 def test_studied_is_every_tuner_of_a_model_with_every_sampler():
     config = valid(samplers=["sgld", "sgnht"], models=["pmf", "logistic"])
-    expected = [
-        ("pmf", sampler, tuner)
+    of_models = {"pmf": config["per_model"]["pmf"]["tuners"], "logistic": config["tuners"]}
+    assert studied(config) == [
+        (model, sampler, tuner)
+        for model, tuners in of_models.items()
         for sampler in ("sgld", "sgnht")
-        for tuner in config["per_model"]["pmf"]["tuners"]
+        for tuner in tuners
     ]
-    expected += [("logistic", sampler, tuner) for sampler in ("sgld", "sgnht") for tuner in config["tuners"]]
-    assert studied(config) == expected

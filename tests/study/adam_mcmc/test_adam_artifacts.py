@@ -1,0 +1,193 @@
+"""The tables and figures of AdamMCMC's study from small records, and the judges and costs of its races."""
+
+import pytest
+
+from sgtune.sampling.budget import CostTable
+from sgtune.study.adam_mcmc import bias, distances, figures, races
+from sgtune.study.adam_mcmc.artifacts import NAMES
+from sgtune.study.adam_mcmc.chains import standard_normal
+from sgtune.study.adam_mcmc.tables import (
+    adam_acceptance,
+    adam_bias,
+    adam_choices,
+    adam_evaluation,
+    adam_regret,
+)
+
+FAR, NEAR, STEPS = [0.80, 0.82, 0.81, 0.81], [0.97, 1.0, 1.02, 0.99], 10_000
+
+
+def chains(square, *, acceptance=0.5, jump=0.1):
+    return {"acceptance": [acceptance] * 4, "jump": [jump] * 4, "halves": [list(square)] * 2, "steps": STEPS}
+
+
+def acceptance(dimension, square=NEAR, scales=(0.7, 1.4), n_data=1, **of_noisy):
+    """Without noise along the update 0.5 is accepted; with it other chains may have other numbers."""
+    cells = [
+        {"drift_ratio": 0.1, "directional_noise": along, "scale": scale, "square": list(square)}
+        | chains(square, **(of_noisy if along else {}))
+        for along in (0, 1)
+        for scale in scales
+    ]
+    common = {"target": f"gaussian-{dimension}" if n_data == 1 else "logistic", "n_data": n_data}
+    return {**common, "dimension": dimension, "warmup": 10, "cells": cells}
+
+
+def shown(cells, **of):
+    [found] = [cell for cell in cells if all(getattr(cell, name) == value for name, value in of.items())]
+    return found.shown
+
+
+def test_acceptance_stands_with_and_without_noise_and_squares_at_the_middle_s_of_all_targets():
+    found = [acceptance(1_000), acceptance(10, scales=(0.35, 0.7, 1.4)), acceptance(10, n_data=9)]
+    cells = adam_acceptance({"acceptance": found})
+    rates = [cell for cell in cells if cell.metric == "acceptance_rate"]
+    assert len(rates) == 6 + 4 + 4
+    assert {cell.value for cell in rates} == {0.5}
+    squares = [cell for cell in cells if cell.metric == "second_moment"]
+    # Not of the posterior, whose chains start from approximate draws.
+    assert {cell.model for cell in squares} == {"gaussian-10", "gaussian-1000"}
+    assert {cell.detail for cell in squares} == {"0.1, 0, 0.7", "0.1, 1, 0.7"}
+    assert squares[0].value == pytest.approx(0.995)
+    assert squares[0].se == pytest.approx(0.0104, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("square", "options", "rate", "number"),
+    [
+        (FAR, {}, "0.500", "0.8100 ± 0.0041"),
+        (NEAR, {"jump": 1e-4}, "0.500 *", "– (too slow)"),
+        # The starts were exact, so that E x^2 shows a bias before it has settled.
+        (FAR, {"jump": 1e-4}, "0.500 *", "0.8100 ± 0.0041 *"),
+        (FAR, {"acceptance": 5e-4, "jump": 1e-4}, "5.00 × 10⁻⁴ *", "– (stuck)"),
+        (NEAR, {"acceptance": 1e-6}, "< 2.50 × 10⁻⁵ *", "– (stuck)"),
+    ],
+)
+def test_chains_that_have_not_settled_have_a_star_and_no_misleading_square(square, options, rate, number):
+    cells = adam_acceptance({"acceptance": [acceptance(10, square, (0.7,), **options)]})
+    assert shown(cells, metric="acceptance_rate", detail="0.1, 1, 0.7") == rate
+    assert shown(cells, metric="second_moment", detail="0.1, 1, 0.7") == number
+    figure = figures.adam_acceptance_curves({"acceptance": [acceptance(10, square, (0.7,), **options)]})
+    rates, squares = figure.axes
+    # A line of each s_d; and the line at 1.
+    assert len(rates.containers) == 2
+    assert len(squares.containers) == (1 if options else 2)
+    assert squares.get_ylim()[0] == 0
+    assert squares.get_ylim()[1] > 1
+
+
+def test_bias_stands_beside_its_acceptance_and_is_left_out_of_chains_that_are_too_slow():
+    common = {"variant": "prolate", "dimension": 2}
+    cells = [
+        common | {"ratio": 0.1, "squares": FAR} | chains(FAR),
+        common | {"ratio": 1.0, "squares": FAR} | chains(FAR, jump=1e-4),
+    ]
+    found = {"bias": [{"scale": 0.7, "steps": STEPS, "warmup": 10, "chains": 4, "cells": cells}]}
+    numbers = {(cell.metric, cell.detail): (cell.value, cell.shown) for cell in adam_bias(found)}
+    assert numbers["second_moment", "0.1"] == (pytest.approx(0.81), "0.8100 ± 0.0041")
+    assert numbers["second_moment", "1"] == (None, "– (too slow)")
+    assert numbers["acceptance_rate", "1"][0] == 0.5
+    [axis] = figures.adam_bias_curves(found).axes
+    assert {x for line in axis.lines for x in line.get_xdata()} == {0.1}
+    assert set(figures.LOOKS) == set(bias.VARIANTS) <= set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("misfit", "rate"), [(0.0, ": 0.500 a step\n(steps 1 to 2, at most 0% off)"), (0.2, "")]
+)
+def test_lines_of_distances_say_their_rates_if_they_are_straight(misfit, rate):
+    fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 2, "misfit": misfit}
+    common = {"steps": [0, 1, 2], "distances": [1.0, 0.5, 0.25]}
+    lines = [common | {"name": "mala", "fit": fit, "chains": 20, "floor": 0.01}]
+    lines += [common | {"name": "adam-mcmc", "fit": None}]
+    figure = figures.adam_distances({"distances": [{"floor": 0.01, "lines": lines}]})
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [f"MALA{rate}", "AdamMCMC, γ / s = 0.1", "20 exact draws"]
+    assert set(figures.LINES) == {"mala-grid", *distances.LINES}
+    assert figures.SLOW_CURVE == distances.SLOW_CURVE
+
+
+def race(judge, replicate, step_size):
+    best = {"step_size": step_size, "batch_size": 10, "n_leapfrog": None}
+    return {"judge": judge, "replicate": replicate, "best": best}
+
+
+def raced(**changes):
+    """Three races of MALA: MAMBA chose arm 0 twice and arm 1 once, MAMBA-KSD arm 2, which accepts nothing."""
+    losses = {0: [0.20, 0.22, 0.24], 1: [0.30, 0.33, 0.36], 2: [0.60, 0.66, 0.72]}
+    accepted = {0: 0.75, 1: 0.15, 2: 0.0}
+    runs = [
+        {"arm": arm, "seconds": 2.0, "losses": {"xi_white": own}, "acceptance": [accepted[arm]] * 3}
+        for arm, own in losses.items()
+    ]
+    regret = {
+        **{"losses": ["xi_white"], "arms": [{"step_size": 10.0**-i} for i in range(3)], "runs": runs},
+        "chosen": [{"tuner": "mamba", "arms": [0, 1, 0]}, {"tuner": "mamba-ksd", "arms": [2, None, 2]}],
+        **{"oracles": {"xi_white": [0]}, "random": [1, 1], "frozen": {"xi_white": 0.66}},
+    }
+    choices = [race("mamba", 0, 1e-5), race("mamba", 1, 1e-4)]
+    common = {"model": "logistic", "sampler": "mala", "seconds": 1.0, "trusted": True, "races": choices}
+    return {**common, "regret": regret, **changes}
+
+
+def test_regret_is_over_the_best_arm_which_stands_with_its_own_error():
+    cells = adam_regret({"races": [raced()]})
+    of = {(cell.tuner, cell.metric): cell for cell in cells}
+    values = {tuner: cell.value for (tuner, metric), cell in of.items() if metric == "xi_white_x100_regret"}
+    # A race in which every arm diverged counts as the cap.
+    assert values == {
+        **{"mamba": pytest.approx(7 / 6), "mamba-ksd": pytest.approx((2 * 3 + 10 / 0.22) / 3)},
+        **{"oracle": pytest.approx(1), "random": pytest.approx(1.5), "frozen": pytest.approx(3)},
+    }
+    assert of["finalist", "xi_white_x100"].value == pytest.approx(22)
+    assert of["finalist", "xi_white_x100"].se == pytest.approx(2 / 3**0.5)
+    rates = {tuner: cell.value for (tuner, metric), cell in of.items() if metric == "acceptance_percent"}
+    assert rates == pytest.approx({"mamba": 55, "mamba-ksd": 0, "oracle": 75, "random": 15})
+    assert of["finalist", "xi_white_x100"].shown == "22.0 ± 1.2"
+    doubted = adam_regret({"races": [raced(trusted=False)]})
+    assert shown(doubted, tuner="finalist", metric="xi_white_x100") == "22.0 ± 1.2 *"
+
+
+def test_choices_are_the_arms_of_the_races():
+    [cell] = adam_choices({"races": [raced()]})
+    assert (cell.tuner, cell.shown) == ("mamba", "h=1e-05 n=10; h=0.0001 n=10")
+
+
+@pytest.mark.parametrize(("floor", "is_best"), [(79.0, False), (5.0, True)])
+def test_samplers_stand_beside_the_map_and_a_ksd_below_that_of_exact_draws_is_never_the_best(floor, is_best):
+    arm = {"step_size": 0.1, "batch_size": 6, "n_leapfrog": None}
+    found = [
+        {"model": "logistic", "sampler": sampler, "tuner": "mamba", "best": arm, "arms": [arm]}
+        | {"table": [{"replicate": i, "ksd": ksd + i, "ksd_floor": floor} for i in range(3)]}
+        | {"map": {"ksd": 3.162}}
+        for sampler, ksd in (("sgld", 100.0), ("sgnht", 20.0))
+    ]
+    cells = adam_evaluation({"evaluations": found})
+    ksd = {cell.sampler: cell for cell in cells if cell.metric == "ksd"}
+    assert (ksd["sgnht"].best, ksd["sgld"].best) == (is_best, False)
+    assert (ksd["sgld"].value, ksd["sgld"].sd) == (pytest.approx(101), None)
+    assert ksd["sgld"].se == pytest.approx(1 / 3**0.5)
+    assert ksd["map"].value == 3.162
+
+
+def test_acceptance_judges_samplers_that_keep_their_target():
+    names = ["mamba", "acceptance"]
+    assert races.judges_for("mala", names) == races.judges_for("hmc", names) == names
+    assert races.judges_for("adam-mcmc", names) == ["mamba"]
+
+
+def test_a_disturbance_of_one_pass_does_not_change_a_cost(monkeypatch):
+    model = standard_normal(2, 8)
+    passes = iter([3.0, 1.0])
+    asked = []
+
+    def measured(model, shapes, **options):
+        asked.append(shapes)
+        slow, others = next(passes), dict.fromkeys(shapes, 2.0)
+        return CostTable(others | {shapes[0]: slow})
+
+    monkeypatch.setattr(races, "calibrate", measured)
+    grids = {"hmc": {"log10_step_sizes": [-3, -2], "n_leapfrogs": [5]}}
+    table = races.least_costs(model, grids, [("mala", 8, None)], {"seconds": 0.1, "repeats": 2})
+    assert asked == [[("mala", 8, None), ("hmc", 8, 5)]] * 2
+    assert (table.lookup("mala", 8, None), table.lookup("hmc", 8, 5)) == (1.0, 2.0)

@@ -1,0 +1,336 @@
+"""R-hat, ESS and standard errors against ArviZ and known values; the Monte Carlo error; trust."""
+
+import tracemalloc
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference_models import gaussian_model
+
+from sgtune.metrics.spread import relative_sd_error
+from sgtune.model import define_model
+from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, diagnostics, draws, is_trusted
+from sgtune.study.ground_truth.diagnostics import doubts, per_parameter, reference_record
+from sgtune.support.files import read_json, write_json
+
+# ArviZ divides by zero for constant draws; this package gives no warnings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:(divide by zero|invalid value) encountered:RuntimeWarning:arviz"),
+    pytest.mark.filterwarnings("error::RuntimeWarning:sgtune"),
+]
+
+# --- of each parameter ---
+
+KINDS = ("independent", "persistent", "alternating", "rejections", "rounded", "skewed", "heavy", "apart")
+
+
+def some_draws(kind, n_chains, n_draws, size, seed):
+    """Draws (chain, draw, k) with what makes the numbers hard."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n_chains, n_draws, size))
+    carried = {"persistent": 0.9, "alternating": -0.8}.get(kind, 0)
+    stays = rng.random(values.shape) < (0.6 if kind == "rejections" else 0)
+    for t in range(1, n_draws):
+        values[:, t] = np.where(stays[:, t], values[:, t - 1], values[:, t] + carried * values[:, t - 1])
+    if kind == "rounded":
+        return np.round(values)
+    if kind == "skewed":
+        return np.exp(3 * values)
+    if kind == "heavy":
+        return values / rng.normal(size=values.shape)
+    if kind == "apart":
+        return values + np.arange(n_chains)[:, None, None] * np.arange(size)
+    return values
+
+
+def by_arviz(values):
+    """R-hat (of a single chain, of its halves), bulk, tail and mean ESS, each (k,)."""
+    arviz, half = draws.arviz_module(), values.shape[1] // 2
+    data = arviz.convert_to_dataset({"x": values})
+    halves = values if len(values) > 1 else np.concatenate([values[:, :half], values[:, -half:]])
+    found = [arviz.rhat(arviz.convert_to_dataset({"x": halves}))["x"].values]
+    return np.array(found + [arviz.ess(data, method=name)["x"].values for name in ("bulk", "tail", "mean")])
+
+
+def assert_arvizs(values):
+    found, expected = per_parameter([values]), by_arviz(values)
+    sd = values.std(axis=(0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = np.square(sd / found.mean_error)
+    ours = np.array([found.r_hat, found.ess_bulk, found.ess_tail, sizes])
+    # Chains that are constant at different values: the variance within is 0, or rounding error.
+    ours, expected = (np.where(array > 1e6, np.inf, array) for array in (ours, expected))
+    equal = np.isclose(ours, expected, rtol=1e-6, atol=0, equal_nan=True)[:, ~found.stuck]
+    assert equal[0].all()
+    # Where two autocorrelations cancel, as those of few or repeated draws may, rounding decides where their sum ends.
+    assert equal.mean() > 0.97
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_chains", [1, 2, 4])
+def test_of_each_parameter_they_are_arvizs(kind, n_chains):
+    for seed, n_draws in enumerate([4, 7, 9, 50, 201]):
+        assert_arvizs(some_draws(kind, n_chains, n_draws, 10, seed))
+
+
+def test_draws_that_take_few_values_are_arvizs():
+    """The folded draws of two values are constant, and an indicator may be constant."""
+    assert_arvizs(np.sign(some_draws("independent", 2, 25, 20, 0)))
+
+
+@pytest.mark.parametrize("carried", [-0.4, 0.0, 0.6])
+def test_sizes_and_standard_errors_of_autoregressive_draws_are_the_known_ones(carried):
+    """ESS n (1 - a) / (1 + a), of squares n (1 - a^2) / (1 + a^2); medians over parameters err by a few percent."""
+    n = 4_000
+    values = autoregressive(np.random.default_rng(2), carried, (4, n // 4, 200))
+    # In two arrays, of which some columns are taken at a time.
+    found = per_parameter([5 * values[..., :77], 5 * values[..., 77:]])
+    ess = n * (1 - carried) / (1 + carried)
+    assert np.median(found.ess_bulk) == pytest.approx(ess, rel=0.04)
+    assert found.r_hat.max() < 1.03
+    assert np.median(found.mean_error) == pytest.approx(5 / np.sqrt(ess), rel=0.03)
+    of_sd = 5 * np.sqrt((1 + carried**2) / (1 - carried**2) / (2 * n))
+    assert np.median(found.sd_error) == pytest.approx(of_sd, rel=0.03)
+
+
+def autoregressive(rng, carried, shape):
+    """Normal draws (chain, draw, k) of variance 1 and autocorrelation ``carried``."""
+    noise = rng.normal(size=shape)
+    for t in range(1, shape[1]):
+        noise[:, t] = carried * noise[:, t - 1] + np.sqrt(1 - carried**2) * noise[:, t]
+    return noise
+
+
+def test_standard_errors_of_an_sd_know_heavy_tails():
+    """The fourth central moment of the exponential is 9: the sd of its squared deviations is sqrt(8)."""
+    matrices = np.random.default_rng(2).exponential(size=(2, 2_000, 400))
+    # 4.5 standard errors of a mean square over 400 parameters, from their spread.
+    squares = per_parameter([matrices]).sd_error ** 2
+    bound = 4.5 * np.std(squares) / np.sqrt(400) + 0.02 / 4_000
+    assert np.mean(squares) == pytest.approx(8 / (4 * 4_000), abs=bound)
+
+
+def test_a_parameter_has_the_same_numbers_alone_and_among_others_and_in_single_precision():
+    values = np.concatenate([some_draws(kind, 3, 41, 2, 0) for kind in KINDS], axis=-1).astype(np.float32)
+    alone = per_parameter([values[..., i : i + 1] for i in range(values.shape[-1])])
+    np.testing.assert_allclose(per_parameter([values.astype(float)]), alone, rtol=1e-12)
+
+
+def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
+    few, one = some_draws("independent", 2, 3, 4, 0), some_draws("independent", 1, 7, 4, 0)
+    assert np.isnan(per_parameter([few])[:3]).all()
+    assert np.isnan(per_parameter([few])[4:]).all()
+    single = per_parameter([one])
+    assert np.isnan(single.r_hat).all()
+    assert np.isfinite(single.ess_bulk).all()
+    values = some_draws("independent", 2, 30, 3, 0)
+    values[1, 3, 2] = np.nan
+    values[0, :, 0] = 4
+    found = per_parameter([values])
+    np.testing.assert_array_equal(np.isnan(found), [[False, False, row != 3] for row in range(6)])
+    assert (found.r_hat[0], found.ess_bulk[0], found.ess_tail[0]) == (np.inf, 0, 0)
+    assert found.stuck.tolist() == [True, False, False]
+    values[:, :, 0] = 4
+    assert np.isinf([getattr(per_parameter([values]), name)[0] for name in ("mean_error", "sd_error")]).all()
+
+
+def test_diagnostics_take_memory_for_some_parameters_at_a_time():
+    matrices = np.random.default_rng(0).normal(size=(2, 30, 20_000)).astype(np.float32)
+    tracemalloc.start()
+    per_parameter([matrices])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # All parameters at once would need 110 MB.
+    assert peak < 25e6
+
+
+# --- the record ---
+
+DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
+# Parameters are correlated; three directions are judged.
+DIRECTIONS = np.random.default_rng(8).normal(size=(DIMENSION, 3))
+
+
+def model_of(dimension, functionals=None):
+    return define_model(
+        "wide",
+        log_prior=lambda position: -0.5 * jnp.sum(position**2),
+        log_likelihood=lambda position, rows: 0 * rows,
+        data=np.zeros(2, np.float32),
+        init=lambda key: jnp.zeros(dimension),
+        functionals=functionals,
+    )
+
+
+def reference_of(model, matrices, keep_every=1, **statistics):
+    """The chains of draws ``matrices`` (chain, draw, D) as one reference."""
+    chains = []
+    for i, matrix in enumerate(matrices.astype(np.float32)):
+        functionals, n = None, len(matrix)
+        if model.functionals is not None:
+            values = np.asarray(model.functionals(matrix))
+            functionals = values, draws.add_draws(None, values)
+        own = {"n_steps": np.full(n, 7), "diverging": np.zeros(n, bool), "energy": np.arange(n) % 5.0}
+        own |= {name: values[i] for name, values in statistics.items()}
+        kept, moments = matrix[keep_every - 1 :: keep_every], draws.add_draws(None, matrix)
+        made = draws.to_inference_data(
+            model, kept, own, {"seconds": 1.0}, moments=moments, every=keep_every, functionals=functionals
+        )
+        chains.append(made)
+    return draws.combine_chains(chains)
+
+
+def squared_errors(mean, sd, covariance, reference):
+    """The errors of the exact posterior against this reference, from their definitions."""
+    record = reference_record(reference)
+    sizes, vectors = np.linalg.eigh(record["covariance"])
+    along = np.sqrt(np.diag(vectors.T @ covariance @ vectors))
+    of_mean, of_sd = record["functionals"]["mean"], record["functionals"]["sd"]
+    true_mean, true_sd = mean @ DIRECTIONS, np.sqrt(np.diag(DIRECTIONS.T @ covariance @ DIRECTIONS))
+    both = ((true_mean - of_mean) / of_sd) ** 2 + (true_sd / of_sd - 1) ** 2
+    found = {
+        "relative_sd_error": relative_sd_error(sd, record["sd"]) ** 2,
+        "xi_rel": np.mean((sd / record["sd"] - 1) ** 2),
+        "xi_white": np.mean((along / np.sqrt(sizes) - 1) ** 2),
+        "functional_error": np.mean(both),
+    }
+    return found, {name: value**2 for name, value in record["monte_carlo_error"].items()}
+
+
+@pytest.mark.parametrize(("ratio", "carried"), [(1.0, 0.0), (2.0, 0.0), (2.0, 0.7)])
+def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
+    """40 references of 4,000 draws; with a ``ratio`` of variances of 1 the eigenvectors are arbitrary."""
+    rng = np.random.default_rng(5)
+    rotation, _ = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))
+    root = rotation * np.sqrt(ratio ** np.arange(DIMENSION))
+    covariance, mean = root @ root.T, np.full(DIMENSION, 3.0)
+    model = model_of(DIMENSION, lambda position: position @ DIRECTIONS)
+    pairs = []
+    for _ in range(40):
+        matrices = mean + autoregressive(rng, carried, (N_CHAINS, N_DRAWS, DIMENSION)) @ root.T
+        sd = np.sqrt(np.diag(covariance))
+        pairs.append(squared_errors(mean, sd, covariance, reference_of(model, matrices)))
+    for name in ("relative_sd_error", "xi_rel", "xi_white", "functional_error"):
+        true, predicted = (np.array([found[name] for found in side]) for side in zip(*pairs, strict=True))
+        se = np.sqrt((true.var() + predicted.var()) / len(pairs))
+        assert se < 0.16 * true.mean(), name
+        assert abs(predicted.mean() - true.mean()) < 4.5 * se, name
+    if carried == 0:
+        # Each parameter has sd / sqrt(2 n); directions with the largest errors have sqrt(11 / 2) times this.
+        expected = 1 / np.sqrt(2 * N_CHAINS * N_DRAWS)
+        roots = {name: np.sqrt(np.mean([found[name] for _, found in pairs])) for name in pairs[0][1]}
+        assert roots["xi_rel"] == pytest.approx(expected, rel=0.03)
+        assert roots["xi_white"] == pytest.approx(expected * (np.sqrt(5.5) if ratio == 1 else 1), rel=0.08)
+
+
+def test_which_errors_are_defined_and_a_thinned_reference_is_no_worse_than_is_said():
+    rng = np.random.default_rng(0)
+    small, large = rng.normal(size=(2, 40, 3)), rng.normal(size=(2, 2_000, 300))
+    always = {"relative_sd_error", "xi_rel"}
+    stated = reference_of(model_of(201, lambda position: position[..., :5] ** 2), large[:, :40, :201])
+    records = [reference_record(one) for one in (reference_of(model_of(3), small), stated)]
+    assert records[0]["monte_carlo_error"].keys() == always | {"xi_white"}
+    assert records[1]["monte_carlo_error"].keys() == always | {"functional_error"}
+    assert "covariance" not in records[1]
+    # Half of the draws of an independent chain have the errors of half as many draws.
+    whole, half = (
+        reference_record(reference_of(model_of(300), large, keep_every=k))["monte_carlo_error"]
+        for k in (1, 2)
+    )
+    for name, value in half.items():
+        assert value == pytest.approx(np.sqrt(2) * whole[name], rel=0.03)
+
+
+def test_tuners_are_judged_by_the_functionals_not_by_the_position():
+    """With chains in two mirrored modes no parameter converges, but the product of two does."""
+    rng = np.random.default_rng(0)
+    matrices = 3 + rng.normal(size=(2, 500, 2))
+    matrices[1] *= -1
+    stated = reference_of(model_of(2, lambda position: position[..., :1] * position[..., 1:]), matrices)
+    record, plain = reference_record(stated), reference_record(reference_of(model_of(2), matrices))
+    assert record["diagnostics"]["r_hat"] == plain["diagnostics"]["r_hat"] > 1.5
+    assert (record["trusted"], plain["trusted"]) == (True, False)
+    assert doubts(record) is None
+    assert f"R-hat is {plain['functionals']['r_hat_p99']:.3g}" in doubts(plain)
+    exact = matrices.astype(np.float32).prod(axis=-1).ravel()
+    functionals = record["functionals"]
+    np.testing.assert_allclose(functionals["mean"], [exact.mean()], rtol=1e-6)
+    np.testing.assert_allclose(functionals["sd"], [exact.std(ddof=1)], rtol=1e-6)
+    assert functionals["r_hat_max"] == functionals["r_hat_p99"] < 1.02
+    # Without functionals the position is judged, and its moments are not written twice.
+    functionals, block = plain["functionals"], plain["blocks"]["wide"]
+    assert functionals["n"] == 2
+    assert {name: block[name] for name in functionals} == functionals
+    assert not {"mean", "sd"} & set(functionals)
+
+
+def test_one_parameter_in_a_hundred_may_be_stuck():
+    matrices = np.random.default_rng(0).normal(size=(2, 300, 200))
+    for n_stuck, trusted in ((2, True), (3, False)):
+        matrices[0, :, :n_stuck] = 1.5
+        record = reference_record(reference_of(model_of(200), matrices))
+        assert record["functionals"]["r_hat_max"] == np.inf
+        assert np.isinf(record["functionals"]["r_hat_p99"]) == (not trusted)
+        assert record["trusted"] == trusted
+        assert record["diagnostics"]["n_parameters_stuck"] == n_stuck
+
+
+def test_trust_is_99_percent_of_r_hat_and_the_median_ess():
+    assert (R_HAT_TRUSTED, ESS_TRUSTED) == (1.05, 200)
+    for r_hat, ess, trusted in (
+        (R_HAT_TRUSTED, ESS_TRUSTED, True),
+        (R_HAT_TRUSTED + 1e-6, 4_000, False),
+        (1.0, ESS_TRUSTED - 1e-3, False),
+        (np.nan, np.nan, False),
+        (None, None, False),
+    ):
+        assert is_trusted({"r_hat_p99": r_hat, "ess_median": ess}) is trusted
+
+
+def test_the_record_is_json_and_its_moments_those_of_all_draws(tmp_path):
+    model, _, _ = gaussian_model()
+    mixing = np.array([[1, 2, 0], [0, 1, 3], [0, 0, 1.0]])
+    matrices = np.random.default_rng(0).normal(size=(2, 101, 3)) @ mixing
+    matrices[1] += 1
+    reference = reference_of(model, matrices, keep_every=3)
+    write_json(tmp_path / "nuts.json", reference_record(reference))
+    again = read_json(tmp_path / "nuts.json")
+    pooled = matrices.astype(np.float32).astype(np.float64).reshape(-1, 3)
+    np.testing.assert_allclose(again["covariance"], np.cov(pooled.T), rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(np.diag(again["covariance"])), again["sd"], rtol=1e-9)
+    np.testing.assert_allclose(again["mean"], pooled.mean(axis=0), rtol=1e-9)
+    # R-hat and ESS are the worst over the parameters; blocks have their own.
+    found, blocks = per_parameter(draws.variables_of(reference).values()), again["blocks"]
+    assert again["diagnostics"]["r_hat"] == pytest.approx(found.r_hat.max())
+    assert again["diagnostics"]["ess_tail"] == pytest.approx(found.ess_tail.min())
+    assert {name: block["n"] for name, block in blocks.items()} == {"intercept": 1, "slopes": 2}
+    assert blocks["slopes"]["ess_min"] == pytest.approx(found.ess_bulk[1:].min())
+    assert blocks["slopes"]["sd"] == pytest.approx(np.sqrt(np.mean(np.square(again["sd"][1:]))))
+    errors, sizes = (blocks["slopes"]["sd_error"], blocks["intercept"]["sd_error"]), np.square(again["sd"])
+    together = (errors[0] ** 2 * sizes[1:].sum() + errors[1] ** 2 * sizes[0]) / sizes.sum()
+    assert again["monte_carlo_error"]["relative_sd_error"] == pytest.approx(np.sqrt(together))
+
+
+def test_cut_trajectories_and_energies_are_counted_by_iteration():
+    """E-BFMI is 2 for independent energies, and small if steps of the energy are far below its range."""
+    n = 4_000
+    rng = np.random.default_rng(0)
+    energy = rng.normal(size=(2, n))
+    energy[1] = np.cumsum(energy[1])
+    n_steps = np.tile(np.where(np.arange(n) % 4 == 0, 1_023, 511), (2, 1))
+    diverging = np.tile(np.arange(n) < 3, (2, 1))
+    matrices = rng.normal(size=(2, n, 2))
+    reference = reference_of(model_of(2), matrices, n_steps=n_steps, diverging=diverging, energy=energy)
+    found = reference_record(reference)["diagnostics"]
+    assert (found["max_tree_depth_share"], found["divergences"]) == (0.25, 6)
+    # The sd of the mean of n squared differences of successive independent normals is 2 sqrt(3 / n).
+    assert found["e_bfmi"][0] == pytest.approx(2, abs=4.5 * 2 * np.sqrt(3 / n))
+    assert found["e_bfmi"][1] < 0.05
+
+
+def test_a_record_of_few_draws_has_no_diagnostics():
+    record = reference_record(reference_of(model_of(2), np.arange(12.0).reshape(2, 3, 2)))
+    assert np.isnan([record["diagnostics"]["r_hat"], record["functionals"]["ess_median"]]).all()
+    assert np.isnan(list(record["monte_carlo_error"].values())).all()
+    assert not record["trusted"]
+    assert diagnostics.FEWEST_DRAWS == 4

@@ -1,0 +1,445 @@
+"""The models against the densities of their papers in float64: the factorisation and the network (App. B.2.1, B.3.1),
+the discriminative RBM with its hidden states enumerated, and CCAdL's logistic regression.
+
+Models omit constants, so the tests compare differences of log densities, and gradients.
+"""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy import special, stats
+from scipy.optimize import approx_fprime
+
+from sgtune.model import positions, posterior
+from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.study.posteriors import bnn, drbm, pmf
+from sgtune.study.posteriors.classification import mnist79
+from sgtune.support.errors import InputError
+
+N_USERS, N_ITEMS, N_FACTORS = 7, 9, 3
+N_PIXELS, N_HIDDEN = 12, 5
+SIGMAS = 5
+
+# --- the papers' densities ---
+
+
+def pmf_log_prior(position):
+    """U_i ~ N(mu_U, Lambda_U^-1), mu_U ~ N(0, Lambda_U^-1), entries of Lambda_U ~ Gamma(4, rate 5); the same for V.
+
+    The density is over log precisions, with the Jacobian exp(log precision).
+    """
+    total = 0.0
+    for side in ("users", "items"):
+        log_precision = position[f"log_precision_{side}"]
+        precision = np.exp(log_precision)
+        sd = precision**-0.5
+        total += stats.gamma.logpdf(precision, a=4, scale=1 / 5).sum() + log_precision.sum()
+        total += stats.norm.logpdf(position[f"mean_{side}"], 0, sd).sum()
+        total += stats.norm.logpdf(position[side], position[f"mean_{side}"], sd).sum()
+    return total
+
+
+def pmf_log_likelihood(position, ratings):
+    """One value per rating: ratings minus their overall mean ~ N(U_i' V_j, 1 / 3)."""
+    users, items, values = ratings.T
+    products = np.array(
+        [position["users"][u] @ position["items"][v] for u, v in zip(users, items, strict=True)]
+    )
+    return stats.norm.logpdf(values - values.mean(), products, 3**-0.5)
+
+
+def network_probabilities(position, images):
+    """softmax(softmax(x B + b) A + a) of pixels scaled to [0, 1]."""
+    hidden = special.softmax(images / 255 @ position["B"] + position["b"], axis=1)
+    return special.softmax(hidden @ position["A"] + position["a"], axis=1)
+
+
+def normal_log_prior(position):
+    return sum(stats.norm.logpdf(leaf).sum() for leaf in position.values())
+
+
+def simulated_ratings(n, seed=0, n_users=N_USERS, n_items=N_ITEMS):
+    """Rows (user, item, rating), no pair twice."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.choice(n_users * n_items, n, replace=False)
+    return np.column_stack([pairs // n_items, pairs % n_items, rng.integers(1, 6, n)])
+
+
+def pmf_position(seed, n_users=N_USERS, n_items=N_ITEMS, n_factors=N_FACTORS):
+    rng = np.random.default_rng(seed)
+    position = {}
+    for side, size in (("users", n_users), ("items", n_items)):
+        precision = rng.gamma(4, 1 / 5, n_factors)
+        mean = rng.normal(size=n_factors) / np.sqrt(precision)
+        position[f"log_precision_{side}"] = np.log(precision)
+        position[f"mean_{side}"] = mean
+        position[side] = mean + rng.normal(size=(size, n_factors)) / np.sqrt(precision)
+    return position
+
+
+def simulated_images(n, seed=0, n_pixels=N_PIXELS):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (n, n_pixels), dtype=np.uint8), rng.integers(0, 10, n, dtype=np.uint8)
+
+
+def network_position(seed, n_pixels=N_PIXELS, n_hidden=N_HIDDEN):
+    rng = np.random.default_rng(seed)
+    shapes = {"A": (n_hidden, 10), "B": (n_pixels, n_hidden), "a": (10,), "b": (n_hidden,)}
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+def single(position):
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), position)
+
+
+def small_pmf(n=40, test=None):
+    ratings = simulated_ratings(n)
+    sizes = {"n_users": N_USERS, "n_items": N_ITEMS, "n_factors": N_FACTORS}
+    return pmf.from_arrays(ratings, test, **sizes, shuffle_seed=None), ratings
+
+
+def small_network(n=40):
+    images, labels = simulated_images(n)
+    return bnn.from_arrays(images, labels, n_hidden=N_HIDDEN, shuffle_seed=None), images, labels
+
+
+def boltzmann_log_probabilities(position, inputs):
+    """log p(y | x), ``(n, K)``, from p(y, h | x) ~ exp(d_y + h' c + h' U e_y + h' W x), h in {0, 1}^H."""
+    states = np.array(list(product((0, 1), repeat=len(position["c"]))))
+    energies = (
+        (states @ position["W"] @ inputs.T).T[:, :, None]
+        + (states @ position["U"])[None]
+        + (states @ position["c"])[None, :, None]
+        + position["d"]
+    )
+    return special.log_softmax(special.logsumexp(energies, axis=1), axis=1)
+
+
+def boltzmann_position(seed, n_features=5, n_classes=3, n_hidden=4):
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "U": (n_hidden, n_classes),
+        "W": (n_hidden, n_features),
+        "c": (n_hidden,),
+        "d": (n_classes,),
+    }
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+def small_boltzmann(n_data=40, seed=0):
+    """A model of so many rows, and its inputs (float64) and labels."""
+    rng = np.random.default_rng(seed)
+    inputs = rng.normal(size=(n_data, 5)).astype(np.float32)
+    labels = rng.integers(3, size=n_data).astype(np.uint8)
+    model = drbm.from_arrays(inputs, labels, n_hidden=4, n_classes=3, shuffle_seed=None)
+    return model, inputs.astype(float), labels
+
+
+def small_logistic(n_data=40, seed=0):
+    rng = np.random.default_rng(seed)
+    inputs = rng.normal(size=(n_data, 6)).astype(np.float32)
+    labels = rng.integers(2, size=n_data).astype(np.uint8)
+    return mnist79(inputs, labels, shuffle_seed=None), inputs.astype(float), labels
+
+
+def cases():
+    """By name: a small model, a drawer of positions, and the exact log prior and log-likelihoods."""
+    factorisation, ratings = small_pmf()
+    network, images, labels = small_network()
+    machine, inputs, own = small_boltzmann()
+    regression, rows, classes = small_logistic()
+    n = np.arange(40)
+    return {
+        "pmf": (factorisation, pmf_position, pmf_log_prior, lambda p: pmf_log_likelihood(p, ratings)),
+        "bnn": (
+            network,
+            network_position,
+            normal_log_prior,
+            lambda p: np.log(network_probabilities(p, images)[n, labels]),
+        ),
+        "drbm": (
+            machine,
+            boltzmann_position,
+            normal_log_prior,
+            lambda p: boltzmann_log_probabilities(p, inputs)[n, own],
+        ),
+        # The paper's likelihood 1 / (1 + exp(-y w' x)), y of -1 and 1.
+        "mnist79": (
+            regression,
+            lambda seed: {"w": np.random.default_rng(seed).normal(size=6)},
+            normal_log_prior,
+            lambda p: special.log_expit((2.0 * classes - 1) * (rows @ p["w"])),
+        ),
+    }
+
+
+@pytest.fixture(scope="module", params=["pmf", "bnn", "drbm", "mnist79"])
+def case(request):
+    return cases()[request.param]
+
+
+def in_form_of(model, position):
+    """The position in the model's form, possibly a vector."""
+    return single(position) if isinstance(model.position_shape, dict) else jnp.float32(position["w"])
+
+
+# --- densities and gradients ---
+
+
+def test_log_priors_differ_as_the_papers(case):
+    model, draw, log_prior, _ = case
+    for seed in range(5):
+        one, other = draw(seed), draw(seed + 100)
+        found = np.subtract(*(float(model.log_prior(in_form_of(model, p))) for p in (one, other)))
+        # float32: sums of some hundred terms of order 1.
+        assert found == pytest.approx(log_prior(one) - log_prior(other), rel=1e-5, abs=1e-3)
+
+
+def test_each_datum_has_the_papers_log_likelihood(case):
+    """The constant is the same for all data and positions, so that all data have the same weight."""
+    model, draw, _, log_likelihood = case
+    exact = np.array([log_likelihood(draw(seed)) for seed in range(5)])
+    found = [model.log_likelihood(in_form_of(model, draw(seed)), model.data) for seed in range(5)]
+    found = np.array(found, np.float64)
+    assert found.shape == (5, 40)
+    np.testing.assert_allclose(found, exact + np.median(found - exact), rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_are_the_finite_differences_of_the_papers_density(case):
+    model, draw, log_prior, log_likelihood = case
+    position = draw(1)
+    leaves, structure = jax.tree.flatten(position)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+
+    def exact(flat):
+        split = zip(np.split(flat, ends[:-1]), leaves, strict=True)
+        tree = structure.unflatten([part.reshape(leaf.shape) for part, leaf in split])
+        return log_prior(tree) + log_likelihood(tree).sum()
+
+    flat = np.concatenate([leaf.ravel() for leaf in leaves])
+    # The error of central differences with steps of 1e-6 is about 1e-6.
+    expected = (approx_fprime(flat, exact, 1e-6) + approx_fprime(flat, exact, -1e-6)) / 2
+    found = posterior.scores(model, np.asarray(flat, np.float32)[None])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3)
+    # No entry is trivially right.
+    assert (np.abs(expected) > 2e-3).mean() > 0.95
+
+
+def test_shapes_are_the_papers():
+    factorisation = pmf.from_arrays(np.array([[942, 1681, 5], [0, 0, 1]]), n_users=943, n_items=1682)
+    shapes = {name: leaf.shape for name, leaf in factorisation.position_shape.items()}
+    assert shapes == {
+        "users": (943, 20),
+        "items": (1682, 20),
+        "mean_users": (20,),
+        "mean_items": (20,),
+        "log_precision_users": (20,),
+        "log_precision_items": (20,),
+    }
+    assert (factorisation.name, factorisation.task, factorisation.dimension) == ("pmf", "regression", 52_580)
+    network = bnn.from_arrays(*simulated_images(3, n_pixels=784))
+    shapes = {name: leaf.shape for name, leaf in network.position_shape.items()}
+    assert shapes == {"A": (100, 10), "B": (784, 100), "a": (10,), "b": (100,)}
+    assert (network.name, network.task, network.dimension) == ("bnn", "classification", 79_510)
+
+
+def test_starts_are_finite_and_differ_by_key(case):
+    model, _, _, _ = case
+    one, other = (ravel_pytree(model.init(jax.random.key(seed)))[0] for seed in range(2))
+    assert np.isfinite(one).all()
+    assert not np.array_equal(one, other)
+    value = posterior.log_posterior(posterior.density_of(model), model.init(jax.random.key(0)), model.data)
+    assert np.isfinite(float(value))
+
+
+# --- predictions ---
+
+
+def test_predicted_ratings_are_products_about_the_mean_clipped():
+    test = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
+    model, ratings = small_pmf(test=test)
+    np.testing.assert_array_equal(model.test_data["targets"], test[:, 2])
+    position = pmf_position(0)
+    products = np.sum(position["users"][test[:, 0]] * position["items"][test[:, 1]], axis=1)
+    for factor in (0.01, 1, 100):
+        scaled = {**position, "users": factor * position["users"]}
+        found = np.asarray(model.predict(single(scaled), model.test_data["inputs"]))
+        np.testing.assert_allclose(found, np.clip(ratings[:, 2].mean() + factor * products, 1, 5), rtol=1e-5)
+    assert set(found) <= {1.0, 5.0}
+
+
+def test_functionals_of_a_factorisation_are_products_of_test_pairs():
+    """Few rows are all used. Of many rows 2,000 are drawn once from the whole test set, which is sorted."""
+    few = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
+    model, _ = small_pmf(test=few)
+    position = pmf_position(2)
+    products = np.sum(position["users"][few[:, 0]] * position["items"][few[:, 1]], axis=1)
+    np.testing.assert_allclose(np.sort(model.functionals(single(position))), np.sort(products), rtol=1e-5)
+    assert small_pmf()[0].functionals is None
+    sizes = {"n_users": 60, "n_items": 70}
+    many = simulated_ratings(3_000, **sizes)
+    many = many[np.lexsort((many[:, 1], many[:, 0]))]
+    # With one feature, the product of the user's and the item's numbers identifies the pair.
+    position = pmf_position(0, **sizes, n_factors=1)
+    position["users"][:, 0], position["items"][:, 0] = np.arange(60) + 1, 1 + np.arange(70) / 100
+    one, other = (
+        np.asarray(
+            pmf.from_arrays(many[:10], many, **sizes, n_factors=1).functionals(single(position)), np.float64
+        )
+        for _ in range(2)
+    )
+    assert len(one) == 2_000
+    np.testing.assert_array_equal(one, other)
+    every = (many[:, 0] + 1) * (1 + many[:, 1] / 100)
+    # Drawn without replacement, so the standard error is less than this.
+    assert abs(one.mean() - every.mean()) < 4 * every.std() / np.sqrt(2_000)
+    assert abs(every[:2_000].mean() - every.mean()) > 8 * every.std() / np.sqrt(2_000)
+
+
+def test_training_ratings_have_the_form_of_test_data():
+    model, ratings = small_pmf(test=np.array([[0, 0, 5]]))
+    rows = model.as_test({name: leaf[:7] for name, leaf in model.data.items()})
+    np.testing.assert_allclose(rows["targets"], ratings[:7, 2], atol=1e-6)
+    sizes = {"n_users": N_USERS, "n_items": N_ITEMS, "n_factors": N_FACTORS}
+    wanted = pmf.from_arrays(ratings, ratings[:7], **sizes, shuffle_seed=None).test_data["inputs"]
+    assert rows["inputs"].keys() == wanted.keys()
+    position = single(pmf_position(1))
+    found = model.predict(position, rows["inputs"])
+    np.testing.assert_allclose(found, model.predict(position, wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bnn", "drbm", "mnist79"])
+def test_the_predicted_probability_of_a_rows_class_is_its_likelihood(name):
+    """Of training rows in the form of test data; and probabilities sum to 1."""
+    model, draw, _, log_likelihood = cases()[name]
+    rows = model.as_test(model.data)
+    for seed in (2, 3):
+        probabilities = np.asarray(model.predict(in_form_of(model, draw(seed)), rows["inputs"]), np.float64)
+        if probabilities.ndim == 1:
+            probabilities = np.column_stack([1 - probabilities, probabilities])
+        # float32: some terms of a sum near 1.
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+        own = probabilities[np.arange(40), np.asarray(rows["targets"])]
+        np.testing.assert_allclose(np.log(own), log_likelihood(draw(seed)), rtol=1e-3, atol=1e-4)
+
+
+# --- gradient estimators and tiles ---
+
+
+@pytest.mark.parametrize("ending", ESTIMATORS)
+@pytest.mark.parametrize("name", ["pmf", "bnn"])
+def test_estimates_of_the_gradient_are_unbiased(name, ending):
+    model, draw, *_ = cases()[name]
+    position, centre = single(draw(0)), single(draw(1))
+    density, estimator, key = posterior.density_of(model), ESTIMATORS[ending], jax.random.key(7)
+    constants = estimator.prepare(model, centre)
+
+    @jax.jit
+    def run(constants, position):
+        def one(i):
+            step_key = jax.random.fold_in(key, i)
+            gradient, _ = estimator.estimate(density, constants, step_key, position, 12, ())
+            return ravel_pytree(gradient)[0]
+
+        return jax.lax.map(one, jnp.arange(20_000), batch_size=500)
+
+    sample = np.asarray(run(constants, position), np.float64)
+    exact = posterior.scores(model, positions.flatten(position)[None])[0]
+    error = sample.std(axis=0) / np.sqrt(len(sample))
+    scale = np.abs(exact).max()
+    # Entries that no datum touches have no noise but float32's.
+    assert (np.abs(sample.mean(axis=0) - exact) < SIGMAS * error + 1e-5 * scale).all()
+    # The test can fail: an estimate without N / n, or without the centre, would not pass.
+    assert np.linalg.norm(error) < 0.05 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("name", ["pmf", "bnn"])
+def test_scores_by_tiles_are_gradients_of_all_rows_at_once(name):
+    n_rows = 500 + (posterior.TILE_OF_SMALL_ROWS if name == "pmf" else posterior.TILE)
+    if name == "pmf":
+        sizes = {"n_users": 130, "n_items": 140}
+        model = pmf.from_arrays(simulated_ratings(n_rows, **sizes), **sizes, n_factors=2)
+        position = single(pmf_position(0, **sizes, n_factors=2))
+    else:
+        model = bnn.from_arrays(*simulated_images(n_rows), n_hidden=N_HIDDEN)
+        position = single(network_position(0))
+
+    def log_posterior(position):
+        return model.log_prior(position) + jnp.sum(model.log_likelihood(position, model.data))
+
+    found = posterior.score(posterior.density_of(model), position, model.data)
+    for tiled, plain in zip(
+        jax.tree.leaves(found), jax.tree.leaves(jax.grad(log_posterior)(position)), strict=True
+    ):
+        np.testing.assert_allclose(tiled, plain, rtol=1e-4, atol=1e-6 * n_rows)
+
+
+# --- the discriminative RBM ---
+
+
+@pytest.mark.parametrize("scale", [0, 1, 10, 40])
+def test_sums_over_hidden_units_are_accurate_for_large_inputs_and_many_units(scale):
+    """The reference is a float64 sum of logarithms, with sums of sigmoids as derivatives; 127 units are the maximum: at
+    zero each contributes log 2, and the product 2^127 does not overflow in float32."""
+    rng = np.random.default_rng(3)
+    activations, biases = (
+        np.clip(scale * rng.normal(size=(127, size)), -43, 43).astype(np.float32) for size in (8, 5)
+    )
+    found, pull_back = jax.vjp(drbm.sum_softplus, jnp.asarray(activations), jnp.asarray(biases))
+    z = activations[:, None, :].astype(float) + biases[:, :, None]
+    exact = np.logaddexp(0, z).sum(axis=0)
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+    weights = rng.normal(size=(5, 8)).astype(np.float32)
+    slopes = special.expit(z) * weights
+    # float32 rounds z, up to 86, to one part in 10^7 before the sigmoid, and 8 terms are added.
+    for gradient, expected in zip(pull_back(weights), (slopes.sum(axis=1), slopes.sum(axis=2)), strict=True):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_positions_far_outside_the_posterior_give_finite_numbers():
+    """Sums and their first and second derivatives are finite."""
+
+    def gradient(activations, biases):
+        return jax.grad(lambda *pair: jnp.sum(drbm.sum_softplus(*pair)), (0, 1))(activations, biases)
+
+    both = jax.jit(lambda *pair: (drbm.sum_softplus(*pair), jax.jvp(gradient, pair, pair)))
+    for value in (80.0, 1e3, 1e15):
+        for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+            found = both(*(jnp.full((4, 2), sign * value) for sign in signs))
+            assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
+    # The sum is twice 1e3, since large terms equal their arguments.
+    assert float(drbm.sum_softplus(jnp.full((4, 1), 1e3), jnp.full((4, 1), 1e3))[0, 0]) == 8e3
+
+
+def test_curvatures_are_differences_of_exact_gradients():
+    """Second derivatives, which Hutchinson's diagonal and Newton's steps use."""
+    model, inputs, labels = small_boltzmann()
+    position = boltzmann_position(4)
+    names, direction = sorted(position), boltzmann_position(5)
+
+    def score(p):
+        return jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))(p)
+
+    _, found = jax.jit(lambda p, v: jax.jvp(score, (p,), (v,)))(single(position), single(direction))
+
+    def exact(step):
+        moved = {name: position[name] + step * direction[name] for name in names}
+        return boltzmann_log_probabilities(moved, inputs)[np.arange(40), labels].sum()
+
+    # v' H v along the direction, by second differences with an error of order 1e-6.
+    along = (exact(1e-3) - 2 * exact(0) + exact(-1e-3)) / 1e-6
+    product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in names)
+    assert product == pytest.approx(along, rel=1e-3)
+    assert abs(along) > 1
+
+
+def test_sizes_out_of_range_are_refused():
+    inputs, labels = np.zeros((2, 3)), np.array([0, 1])
+    with pytest.raises(InputError, match=r"n_hidden: 128 is not allowed; .* >= 1 and <= 127"):
+        drbm.from_arrays(inputs, labels, n_hidden=128, n_classes=2)
+    with pytest.raises(InputError, match=r"n_classes: 1 is not allowed; .* >= 2 and <= 256"):
+        drbm.from_arrays(inputs, labels, n_hidden=1, n_classes=1)
