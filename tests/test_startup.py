@@ -27,10 +27,9 @@ ALLOWED = {
     # Every job; the Snakefile.
     "sgtune.study.pipeline.job": (),
     "sgtune.study.config.sections": (),
-    "sgtune.study.report": (),
+    "sgtune.study.studies": (),
     "sgtune.study.pipeline.saved": (),
     # Tables, figures.
-    "sgtune.study.report.make": (),
     "sgtune.study.mamba.figures": FIGURE,
     "sgtune.study.mamba.regret_figures": FIGURE,
     # Of further studies.

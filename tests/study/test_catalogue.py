@@ -91,7 +91,7 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module = ModuleType("toy_model")
     module.load = lambda data_dir: small_logistic_model()
     monkeypatch.setitem(sys.modules, "toy_model", module)
-    study = Study(("table1", ()), ("table6", ()), "table5", {}, "")
+    study = Study(("table1", ()), ("table6", ()), "table5", {})
     entry = ModelEntry(
         "Toy",
         "toy_model:load",
