@@ -13,10 +13,12 @@ __all__ = [
     "gaussian_model",
     "model_of",
     "newton",
+    "one_chain",
     "products",
     "short_run",
     "simulated_arrays",
     "standard_normal",
+    "wide_model",
 ]
 
 DIMENSION = 4
@@ -93,3 +95,32 @@ def short_run(folder, *, functionals=products, **changes):
     model, _, _ = gaussian_model(functionals=functionals)
     settings = {"n_warmup": 50, "n_draws": 130, "seed": 2, "chain": 1, "block": 40, **changes}
     return nuts.sample_nuts(model, checkpoint_dir=folder, **settings)
+
+
+def wide_model(dimension, name="wide", functionals=None):
+    """N(0, I) in any dimension, whose position is one array."""
+    return define_model(
+        name,
+        log_prior=standard_normal,
+        log_likelihood=lambda position, rows: 0 * rows,
+        data=np.zeros(2, np.float32),
+        init=lambda key: jnp.zeros(dimension),
+        functionals=functionals,
+    )
+
+
+def one_chain(model, matrix, *, attributes=None, keep_every=1, **statistics):
+    """A chain of the rows of ``matrix``: every ``keep_every``-th is kept, with the moments of all."""
+    from sgtune.study.ground_truth import draws
+
+    matrix, n = matrix.astype(np.float32), len(matrix)
+    functionals = None
+    if model.functionals is not None:
+        values = np.asarray(model.functionals(matrix))
+        functionals = values, draws.add_draws(None, values)
+    own = {"n_steps": np.full(n, 7), "diverging": np.zeros(n, bool), "energy": np.arange(n) % 5.0}
+    kept, moments = matrix[keep_every - 1 :: keep_every], draws.add_draws(None, matrix)
+    about = {"seconds": 1.0, **(attributes or {})}
+    return draws.to_inference_data(
+        model, kept, own | statistics, about, moments=moments, every=keep_every, functionals=functionals
+    )

@@ -2,13 +2,11 @@
 
 import tracemalloc
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference_models import gaussian_model
+from reference_models import gaussian_model, one_chain, wide_model
 
 from sgtune.metrics.spread import relative_sd_error
-from sgtune.model import define_model
 from sgtune.study.ground_truth import ESS_TRUSTED, R_HAT_TRUSTED, diagnostics, draws, is_trusted
 from sgtune.study.ground_truth.diagnostics import doubts, per_parameter, reference_record
 from sgtune.support.files import read_json, write_json
@@ -151,32 +149,12 @@ DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
 DIRECTIONS = np.random.default_rng(8).normal(size=(DIMENSION, 3))
 
 
-def model_of(dimension, functionals=None):
-    return define_model(
-        "wide",
-        log_prior=lambda position: -0.5 * jnp.sum(position**2),
-        log_likelihood=lambda position, rows: 0 * rows,
-        data=np.zeros(2, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-        functionals=functionals,
-    )
-
-
 def reference_of(model, matrices, keep_every=1, **statistics):
     """The chains of draws ``matrices`` (chain, draw, D) as one reference."""
     chains = []
-    for i, matrix in enumerate(matrices.astype(np.float32)):
-        functionals, n = None, len(matrix)
-        if model.functionals is not None:
-            values = np.asarray(model.functionals(matrix))
-            functionals = values, draws.add_draws(None, values)
-        own = {"n_steps": np.full(n, 7), "diverging": np.zeros(n, bool), "energy": np.arange(n) % 5.0}
-        own |= {name: values[i] for name, values in statistics.items()}
-        kept, moments = matrix[keep_every - 1 :: keep_every], draws.add_draws(None, matrix)
-        made = draws.to_inference_data(
-            model, kept, own, {"seconds": 1.0}, moments=moments, every=keep_every, functionals=functionals
-        )
-        chains.append(made)
+    for i, matrix in enumerate(matrices):
+        own = {name: values[i] for name, values in statistics.items()}
+        chains.append(one_chain(model, matrix, keep_every=keep_every, **own))
     return draws.combine_chains(chains)
 
 
@@ -204,7 +182,7 @@ def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
     rotation, _ = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))
     root = rotation * np.sqrt(ratio ** np.arange(DIMENSION))
     covariance, mean = root @ root.T, np.full(DIMENSION, 3.0)
-    model = model_of(DIMENSION, lambda position: position @ DIRECTIONS)
+    model = wide_model(DIMENSION, functionals=lambda position: position @ DIRECTIONS)
     pairs = []
     for _ in range(40):
         matrices = mean + autoregressive(rng, carried, (N_CHAINS, N_DRAWS, DIMENSION)) @ root.T
@@ -227,14 +205,16 @@ def test_which_errors_are_defined_and_a_thinned_reference_is_no_worse_than_is_sa
     rng = np.random.default_rng(0)
     small, large = rng.normal(size=(2, 40, 3)), rng.normal(size=(2, 2_000, 300))
     always = {"relative_sd_error", "xi_rel"}
-    stated = reference_of(model_of(201, lambda position: position[..., :5] ** 2), large[:, :40, :201])
-    records = [reference_record(one) for one in (reference_of(model_of(3), small), stated)]
+    stated = reference_of(
+        wide_model(201, functionals=lambda position: position[..., :5] ** 2), large[:, :40, :201]
+    )
+    records = [reference_record(one) for one in (reference_of(wide_model(3), small), stated)]
     assert records[0]["monte_carlo_error"].keys() == always | {"xi_white"}
     assert records[1]["monte_carlo_error"].keys() == always | {"functional_error"}
     assert "covariance" not in records[1]
     # Half of the draws of an independent chain have the errors of half as many draws.
     whole, half = (
-        reference_record(reference_of(model_of(300), large, keep_every=k))["monte_carlo_error"]
+        reference_record(reference_of(wide_model(300), large, keep_every=k))["monte_carlo_error"]
         for k in (1, 2)
     )
     for name, value in half.items():
@@ -246,8 +226,10 @@ def test_tuners_are_judged_by_the_functionals_not_by_the_position():
     rng = np.random.default_rng(0)
     matrices = 3 + rng.normal(size=(2, 500, 2))
     matrices[1] *= -1
-    stated = reference_of(model_of(2, lambda position: position[..., :1] * position[..., 1:]), matrices)
-    record, plain = reference_record(stated), reference_record(reference_of(model_of(2), matrices))
+    stated = reference_of(
+        wide_model(2, functionals=lambda position: position[..., :1] * position[..., 1:]), matrices
+    )
+    record, plain = reference_record(stated), reference_record(reference_of(wide_model(2), matrices))
     assert record["diagnostics"]["r_hat"] == plain["diagnostics"]["r_hat"] > 1.5
     assert (record["trusted"], plain["trusted"]) == (True, False)
     assert doubts(record) is None
@@ -268,7 +250,7 @@ def test_one_parameter_in_a_hundred_may_be_stuck():
     matrices = np.random.default_rng(0).normal(size=(2, 300, 200))
     for n_stuck, trusted in ((2, True), (3, False)):
         matrices[0, :, :n_stuck] = 1.5
-        record = reference_record(reference_of(model_of(200), matrices))
+        record = reference_record(reference_of(wide_model(200), matrices))
         assert record["functionals"]["r_hat_max"] == np.inf
         assert np.isinf(record["functionals"]["r_hat_p99"]) == (not trusted)
         assert record["trusted"] == trusted
@@ -320,7 +302,7 @@ def test_cut_trajectories_and_energies_are_counted_by_iteration():
     n_steps = np.tile(np.where(np.arange(n) % 4 == 0, 1_023, 511), (2, 1))
     diverging = np.tile(np.arange(n) < 3, (2, 1))
     matrices = rng.normal(size=(2, n, 2))
-    reference = reference_of(model_of(2), matrices, n_steps=n_steps, diverging=diverging, energy=energy)
+    reference = reference_of(wide_model(2), matrices, n_steps=n_steps, diverging=diverging, energy=energy)
     found = reference_record(reference)["diagnostics"]
     assert (found["max_tree_depth_share"], found["divergences"]) == (0.25, 6)
     # The sd of the mean of n squared differences of successive independent normals is 2 sqrt(3 / n).
@@ -329,7 +311,7 @@ def test_cut_trajectories_and_energies_are_counted_by_iteration():
 
 
 def test_a_record_of_few_draws_has_no_diagnostics():
-    record = reference_record(reference_of(model_of(2), np.arange(12.0).reshape(2, 3, 2)))
+    record = reference_record(reference_of(wide_model(2), np.arange(12.0).reshape(2, 3, 2)))
     assert np.isnan([record["diagnostics"]["r_hat"], record["functionals"]["ess_median"]]).all()
     assert np.isnan(list(record["monte_carlo_error"].values())).all()
     assert not record["trusted"]

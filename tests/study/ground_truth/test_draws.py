@@ -3,43 +3,14 @@
 import os
 import tracemalloc
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference_models import gaussian_model
+from reference_models import gaussian_model, one_chain, wide_model
 
-from sgtune.model import define_model
 from sgtune.study.ground_truth import draws
 from sgtune.support.errors import DataError, InputError
 
 N_CHAINS, N_DRAWS = 2, 400
-
-
-def wide_model(dimension, name="wide"):
-    return define_model(
-        name,
-        log_prior=lambda position: -0.5 * jnp.sum(position**2),
-        log_likelihood=lambda position, rows: 0 * rows,
-        data=np.zeros(2, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-    )
-
-
-def statistics(n, **changes):
-    energy = np.random.default_rng(9).normal(size=n)
-    return {"n_steps": np.full(n, 7), "diverging": np.zeros(n, bool), "energy": energy, **changes}
-
-
-def one_chain(model, matrix, *, attributes=None, keep_every=1, **changes):
-    """A chain of the rows of ``matrix``: every ``keep_every``-th is kept, with the moments of all."""
-    return draws.to_inference_data(
-        model,
-        matrix[keep_every - 1 :: keep_every],
-        statistics(len(matrix), **changes),
-        attributes or {},
-        every=keep_every,
-        moments=draws.add_draws(None, matrix),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +45,6 @@ def test_moments_by_block_are_those_of_all_draws_at_once():
     np.testing.assert_allclose(moments.squares, exact.var(axis=0) * 301, rtol=1e-8)
     products = np.cov(exact.T) * 300
     np.testing.assert_allclose(moments.products, products, rtol=1e-8, atol=1e-8 * products.max())
-
-
-def test_moments_are_taken_in_columns(monkeypatch):
-    matrix = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
-    at_once = draws.add_draws(None, matrix)
-    monkeypatch.setattr(draws, "COLUMNS", 3)
-    assert draws.add_draws(None, np.ones((2, 201), np.float32)).products is None
-    for found, expected in zip(draws.add_draws(None, matrix), at_once, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 def test_the_summary_is_of_all_draws_thinned_or_not(matrices, both):
