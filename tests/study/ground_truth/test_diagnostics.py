@@ -48,25 +48,20 @@ def by_arviz(values):
     return np.array(found + [arviz.ess(data, method=name)["x"].values for name in ("bulk", "tail", "mean")])
 
 
-def agree_with_arviz(values):
-    """Which R-hats and sizes of the parameters that move do, (4, k)."""
-    found, expected = per_parameter([values]), by_arviz(values)
-    sd = values.std(axis=(0, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.square(sd / found.mean_error)
-    ours = np.array([found.r_hat, found.ess_bulk, found.ess_tail, sizes])
-    # Chains that are constant at different values: the variance within is 0, or rounding error.
-    ours, expected = (np.where(array > 1e6, np.inf, array) for array in (ours, expected))
-    return np.isclose(ours, expected, rtol=1e-6, atol=0, equal_nan=True)[:, ~found.stuck]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_chains", [1, 2, 4])
 def test_of_each_parameter_they_are_arvizs(kind, n_chains):
     for seed, n_draws in enumerate([4, 7, 9, 50, 201]):
-        equal = agree_with_arviz(some_draws(kind, n_chains, n_draws, 10, seed))
+        values = some_draws(kind, n_chains, n_draws, 10, seed)
+        found, expected = per_parameter([values]), by_arviz(values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = np.square(values.std(axis=(0, 1)) / found.mean_error)
+        ours = np.array([found.r_hat, found.ess_bulk, found.ess_tail, sizes])
+        # Chains that are constant at different values: the variance within is 0, or rounding error.
+        ours, expected = (np.where(array > 1e6, np.inf, array) for array in (ours, expected))
+        equal = np.isclose(ours, expected, rtol=1e-6, atol=0, equal_nan=True)[:, ~found.stuck]
         assert equal[0].all()
-        # Where two autocorrelations cancel, as those of few or repeated draws may, rounding decides where their sum ends.
+        # Where two autocorrelations cancel, as those of repeated draws may, rounding decides where their sum ends.
         assert equal.mean() > 0.97
 
 
@@ -133,13 +128,9 @@ DIMENSION, N_CHAINS, N_DRAWS = 10, 2, 2_000
 DIRECTIONS = np.random.default_rng(8).normal(size=(DIMENSION, 3))
 
 
-def reference_of(model, matrices, keep_every=1, **statistics):
+def reference_of(model, matrices, keep_every=1):
     """The chains of draws ``matrices`` (chain, draw, D) as one reference."""
-    own = [{name: values[i] for name, values in statistics.items()} for i in range(len(matrices))]
-    both = zip(matrices, own, strict=True)
-    return draws.combine_chains(
-        [one_chain(model, matrix, keep_every=keep_every, **one) for matrix, one in both]
-    )
+    return draws.combine_chains([one_chain(model, matrix, keep_every=keep_every) for matrix in matrices])
 
 
 def squared_errors(mean, sd, covariance, reference):
@@ -186,22 +177,18 @@ def test_the_predicted_errors_are_those_that_references_have(ratio, carried):
 
 
 def test_which_errors_are_defined_and_a_thinned_reference_is_no_worse_than_is_said():
-    draws = np.random.default_rng(0).normal(size=(2, 2_000, 300))
+    matrices = np.random.default_rng(0).normal(size=(2, 2_000, 300))
     stated = wide_model(201, functionals=lambda position: position[..., :5] ** 2)
-    small, large = (
-        reference_record(reference_of(model, draws[:, :40, : model.dimension]))
-        for model in (wide_model(3), stated)
-    )
+    references = [reference_of(one, matrices[:, :40, : one.dimension]) for one in (wide_model(3), stated)]
+    references += [reference_of(wide_model(300), matrices, keep_every) for keep_every in (1, 2)]
+    small, large, whole, half = (reference_record(reference) for reference in references)
     always = {"relative_sd_error", "xi_rel"}
     assert small["monte_carlo_error"].keys() == always | {"xi_white"}
     assert large["monte_carlo_error"].keys() == always | {"functional_error"}
     assert "covariance" not in large
     # Half of the draws of an independent chain have the errors of half as many draws.
-    whole, half = (
-        reference_record(reference_of(wide_model(300), draws, k))["monte_carlo_error"] for k in (1, 2)
-    )
-    for name, value in half.items():
-        assert value == pytest.approx(np.sqrt(2) * whole[name], rel=0.03)
+    for name, value in half["monte_carlo_error"].items():
+        assert value == pytest.approx(np.sqrt(2) * whole["monte_carlo_error"][name], rel=0.03)
 
 
 def test_tuners_are_judged_by_the_functionals_not_by_the_position():
@@ -269,15 +256,12 @@ def test_the_record_is_json_and_its_moments_those_of_all_draws(tmp_path):
 
 def test_cut_trajectories_and_energies_are_counted_by_iteration():
     """E-BFMI is 2 for independent energies, and small if steps of the energy are far below its range."""
-    n = 4_000
-    rng = np.random.default_rng(0)
-    energy = rng.normal(size=(2, n))
-    energy[1] = np.cumsum(energy[1])
-    n_steps = np.tile(np.where(np.arange(n) % 4 == 0, 1_023, 511), (2, 1))
-    diverging = np.tile(np.arange(n) < 3, (2, 1))
-    matrices = rng.normal(size=(2, n, 2))
-    reference = reference_of(wide_model(2), matrices, n_steps=n_steps, diverging=diverging, energy=energy)
-    found = reference_record(reference)["diagnostics"]
+    n, rng, model = 4_000, np.random.default_rng(0), wide_model(2)
+    energy = rng.normal(size=n)
+    own = {"n_steps": np.where(np.arange(n) % 4 == 0, 1_023, 511), "diverging": np.arange(n) < 3}
+    energies = energy, np.cumsum(energy)
+    chains = [one_chain(model, rng.normal(size=(n, 2)), **own, energy=one) for one in energies]
+    found = reference_record(draws.combine_chains(chains))["diagnostics"]
     assert (found["max_tree_depth_share"], found["divergences"]) == (0.25, 6)
     # The sd of the mean of n squared differences of successive independent normals is 2 sqrt(3 / n).
     assert found["e_bfmi"][0] == pytest.approx(2, abs=4.5 * 2 * np.sqrt(3 / n))

@@ -51,12 +51,9 @@ def test_mnist_is_read_from_a_pickle_without_unpickling(tmp_path):
     rng = np.random.default_rng(0)
     images = rng.integers(256, size=(50, 4, 4)).astype(np.uint8)
     labels = rng.integers(10, size=50).astype(np.uint8)
-    splits = (slice(0, 30), slice(30, 40), slice(40, 50))
-    arrays = [
-        array.tobytes()
-        for rows in splits
-        for array in ((images[rows].reshape(-1, 16) / 256).astype("<f4"), labels[rows].astype("<i8"))
-    ]
+    arrays = []
+    for rows in (slice(0, 30), slice(30, 40), slice(40, 50)):
+        arrays += [(images[rows] / 256).astype("<f4").tobytes(), labels[rows].astype("<i8").tobytes()]
     content = pickle.dumps((Trap(tmp_path / "harm"), arrays))
     places = [content.index(array) for array in arrays]
     parts = tuple(zip(places[::2], places[1::2], (30, 10, 10), strict=True))

