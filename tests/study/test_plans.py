@@ -159,13 +159,3 @@ def test_the_limit_holds_for_any_resources_that_the_caller_gives():
     done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
     assert done.returncode == 0
     assert "machine=1000" in done.stdout
-
-
-def test_a_bad_configuration_is_one_line_before_any_work():
-    done = run_here("--dry-run", "--config", "tuners=[mamba-kds]")
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if "tuners" in line]
-    assert len(lines) == 1
-    assert "mamba-kds" in lines[0]
-    assert "mamba-ksd" in lines[0]
-    assert "Traceback" not in done.stderr

@@ -79,6 +79,7 @@ DEPENDENCE = [
     (OWN + "regret__replicates", 7, {"regret"}),
     (OWN + "horizons__replicates", 7, {"horizons"}),
     (OWN + "horizons__samplers", ["sgnht"], {"horizons"}),
+    (OWN + "estimates__batch_fraction", 0.5, {"cost", "estimates"}),
     (OWN + "estimates__batch_fractions", [0.5], {"cost", "estimates"}),
     (OWN + "estimates__thin", 7, {"estimates"}),
     (OWN + "widths__points", 77, {"widths"}),
@@ -124,13 +125,20 @@ def test_what_concerns_other_models_reruns_nothing(model):
         assert reruns(other, **changes) == ALL
 
 
-def test_a_tuners_settings_are_its_own():
+@pytest.mark.parametrize(
+    ("path", "value", "tuners"),
+    [
+        ("mamba__points", 77, {"mamba-ksd", "mamba-fssd", "mamba", "theory"}),
+        ("grid__n_steps", 77, {"grid"}),
+        ("grid_ksd__seconds", 2, {"grid-ksd"}),
+        ("heuristic__n_leapfrog", 7, {"heuristic"}),
+    ],
+)
+def test_a_tuners_settings_are_its_own(path, value, tuners):
     """A job reuses the saved piece of a tuner although another tuner's settings have changed."""
-    before, after = (
-        tuning_settings(valid(**changes), "logistic", "sgld") for changes in ({}, {"grid_ksd__seconds": 2})
-    )
+    before, after = (tuning_settings(valid(**own), "logistic", "sgld") for own in ({}, {path: value}))
     assert list(before) == valid()["tuners"]
-    assert {tuner for tuner in before if before[tuner] != after[tuner]} == {"grid-ksd"}
+    assert {tuner for tuner in before if before[tuner] != after[tuner]} == tuners
 
 
 def test_gaussians_of_a_dimension_depend_on_no_other_and_on_no_model():
@@ -156,25 +164,11 @@ def test_smaller_grid_is_for_its_samplers_and_its_tuners():
 
 def test_smaller_grid_reaches_its_tuners_alone():
     config, other = valid(), valid(grids__bnn__smaller__log10_step_sizes=[-6])
-    for tuner, expected in {
-        "mamba-ksd": tuple(-2 - 0.5 * i for i in range(12)),
-        "mamba-ksd-smaller": (smaller := tuple(-5 - 0.5 * i for i in range(6))),
-        "grid-smaller": smaller,
-    }.items():
+    for tuner, step_sizes in {"mamba-ksd": 12, "mamba-ksd-smaller": 6, "grid-smaller": 6}.items():
         one, another = (settings_of(c, "tuning", "bnn", tuner) for c in (config, other))
-        assert tuning_arguments(one, tuner)["settings"].log10_step_sizes == expected
+        assert len(one["grids"]["log10_step_sizes"]) == step_sizes
         assert (fingerprint(one) == fingerprint(another)) == (tuner == "mamba-ksd")
     assert reruns("bnn", grids__bnn__smaller__log10_step_sizes=[-6]) == set()
-
-
-def test_tuning_arguments_are_the_models_own():
-    settings = settings_of(valid(), "tuning", "pmf", "mamba-ksd")
-    arguments = tuning_arguments(settings, "mamba-ksd")
-    assert arguments["budget"].seconds == 10
-    assert (arguments["settings"].points, arguments["settings"].batch_fractions) == (50, (1, 0.1, 0.01))
-    arguments = tuning_arguments(settings_of(valid(), "tuning", "bnn", "grid"), "grid")
-    assert (arguments["budget"].steps, arguments["settings"].start_noise) == (1000, 1)
-    assert arguments["horizon"] is None
 
 
 def test_tuners_that_look_ahead_get_the_horizon_and_theory_no_clock():

@@ -41,7 +41,7 @@ OF_ONE_KEY = [
     ("evaluation.curves.seconds", [1, 3, 2], "ascend"),
     ("regret.seconds", [2, 1], "ascend"),
     ("run", "My run", "a string that matches"),
-    ("run", "published", "another name: results/published/ is the tracked copy"),
+    ("run", "published", "another name: results/ has published, saved, downloads"),
     ("published_as", "ccadl", "another name"),
     ("seed", -1, "an integer >= 0"),
     # With another.

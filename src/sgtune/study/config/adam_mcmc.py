@@ -9,8 +9,8 @@ from sgtune.study.config.keys import (
     Seconds,
     Section,
     Several,
-    containing,
     integer,
+    must,
     number,
 )
 
@@ -21,7 +21,7 @@ Samplers = Literal["adam-mcmc", "mala", "hmc", "sgld", "sgld-cv", "sghmc", "sghm
 Log10 = number("log10", ge=-30, le=10)
 ShareOfData = number("of the data", gt=0, le=1)
 Directional = number("of the update", ge=0, le=1_000_000)
-ISOTROPIC = containing(0, "the isotropic proposal, and one that is not 0")
+ISOTROPIC = must("contain 0, the isotropic proposal, and one that is not 0", lambda noises: 0 in noises)
 Drift = number("of s", gt=0, le=1_000_000)
 Scale = number("of that", gt=0, le=1_000_000)
 Dimension = integer("parameters", 1, 1_000_000)

@@ -27,11 +27,10 @@ __all__ = [
     "Text",
     "TunerName",
     "Unrepeated",
-    "containing",
     "integer",
     "is_section",
+    "must",
     "number",
-    "other_than",
     "partial",
 ]
 
@@ -83,57 +82,28 @@ def integer(unit: str, least: int, most: int) -> Any:
     return Annotated[int, Field(ge=least, le=most, json_schema_extra={"unit": unit})]
 
 
-def _without_repeats(values: list) -> list:
-    if any(value in values[:i] for i, value in enumerate(values)):
-        raise ValueError
-    return values
+def must(what: str, is_allowed: Callable[[Any], bool]) -> AfterValidator:
+    """A check of a value: the error says that it must ``what``, or, if that is empty, what its type allows."""
 
-
-def _ascending(values: list) -> list:
-    if any(later <= earlier for earlier, later in pairwise(values)):
-        raise ValueError("ascend")
-    return values
-
-
-def containing(value: float, why: str) -> AfterValidator:
-    """Of a list: it must contain ``value``."""
-
-    def check(values: list) -> list:
-        if value not in values:
-            raise ValueError(f"contain {value}, {why}")
-        return values
-
-    return AfterValidator(check)
-
-
-def other_than(reasons: Mapping[str, str]) -> AfterValidator:
-    """Of a name: it must be none of ``reasons``, whose values say why."""
-
-    def check(name: str) -> str:
-        if name in reasons:
-            raise ValueError(f"be another name: {reasons[name]}")
-        return name
+    def check(value: Any) -> Any:
+        if not is_allowed(value):
+            raise ValueError(what)
+        return value
 
     return AfterValidator(check)
 
 
 def _one_of(names: Callable[[], Iterable[str]]) -> Any:
     """One of the names that there are when a configuration is read: an entry of the catalogue is allowed at once."""
-
-    def check(name: str) -> str:
-        if name not in names():
-            raise ValueError
-        return name
-
     listed = Field(json_schema_extra=lambda schema: schema.update(enum=list(names())))
-    return Annotated[str, AfterValidator(check), listed]
+    return Annotated[str, must("", lambda name: name in names()), listed]
 
 
-Unrepeated = Annotated[
-    list[T], AfterValidator(_without_repeats), Field(json_schema_extra={"uniqueItems": True})
-]
+DIFFERENT = must("", lambda values: all(value not in values[:i] for i, value in enumerate(values)))
+ASCENDING = must("ascend", lambda values: all(one < next_one for one, next_one in pairwise(values)))
+Unrepeated = Annotated[list[T], DIFFERENT, Field(json_schema_extra={"uniqueItems": True})]
 Several = Annotated[Unrepeated[T], Field(min_length=1)]
-Ascending = Annotated[Unrepeated[T], AfterValidator(_ascending)]
+Ascending = Annotated[Unrepeated[T], ASCENDING]
 Seconds = number("s", gt=0, le=86_400)
 Fraction = number("fraction of N", gt=0, le=1)
 Points = integer("points", 10, 100_000)

@@ -17,8 +17,8 @@ from sgtune.study.config.keys import (
     Text,
     TunerName,
     Unrepeated,
-    containing,
     integer,
+    must,
     number,
 )
 
@@ -26,7 +26,7 @@ Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
 Width = number("posterior sds", ge=0, le=1_000)
-EXACT = containing(1, "the exact draws")
+EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
 
 
 class LogisticData(Section):

@@ -13,7 +13,7 @@ from sgtune.study.config.keys import (
     Seed,
     Several,
     Text,
-    other_than,
+    must,
     partial,
 )
 from sgtune.study.config.main import Data, Grids, Ladder, OfModels, Sensitivity
@@ -21,20 +21,17 @@ from sgtune.study.config.sections import FURTHER_STUDIES
 
 __all__ = ["Configuration", "PerModel"]
 
-RESERVED_RUNS = {
-    "published": "results/published/ is the tracked copy of a finished run",
-    "saved": "results/saved/ has the small files of unfinished runs",
-    "downloads": "results/downloads/ has the data sets",
-}
-RESERVED_FOLDERS = dict.fromkeys(FURTHER_STUDIES, "that folder has the published run of a further study")
+FOLDERS = ("published", "saved", "downloads")
+NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
+NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in FURTHER_STUDIES)
 
 
 class OfRun(Section):
     """What a run is, and what it studies."""
 
-    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), other_than(RESERVED_RUNS)]
+    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), NO_FOLDER]
     """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
-    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), other_than(RESERVED_FOLDERS)] = "tuning"
+    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "tuning"
     """Folder in results/published/ to which the rule publish copies the tables and figures of the run. README shows the
     folders tuning and quick. The name of a further study is not allowed."""
     artifacts: Several[Text] | None = None

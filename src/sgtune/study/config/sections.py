@@ -38,24 +38,32 @@ __all__ = [
 FURTHER_STUDIES = ("ccadl", "adam_mcmc")
 """The sections of the studies of further papers."""
 
-JUDGED = ("data", "map", "seed", "reference", "regret", "calibration")
-"""The sections that the loss of an arm depends on."""
+JUDGED = ("data", "map", "seed", "reference", "calibration.table")
+"""What the loss of an arm depends on."""
 
 SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
-    "cost": ("data", "grids", "calibration", "grid", "heuristic", "estimates", "samplers"),
-    "tuning": ("data", "map", "seed", "grids", "calibration", "tuning"),
-    "evaluation": ("data", "map", "seed", "reference", "evaluation", "ood", "calibration"),
-    "screen": (*JUDGED, "grids", "heuristic", "mamba", "tuning"),
-    "regret": (*JUDGED, "grids"),
-    "estimates": ("data", "map", "seed", "estimates", "calibration"),
+    # The measuring time affects only the measured costs; all other results depend on whether a table replaces them. The
+    # cost of a step does not depend on the number of steps.
+    "cost": (
+        *("data", "grids", "calibration.seconds", "grid.batch_fraction", "heuristic"),
+        *("estimates.batch_fraction", "estimates.batch_fractions", "samplers"),
+    ),
+    "tuning": ("data", "map", "seed", "grids", "calibration.table", "tuning"),
+    "evaluation": (*JUDGED, "evaluation", "ood"),
+    "screen": (
+        *(*JUDGED, "grids", "heuristic", "mamba.seconds", "mamba.pruning_rate"),
+        *("tuning.replicates", "regret.screen", "regret.prediction_draws"),
+    ),
+    "regret": (*JUDGED, "grids", "regret"),
+    "estimates": ("data", "map", "seed", "estimates", "calibration.table"),
     "widths": ("data", "map", "seed", "reference", "widths"),
-    "horizons": ("data", "map", "seed", "reference", "calibration", "grids", "mamba", "tuning", "horizons"),
+    "horizons": (*JUDGED, "grids", "mamba", "tuning.validation_fraction", "horizons"),
 }
-"""Sections that each kind of result depends on."""
+"""What each kind of result depends on: sections, or single keys of them."""
 
 
 def main_sections(config: Mapping) -> dict:
@@ -109,37 +117,29 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     Returns:
         The sections by name, as `model_settings` has them; ``grids`` is the one grid that the tuner uses.
     """
-    settings, sections = model_settings(config, model), SECTIONS[kind]
+    settings = model_settings(config, model)
     if not settings["reference"]["nuts"]:
         settings["reference"] = {"nuts": False}
     grid = dict(settings["grids"])
     smaller = grid.pop("smaller", None)
     if tuner is not None and TUNERS[tuner].method is not None:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
-    settings["grids"] = grid
-    # The measuring time affects only the measured costs; all other results depend on whether a table replaces them.
-    part = "seconds" if kind == "cost" else "table"
-    settings["calibration"] = {part: settings["calibration"][part]}
     if kind == "cost":
-        # The cost of a step does not depend on its traced numbers, such as its size, or on the number of steps.
+        # The cost of a step does not depend on its traced numbers, such as its size.
         traced = {axis.in_grids for axis in AXES.values() if not axis.is_static}
-        settings["grids"] = {name: values for name, values in grid.items() if name not in traced}
-        settings["grid"] = {"batch_fraction": settings["grid"]["batch_fraction"]}
-        settings["estimates"] = {
-            name: settings["estimates"][name] for name in ("batch_fraction", "batch_fractions")
-        }
+        grid = {name: values for name, values in grid.items() if name not in traced}
+    settings["grids"] = grid
     # Only those of the named samplers that the run has.
     named = settings["horizons"]["samplers"]
     settings["horizons"] = settings["horizons"] | {"samplers": [s for s in config["samplers"] if s in named]}
-    if kind == "horizons":
-        settings["tuning"] = {"validation_fraction": settings["tuning"]["validation_fraction"]}
-    if kind == "screen":
-        settings["regret"] = {name: settings["regret"][name] for name in ("screen", "prediction_draws")}
-        settings["mamba"] = {name: settings["mamba"][name] for name in ("seconds", "pruning_rate")}
-        settings["tuning"] = {"replicates": settings["tuning"]["replicates"]}
-    if tuner is not None:
-        sections = (*sections, TUNERS[tuner].section)
-    return {section: settings[section] for section in sorted(set(sections))}
+    found = {}
+    for name in sorted(SECTIONS[kind] if tuner is None else (*SECTIONS[kind], TUNERS[tuner].section)):
+        section, _, key = name.partition(".")
+        if key:
+            found.setdefault(section, {})[key] = settings[section][key]
+        else:
+            found[section] = settings[section]
+    return found
 
 
 def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
