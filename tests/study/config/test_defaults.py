@@ -15,7 +15,7 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.__main__ import page_of, schema_text
 from sgtune.study.config.run import Configuration
-from sgtune.study.config.schema import dotted
+from sgtune.study.config.validate import dotted
 from sgtune.study.config.sections import FURTHER_STUDIES, leaves, model_settings, tunes_alone
 from sgtune.study.config.validate import overridden, validate_config
 from sgtune.study.experiments.ladder import KINDS

@@ -36,8 +36,7 @@ class Normal(Section):
     n_data: integer("rows", 4, 1_000_000) = 100
     """Number of data, draws of N(0, 1)."""
     standardised: bool = False
-    """Whether the data are shifted and scaled to mean 0 and variance 1; if not, as in the paper, autocorrelation
-    times depend on the draw of the data."""
+    """Whether the data are shifted and scaled to mean 0 and variance 1; in the paper they are not."""
     batch_size: integer("rows", 2, 1_000_000) = 10
     """Batch size; at most n_data."""
     steps: Steps = 1_000_000

@@ -6,16 +6,7 @@ from pydantic import Field
 
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.ccadl import Ccadl
-from sgtune.study.config.keys import (
-    ModelName,
-    SamplerName,
-    Section,
-    Seed,
-    Several,
-    Text,
-    must,
-    partial,
-)
+from sgtune.study.config.keys import ModelName, SamplerName, Section, Seed, Several, Text, must, partial
 from sgtune.study.config.main import Data, Grids, Ladder, OfModels, Sensitivity
 from sgtune.study.config.sections import FURTHER_STUDIES
 
@@ -32,11 +23,9 @@ class OfRun(Section):
     run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), NO_FOLDER]
     """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
     published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "tuning"
-    """Folder in results/published/ to which the rule publish copies the tables and figures of the run. README shows the
-    folders tuning and quick. The name of a further study is not allowed."""
+    """Folder in results/published/ to which the rule publish copies tables and figures."""
     artifacts: Several[Text] | None = None
-    """Names of the tables and figures of the main study that the run makes, with only the jobs that they need; null:
-    all."""
+    """Names of the main study's tables and figures to make, with only the jobs that they need; null for all."""
     seed: Seed = 0
     """Root seed from which every random key is derived, by name."""
     models: Several[ModelName] = ["logistic", "pmf", "bnn"]

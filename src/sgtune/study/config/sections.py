@@ -10,30 +10,7 @@ from itertools import product
 
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
-from sgtune.support.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
-from sgtune.support.errors import InputError
-
-__all__ = [
-    "FURTHER_STUDIES",
-    "canonical",
-    "fingerprint",
-    "has_axis",
-    "has_horizons",
-    "has_regret",
-    "ladder_settings",
-    "leaves",
-    "main_sections",
-    "merge",
-    "model_settings",
-    "n_races",
-    "settings_of",
-    "shapes_of",
-    "studied",
-    "tunes_alone",
-    "tuning_settings",
-    "tuners_of",
-]
-
+from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
 
 FURTHER_STUDIES = ("ccadl", "adam_mcmc")
 """The sections of the studies of further papers."""
@@ -47,10 +24,10 @@ SECTIONS = {
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
     # The measuring time affects only the measured costs; all other results depend on whether a table replaces them. The
-    # cost of a step does not depend on the number of steps.
+    # cost of a step depends neither on the number of steps nor on its traced numbers, such as its size.
     "cost": (
-        *("data", "grids", "calibration.seconds", "grid.batch_fraction", "heuristic"),
-        *("estimates.batch_fraction", "estimates.batch_fractions", "samplers"),
+        *("data", "grids.batch_fractions", "grids.n_leapfrogs", "calibration.seconds", "samplers"),
+        *("grid.batch_fraction", "heuristic", "estimates.batch_fraction", "estimates.batch_fractions"),
     ),
     "tuning": ("data", "map", "seed", "grids", "calibration.table", "tuning"),
     "evaluation": (*JUDGED, "evaluation", "ood"),
@@ -124,10 +101,6 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     smaller = grid.pop("smaller", None)
     if tuner is not None and TUNERS[tuner].method is not None:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
-    if kind == "cost":
-        # The cost of a step does not depend on its traced numbers, such as its size.
-        traced = {axis.in_grids for axis in AXES.values() if not axis.is_static}
-        grid = {name: values for name, values in grid.items() if name not in traced}
     settings["grids"] = grid
     # Only those of the named samplers that the run has.
     named = settings["horizons"]["samplers"]
@@ -184,9 +157,7 @@ def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
     """
     grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
     sizes, leapfrogs = BATCH_SIZE.name, N_LEAPFROG.name
-    static = {
-        axis.name: grid[axis.in_grids] for axis in AXES.values() if axis.is_static and axis.in_grids in grid
-    }
+    static = {axis.name: grid[axis.in_grids] for axis in STATIC}
     wanted = [
         static,
         {**static, sizes: [settings["grid"]["batch_fraction"]]},
@@ -227,18 +198,14 @@ def fingerprint(section: object) -> str:
     """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter.
 
     Raises:
-        InputError: the section has a value that JSON does not allow, or a number that is not finite.
+        TypeError, ValueError: the section has a value that JSON does not allow, or a number that is not finite.
     """
-    try:
-        text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            f"section: {section!r} is not allowed; it must be made of finite JSON values"
-        ) from problem
+    text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def canonical(value: object) -> object:
+    """``value`` with whole numbers as integers, tuples as lists and names of keys as text."""
     if isinstance(value, Mapping):
         return {str(name): canonical(child) for name, child in value.items()}
     if isinstance(value, list | tuple):
