@@ -81,7 +81,7 @@ class Data(Section):
 
 
 class Map(Section):
-    """The mode, where control variates are centred and chains start; up to 200 parameters it is accurate to float32."""
+    """The mode, where control variates are centred and chains start; to float32's accuracy up to 200 parameters."""
 
     epochs: integer("passes", 1, 100_000) = 500
     """Passes of Adam over the data before L-BFGS; only above 200 parameters."""

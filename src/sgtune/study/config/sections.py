@@ -6,37 +6,37 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from itertools import product
 
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
-from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
+from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE
 
 FURTHER_STUDIES = ("ccadl", "adam_mcmc")
 """The sections of the studies of further papers."""
 
-JUDGED = ("data", "map", "seed", "reference", "calibration.table")
-"""What the loss of an arm depends on."""
+RUN = ("data", "map", "seed", "calibration.table")
+JUDGED = (*RUN, "reference")
+"""What draws of an arm, and its loss, depend on. The measuring time affects only the measured costs; all other results
+depend on whether a table replaces them."""
 
 SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
-    # The measuring time affects only the measured costs; all other results depend on whether a table replaces them. The
-    # cost of a step depends neither on the number of steps nor on its traced numbers, such as its size.
+    # The cost of a step depends neither on the number of steps nor on its traced numbers, such as its size.
     "cost": (
         *("data", "grids.batch_fractions", "grids.n_leapfrogs", "calibration.seconds", "samplers"),
         *("grid.batch_fraction", "heuristic", "estimates.batch_fraction", "estimates.batch_fractions"),
     ),
-    "tuning": ("data", "map", "seed", "grids", "calibration.table", "tuning"),
+    "tuning": (*RUN, "grids", "tuning"),
     "evaluation": (*JUDGED, "evaluation", "ood"),
     "screen": (
         *(*JUDGED, "grids", "heuristic", "mamba.seconds", "mamba.pruning_rate"),
         *("tuning.replicates", "regret.screen", "regret.prediction_draws"),
     ),
     "regret": (*JUDGED, "grids", "regret"),
-    "estimates": ("data", "map", "seed", "estimates", "calibration.table"),
+    "estimates": (*RUN, "estimates"),
     "widths": ("data", "map", "seed", "reference", "widths"),
     "horizons": (*JUDGED, "grids", "mamba", "tuning.validation_fraction", "horizons"),
 }
@@ -131,8 +131,8 @@ def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
 def has_horizons(config: Mapping, model: str) -> bool:
     """Whether one of the run's samplers is tuned for runs of several lengths, which needs a reference."""
     settings = model_settings(config, model)
-    samplers = set(settings["horizons"]["samplers"]) & set(config["samplers"])
-    return bool(settings["horizons"]["seconds"] and samplers and settings["reference"]["nuts"])
+    horizons, has_reference = settings["horizons"], settings["reference"]["nuts"]
+    return bool(has_reference and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]))
 
 
 def has_regret(config: Mapping, model: str) -> bool:
@@ -151,27 +151,24 @@ def has_axis(sampler: str, axis: str) -> bool:
 
 
 def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
-    """Every (sampler, batch size, leapfrog number, ...) for which a run needs the cost of a step.
+    """Every (sampler, batch size, leapfrog number) for which a run needs the cost of a step.
 
     ``settings``: of the kind ``cost``. SGLD is always included, for the estimates of the discrepancies.
     """
     grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
-    sizes, leapfrogs = BATCH_SIZE.name, N_LEAPFROG.name
-    static = {axis.name: grid[axis.in_grids] for axis in STATIC}
     wanted = [
-        static,
-        {**static, sizes: [settings["grid"]["batch_fraction"]]},
-        {sizes: [heuristic["batch_fraction"]], leapfrogs: [heuristic["n_leapfrog"]]},
+        (grid["batch_fractions"], grid["n_leapfrogs"]),
+        ([settings["grid"]["batch_fraction"]], grid["n_leapfrogs"]),
+        ([heuristic["batch_fraction"]], [heuristic["n_leapfrog"]]),
     ]
-    own = [(sampler, each) for sampler in settings["samplers"] for each in wanted]
-    own.append(("sgld", {sizes: [estimates["batch_fraction"], *estimates["batch_fractions"]]}))
-    shapes = []
-    for sampler, values in own:
-        names = [name for name in values if has_axis(sampler, name)]
-        for numbers in product(*(values[name] for name in names)):
-            shape = dict(zip(names, numbers, strict=True))
-            shape[sizes] = batch_size_of(shape[sizes], n_data)
-            shapes.append((sampler, *key_of(shape, STATIC)))
+    own = [(sampler, *each) for sampler in settings["samplers"] for each in wanted]
+    own.append(("sgld", [estimates["batch_fraction"], *estimates["batch_fractions"]], []))
+    shapes = [
+        (sampler, batch_size_of(fraction, n_data), leapfrog)
+        for sampler, fractions, leapfrogs in own
+        for fraction in fractions
+        for leapfrog in (leapfrogs if has_axis(sampler, N_LEAPFROG.name) else [None])
+    ]
     return list(dict.fromkeys(shapes))
 
 
