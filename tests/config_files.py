@@ -62,12 +62,3 @@ def valid(**changes) -> dict:
     config = changed({"run": "mine"}, **changes)
     validate_config(config)
     return config
-
-
-def plain_keys(schema: dict, path: str = "") -> list[str]:
-    """Every key of a schema that holds a value and not a section."""
-    keys = []
-    for name, entry in schema.get("properties", {}).items():
-        inner = plain_keys(entry, f"{path}{name}.")
-        keys += inner if entry.get("type") == "object" else [f"{path}{name}"]
-    return keys

@@ -101,13 +101,11 @@ def _check_arms(settings: _Settings) -> None:
     if max(noise) > min(friction):
         what = f"be <= {min(friction)!r}, the smallest friction of the grid"
         _refuse(f"{of_grid}.noise_estimate", max(noise), what)
-    paths = [f"{section}.batch_fraction" for section in ("grid", "heuristic", "estimates")]
-    fractions = {settings.key(path): settings.value(path) for path in paths}
-    for key, values in (
-        (f"{of_grid}.batch_fractions", grid["batch_fractions"]),
-        (settings.key("estimates.batch_fractions"), settings["estimates"]["batch_fractions"]),
-    ):
-        fractions |= {f"{key}[{i}]": value for i, value in enumerate(values)}
+    fractions = {f"{of_grid}.batch_fractions[{i}]": value for i, value in enumerate(grid["batch_fractions"])}
+    for path in ("grid.batch_fraction", "heuristic.batch_fraction", "estimates.batch_fraction"):
+        fractions[settings.key(path)] = settings.value(path)
+    key, values = settings.key("estimates.batch_fractions"), settings["estimates"]["batch_fractions"]
+    fractions |= {f"{key}[{i}]": value for i, value in enumerate(values)}
     rows = f"{1 / settings.n_data:g}, one of the {settings.n_data} training rows"
     for key, fraction in fractions.items():
         # A batch has floor(fraction * N) rows (preprint Table 4).

@@ -88,7 +88,7 @@ def dotted(path: Sequence) -> str:
 
 def _nearest(name: object, known: Sequence[str]) -> str:
     """A hint at the name of ``known`` that is meant, if there is one."""
-    near = get_close_matches(str(name), known, n=1)
+    near = get_close_matches(str(name), known, n=1) if name not in known else []
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
