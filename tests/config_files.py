@@ -58,7 +58,7 @@ def config_with(**changes) -> dict:
 
 
 def valid(**changes) -> dict:
-    """The defaults, which are the paper's study, with ``section__key=value`` set, validated."""
-    config = changed({"run": "mine"}, **changes)
+    """The paper's study with ``section__key=value`` set, validated."""
+    config = changed(raw_config("paper") | {"run": "mine"}, **changes)
     validate_config(config)
     return config

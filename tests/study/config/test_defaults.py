@@ -16,7 +16,7 @@ from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.run import Configuration
 from sgtune.study.config.schema import entries, generated
-from sgtune.study.config.sections import leaves, model_settings, tunes_alone
+from sgtune.study.config.sections import model_settings, tunes_alone
 from sgtune.study.config.validate import dotted, overridden, validate_config
 from sgtune.study.experiments.ladder import KINDS
 from sgtune.study.mamba.comparison import deviations
@@ -47,11 +47,8 @@ def test_what_is_generated_is_made_from_the_models():
         for key, _, unit, bounds, default in (row for row in rows if len(row) == 5)
     }
     assert found["mamba.seconds"] == ["s", "a number > 0 and <= 86400", "1"]
-    assert found["per_model.bnn.mamba.seconds"][2] == "10"
-    assert found["per_model.bnn.reference.nuts"][2] == "false"
-    # The run's name has no default; of single models only what differs is shown.
     assert found["run"][2] == "none"
-    assert "per_model.logistic.mamba.seconds" not in found
+    assert not [key for key in found if key.startswith("per_model")]
 
 
 def test_every_key_is_described_and_bounded():
@@ -103,14 +100,24 @@ def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
 
 
 def test_paper_run_is_the_defaults():
-    """paper.yaml repeats values of sections in config.yaml, so only the settings of each model are compared."""
-    paper, defaults = raw_config("paper"), valid()
-    assert paper.keys() == defaults.keys()
-    for model in defaults["models"]:
-        assert model_settings(paper, model) == model_settings(defaults, model) | {"run": "paper"}
+    """But for the values of single models."""
+    paper, defaults = raw_config("paper"), {"run": "paper", "models": ["logistic"]}
+    validate_config(defaults)
+    own = {"models": paper["models"], "per_model": paper["per_model"]}
+    assert paper == defaults | own
+    assert model_settings(paper, "logistic") == model_settings(
+        defaults | {"models": paper["models"]}, "logistic"
+    )
 
 
-def test_defaults_are_the_papers_values_but_for_these():
+def test_a_key_given_for_a_section_leaves_the_others_as_they_are_there():
+    config = {"run": "mine", "models": ["logistic"], "ccadl": {"map": {"epochs": 5}}}
+    validate_config(config)
+    assert config["map"] == {"epochs": 500, "tolerance": 0.01, "max_steps": 5_000}
+    assert config["ccadl"]["map"] == {"epochs": 5, "tolerance": 0.05, "max_steps": 1_000}
+
+
+def test_the_run_has_the_papers_values_but_for_these():
     """Sects. 4.1 to 4.3 and App. B."""
     papers = yaml.safe_load((ROOT / "workflow/resources/paper_settings.yaml").read_text("utf-8"))
     cells = deviations({"settings": [{"configuration": valid()}], "paper_settings": [papers]})
@@ -128,14 +135,6 @@ def test_defaults_are_the_papers_values_but_for_these():
         **dict.fromkeys(("mamba.clock, ", "grid_ksd.clock, logistic", "evaluation.clock, "), "calibrated"),
         "tuning.replicates, logistic": "5",
     }
-
-
-@pytest.mark.parametrize("model", catalogue.MODELS)
-def test_a_key_given_for_one_model_sets_no_other_key(model):
-    changes = {f"per_model__{model}__evaluation__curves__replicates": 7, f"per_model__{model}__widths": {}}
-    before, own = valid()["per_model"][model], valid(**changes)["per_model"][model]
-    assert dict(leaves(own)) == dict(leaves(before)) | {"evaluation.curves.replicates": 7}
-    assert own["widths"] == {}
 
 
 def test_values_of_a_model_win_over_the_section_and_leave_its_other_keys():

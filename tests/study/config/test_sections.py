@@ -50,9 +50,9 @@ def test_fingerprint_sees_values_and_not_their_order():
 OWN = "per_model__pmf__"
 DEPENDENCE = [
     ("data__pmf__simulated", 500, ALL),
-    ("map__epochs", 2, ALL - {"data", "ood", "cost"}),
+    (OWN + "map__epochs", 2, ALL - {"data", "ood", "cost"}),
     ("seed", 3, {"reference", "widths", *RUN}),
-    ("reference__block", 9, {"reference", "widths", *JUDGED}),
+    (OWN + "reference__block", 9, {"reference", "widths", *JUDGED}),
     ("grids__pmf__log10_step_sizes", [-3], {"tuning", "screen", "regret", "horizons"}),
     ("grids__pmf__n_leapfrogs", [3], {"cost", "tuning", "screen", "regret", "horizons"}),
     ("grids__pmf__friction", [0.1], {"tuning", "screen", "regret", "horizons"}),

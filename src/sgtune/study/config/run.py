@@ -36,14 +36,6 @@ class OfRun(Section):
     grids: Grids = Grids()
 
 
-# The network and the factorisation have tens of thousands of parameters: their points, draws and shares of the data in
-# a score are bounded so that a job stays within a few GB and a tuner near its budget.
-LARGE = {"tuners": ["mamba-ksd", "mamba", "grid", "heuristic"], "tuning": {"replicates": 1}}
-REGRET = {"finalists": 3, "screen": {"seconds": 0.5, "replicates": 1}, "seconds": [10], "replicates": 2}
-ESTIMATES = {
-    "log10_step_sizes": [-2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5],
-    "batch_fractions": [1, 0.1, 0.01],
-}
 Values = partial(OfModels)
 
 
@@ -54,48 +46,15 @@ class PerModel(Section):
 
     logistic: Values = Values()
     """For the logistic regression."""
-    pmf: Values = Values(
-        **LARGE,
-        reference={"n_warmup": 500, "n_draws": 3_500},
-        mamba={"seconds": 10, "points": 50},
-        grid={"n_steps": 2_000, "start_noise": 1},
-        evaluation={
-            "seconds": 20,
-            "replicates": 5,
-            "burn_in": 0.1,
-            "kept_draws": 2_000,
-            "ksd_points": 300,
-            "curves": {"seconds": [2, 4, 6, 8, 10], "replicates": 5, "ksd_points": 100},
-        },
-        regret=REGRET,
-        estimates={**ESTIMATES, "max_points": 200},
-    )
+    pmf: Values = Values()
     """For the matrix factorisation."""
-    bnn: Values = Values(
-        **LARGE,
-        map={"tolerance": 0.05},
-        reference={"nuts": False},
-        mamba={"seconds": 10, "points": 15},
-        grid={"n_steps": 1_000, "start_noise": 1},
-        evaluation={
-            "seconds": 300,
-            "replicates": 1,
-            "burn_in": 0.1,
-            "kept_draws": 1_000,
-            "prediction_draws": 200,
-            "ksd_points": 70,
-            "curves": {"seconds": [2, 4, 6, 8, 10], "replicates": 3, "ksd_points": 0, "prediction_draws": 20},
-        },
-        regret={**REGRET, "prediction_draws": 20},
-        estimates={**ESTIMATES, "max_points": 50},
-    )
+    bnn: Values = Values()
     """For the network."""
 
 
 class Configuration(OfModels, OfRun):
-    """One schema for every run. Defaults are the paper's values, so an empty configuration with a name is the paper's
-    study; config/config.yaml lowers the budgets. A section holds for all models; `per_model` overrides it for a single
-    model."""
+    """One schema for every run. Defaults are the paper's values for the logistic regression; config/paper.yaml has
+    those of the other models, and config/config.yaml lower budgets. `per_model` overrides a section for a single model."""
 
     ladder: Ladder = Ladder()
     sensitivity: Sensitivity = Sensitivity()

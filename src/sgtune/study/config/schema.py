@@ -100,7 +100,7 @@ def allowed(entry: Mapping) -> str:
 
 def generated(folder: Path) -> dict[Path, str]:
     """The files below ``folder``, the repository, that are made from the models of the configuration, with their texts:
-    the schema, and the page with a table of keys for each section; of ``per_model``, of the values that are set."""
+    the schema, and the page with a table of keys for each section."""
     schema, page = json_schema(), folder / "config/README.md"
     text = "# Made from the models of the configuration by `python -m sgtune.study.config.schema`.\n"
     text += yaml.safe_dump(schema, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
@@ -116,15 +116,15 @@ def generated(folder: Path) -> dict[Path, str]:
 
 
 def _table(section: Mapping, path: str) -> str:
-    rows = []
-    for key, entry in entries(section, path):
-        is_shown = "default" in entry if path == "per_model." else "." not in key.removeprefix(path)
-        if is_shown and "properties" not in entry:
+    rows = ["", "| key | meaning | unit | allowed | default |", "| --- | --- | --- | --- | --- |"]
+    for name, entry in section["properties"].items():
+        if "properties" not in entry:
             unit = entry.get("unit", entry.get("items", {}).get("unit", ""))
             default = f"`{json.dumps(entry['default'])}`" if "default" in entry else "none"
-            rows.append(f"| `{key}` | {entry['description']} | {unit} | {allowed(entry)} | {default} |")
-    head = ["", "| key | meaning | unit | allowed | default |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join(head + rows) if rows else ""
+            rows.append(
+                f"| `{path}{name}` | {entry['description']} | {unit} | {allowed(entry)} | {default} |"
+            )
+    return "\n".join(rows) if len(rows) > 3 else ""
 
 
 if __name__ == "__main__":
