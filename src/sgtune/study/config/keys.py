@@ -6,9 +6,9 @@ the docstring below it describes it.
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
 from sgtune.study.config.sections import merge
@@ -96,15 +96,3 @@ TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.met
 def is_section(annotation: object) -> bool:
     """Whether a field's type is a section."""
     return isinstance(annotation, type) and issubclass(annotation, Section)
-
-
-def partial(section: type[Section]) -> type[Section]:
-    """``section`` without defaults: a configuration has only those of its keys that are given."""
-    types = get_type_hints(section, include_extras=True)
-    fields = {
-        name: (partial(types[name]) if is_section(types[name]) else types[name], ABSENT)
-        for name in section.model_fields
-    }
-    return create_model(
-        section.__name__, __base__=section, __module__=section.__module__, __doc__=section.__doc__, **fields
-    )
