@@ -2,6 +2,7 @@
 
 import copy
 
+import jax
 import numpy as np
 import pytest
 from job_pieces import Calls, Log
@@ -154,11 +155,13 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     changes = {"burn_in": 0.0, "kept_draws": 100, "reference": reference, "cost": cost, "has_curve": False}
     found = [run(model, arm, i, **changes)["table"]["relative_sd_error"] for i in (0, 1)]
     streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
-    own = {}
+    own, minibatches = {}, set()
     for stream in streams:
-        draws = Lockstep.at_mode(model, "sgld", [arm], seed=0, replicate=stream).advance(100)[:, 0]
+        ensemble = Lockstep.at_mode(model, "sgld", [arm], seed=0, replicate=stream)
+        minibatches.add(tuple(jax.random.key_data(ensemble.minibatch_key).tolist()))
+        draws = ensemble.advance(100)[:, 0]
         own[stream] = metrics.reference_errors(model, draws, reference)["relative_sd_error"]
-    assert len(set(own.values())) == 4
+    assert len(set(own.values())) == len(minibatches) == 4
     assert found == [pytest.approx(own[stream], rel=1e-6) for stream in streams[:2]]
 
 

@@ -7,6 +7,7 @@ import pytest
 from artifact_records import cells_by, make, make_files, records_of, sensitivity_record
 from drawn import line_of, line_points
 
+from sgtune.study.experiments import ladder as experiment
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
 from sgtune.study.mamba.discrepancy_figures import MOST, shown_points

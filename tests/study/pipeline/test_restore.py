@@ -64,8 +64,10 @@ def test_a_restored_run_goes_on_to_the_numbers_of_one_that_was_never_lost(study,
     assert "heuristic.n_leapfrog: 2 then, 3 now" in lines[0]
     assert not (tmp_path / "results/lost").exists(), "before data are made again"
 
+    # Whoever forgets to restore is told so.
+    assert "stop here and run the rule `restore` first" in study("results/lost/data/logistic.json").stderr
     restored = study("restore")
-    assert jobs_of(restored.stderr) == {"simulate_logistic", "restore"}, restored.stderr[-2000:]
+    assert jobs_of(restored.stderr) == {"restore"}, restored.stderr[-2000:]
     for name in ("tuning/logistic/sgld.json", "cost/logistic.json", "reference/logistic/nuts.json"):
         assert (tmp_path / "results/lost" / name).read_bytes() == (tmp_path / "finished" / name).read_bytes()
     done = study(JUDGED)

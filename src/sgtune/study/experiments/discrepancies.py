@@ -104,22 +104,14 @@ def measure_widths(
     mode = to_matrix(jax.tree.map(lambda leaf: leaf[None], map_position(model)))
     rows = []
     for width in widths:
-        draws = (
-            (mean + width * (exact - mean)).astype(np.float32)
-            if width > 0
-            else np.repeat(mode, len(exact), 0)
-        )
-        values = _all_discrepancies(model, draws, scores(model, draws), seed)
-        for name, value in values.items():
+        shrunk = (mean + width * (exact - mean)).astype(np.float32)
+        draws = shrunk if width > 0 else np.repeat(mode, len(exact), 0)
+        for name, value in _all_discrepancies(model, draws, scores(model, draws), seed).items():
             discrepancy, _, scaled = name.partition("_")
-            scale = "laplace" if scaled else "identity"
-            rows.append(
-                {
-                    "width": float(width),
-                    "discrepancy": discrepancy,
-                    "scale": scale,
-                    "value": value,
-                    "n_points": len(draws),
-                }
-            )
+            row = {
+                "width": float(width),
+                "discrepancy": discrepancy,
+                "scale": "laplace" if scaled else "identity",
+            }
+            rows.append(row | {"value": value, "n_points": len(draws)})
     return rows

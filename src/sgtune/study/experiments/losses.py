@@ -23,18 +23,7 @@ from sgtune.study import catalogue
 from sgtune.tuning import AllDivergedError, Halving, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
-__all__ = [
-    "Losses",
-    "capped",
-    "frozen_losses",
-    "losses_of",
-    "oracle_arm",
-    "over_replicates",
-    "run_arms",
-    "runs_of",
-    "true_loss_judge",
-    "width_of",
-]
+__all__ = ["Losses", "frozen_losses", "losses_of", "oracle_arm", "over_replicates", "run_arms", "runs_of"]
 
 WORTH_COMPILING = 10.0
 """If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation

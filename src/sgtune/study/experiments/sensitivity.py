@@ -17,15 +17,7 @@ from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
 from sgtune.stein.virials import squared_error, virial
 from sgtune.support.randomness import named_seed
 
-__all__ = [
-    "JUDGES",
-    "PERTURBATIONS",
-    "Perturbation",
-    "Reading",
-    "measure_sensitivity",
-    "numbers_of_points",
-    "read",
-]
+__all__ = ["JUDGES", "PERTURBATIONS", "Reading", "measure_sensitivity", "numbers_of_points", "read"]
 
 CORRELATION = 0.9
 """Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
@@ -236,8 +228,7 @@ def measure_sensitivity(
     """The values of every judge for draws with every perturbation, compared with its values for exact draws.
 
     A row has one perturbation, size, D, n and judge: the means over the replicates of ``value`` and ``square``
-    (`Reading`), their standard errors, and for both the signal over the
-    noise of one reading,
+    (`Reading`), their standard errors, and for both the signal over the noise of one reading,
 
         (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
 

@@ -63,7 +63,7 @@ def budgets(config: Mapping) -> list[Jobs]:
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:
     own, samplers = of.model_settings(config, model), config["samplers"]
-    evaluation, regret, estimates = own["evaluation"], own["regret"], own["estimates"]
+    evaluation, regret, estimates, nuts = (own[k] for k in ("evaluation", "regret", "estimates", "reference"))
     curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
     tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
     races = {sampler: _race(own["grids"], own["mamba"], sampler) for sampler in samplers}
@@ -84,26 +84,24 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         "compare_clocks": (1, n * evaluation["seconds"]),
         "estimate_discrepancies": (1, n_chains * estimates["seconds"]),
     }
-    if own["reference"]["nuts"]:
+    if nuts["nuts"]:
         jobs |= {"combine_nuts": (1, 0.0), "measure_widths": (1, 0.0)}
-        n_chains, n_warmup = own["reference"]["chains"], own["reference"]["n_warmup"]
-        jobs["sample_nuts"] = (n_chains, n_chains * n_warmup + own["reference"]["n_draws"])
+        jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
     if of.has_regret(config, model):
-        n_losses, screen = len(losses_of(model, own["reference"]["nuts"])), regret["screen"]
+        n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]
         oracles = min(screen["oracle_losses"], n_losses) * own["tuning"]["replicates"]
         each = {s: screen["replicates"] * _race(own["grids"], screen, s) for s in samplers}
         jobs["screen_grid"] = (n_samplers, sum(each[s] + oracles * races[s] for s in samplers))
-        # Five arms at random run with those that tuners chose.
         chosen = sum(of.n_races(*one) for s in samplers for one in tuners[s].items())
-        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)
+        n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)  # five at random
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
     if of.has_horizons(config, model):
         ahead = of.settings_of(config, "horizons", model)["horizons"]
         each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
         jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
-    timed = ["calibrate_cost", "compare_clocks"] + ["tune_sampler"] * of.tunes_alone(config, model)
-    timed += ["evaluate_sampler"] * (evaluation["clock"] == "wall")
-    return [Jobs(rule, model, *one, rule in timed) for rule, one in jobs.items()]
+    timed = {"calibrate_cost": True, "compare_clocks": True, "tune_sampler": of.tunes_alone(config, model)}
+    timed["evaluate_sampler"] = evaluation["clock"] == "wall"
+    return [Jobs(rule, model, *one, timed.get(rule, False)) for rule, one in jobs.items()]
 
 
 def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
@@ -145,8 +143,7 @@ def forecast(config: Mapping, seen: Mapping[tuple[str, str], Seen], n_cores: int
         known = seen.get((jobs.rule, jobs.model), Seen())
         seconds = known.seconds(jobs)
         timed, others = timed + jobs.timed * seconds, others + (not jobs.timed) * seconds
-        overhead = f"{known.overhead:.2f}" if jobs.budget else "-"
-        numbers = f"{jobs.number:>5}{jobs.budget:>12,.1f}{overhead:>10}{seconds:>10,.0f}"
+        numbers = f"{jobs.number:>5}{jobs.budget:>12,.1f}{known.overhead or 0:>10.2f}{seconds:>10,.0f}"
         yield f"{jobs.rule:<24}{jobs.model:<10}{numbers}  {known.run}"
     hours = (timed + others / n_cores) / 3600
     yield f"In all {hours:.2f} h: {timed / 3600:.2f} h of timed jobs, one at a time, the others on {n_cores} cores"
