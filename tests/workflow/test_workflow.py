@@ -190,17 +190,17 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
 
 
 def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
-    original = (folder / TUNED).read_text()
-    (folder / TUNED).write_text(json.dumps(json.loads(original) | {"config": "0" * 64}))
-    try:
-        done = study(folder, JUDGED)
-    finally:
-        (folder / TUNED).write_text(original)
+    originals = {folder / name: (folder / name).read_text() for name in (TUNED, JUDGED)}
+    (folder / TUNED).write_text(json.dumps(json.loads(originals[folder / TUNED]) | {"config": "0" * 64}))
+    done = study(folder, JUDGED)
     assert done.returncode != 0
     lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
     assert lines, (done.stdout + done.stderr)[-2000:]
     assert "tuning/logistic/sgld.json" in lines[0]
-    # The file has changed, so that what was made from it would be made again.
+    assert not (folder / JUDGED).exists()
+    # As before, and not older than what it was made from.
+    for path, text in originals.items():
+        path.write_text(text)
     assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
 
 
