@@ -47,10 +47,6 @@ PROVENANCE = {
 }
 
 
-def provenance_of(rule):
-    return {"provenance": PROVENANCE | {"rule": rule}}
-
-
 def tuners_of(model, sampler):
     return TUNERS[model] + SMALLER.get((model, sampler), ())
 
@@ -104,7 +100,7 @@ def estimate_record(model):
             row["gradients"] = gradients
             scales = {"ksd": 1, "ksd_scaled": 0.01, "fssd": 0.1}
             rows.append(row | {key: ksd and scale * ksd for key, scale in scales.items()})
-    return {"model": model, "n_data": n_data, "rows": rows} | provenance_of("estimate_discrepancies")
+    return {"model": model, "n_data": n_data, "rows": rows}
 
 
 def width_record(model):
@@ -117,7 +113,7 @@ def width_record(model):
                 | {"n_points": 100}
                 for scale, value in shape.items()
             ]
-    return {"model": model, "rows": rows} | provenance_of("measure_widths")
+    return {"model": model, "rows": rows}
 
 
 def ladder_record(dimension):
@@ -141,8 +137,7 @@ def ladder_record(dimension):
         {"kind": kind, "dimension": dimension, "sampler": "sgld", "arms": [], "smallest": 0.16, "runs": runs}
         for kind in ("axis", "rotated")
     ]
-    record = {"dimension": dimension, "n_data": 1_000, "seconds": 0.1, "gaussians": gaussians}
-    return record | provenance_of("gaussian_ladder")
+    return {"dimension": dimension, "gaussians": gaussians}
 
 
 def horizons_record(model):
@@ -164,9 +159,7 @@ def horizons_record(model):
     ]
     of_sampler = {"sampler": "sgld", "arms": arms, "chosen": chosen, "runs": runs}
     about = {"model": model, "n_data": n_data, "trusted": True, "seconds": [1, 10], "race_seconds": 1}
-    return (
-        about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]} | provenance_of("compare_horizons")
-    )
+    return about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]}
 
 
 def sensitivity_record():
@@ -188,7 +181,7 @@ def sensitivity_record():
                 }
                 error = 0.0 if size == exact else 0.3
                 rows.append(row | {"square_signal_se": error, "value_signal_se": error})
-    return {"rows": rows} | provenance_of("measure_sensitivity")
+    return {"rows": rows}
 
 
 def studied(models=MODELS):
@@ -210,21 +203,16 @@ def tuning_record(model, sampler, rng, tunings):
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
         tuners += [
             {
-                "model": model,
-                "sampler": sampler,
                 "tuner": tuner,
                 "replicate": replicate,
-                "n_data": n_data,
                 "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
-                "reason": "",
                 "rungs": rungs_of(tuner, compared, heuristic),
                 "seconds": dict.fromkeys(SECONDS, 0.0 if fixed else 1.0),
                 "gradient_evaluations": 0 if fixed else 10**9,
             }
             for replicate in range(1 if fixed else tunings)
         ]
-    common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
-    return common | provenance_of("tune_sampler")
+    return {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
 
 
 def rungs_of(tuner, compared, chosen):
@@ -249,10 +237,7 @@ def evaluation_record(tuning, rng, replicates):
     """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
     runs, places, qualities = [], {}, {}
-    tuners = [
-        {"tuner": tuner, "reason": "", "arms": arms, "runs": [None] * replicates}
-        for tuner, arms in chosen.items()
-    ]
+    tuners = [{"tuner": name, "arms": arms, "runs": [None] * replicates} for name, arms in chosen.items()]
     for i in range(replicates):
         for own in tuners:
             arm = own["arms"][i % len(own["arms"])]
@@ -274,8 +259,8 @@ def evaluation_record(tuning, rng, replicates):
             own["runs"][i] = places[i, str(arm)] = len(runs)
             table = row | {"replicate": i, "diverged": diverged}
             runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
-    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "task": "", "clock": "wall"}
-    return common | {"runs": runs, "tuners": tuners} | provenance_of("evaluate_sampler")
+    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"]}
+    return common | {"runs": runs, "tuners": tuners}
 
 
 def regret_record(tuning, rng, replicates=4):
@@ -324,7 +309,7 @@ def regret_record(tuning, rng, replicates=4):
         "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
         "oracles": {loss: [good[i % 2] for i in range(tunings)] for loss in losses[:1]},
         "frozen": dict.fromkeys(losses, 1.0),
-    } | provenance_of("rerun_finalists")
+    }
 
 
 def clocks_record(tuning, rng):
@@ -338,7 +323,7 @@ def clocks_record(tuning, rng):
         for clock, n in (("wall", 20_000), ("calibrated", 25_000))
     }
     common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
-    return common | rows | {"losses": list(LOSSES[model])} | provenance_of("compare_clocks")
+    return common | rows | {"losses": list(LOSSES[model])}
 
 
 def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
@@ -354,7 +339,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
     arms = swap(arms[tuner], arms.get(like))
     for tuned in files["tuning"][name]["tuners"]:
         if tuned["tuner"] == tuner:
-            tuned.update(best=arms[tuned["replicate"]], reason="" if like else "all arms diverged")
+            tuned["best"] = arms[tuned["replicate"]]
     evaluation = files["evaluation"][name]
     own = {tuned["tuner"]: tuned for tuned in evaluation["tuners"]}
     n = len(own[tuner]["arms"])
@@ -362,7 +347,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
         (own[like]["runs"][i] if like else None) if i % n in tunings else place
         for i, place in enumerate(own[tuner]["runs"])
     ]
-    own[tuner].update(arms=arms, reason="" if like else "all arms diverged")
+    own[tuner]["arms"] = arms
     # Files have runs of chosen arms only.
     used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
     evaluation["runs"] = [evaluation["runs"][place] for place in used]
@@ -377,7 +362,7 @@ def reference_records(model):
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
     mode |= {"distance": 1.23, "converged": True, "laplace_sd": [0.5] * 100}
-    records = {f"{model}/map": {"model": model} | mode | provenance_of("find_map")}
+    records = {f"{model}/map": {"model": model} | mode}
     if model == "bnn":
         return records
     summary = {"n": 20, "sd": 0.25, "sd_error": 0.034, "r_hat_max": 1.23, "r_hat_p99": 1.04}
@@ -389,8 +374,7 @@ def reference_records(model):
     nuts["monte_carlo_error"] |= {"functional_error": 0.015} if model == "pmf" else {"xi_white": 0.014}
     if model == "pmf":
         nuts["functionals"] |= {"n": 2, "mean": [3.0, 4.0], "sd": [0.3, 0.4]}
-    nuts["chains"] = [provenance_of("sample_nuts")["provenance"] for _ in range(2)]
-    return records | {f"{model}/nuts": {"model": model} | nuts | provenance_of("combine_nuts")}
+    return records | {f"{model}/nuts": {"model": model} | nuts}
 
 
 def make_files(replicates=3, models=MODELS, tunings=2):
@@ -413,6 +397,8 @@ def make_files(replicates=3, models=MODELS, tunings=2):
         if model != "bnn":
             files["widths"][model] = width_record(model)
     files["horizons"]["logistic"] = horizons_record("logistic")
+    for record in (record for named in files.values() for record in named.values()):
+        record["provenance"] = PROVENANCE
     return files
 
 

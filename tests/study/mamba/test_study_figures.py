@@ -16,16 +16,10 @@ from artifact_records import (
 )
 from drawn import labels_of, line_of, line_points, regret_at, texts
 
-from sgtune.study.mamba.artifacts import STUDY
 from sgtune.study.mamba.figures import mean_curve
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS
 from sgtune.support.errors import DataError
-
-
-@pytest.fixture(scope="module")
-def records_of_three_models():
-    return make_records(1)
 
 
 def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are():
@@ -50,11 +44,6 @@ def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_the
         # In the strip of the heuristic, which diverged with SGHMC.
         assert regret_at(axis, "Grid", "sgld") == regret_at(axis, "Heuristic", "sghmc")
         assert regret_at(other, "Grid", "sgld") < regret_at(other, "Heuristic", "sghmc")
-
-
-@pytest.mark.parametrize("name", STUDY.figures)
-def test_every_figure_can_be_drawn(records_of_three_models, name):
-    make(name, records_of_three_models).canvas.draw()
 
 
 def test_panels_without_a_finite_value_or_any_arm_say_so():
