@@ -22,7 +22,6 @@ __all__ = [
     "numbers",
     "panels",
     "run_time",
-    "say_empty",
     "tuner_handles",
 ]
 
@@ -90,7 +89,7 @@ def _tuner_legend(figure: Figure, records: Sequence[dict], title: str | None = N
     figure.legend(handles=handles, **place)
 
 
-def say_empty(axis: Axes, words: str = "no finite value") -> None:
+def _say_empty(axis: Axes, words: str = "no finite value") -> None:
     """Text in a panel that has no lines."""
     axis.set_yticks([])
     axis.yaxis.minorticks_off()
@@ -100,7 +99,7 @@ def say_empty(axis: Axes, words: str = "no finite value") -> None:
 def _say_lost(axis: Axes, lost: dict[str, str], n_tuners: int) -> None:
     """In a corner of a panel the tuners that are not in it as a whole, and why; in its middle, if none is."""
     if len(lost) == n_tuners and set(lost.values()) <= {"no arm", "not finite"}:
-        say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
+        _say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
         return
     lines = "\n".join(f"{tuner_style(tuner)['label']}: {why}" for tuner, why in lost.items())
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
@@ -130,7 +129,7 @@ def estimates(records: Records, *, varied: str) -> Figure:
             log_ticks(axis.yaxis)
             log_ticks(axis.xaxis)
             if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
-                say_empty(axis)
+                _say_empty(axis)
     figure.align_ylabels(figure.axes)
     legend_below(figure, figure.axes[0], 2)
     return figure
