@@ -58,16 +58,7 @@ def config_with(**changes) -> dict:
 
 
 def valid(**changes) -> dict:
-    """The defaults, which are the paper's study, with ``section__key=value`` set, validated."""
-    config = changed({"run": "mine"}, **changes)
+    """The paper's study with ``section__key=value`` set, validated."""
+    config = changed(raw_config("paper") | {"run": "mine"}, **changes)
     validate_config(config)
     return config
-
-
-def plain_keys(schema: dict, path: str = "") -> list[str]:
-    """Every key of a schema that holds a value and not a section."""
-    keys = []
-    for name, entry in schema.get("properties", {}).items():
-        inner = plain_keys(entry, f"{path}{name}.")
-        keys += inner if entry.get("type") == "object" else [f"{path}{name}"]
-    return keys

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -25,43 +24,6 @@ def workplace(tmp_path_factory) -> Path:
     return folder
 
 
-def run_here(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("timed", "arguments"),
-    [
-        (TIMED, ["--configfile", "config/paper.yaml"]),
-        # This one has the cost table of quick, which decides, so that tuning shares the machine.
-        (TIMED - {"tune_sampler"} | {"evaluate_sampler"}, ["--configfile", "{by_the_clock}"]),
-    ],
-    ids=["by-measured-costs", "by-the-clock"],
-)
-def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(timed, arguments, tmp_path):
-    by_the_clock = tmp_path / "clock.yaml"
-    by_the_clock.write_text("run: clock\nevaluation: {clock: wall}\n")
-    arguments = [argument.format(by_the_clock=by_the_clock) for argument in arguments]
-    targets = ["all", "publish", "publish_ccadl", "publish_adam_mcmc", "collect_costs", *STUDIES]
-    done = run_here("--dry-run", "--forceall", *targets, *arguments)
-    assert done.returncode == 0, done.stderr[-2000:]
-    seen = {}
-    for block in re.split(r"\n(?=\[)", done.stdout):
-        found = re.search(r"^(?:local)?rule (\w+):", block, re.M)
-        if found and found[1] not in ("all", *STUDIES):
-            machine = re.search(r"machine=(\d+)", block)
-            assert machine, f"{found[1]} does not take the resource machine"
-            seen[found[1]] = int(machine[1])
-    assert {rule for rule, machine in seen.items() if machine == 1000} == timed
-    assert all(machine == 1 for rule, machine in seen.items() if rule not in timed)
-    assert len(seen) >= 20
-
-
 def dry_run(folder: Path, *arguments: str) -> str:
     """What a dry run in ``folder`` prints."""
     done = subprocess.run(snakemake(folder, "--dry-run", *arguments), capture_output=True, text=True)
@@ -69,22 +31,45 @@ def dry_run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def blocks_of(printed: str) -> list[tuple[str, str]]:
+    """The rule of each job of a dry run, and what is printed of the job."""
+    return re.findall(r"^(?:local)?rule (\w+):\n(.*?)(?=^\[|\Z)", printed, re.M | re.S)
+
+
 def jobs_of(printed: str) -> Counter:
     """The number of jobs of each (rule, model) in a dry run; rules without a model have None."""
-    jobs = Counter()
-    for block in re.split(r"\n(?=\[)", printed):
-        rule = re.search(r"^(?:local)?rule (\w+):", block, re.M)
-        model = re.search(r"wildcards: .*\bmodel=(\w+)", block)
-        if rule:
-            jobs[rule[1], model and model[1]] += 1
-    return jobs
+    models = [(rule, re.search(r"wildcards: .*\bmodel=(\w+)", block)) for rule, block in blocks_of(printed)]
+    return Counter((rule, model and model[1]) for rule, model in models)
 
 
 def outputs_of(printed: str) -> set[Path]:
     """The files that the jobs of a dry run would make."""
-    return {
-        Path(path) for line in re.findall(r"^ +output: (.+)$", printed, re.M) for path in line.split(", ")
-    }
+    outputs = re.findall(r"^ +output: (.+)$", printed, re.M)
+    return {Path(path) for line in outputs for path in line.split(", ")}
+
+
+# The run by the clock has the cost table of quick, which decides, so that tuning shares the machine.
+@pytest.mark.parametrize(
+    ("by_the_clock", "timed"), [(False, TIMED), (True, TIMED - {"tune_sampler"} | {"evaluate_sampler"})]
+)
+def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(
+    by_the_clock, timed, workplace, tmp_path
+):
+    targets = ["all", "publish", "publish_ccadl", "publish_adam_mcmc", "collect_costs", *STUDIES]
+    (tmp_path / "clock.yaml").write_text("run: clock\nevaluation: {clock: wall}\n")
+    arguments = [
+        "--configfile",
+        str(tmp_path / "clock.yaml") if by_the_clock else f"{ROOT}/config/paper.yaml",
+    ]
+    seen = {}
+    for rule, block in blocks_of(dry_run(workplace, "--forceall", *targets, *arguments)):
+        if rule not in ("all", *STUDIES):
+            machine = re.search(r"machine=(\d+)", block)
+            assert machine, f"{rule} does not take the resource machine"
+            seen[rule] = int(machine[1])
+    assert {rule for rule, machine in seen.items() if machine == 1000} == timed
+    assert all(machine == 1 for rule, machine in seen.items() if rule not in timed)
+    assert len(seen) >= 20
 
 
 def test_a_run_has_the_jobs_of_all_three_models(workplace):
@@ -118,10 +103,8 @@ def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, mod
 
 
 def test_a_model_without_a_reference_waits_for_none(workplace, tmp_path):
-    overlay = tmp_path / "no-reference.yaml"
-    overlay.write_text(
-        "run: bare\nmodels: [pmf]\nper_model: {pmf: {reference: {nuts: false}, regret: {prediction_draws: 5}}}\n"
-    )
+    overlay, own = tmp_path / "own.yaml", "{reference: {nuts: false}, regret: {prediction_draws: 5}}"
+    overlay.write_text(f"run: bare\nmodels: [pmf]\nper_model: {{pmf: {own}}}\n")
     jobs = jobs_of(dry_run(workplace, "--configfile", str(overlay)))
     assert jobs["evaluate_sampler", "pmf"] == 6
     assert not {"sample_nuts", "combine_nuts", "measure_widths"} & {rule for rule, _ in jobs}
@@ -155,7 +138,6 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     assert not {"table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
 
 
-def test_the_limit_holds_for_any_resources_that_the_caller_gives():
-    done = run_here("--dry-run", "--resources", "mem_mb=8000", "--default-resources", "runtime=10")
-    assert done.returncode == 0
-    assert "machine=1000" in done.stdout
+def test_the_limit_holds_for_any_resources_that_the_caller_gives(workplace):
+    given = ["--resources", "mem_mb=8000", "--default-resources", "runtime=10"]
+    assert "machine=1000" in dry_run(workplace, *given)

@@ -5,7 +5,8 @@ import inspect
 import json
 
 import pytest
-from config_files import OVERLAYS, ROOT, SCHEMA, changed, own_values, plain_keys, raw_config, valid
+import yaml
+from config_files import OVERLAYS, ROOT, SCHEMA, changed, own_values, raw_config, valid
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
@@ -13,12 +14,12 @@ from sgtune.mode.find import find_map
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
-from sgtune.study.config.__main__ import page_of, schema_text
 from sgtune.study.config.run import Configuration
-from sgtune.study.config.schema import dotted
-from sgtune.study.config.sections import FURTHER_STUDIES, leaves, model_settings, tunes_alone
-from sgtune.study.config.validate import overridden, validate_config
+from sgtune.study.config.schema import entries, generated
+from sgtune.study.config.sections import model_settings, tunes_alone
+from sgtune.study.config.validate import dotted, overridden, validate_config
 from sgtune.study.experiments.ladder import KINDS
+from sgtune.study.mamba.comparison import deviations
 from sgtune.study.posteriors import bnn, pmf
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
@@ -37,39 +38,29 @@ def test_runs_are_valid_set_every_key_and_override_nothing_silently(run):
 
 
 def test_what_is_generated_is_made_from_the_models():
-    page = (ROOT / "config/README.md").read_text(encoding="utf-8")
-    held = (ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8")
-    for text, made in ((held, schema_text(SCHEMA)), (page, page_of(SCHEMA, page))):
-        assert text == made, "run: python -m sgtune.study.config"
-    rows = page[page.index("### `per_model`") :].splitlines()
-    assert "| `mamba.seconds` | `1` | as there | `10` | `10` |" in rows
-    assert "| `reference.nuts` | `true` | as there | as there | `false` |" in rows
-    assert not [row for row in rows if row.startswith("| `mamba.thin`")]
-
-
-def entries(schema: dict, path: str = ""):
-    for name, entry in schema.get("properties", {}).items():
-        yield f"{path}{name}", entry
-        yield from entries(entry, f"{path}{name}.")
+    for path, made in generated(ROOT).items():
+        assert path.read_text(encoding="utf-8") == made, "run: python -m sgtune.study.config.schema"
+    assert yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text("utf-8")) == SCHEMA
+    (row,) = [row.split(" | ") for row in made.splitlines() if row.startswith("| `mamba.seconds` |")]
+    assert row[2:] == ["s", "a number > 0 and <= 86400", "`1` |"]
 
 
 def test_every_key_is_described_and_bounded():
     for path, entry in entries(SCHEMA):
         assert entry["description"].endswith("."), path
-        if entry.get("type") == "object":
+        if "properties" in entry:
             assert entry["additionalProperties"] is False
             continue
         # Further axes of a grid have no default, since it would change the dependencies of results.
         optional = (".smaller", ".friction", ".noise_estimate", "per_model.", "run")
         assert "default" in entry or any(name in path for name in optional), path
         item = entry.get("items", entry)
-        kind = item["type"][0] if isinstance(item.get("type"), list) else item.get("type")
-        if kind in ("integer", "number"):
+        if any(kind in item["type"] for kind in ("integer", "number")):
             assert {"minimum", "exclusiveMinimum"} & item.keys(), path
             assert {"maximum", "exclusiveMaximum"} & item.keys(), path
             assert "unit" in item or path.endswith("seed"), path
         else:
-            assert kind == "boolean" or {"enum", "pattern", "minLength"} & item.keys(), path
+            assert item["type"] == "boolean" or {"enum", "pattern", "minLength"} & item.keys(), path
 
 
 def test_the_schema_for_editors_refuses_what_the_models_refuse():
@@ -89,76 +80,48 @@ def test_the_schema_for_editors_refuses_what_the_models_refuse():
 
 
 def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
-    def bare(entry):
-        if isinstance(entry, dict):
-            return {
-                name: bare(value) for name, value in entry.items() if name not in ("default", "description")
-            }
-        return entry
+    def bounds(section: dict) -> dict:
+        told = ("default", "description", "properties")
+        return {path: {name: entry[name] for name in entry.keys() - told} for path, entry in entries(section)}
 
-    schema = SCHEMA["properties"]
-    of_run = {"run", "published_as", "artifacts", "seed", "models", "samplers", "data", "grids"}
-    sections = schema.keys() - of_run - {"ladder", "sensitivity", "per_model", *FURTHER_STUDIES}
-    for model in catalogue.MODELS:
-        own = schema["per_model"]["properties"][model]["properties"]
-        assert own.keys() == sections
-        for name in sections:
-            assert plain_keys(own[name]) == plain_keys(schema[name])
-            assert bare(own[name]) == bare(schema[name])
+    of_run = bounds(SCHEMA)
+    for own in SCHEMA["properties"]["per_model"]["properties"].values():
+        of_model = bounds(own)
+        assert of_model.keys() >= {"tuners", "reference.nuts", "evaluation.curves.seconds", "widths.points"}
+        shared = [path.split(".")[0] for path in of_model]
+        assert of_model == {path: entry for path, entry in of_run.items() if path.split(".")[0] in shared}
 
 
 def test_paper_run_is_the_defaults():
-    """paper.yaml repeats values of sections in config.yaml, so only the settings of each model are compared."""
-    paper, defaults = raw_config("paper"), valid()
-    assert paper.keys() == defaults.keys()
-    for model in defaults["models"]:
-        assert model_settings(paper, model) == model_settings(defaults, model) | {"run": "paper"}
+    """But for the values of single models."""
+    paper, defaults = raw_config("paper"), {"run": "paper", "models": ["logistic"]}
+    validate_config(defaults)
+    assert paper == defaults | {name: paper[name] for name in ("models", "per_model")}
 
 
-def test_paper_values_of_logistic_regression():
-    """Sect. 4.1 and App. B.1."""
-    paper = model_settings(valid(), "logistic")
-    grid, curves = paper["grids"], paper["evaluation"]["curves"]
-    assert grid["log10_step_sizes"] == [-1 - 0.5 * i for i in range(14)]
-    assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01, 0.001], [5, 10])
-    assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (1, 3)
-    assert paper["grid_ksd"]["seconds"] == 1
-    assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (5000, 0.2)
-    assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
-    # Of each of two chains.
-    assert (paper["reference"]["n_warmup"], 2 * paper["reference"]["n_draws"]) == (1000, 20000)
-    assert (paper["evaluation"]["seconds"], paper["evaluation"]["burn_in"]) == (10, 0)
-    assert (curves["seconds"], curves["replicates"]) == ([1, 2, 3, 4, 5], 5)
+def test_a_key_given_for_a_section_leaves_the_others_as_they_are_there():
+    config = {"run": "mine", "models": ["logistic"], "ccadl": {"map": {"epochs": 5}}}
+    validate_config(config)
+    assert config["map"] == {"epochs": 500, "tolerance": 0.01, "max_steps": 5_000}
+    assert config["ccadl"]["map"] == {"epochs": 5, "tolerance": 0.05, "max_steps": 1_000}
 
 
-@pytest.mark.parametrize(
-    ("model", "n_steps", "seconds", "runs"), [("pmf", 2000, 20, 5), ("bnn", 1000, 300, 3)]
-)
-def test_paper_values_of_the_large_models(model, n_steps, seconds, runs):
-    """Sects. 4.2, 4.3, App. B.2.2, B.2.3, B.3.2, B.3.3."""
-    paper = model_settings(valid(), model)
-    grid, curves, reference = paper["grids"], paper["evaluation"]["curves"], paper["reference"]
-    assert grid["log10_step_sizes"] == [-2 - 0.5 * i for i in range(12)]
-    assert (grid["batch_fractions"], grid["n_leapfrogs"]) == ([1, 0.1, 0.01], [5, 10])
-    assert paper["tuners"] == ["mamba-ksd", "mamba", "grid", "heuristic"]
-    assert (paper["mamba"]["seconds"], paper["mamba"]["pruning_rate"]) == (10, 3)
-    assert (paper["grid"]["n_steps"], paper["grid"]["start_noise"]) == (n_steps, 1)
-    assert paper["grid"]["batch_fraction"] == paper["heuristic"]["batch_fraction"] == 0.1
-    assert paper["evaluation"]["seconds"] == seconds
-    # Curves of the network use three runs, of which only one is as long as the paper's.
-    assert (curves["seconds"], curves["replicates"]) == ([2, 4, 6, 8, 10], runs)
-    # Together the two chains have the paper's warm-up, and 7,000 of its 10,000 draws: fresh runs take the rest of
-    # the time.
-    assert reference["nuts"] == (model == "pmf")
-    assert model == "bnn" or (2 * reference["n_warmup"], 2 * reference["n_draws"]) == (1000, 7000)
-
-
-@pytest.mark.parametrize("model", catalogue.MODELS)
-def test_a_key_given_for_one_model_sets_no_other_key(model):
-    changes = {f"per_model__{model}__evaluation__curves__replicates": 7, f"per_model__{model}__widths": {}}
-    before, own = valid()["per_model"][model], valid(**changes)["per_model"][model]
-    assert dict(leaves(own)) == dict(leaves(before)) | {"evaluation.curves.replicates": 7}
-    assert own["widths"] == {}
+def test_the_run_has_the_papers_values_but_for_these():
+    """Sects. 4.1 to 4.3 and App. B."""
+    papers = yaml.safe_load((ROOT / "workflow/resources/paper_settings.yaml").read_text("utf-8"))
+    cells = deviations({"settings": [{"configuration": valid()}], "paper_settings": [papers]})
+    ours = {f"{cell.metric}, {cell.model}": cell.text for cell in cells if cell.detail == "this run"}
+    # Two chains share the draws, and fresh runs take the rest of the time.
+    of_reference = {"n_draws, logistic": "10,000", "n_draws, pmf": "3,500", "n_warmup, pmf": "500"}
+    of_reference |= {"chains, logistic": "2", "chains, pmf": "2"}
+    runs = {"replicates, logistic": "5", "replicates, pmf": "5", "ksd_points, bnn": "70"}
+    runs |= {"curves.replicates, logistic": "5", "curves.replicates, pmf": "5", "curves.replicates, bnn": "3"}
+    assert ours == {
+        **{f"reference.{key}": value for key, value in of_reference.items()},
+        **{f"evaluation.{key}": value for key, value in runs.items()},
+        **dict.fromkeys(("mamba.clock, ", "grid_ksd.clock, logistic", "evaluation.clock, "), "calibrated"),
+        "tuning.replicates, logistic": "5",
+    }
 
 
 def test_values_of_a_model_win_over_the_section_and_leave_its_other_keys():
@@ -220,10 +183,6 @@ def test_defaults_are_those_of_the_library():
 
 def test_tuning_takes_the_machine_unless_a_table_decides():
     """With the wall clock of one tuner it takes the machine although there is a table."""
-    assert {run: raw_config(run)["calibration"]["table"] for run in ("quick", "medium", "paper", "tiny")} == {
-        **dict.fromkeys(("medium", "paper", "tiny")),
-        "quick": "config/cost/quick.json",
-    }
     quick = raw_config("quick")
     assert not any(tunes_alone(quick, model) for model in quick["models"])
     quick["per_model"]["pmf"]["mamba"]["clock"] = "wall"
@@ -234,13 +193,11 @@ def test_tuning_takes_the_machine_unless_a_table_decides():
 
 def test_the_table_of_medium_has_the_costs_of_the_published_run():
     """docs/reproducing.md says so: with other costs, races of the same seed have other steps and choose other arms."""
+    published, held = {}, {}
     with (ROOT / "results/published/tuning/tables/cost.csv").open(encoding="utf-8") as file:
-        published = {
-            (row["model"], row["sampler"], row["detail"]): float(row["value"])
-            for row in csv.DictReader(file)
-            if row["metric"] == "step_ms"
-        }
-    held = {}
+        for row in csv.DictReader(file):
+            if row["metric"] == "step_ms":
+                published[row["model"], row["sampler"], row["detail"]] = float(row["value"])
     for model, costs in json.loads((ROOT / "config/cost/medium.json").read_text())["models"].items():
         for row in costs["rows"]:
             shape = f"n = {row['batch_size']:,}" + (f", L = {row['n_leapfrog']}" if row["n_leapfrog"] else "")

@@ -5,9 +5,10 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from config_files import ROOT, SCHEMA, config_with, plain_keys, raw_config, valid
+from config_files import ROOT, SCHEMA, config_with, raw_config, valid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from snakemake.utils import update_config
@@ -15,38 +16,30 @@ from snakemake.utils import update_config
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.checks import SMALL_DIMENSION
+from sgtune.study.config.schema import entries
 from sgtune.study.config.validate import overridden, validate_config
 from sgtune.support.errors import InputError
 
 # What is set, and what the line says is allowed.
 OF_ONE_KEY = [
     ("samplers", [], "a list without repeats, of 1 or more"),
-    ("samplers", ["sgld", "sgld"], "a list without repeats"),
-    ("tuners", "grid", "a list without repeats"),
     ("data.mirror", "", "null or text that is not empty"),
     ("data.mirror", "no/such/folder", "null or a folder"),
     ("data.ood", "notminst", "(did you mean 'notmnist'?); it must be one of: fashion-mnist, notmnist"),
-    ("data.bnn.simulated", 99.5, "null or an integer >= 50"),
     ("reference.nuts", "no", "true or false"),
     ("evaluation.burn_in", 1, "a number >= 0 and < 1"),
     ("mamba.seconds", 0, "a number > 0 and <= 86400"),
     ("mamba.seconds", "1e-1", "a file needs 1.0e-6, not 1e-6"),
-    ("mamba.seconds", None, "a number > 0"),
-    ("mamba.seconds", True, "a number > 0"),
     ("mamba.seconds", float("nan"), "a finite number"),
     ("mamba.pruning_rate", 2.5, "an integer >= 2"),
-    ("mamba", 3, "a mapping with keys among seconds"),
-    ("mamba", None, "a mapping with keys among seconds"),
-    ("grids.pmf.friction", 0.1, "a list without repeats, of 1 or more"),
+    ("mamba", 3, "a mapping with keys among clock, thin"),
     ("evaluation.curves.seconds", [1, 3, 2], "ascend"),
-    ("regret.seconds", [2, 1], "ascend"),
     ("run", "My run", "a string that matches"),
     ("run", "published", "another name: results/ has published, saved, downloads"),
     ("published_as", "ccadl", "another name"),
     ("seed", -1, "an integer >= 0"),
     # With another.
     ("grid.batch_fraction", 1e-7, ">= 1.25e-06, one of the 800000 training"),
-    ("heuristic.batch_fraction", 1e-7, ">= 1.25e-06"),
     ("estimates.batch_fraction", 1e-7, ">= 1.25e-06"),
     ("tuning.validation_fraction", 1e-7, "0 or >= 1.25e-06"),
     ("data.logistic.n_train", 1000000, "n_rows = 1000000"),
@@ -54,20 +47,18 @@ OF_ONE_KEY = [
     ("evaluation.curves.seconds", [1, 3], "<= evaluation.seconds = 0.1"),
     ("estimates.thin", 200, "<= estimates.max_points = 150"),
     ("map.max_steps", 0, "for logistic, which has 10 parameters"),
+    ("calibration.table", "none.json", "missing"),
+    ("calibration.table", "results/quick/cost/table.json", "copy"),
     # Of one model.
     ("per_model.pmf.mamba.seconds", 0, "a number > 0"),
-    ("per_model.pmf.mamba", 3, "a mapping with keys among seconds,"),
     ("per_model.pmf.widths.widths", [0, 2], "contain 1"),
-    ("per_model.pmf.reference.n_draws", 41, "a multiple of reference.chains = 2"),
     ("per_model.pmf.grid.batch_fraction", 1e-5, ">= 1.25e-05"),
 ]
 # What is set, and what the line names in its place.
 NAMED = [
     ("samplers", ["sgdl"], "samplers[0]: 'sgdl' is not allowed (did you mean 'sgld'?); it must be one of: "),
-    ("tuners", ["grid-smaller"], "tuners[0]: 'grid-smaller' is not allowed"),
     ("models", ["cnn"], "models[0]: 'cnn' is not allowed (did you mean 'bnn'?)"),
     ("samplres", ["sgld"], "samplres: no such key (did you mean 'samplers'?); allowed: adam_mcmc,"),
-    ("mamba.secnods", 1, "mamba.secnods: no such key (did you mean 'seconds'?)"),
     ("grids.cnn", {}, "grids.cnn: no such key (did you mean 'bnn'?); allowed: bnn, logistic, pmf"),
     ("adam_mcmc.grids.adam_mcmc", {}, "adam_mcmc.grids.adam_mcmc: no such key (did you mean 'adam-mcmc'?)"),
     ("ladder.tuners", ["heuristic", "grid"], "ladder.tuners[1]: 'grid' is not allowed; it must judge"),
@@ -76,8 +67,6 @@ NAMED = [
     ("grids.logistic.batch_fractions", [1e-7], "grids.logistic.batch_fractions[0]: 1e-07 is not allowed"),
     ("grids.pmf.noise_estimate", [0, 0.02], "grids.pmf.noise_estimate: 0.02 is not allowed; it must be <="),
     ("grids.pmf.smaller", {"samplers": ["sgld"]}, "grids.pmf.smaller.log10_step_sizes: missing; it must be"),
-    ("per_model.pfm", {}, "per_model.pfm: no such key (did you mean 'pmf'?)"),
-    ("per_model.pmf.mamab", {}, "per_model.pmf.mamab: no such key (did you mean 'mamba'?)"),
     ("per_model.pmf.seed", 1, "per_model.pmf.seed: no such key"),
     ("per_model.pmf.reference.chains", 7, "per_model.pmf.reference.n_draws: 40 is not allowed; it must be"),
     ("per_model.pmf.tuners", ["mamba-ece"], "per_model.pmf.tuners[0]: 'mamba-ece' is not allowed for pmf"),
@@ -111,7 +100,7 @@ ANY_VALUE = (
 
 
 @settings(max_examples=60, deadline=None)
-@given(path=st.sampled_from(plain_keys(SCHEMA)), value=ANY_VALUE)
+@given(path=st.sampled_from([path for path, _ in entries(SCHEMA)]), value=ANY_VALUE)
 def test_any_value_is_accepted_or_named_in_one_line(path, value):
     message = ""
     try:
@@ -125,17 +114,16 @@ def test_any_value_is_accepted_or_named_in_one_line(path, value):
 @settings(max_examples=40, deadline=None)
 @given(n_data=st.integers(2, 10**6), rows=st.floats(0.5, 1.5))
 def test_fractions_are_refused_where_the_library_finds_no_row(n_data, rows):
-    fraction = rows / n_data
-    data = {"data__logistic__n_rows": n_data + 1, "data__logistic__n_train": n_data}
-    whole = {
-        "heuristic__batch_fraction": 1,
-        "estimates__batch_fraction": 1,
-        "estimates__batch_fractions": [1],
+    changes = {
+        "models": ["logistic"],
+        "data__logistic__n_rows": n_data + 1,
+        "data__logistic__n_train": n_data,
     }
-    changes = {"models": ["logistic"], **data, **whole, "grids__logistic__batch_fractions": [1]}
-    config = config_with(**changes, grid__batch_fraction=fraction, calibration__table=None)
+    changes |= {"heuristic__batch_fraction": 1, "grids__logistic__batch_fractions": [1]}
+    changes |= {"estimates__batch_fraction": 1, "estimates__batch_fractions": [1]}
+    config = config_with(**changes, grid__batch_fraction=rows / n_data, calibration__table=None)
     try:
-        batch_size_of(fraction, n_data)
+        batch_size_of(rows / n_data, n_data)
     except InputError:
         with pytest.raises(InputError, match=r"^grid\.batch_fraction: "):
             validate_config(config)
@@ -185,14 +173,6 @@ def test_a_cost_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, 
     assert said in line
 
 
-@pytest.mark.parametrize(
-    ("path", "said"), [("none.json", "missing"), ("results/quick/cost/table.json", "copy")]
-)
-def test_a_missing_cost_table_and_one_that_the_run_itself_writes_are_refused(path, said):
-    with pytest.raises(InputError, match=rf"^calibration.table: '{path}' is not allowed: .*{said}"):
-        validate_config(config_with(calibration__table=path))
-
-
 def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_values():
     def said(**own):
         config = raw_config("quick")
@@ -206,37 +186,26 @@ def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_val
     assert said(mamba={"seconds": 0.2}, per_model=of_pmf) == ["mamba.seconds = 0.2, but 0.1 for bnn"]
 
 
-def snakemake(*arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all", "--cores", "1", *arguments]
+def dry_run(folder: Path, text: str) -> subprocess.CompletedProcess:
+    """Of the workflow with a file of one's own."""
+    (folder / "mine.yaml").write_text(text)
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all", "--cores", "1"]
+    command += ["--configfile", str(folder / "mine.yaml")]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("overlay", "line"),
-    [
-        (
-            "grid: {batch_fraction: 1.0e-9}",
-            "grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06",
-        ),
-        (
-            "artifacts: [table1, horizon]",
-            "artifacts[1]: 'horizon' is not allowed; it must be one that this run has",
-        ),
-    ],
-)
-def test_workflow_stops_with_one_line_before_any_work(tmp_path, overlay, line):
-    (tmp_path / "mine.yaml").write_text(overlay + "\n")
-    result = snakemake("--configfile", str(tmp_path / "mine.yaml"))
-    output = result.stdout + result.stderr
+def test_workflow_stops_with_one_line_before_any_work(tmp_path):
+    result = dry_run(tmp_path, "grid: {batch_fraction: 1.0e-9}\n")
+    (line,) = [
+        line for line in (result.stdout + result.stderr).splitlines() if "Error" in line or "Trace" in line
+    ]
     assert result.returncode != 0
-    assert output.count("Error") == 1
-    assert f"Error in the configuration: {line}" in output
-    assert "Traceback" not in output
+    said = "Error in the configuration: grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06"
+    assert line.startswith(said)
 
 
 def test_workflow_warns_once_of_an_overridden_value(tmp_path):
-    (tmp_path / "mine.yaml").write_text("run: mine\nmamba: {seconds: 0.2}\n")
-    result = snakemake("--configfile", str(tmp_path / "mine.yaml"))
+    result = dry_run(tmp_path, "run: mine\nmamba: {seconds: 0.2}\n")
     assert result.returncode == 0
     (line,) = re.findall("^Warning: per_model .*", result.stderr, re.M)
     assert line.endswith("mamba.seconds = 0.2, but 0.05 for pmf, 0.1 for bnn")

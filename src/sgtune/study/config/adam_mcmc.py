@@ -4,21 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sgtune.study.config.keys import (
-    Ascending,
-    Seconds,
-    Section,
-    Several,
-    integer,
-    must,
-    number,
-)
+from sgtune.study.config.keys import Ascending, Seconds, Section, Several, integer, must, number
+from sgtune.study.config.main import Draws, Finals, Log10, Races, Screen
 
 __all__ = ["AdamMcmc"]
 
 Tested = Literal["adam-mcmc", "mala", "hmc"]
 Samplers = Literal["adam-mcmc", "mala", "hmc", "sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
-Log10 = number("log10", ge=-30, le=10)
 ShareOfData = number("of the data", gt=0, le=1)
 Directional = number("of the update", ge=0, le=1_000_000)
 ISOTROPIC = must("contain 0, the isotropic proposal, and one that is not 0", lambda noises: 0 in noises)
@@ -27,7 +19,6 @@ Scale = number("of that", gt=0, le=1_000_000)
 Dimension = integer("parameters", 1, 1_000_000)
 Steps = integer("steps", 100, 100_000_000)
 Chains = integer("chains", 1, 1_000)
-Races = integer("races", 1, 1_000)
 
 
 class Costs(Section):
@@ -64,14 +55,12 @@ class Acceptance(Section):
     steps: Steps = 12_000
     """Steps of a chain on a Gaussian."""
     steps_per_dimension: integer("steps", 0, 1_000_000) = 64
-    """Chains at the s nearest to 2.4 / √T, where a random walk moves fastest, have up to this many steps on a
-    Gaussian for each of its dimensions; fewer if they are stuck, would still be too slow for an estimate, or have
-    settled."""
+    """Most steps for each dimension of chains on a Gaussian at the s nearest to 2.4 / √T, where a random walk moves
+    fastest; they end earlier when they are stuck, too slow for an estimate, or settled."""
     most_steps: integer("steps", 0, 1_000_000_000) = 180_000
     """No chain on a Gaussian is longer for its dimension's sake."""
     long_up_to: integer("dimensions", 0, 1_000_000) = 1_000
-    """The largest dimension in which the chains at all other s are as long, and in which chains with a bias go on
-    until they have settled. Above it there are half as many chains, but at least 4."""
+    """The largest dimension in which chains at all other s are as long, too; above it half as many, but at least 4."""
     few_dimensions: FewDimensions = FewDimensions()
     warmup: integer("steps", 0, 100_000_000) = 2_000
     """Steps of the burn-in on a Gaussian."""
@@ -82,8 +71,7 @@ class Acceptance(Section):
     posterior_replicates: Chains = 4
     """Independent chains of each setting on the logistic posterior."""
     posterior_long: integer("steps", 0, 100_000_000) = 4800
-    """Chains at the s nearest to 2.4 / √T have up to this many steps on the logistic posterior; fewer if they are
-    stuck, or would still be too slow for an estimate."""
+    """As steps_per_dimension: most steps of chains at the s nearest to 2.4 / √T on the logistic posterior."""
     posterior_warmup: integer("steps", 0, 100_000_000) = 300
     """Steps of the burn-in on the logistic posterior."""
     posterior_drifts: Several[Drift] = [0.1, 1]
@@ -128,25 +116,12 @@ class Distances(Section):
     """Number of bins, of equal probability."""
 
 
-class RaceScreen(Section):
-    """As regret.screen."""
-
-    seconds: Seconds = 0.7
-    """As regret.screen.seconds."""
-    replicates: integer("runs", 1, 1_000) = 1
-    """As regret.screen.replicates."""
-
-
-class RaceRegret(Section):
+class RaceRegret(Finals):
     """As the section `regret`."""
 
-    screen: RaceScreen = RaceScreen()
-    finalists: integer("arms", 1, 100) = 4
-    """As regret.finalists."""
+    screen: Screen = Screen(seconds=0.7, replicates=1)
     seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [2]
     """As regret.seconds."""
-    replicates: integer("runs", 1, 1_000) = 4
-    """As regret.replicates."""
 
 
 class Race(Section):
@@ -162,10 +137,10 @@ class Race(Section):
     """As mamba.pruning_rate."""
     replicates: Races = 3
     """Tuning runs of each judge."""
-    regret: RaceRegret = RaceRegret()
+    regret: RaceRegret = RaceRegret(finalists=4)
 
 
-class Evaluation(Section):
+class Evaluation(Draws):
     """Samplers tuned by the default tuner, at equal seconds, on the logistic regression."""
 
     samplers: Several[Samplers] = ["adam-mcmc", "mala", "hmc", "sgld", "sghmc", "sgnht"]
@@ -178,14 +153,6 @@ class Evaluation(Section):
     """Length of a run, converted to steps by the measured costs."""
     replicates: integer("runs", 1, 1_000) = 6
     """Number of runs."""
-    thin: integer("samples", 1, 1_000_000) = 10
-    """As evaluation.thin."""
-    burn_in: number("of all draws", ge=0, le=0.9) = 0
-    """As evaluation.burn_in."""
-    kept_draws: integer("draws", 1, 100_000_000) = 1_000_000
-    """As evaluation.kept_draws."""
-    ksd_points: integer("draws", 0, 1_000_000) = 1_000
-    """As evaluation.ksd_points."""
 
 
 class AdamArms(Section):

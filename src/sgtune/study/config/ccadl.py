@@ -10,7 +10,6 @@ from sgtune.study.config.main import Map, Nuts
 __all__ = ["Ccadl"]
 
 Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
-Methods = Several[Method]
 StepSizes = Several[number("of time", gt=0, le=1)]
 Friction = number("per time", gt=0, le=1_000_000)
 Steps = integer("steps", 100, 100_000_000)
@@ -24,20 +23,24 @@ class Data(Section):
     """Training rows of each set to simulate instead; null for the real data."""
 
 
-class Normal(Section):
-    """Mean and precision of a normal against the exact posterior (its Sect. 4.1, Figure 1, Table 1)."""
+class Experiment(Section):
+    """What all experiments have."""
 
-    samplers: Methods = list(get_args(Method))
-    """Samplers, a job each: the paper's and mccadl."""
-    step_sizes: StepSizes = [0.001, 0.01]
-    """Step sizes h; each with every friction."""
+    samplers: Several[Method] = list(get_args(Method))
+    """Samplers, the paper's and mccadl; a job each, for every data set."""
     frictions: Several[Friction] = [1, 10]
     """Frictions A."""
+
+
+class Normal(Experiment):
+    """Mean and precision of a normal against the exact posterior (its Sect. 4.1, Figure 1, Table 1)."""
+
+    step_sizes: StepSizes = [0.001, 0.01]
+    """Step sizes h; each with every friction."""
     n_data: integer("rows", 4, 1_000_000) = 100
     """Number of data, draws of N(0, 1)."""
     standardised: bool = False
-    """Whether the data are shifted and scaled to mean 0 and variance 1; if not, as in the paper, autocorrelation
-    times depend on the draw of the data."""
+    """Whether the data are shifted and scaled to mean 0 and variance 1; in the paper they are not."""
     batch_size: integer("rows", 2, 1_000_000) = 10
     """Batch size; at most n_data."""
     steps: Steps = 1_000_000
@@ -74,15 +77,11 @@ class LogisticDraws(Section):
     """Independent chains of each setting."""
 
 
-class Logistic(Section):
+class Logistic(Experiment):
     """Logistic regression of nines against sevens of MNIST (its Sect. 4.2, Figure 2); the full covariance."""
 
-    samplers: Methods = list(get_args(Method))
-    """Samplers, a job each."""
     step_sizes: StepSizes = [0.0002, 0.0005, 0.001]
     """Step sizes h; each with every friction."""
-    frictions: Several[Friction] = [1, 10]
-    """Frictions A."""
     batch_size: integer("rows", 2, 12_214) = 500
     """Batch size."""
     curves: LogisticCurves = LogisticCurves()
@@ -102,16 +101,12 @@ class DrbmStepSizes(Section):
     """Step sizes for acoustic."""
 
 
-class Drbm(Section):
+class Drbm(Experiment):
     """The discriminative RBM on three data sets (its Sect. 4.3, Figure 3, Table 2); the diagonal covariance."""
 
     sets: Several[Literal["connect-4", "letter", "acoustic"]] = ["connect-4", "letter", "acoustic"]
     """Data sets; one that is unavailable is marked so in the artifacts."""
-    samplers: Methods = list(get_args(Method))
-    """Samplers, a job each for every data set."""
     step_sizes: DrbmStepSizes = DrbmStepSizes()
-    frictions: Several[Friction] = [1, 10]
-    """Frictions A."""
     batch_size: integer("rows", 2, 10_500) = 500
     """Batch size."""
     passes: number("passes", gt=0, le=100_000) = 100

@@ -6,33 +6,12 @@ the docstring below it describes it.
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
 from sgtune.study.config.sections import merge
-
-__all__ = [
-    "ABSENT",
-    "Ascending",
-    "Fraction",
-    "ModelName",
-    "Points",
-    "SamplerName",
-    "Seconds",
-    "Section",
-    "Seed",
-    "Several",
-    "Text",
-    "TunerName",
-    "Unrepeated",
-    "integer",
-    "is_section",
-    "must",
-    "number",
-    "partial",
-]
 
 T = TypeVar("T")
 
@@ -54,20 +33,20 @@ class Section(BaseModel):
     def _laid_on_defaults(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        defaults = {field.alias or name: field.default for name, field in cls.model_fields.items()}
-        return {
-            key: merge(default.filled(), value)
-            if isinstance(default := defaults.get(key), Section) and isinstance(value, Mapping)
-            else value
-            for key, value in values.items()
+        below = {
+            name: field.default.filled()
+            for name, field in cls.model_fields.items()
+            if isinstance(field.default, Section) and isinstance(values.get(name), Mapping)
         }
+        return {**values, **{name: merge(default, values[name]) for name, default in below.items()}}
 
     def filled(self) -> dict:
         """Its values by the keys of the files, with defaults filled in."""
-        values = {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
         return {
-            key: value.filled() if isinstance(value, Section) else value
-            for key, value in values.items()
+            type(self).model_fields[name].alias or name: value.filled()
+            if isinstance(value, Section)
+            else value
+            for name, value in self
             if value is not ABSENT
         }
 
@@ -117,16 +96,3 @@ TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.met
 def is_section(annotation: object) -> bool:
     """Whether a field's type is a section."""
     return isinstance(annotation, type) and issubclass(annotation, Section)
-
-
-def partial(section: type[Section]) -> type[Section]:
-    """``section`` without defaults: a configuration has only those of its keys that are given."""
-    fields = {}
-    for name, kind in get_type_hints(section, include_extras=True).items():
-        if name in section.model_fields:
-            field = section.model_fields[name]
-            kind = partial(kind) if is_section(kind) else kind
-            fields[name] = (kind, Field(ABSENT, alias=field.alias))
-    return create_model(
-        section.__name__, __base__=section, __module__=section.__module__, __doc__=section.__doc__, **fields
-    )

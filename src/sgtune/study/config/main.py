@@ -1,9 +1,11 @@
 """Keys of the main study: the data and the ground truth, the arms and the tuners, and what is done with tuned arms."""
 
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from sgtune.study.catalogue import TUNERS
 from sgtune.study.config.keys import (
     ABSENT,
     Ascending,
@@ -25,7 +27,13 @@ from sgtune.study.config.keys import (
 Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
+Clock = Literal["calibrated", "wall"]
 Width = number("posterior sds", ge=0, le=1_000)
+Folder = Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())]
+NEEDS_NO_DATA = must(
+    "judge without predictions: Gaussians have none",
+    lambda tuner: not (TUNERS[tuner].needs_classes or TUNERS[tuner].looks_at_test_set),
+)
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
 
 
@@ -63,7 +71,7 @@ class BnnData(Section):
 class Data(Section):
     """The data sets."""
 
-    mirror: Text | None = None
+    mirror: Folder | None = None
     """Folder with copies of the data files, tried last by downloads; null for none."""
     ood: Literal["fashion-mnist", "notmnist"] = "fashion-mnist"
     """Images without digits, on which a network for digits should be uncertain."""
@@ -73,17 +81,15 @@ class Data(Section):
 
 
 class Map(Section):
-    """The mode, where control variates are centred and chains start. Up to 200 parameters it is as accurate as float32
-    allows."""
+    """The mode, where control variates are centred and chains start; to float32's accuracy up to 200 parameters."""
 
     epochs: integer("passes", 1, 100_000) = 500
     """Passes of Adam over the data before L-BFGS; only above 200 parameters."""
     tolerance: number("of sqrt(D)", gt=0, le=1) = 0.01
-    """Above 200 parameters L-BFGS stops when the Newton step (by the Hessian's diagonal) has this length in posterior
-    sds; draws are sqrt(D) away from the mode."""
+    """Above 200 parameters L-BFGS stops at a Newton step (by the diagonal Hessian) of this length in posterior sds."""
     max_steps: integer("steps", 0, 1_000_000) = 5_000
-    """Largest number of steps of L-BFGS, each of one to twenty passes over all data; 0, which is only for models of
-    more than 200 parameters, leaves the mode where Adam ends."""
+    """Largest number of steps of L-BFGS, of one to twenty passes each; 0 leaves a mode of more than 200 parameters to
+    Adam alone."""
 
 
 class Nuts(Section):
@@ -98,8 +104,7 @@ class Nuts(Section):
     block: integer("iterations", 1, 1_000_000) = 500
     """Iterations between two checkpoints of a chain; a killed job loses at most this many."""
     max_tree_depth: integer("doublings", 1, 20) = 10
-    """A trajectory has at most 2^max_tree_depth - 1 leapfrogs; the diagnostics report the share of trajectories that
-    reach this."""
+    """A trajectory has at most 2^max_tree_depth - 1 leapfrogs."""
 
 
 class Reference(Nuts):
@@ -149,13 +154,11 @@ class Grids(Section):
 
 
 class Calibration(Section):
-    """Cost of one step per sampler, batch size and L, which converts seconds to steps: measured alone on the machine,
-    or given."""
+    """Cost of a step per sampler, batch size and L, which converts seconds to steps: measured alone, or given."""
 
     table: Text | None = None
-    """File of costs that tuning, regret, estimates and evaluation use in place of the measured ones, so that steps
-    and decisions are the same on every machine (the rule collect_costs writes such a file); null for the measured
-    costs."""
+    """File of costs, as collect_costs writes it, in place of measured ones, so that steps and decisions are the same on
+    every machine; null for none."""
     seconds: number("s", gt=0, le=3_600) = 1
     """Time of each measurement, without compilation."""
 
@@ -164,39 +167,37 @@ class Tuning(Section):
     """How often each tuner tunes, and the data that judges of predictions use."""
 
     replicates: Races = 5
-    """Independent races of each tuner (grid.replicates and grid_ksd.replicates may be fewer); replicate r of the
-    evaluation runs the arm that race r chose."""
+    """Independent races of each tuner; replicate r of the evaluation runs the arm that race r chose."""
     validation_fraction: number("fraction of N", ge=0, lt=1) = 0
     """Share of the training data that tuners judging by predictions (grid, mamba-log-loss, ...) hold out and judge
     by. 0: they judge by the test set, on which they are then evaluated, as in the paper."""
 
 
-class Mamba(Section):
-    """Successive halving (paper Algorithm 1), for the tuners mamba and mamba-*. The tuner theory, which runs no arm,
-    uses its horizon."""
+class ByScores(Section):
+    """How arms run whose draws are judged by their scores."""
+
+    clock: Clock = "calibrated"
+    """`calibrated`: measured costs convert seconds to steps. `wall`: one arm at a time, by the clock."""
+    thin: integer("steps", 1, 100_000) | None = None
+    """Every thin-th draw of an arm judges it, at least ten; null: every tenth, or all for tuners that look ahead."""
+    score_fraction: Fraction = 1
+    """Share of the data in the scores, corrected at the MAP; tuners that look ahead use mamba.score_rows."""
+
+
+class Mamba(ByScores):
+    """Successive halving (paper Algorithm 1), for mamba and mamba-*; theory, which runs no arm, uses the horizon."""
 
     seconds: Seconds = 1
     """R, the total sampling time of the arm that runs longest."""
     horizon: Seconds | None = None
-    """Length of the planned run, for which theory and the tuners that look ahead (mamba, mamba-psd, mamba-ksd-scaled)
-    choose an arm; null for mamba.seconds."""
+    """Length of the planned run, for theory, mamba, mamba-psd and mamba-ksd-scaled; null for mamba.seconds."""
     pruning_rate: integer("arms per survivor", 2, 1_000) = 3
     """eta; each rung keeps the best 1/eta of its arms."""
-    clock: Literal["calibrated", "wall"] = "calibrated"
-    """`calibrated`: the measured cost converts seconds to steps, and arms of one shape advance in lockstep. `wall`:
-    one arm at a time, by the clock."""
-    thin: integer("steps", 1, 100_000) | None = None
-    """Every thin-th draw of an arm is used to judge it, but at least ten draws; null for the tuner's own default:
-    every tenth draw for the paper's tuners, every draw for those that look ahead."""
-    score_fraction: Fraction = 1
-    """Share of the data in the scores that judge an arm, corrected at the MAP; 1 is the paper's full batch. Tuners
-    that look ahead use score_rows."""
     score_rows: integer("rows", 1, 10_000_000) = 1_000
     """Rows in a score of a tuner that looks ahead, fresh for every draw, with control variates at the MAP."""
     points: Points = 500
-    """Largest number of points of an arm that a discrepancy uses in the first rung, a uniformly random subset of its
-    draws; pruning_rate times as many in each later rung. The discrepancy of all draws is estimated from them, but an
-    FSSD is computed for them alone."""
+    """Largest number of an arm's draws in a discrepancy of the first rung, a uniformly random subset; pruning_rate
+    times as many in each later rung."""
 
 
 class Grid(Section):
@@ -214,22 +215,15 @@ class Grid(Section):
     """Largest number of an arm's draws whose predictions are averaged, a uniformly random subset of them."""
 
 
-class GridKsd(Section):
+class GridKsd(ByScores):
     """Grid search on the KSD."""
 
     replicates: Races | None = 3
     """Races of this tuner if they are fewer than tuning.replicates; null for as many."""
     seconds: Seconds = 1
     """Sampling time of each arm."""
-    clock: Literal["calibrated", "wall"] = "calibrated"
-    """As mamba.clock."""
-    thin: integer("steps", 1, 100_000) | None = None
-    """As mamba.thin; null for every tenth."""
-    score_fraction: Fraction = 1
-    """As mamba.score_fraction."""
     points: Points = 2_000
-    """Largest number of points of an arm that the KSD uses, a uniformly random subset of its draws. The KSD of all
-    draws is estimated from them."""
+    """Largest number of an arm's draws that the KSD uses, a uniformly random subset."""
 
 
 class Heuristic(Section):
@@ -241,42 +235,43 @@ class Heuristic(Section):
     """Leapfrogs L of one sample; SGHMC only."""
 
 
+class Draws(Section):
+    """The draws of a run that count."""
+
+    burn_in: number("fraction of samples", ge=0, lt=1) = 0
+    """Share of a run's samples dropped at its start, in tables and curves."""
+    kept_draws: integer("draws", 10, 100_000_000) = 1_000_000
+    """Largest number of kept draws of a run, spread evenly over it; its results are computed from these."""
+    thin: integer("samples per point", 1, 100_000) = 10
+    """Every thin-th sample is a candidate point of the KSD, in tables and curves."""
+    ksd_points: integer("points", 0, 100_000) = 1_000
+    """Largest number of points of a KSD, a random subset of every thin-th sample; 0 for no KSD."""
+
+
 class Curves(Section):
     """KSD and other metrics against time, from the first seconds of the runs behind the tables."""
 
     seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [1, 2, 3, 4, 5]
     """Times at which a run's metrics are computed, ascending; the last is at most evaluation.seconds."""
     replicates: integer("runs", 2, 1_000) = 5
-    """Runs behind a curve's mean and, from three on, its band of +-2 standard errors. Runs beyond
-    evaluation.replicates are only as long as the curve."""
+    """Runs behind a curve; those beyond evaluation.replicates are only as long as the curve."""
     ksd_points: integer("points", 0, 100_000) = 100
-    """Largest number of points of a KSD on a curve, as evaluation.ksd_points. 0 for no KSD."""
+    """Largest number of points of a KSD on a curve; 0 for no KSD."""
     prediction_draws: integer("draws", 0, 1_000_000) = 0
     """Largest number of draws whose predictions are averaged at each time; 0 for no predictions."""
 
 
-class Evaluation(Section):
+class Evaluation(Draws):
     """Runs of the tuned samplers from the MAP (paper Tables 1-3, 6, 8 and 10, Figs. 3-5)."""
 
-    clock: Literal["calibrated", "wall"] = "calibrated"
-    """`calibrated`: the run's one cost table converts seconds to steps, so that results do not depend on the
-    machine's load; actual seconds are recorded. `wall`: by the clock, alone on the machine."""
+    clock: Clock = "calibrated"
+    """`calibrated`: the cost table converts seconds to steps. `wall`: by the clock, alone on the machine."""
     seconds: Seconds = 10
     """Length of the runs behind the tables."""
     replicates: integer("runs", 1, 1_000) = 5
-    """Independent runs behind the tables; run r uses the arm that race r of tuning.replicates chose, starting again
-    with the first race when all have been used."""
-    burn_in: number("fraction of samples", ge=0, lt=1) = 0
-    """Share of a run's samples dropped at its start, in tables and curves."""
-    kept_draws: integer("draws", 10, 100_000_000) = 1_000_000
-    """Largest number of kept draws of a run, spread evenly over it; its results are computed from these."""
+    """Independent runs behind the tables; run r uses the arm of race r, and again the first after the last."""
     prediction_draws: integer("draws", 1, 1_000_000) = 1_000
     """Largest number of draws whose predictions are averaged, spread evenly over the chain."""
-    thin: integer("samples per point", 1, 100_000) = 10
-    """Every thin-th sample is a candidate point of the KSD, in tables and curves."""
-    ksd_points: integer("points", 0, 100_000) = 1_000
-    """Largest number of points of a KSD in a table, a random subset of every thin-th sample, from which the KSD of
-    all of these is estimated. 0 for no KSD."""
     curves: Curves = Curves()
 
 
@@ -287,26 +282,33 @@ class Screen(Section):
     """Time of each arm."""
     replicates: integer("runs", 1, 1_000) = 3
     """Independent runs of each arm."""
+
+
+class ScreenWithOracles(Screen):
+    """The screen: every arm of the grid in a few replicates; and the oracles, with which arms are compared."""
+
     oracle_losses: integer("losses", 1, 3) = 1
-    """Number of the model's losses, the main one first, that each have an oracle: the race of MAMBA that sees the
-    true loss of its own draws. Its arms are what regret is compared with."""
+    """Number of the model's losses, the main one first, with an oracle: the race of MAMBA that sees the true loss."""
 
 
-class Regret(Section):
-    """How much worse, in expectation, a tuner's arm is than the best finalist of its grid: all arms are screened, and
-    the best of them, the finalists, and all chosen arms run again in fresh replicates."""
+class Finals(Section):
+    """Fresh runs of the screen's best arms, the finalists, and of the chosen arms."""
 
-    screen: Screen = Screen()
     finalists: integer("arms", 1, 1_000) = 6
     """Number of the screen's best arms that run again."""
     seconds: Ascending[Seconds] = [1, 5]
-    """Times after which the finalists and the chosen arms are judged, ascending; the last is the length of the runs.
-    Empty: no regret, and no screen."""
+    """Times after which arms are judged, ascending; the last is the runs' length. Empty: no regret, and no screen."""
     replicates: integer("runs", 2, 1_000) = 4
     """Fresh runs of each of these arms."""
+
+
+class Regret(Finals):
+    """How much worse, in expectation, a tuner's arm is than the best finalist of its grid: all arms are screened, and
+    the best of them, the finalists, and all chosen arms run again in fresh replicates."""
+
+    screen: ScreenWithOracles = ScreenWithOracles()
     prediction_draws: integer("draws", 0, 1_000_000) = 0
-    """Largest number of an arm's draws whose predictions are averaged, spread evenly over its chain; 0 for no
-    predictions."""
+    """Largest number of an arm's draws whose predictions are averaged; 0 for no predictions."""
 
 
 class Horizons(Section):
@@ -359,7 +361,7 @@ class Ladder(Section):
     parameters correlated by 0.9."""
     samplers: Several[SamplerName] = ["sgld"]
     """Samplers to tune."""
-    tuners: Several[TunerName] = [
+    tuners: Several[Annotated[TunerName, NEEDS_NO_DATA]] = [
         "mamba-ksd",
         "mamba-fssd",
         "mamba-ksd-scaled",
@@ -373,7 +375,7 @@ class Ladder(Section):
     us for each of its rows. Theory's errors are for a run of this length."""
     points: Points = 500
     """Largest number of points that judge an arm in the first rung, as mamba.points."""
-    replicates: integer("races", 1, 1_000) = 1
+    replicates: Races = 1
     """Races of each tuner."""
 
 
@@ -400,8 +402,7 @@ class OfModels(Section):
         "heuristic",
         "grid-ksd",
     ]
-    """Tuners to compare, in the order of the tables' rows; those that judge by ece, mce, accuracy or log-loss are for
-    classifiers."""
+    """Tuners to compare, in the order of the tables' rows; judges by ece, mce, accuracy and log-loss need classes."""
     map: Map = Map()
     reference: Reference = Reference()
     calibration: Calibration = Calibration()

@@ -6,60 +6,37 @@ Imports nothing heavy: the workflow reads it while it is parsed.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from itertools import product
 
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
-from sgtune.support.axes import AXES, BATCH_SIZE, N_LEAPFROG, STATIC, STEP_SIZE, key_of
-from sgtune.support.errors import InputError
-
-__all__ = [
-    "FURTHER_STUDIES",
-    "canonical",
-    "fingerprint",
-    "has_axis",
-    "has_horizons",
-    "has_regret",
-    "ladder_settings",
-    "leaves",
-    "main_sections",
-    "merge",
-    "model_settings",
-    "n_races",
-    "settings_of",
-    "shapes_of",
-    "studied",
-    "tunes_alone",
-    "tuning_settings",
-    "tuners_of",
-]
-
+from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE
 
 FURTHER_STUDIES = ("ccadl", "adam_mcmc")
 """The sections of the studies of further papers."""
 
-JUDGED = ("data", "map", "seed", "reference", "calibration.table")
-"""What the loss of an arm depends on."""
+RUN = ("data", "map", "seed", "calibration.table")
+JUDGED = (*RUN, "reference")
+"""What draws of an arm, and its loss, depend on. The measuring time affects only the measured costs; all other results
+depend on whether a table replaces them."""
 
 SECTIONS = {
     "data": ("data",),
     "ood": ("data", "ood"),
     "map": ("data", "map"),
     "reference": ("data", "map", "reference", "seed"),
-    # The measuring time affects only the measured costs; all other results depend on whether a table replaces them. The
-    # cost of a step does not depend on the number of steps.
+    # The cost of a step depends neither on the number of steps nor on its traced numbers, such as its size.
     "cost": (
-        *("data", "grids", "calibration.seconds", "grid.batch_fraction", "heuristic"),
-        *("estimates.batch_fraction", "estimates.batch_fractions", "samplers"),
+        *("data", "grids.batch_fractions", "grids.n_leapfrogs", "calibration.seconds", "samplers"),
+        *("grid.batch_fraction", "heuristic", "estimates.batch_fraction", "estimates.batch_fractions"),
     ),
-    "tuning": ("data", "map", "seed", "grids", "calibration.table", "tuning"),
+    "tuning": (*RUN, "grids", "tuning"),
     "evaluation": (*JUDGED, "evaluation", "ood"),
     "screen": (
         *(*JUDGED, "grids", "heuristic", "mamba.seconds", "mamba.pruning_rate"),
         *("tuning.replicates", "regret.screen", "regret.prediction_draws"),
     ),
     "regret": (*JUDGED, "grids", "regret"),
-    "estimates": ("data", "map", "seed", "estimates", "calibration.table"),
+    "estimates": (*RUN, "estimates"),
     "widths": ("data", "map", "seed", "reference", "widths"),
     "horizons": (*JUDGED, "grids", "mamba", "tuning.validation_fraction", "horizons"),
 }
@@ -124,10 +101,6 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
     smaller = grid.pop("smaller", None)
     if tuner is not None and TUNERS[tuner].method is not None:
         grid["log10_step_sizes"] = smaller["log10_step_sizes"]
-    if kind == "cost":
-        # The cost of a step does not depend on its traced numbers, such as its size.
-        traced = {axis.in_grids for axis in AXES.values() if not axis.is_static}
-        grid = {name: values for name, values in grid.items() if name not in traced}
     settings["grids"] = grid
     # Only those of the named samplers that the run has.
     named = settings["horizons"]["samplers"]
@@ -158,8 +131,8 @@ def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
 def has_horizons(config: Mapping, model: str) -> bool:
     """Whether one of the run's samplers is tuned for runs of several lengths, which needs a reference."""
     settings = model_settings(config, model)
-    samplers = set(settings["horizons"]["samplers"]) & set(config["samplers"])
-    return bool(settings["horizons"]["seconds"] and samplers and settings["reference"]["nuts"])
+    horizons, has_reference = settings["horizons"], settings["reference"]["nuts"]
+    return bool(has_reference and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]))
 
 
 def has_regret(config: Mapping, model: str) -> bool:
@@ -178,29 +151,24 @@ def has_axis(sampler: str, axis: str) -> bool:
 
 
 def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
-    """Every (sampler, batch size, leapfrog number, ...) for which a run needs the cost of a step.
+    """Every (sampler, batch size, leapfrog number) for which a run needs the cost of a step.
 
     ``settings``: of the kind ``cost``. SGLD is always included, for the estimates of the discrepancies.
     """
     grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
-    sizes, leapfrogs = BATCH_SIZE.name, N_LEAPFROG.name
-    static = {
-        axis.name: grid[axis.in_grids] for axis in AXES.values() if axis.is_static and axis.in_grids in grid
-    }
     wanted = [
-        static,
-        {**static, sizes: [settings["grid"]["batch_fraction"]]},
-        {sizes: [heuristic["batch_fraction"]], leapfrogs: [heuristic["n_leapfrog"]]},
+        (grid["batch_fractions"], grid["n_leapfrogs"]),
+        ([settings["grid"]["batch_fraction"]], grid["n_leapfrogs"]),
+        ([heuristic["batch_fraction"]], [heuristic["n_leapfrog"]]),
     ]
-    own = [(sampler, each) for sampler in settings["samplers"] for each in wanted]
-    own.append(("sgld", {sizes: [estimates["batch_fraction"], *estimates["batch_fractions"]]}))
-    shapes = []
-    for sampler, values in own:
-        names = [name for name in values if has_axis(sampler, name)]
-        for numbers in product(*(values[name] for name in names)):
-            shape = dict(zip(names, numbers, strict=True))
-            shape[sizes] = batch_size_of(shape[sizes], n_data)
-            shapes.append((sampler, *key_of(shape, STATIC)))
+    own = [(sampler, *each) for sampler in settings["samplers"] for each in wanted]
+    own.append(("sgld", [estimates["batch_fraction"], *estimates["batch_fractions"]], []))
+    shapes = [
+        (sampler, batch_size_of(fraction, n_data), leapfrog)
+        for sampler, fractions, leapfrogs in own
+        for fraction in fractions
+        for leapfrog in (leapfrogs if has_axis(sampler, N_LEAPFROG.name) else [None])
+    ]
     return list(dict.fromkeys(shapes))
 
 
@@ -227,18 +195,14 @@ def fingerprint(section: object) -> str:
     """SHA-256, in hex, of a configuration or a part of it; the order of keys and 1 against 1.0 do not matter.
 
     Raises:
-        InputError: the section has a value that JSON does not allow, or a number that is not finite.
+        TypeError, ValueError: the section has a value that JSON does not allow, or a number that is not finite.
     """
-    try:
-        text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            f"section: {section!r} is not allowed; it must be made of finite JSON values"
-        ) from problem
+    text = json.dumps(canonical(section), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def canonical(value: object) -> object:
+    """``value`` with whole numbers as integers, tuples as lists and names of keys as text."""
     if isinstance(value, Mapping):
         return {str(name): canonical(child) for name, child in value.items()}
     if isinstance(value, list | tuple):

@@ -1,17 +1,22 @@
 """Validation of a run's configuration: one clear line for each error, before any work starts."""
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 
 from pydantic import ValidationError
 
 from sgtune.study.config.checks import check_config
 from sgtune.study.config.run import Configuration
-from sgtune.study.config.schema import message_of
+from sgtune.study.config.schema import allowed, json_schema
 from sgtune.study.config.sections import canonical, leaves
 from sgtune.support.errors import InputError
 
-__all__ = ["exit_unless_valid", "overridden", "validate_config"]
+__all__ = ["dotted", "exit_unless_valid", "overridden", "validate_config"]
+
+NUMERAL = r"[-+]?[\d.]+([eE][-+]?\d+)?"
+"""A number to a reader, but not always to YAML."""
 
 
 def exit_unless_valid(config: dict, *checks: Callable[[Mapping], object], own: Mapping | None = None) -> None:
@@ -31,11 +36,8 @@ def exit_unless_valid(config: dict, *checks: Callable[[Mapping], object], own: M
     except InputError as problem:
         sys.exit(f"Error in the configuration: {problem}")
     if found := overridden(config, own or {}):
-        print(
-            "Warning: per_model has other values than those given, and they take precedence: "
-            + "; ".join(found),
-            file=sys.stderr,
-        )
+        what = "per_model has other values than those given, and they take precedence"
+        print(f"Warning: {what}: {'; '.join(found)}", file=sys.stderr)
 
 
 def validate_config(config: dict) -> None:
@@ -50,11 +52,44 @@ def validate_config(config: dict) -> None:
     except ValidationError as failure:
         # An unknown key first: it may be the reason for another error.
         error = min(failure.errors(), key=lambda error: error["type"] != "extra_forbidden")
-        problem = error.get("ctx", {}).get("error")
-        raise InputError(str(problem) if isinstance(problem, InputError) else message_of(error)) from None
+        raise InputError(_message_of(error)) from None
     filled = canonical(found.filled())
     check_config(filled)
     config.update(filled)
+
+
+def _message_of(error: Mapping) -> str:
+    """An error of pydantic as one line: key, value, what is allowed, and the nearest known name."""
+    *parents, name = error["loc"]
+    key, value, entry = dotted(error["loc"]), error["input"], json_schema()
+    for part in parents:
+        entry = entry["items"] if isinstance(part, int) else entry["properties"][part]
+    if error["type"] == "extra_forbidden":
+        known = sorted(entry["properties"])
+        return f"{key}: no such key{_nearest(name, known)}; allowed: {', '.join(known)}"
+    entry = entry["items"] if isinstance(name, int) else entry["properties"][name]
+    must = f"be {allowed(entry)}"
+    if error["type"] == "missing":
+        return f"{key}: missing; it must {must}"
+    if error["type"] == "finite_number":
+        must = "be a finite number"
+    elif error["type"] == "value_error":
+        must = str(error["ctx"]["error"]) or must
+    hint = _nearest(value, entry.get("enum", ()))
+    if entry["type"] in ("integer", "number") and isinstance(value, str) and re.fullmatch(NUMERAL, value):
+        hint = " (text: a file needs 1.0e-6, not 1e-6; --config has no numbers inside a mapping)"
+    return f"{key}: {value!r} is not allowed{hint}; it must {must}"
+
+
+def dotted(path: Sequence) -> str:
+    """``("grids", "logistic", "n_leapfrogs", 0)`` as ``grids.logistic.n_leapfrogs[0]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _nearest(name: object, known: Sequence[str]) -> str:
+    """A hint at the name of ``known`` that is meant, if there is one."""
+    near = get_close_matches(str(name), known, n=1) if name not in known else []
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def overridden(config: Mapping, own: Mapping) -> list[str]:
@@ -64,14 +99,14 @@ def overridden(config: Mapping, own: Mapping) -> list[str]:
         config: the filled-in configuration.
         own: the part of it that its user has set.
     """
-    found, of_own = [], own.get("per_model", {})
-    for path, value in leaves({name: part for name, part in own.items() if name != "per_model"}):
-        others = [
-            f"{other} for {model}"
-            for model in config["models"]
-            for where, other in leaves(config["per_model"].get(model, {}))
-            if where == path and other != value and where not in dict(leaves(of_own.get(model, {})))
-        ]
+    found = []
+    for path, value in leaves(own):
+        others = []
+        for model in config["models"]:
+            of_model = dict(leaves(config["per_model"].get(model, {})))
+            given = dict(leaves(own.get("per_model", {}).get(model, {})))
+            if path in of_model and path not in given and of_model[path] != value:
+                others.append(f"{of_model[path]} for {model}")
         if others:
             found.append(f"{path} = {value}, but {', '.join(others)}")
     return found
