@@ -2,11 +2,14 @@
 
 import math
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from config_files import valid
 
+from sgtune.study import catalogue
 from sgtune.study.report.records import load_records
 from sgtune.study.report.records import records_of as belonging
 from sgtune.study.studies import STUDIES, artifact
@@ -24,14 +27,11 @@ SMALLER = {("bnn", "sgnht"): ("mamba-ksd-smaller", "grid-smaller")}
 MODELS = tuple(TUNERS)
 N_DATA = {"logistic": 800_000, "pmf": 80_000, "bnn": 60_000}
 BLOCKS = ("users", "items", "mean_users", "mean_items", "log_precision_users", "log_precision_items")
-LOSSES = {
-    "logistic": ("xi_white", "relative_sd_error"),
-    "pmf": ("functional_error", "relative_sd_error"),
-    "bnn": ("log_loss", "brier"),
-}
+LOSSES = {name: entry.losses for name, entry in catalogue.MODELS.items()}
+SECONDS = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
+SECONDS += ("total", "warm", "cold", "nominal", "overrun")
 STEP_SIZES = (1e-4, 1e-5, 1e-6, 1e-7)
 BATCH_FRACTIONS = (1, 0.1, 0.01, 0.001)
-OOD_MISSING = {"name": "fashion-mnist", "missing": "no source of it answered"}
 PROVENANCE = {
     "run": "quick",
     "seed": 7,
@@ -43,141 +43,36 @@ PROVENANCE = {
     "load_before": [0.5, 0.4, 0.3],
     "load_after": [1.0, 0.5, 0.3],
     "seconds": 2.0,
-    "peak_memory_gb": 0.5,
-    "process_seconds": 10.0,
-    "startup_seconds": 1.0,
-    "compile_seconds": 2.0,
+    **{"peak_memory_gb": 0.5, "process_seconds": 10.0, "startup_seconds": 1.0, "compile_seconds": 2.0},
 }
-CONFIG = {
-    "run": "quick",
-    "models": list(MODELS),
-    "samplers": list(SAMPLERS),
-    "tuners": list(TUNERS["logistic"]),
-    "data": {
-        "ood": "fashion-mnist",
-        "logistic": {"n_rows": 1_000_000, "n_train": 800_000, "dimension": 10, "seed": 42},
-        "pmf": {"simulated": None, "seed": 0},
-        "bnn": {"simulated": 300},
-    },
-    "reference": {"nuts": True, "chains": 2, "n_warmup": 60, "n_draws": 300, "max_tree_depth": 10},
-    "grids": {
-        model: {
-            "log10_step_sizes": [-4, -5, -6, -7],
-            "batch_fractions": list(BATCH_FRACTIONS),
-            "n_leapfrogs": [5, 10],
-        }
-        for model in MODELS
-    },
-    "mamba": {"seconds": 1, "horizon": None, "pruning_rate": 3, "clock": "calibrated", "thin": 10}
-    | {"points": 100, "score_fraction": 0.1},
-    "grid": {"n_steps": 5000, "batch_fraction": 0.1, "start_noise": 0.2, "points": 50},
-    "grid_ksd": {"seconds": 1, "clock": "calibrated", "thin": 10, "points": 500, "score_fraction": 0.1},
-    "heuristic": {"batch_fraction": 0.1, "n_leapfrog": 10},
-    "calibration": {"table": None, "seconds": 1},
-    "tuning": {"replicates": 2, "validation_fraction": 0},
-    "evaluation": {"seconds": 10, "replicates": 3, "clock": "wall", "burn_in": 0.1, "kept_draws": 1_000_000}
-    | {"prediction_draws": 20, "ksd_points": 100, "curves": {"replicates": 10}},
-    "estimates": {"seconds": 1, "thin": 5, "batch_fraction": 0.01, "log10_step_size": -4.5}
-    | {"max_points": 300},
-    "per_model": {
-        "pmf": {"tuners": list(TUNERS["pmf"]), "mamba": {"seconds": 10}},
-        "bnn": {"tuners": list(TUNERS["bnn"]), "mamba": {"seconds": 10}, "reference": {"nuts": False}}
-        | {"evaluation": {"ksd_points": 0}},
-    },
-}
-NO_ARM_REASON = "step_size: all 16 arms of sgld diverged; the smallest step size tried is 1e-07"
-
-
-def provenance_of(rule):
-    return {"provenance": PROVENANCE | {"rule": rule}}
 
 
 def tuners_of(model, sampler):
     return TUNERS[model] + SMALLER.get((model, sampler), ())
 
 
-def discrepancies(rng, model, quality):
-    """KSDs and errors against the reference. ``quality`` multiplies both, so larger is worse."""
-    ksd = 20 * quality * float(rng.lognormal(0, 0.1))
-    row = {"ksd": ksd, "ksd_se": 0.25, "ksd_floor": 2.8}
-    row |= {"ksd_scaled": ksd / 90, "ksd_scaled_se": 0.0025, "ksd_scaled_floor": 0.14}
-    names = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")
-    errors = {name: quality * float(rng.lognormal(-1.5, 0.1)) for name in names}
-    absent = {"logistic": ("functional_error",), "pmf": ("xi_white",), "bnn": names}[model]
-    return row | errors | dict.fromkeys(absent)
-
-
-def predictions(rng, model, quality):
-    """Metrics of predictions on the test set."""
-    if model == "pmf":
-        rmse = 0.93 + 0.05 * quality * float(rng.lognormal(0, 0.1))
-        return {"rmse": rmse, "rmse_published": rmse**2 + 0.2}
-    ece = min(0.2, 0.02 * quality * float(rng.lognormal(0, 0.3)))
-    return {
-        "accuracy": 0.94 - 0.01 * quality,
-        "log_loss": 0.2 + 3 * ece,
-        "brier": 0.09 + ece,
-        "ece": ece,
-        "mce": min(1.0, 9 * ece),
-        "ece_published": 1.3 * ece,
-        "mce_published": min(1.0, 11 * ece),
-    }
-
-
-def ood_account(rng):
-    """Histograms of entropies as for a network: small on known inputs, larger on others."""
-    edges = np.linspace(0, math.log(10), 41)
-    shift = rng.uniform(0.5, 1.2)
-    samples = {"test": rng.exponential(0.25, 4000), "ood": rng.gamma(3, shift / 3, 4000)}
-    densities = {
-        f"histogram_{name}": np.histogram(np.minimum(values, edges[-1]), edges, density=True)[0].tolist()
-        for name, values in samples.items()
-    }
-    means = {f"entropy_{name}": float(values.mean()) for name, values in samples.items()}
-    auroc = float(np.mean(samples["ood"] > rng.permutation(samples["test"])))
-    return (
-        {"name": "fashion-mnist", "missing": None, "auroc": auroc, "edges": edges.tolist()}
-        | means
-        | densities
-    )
-
-
 def evaluation_row(rng, model, quality):
-    row = discrepancies(rng, model, quality) | predictions(rng, model, quality)
+    """KSDs, errors against the reference and metrics of predictions, which ``quality`` multiplies: larger is worse."""
+
+    def about(mean):
+        return mean * quality * float(rng.lognormal(0, 0.1))
+
+    row = {"seconds": 10.0, "wall_seconds": 10.1, "n_samples": 22_255}
+    row |= {"ksd": about(20), "ksd_se": 0.25, "ksd_floor": 2.8}
+    row |= {"ksd_scaled": about(0.2), "ksd_scaled_se": 0.0025, "ksd_scaled_floor": 0.14}
+    if model != "bnn":
+        row |= {name: about(0.2) for name in dict.fromkeys((*LOSSES[model], "relative_sd_error", "xi_rel"))}
     if model == "pmf":
         errors = row["relative_sd_error"] * np.linspace(1, 3, len(BLOCKS))
         row["relative_sd_error_by_block"] = dict(zip(BLOCKS, errors.tolist(), strict=True))
+        rmse = 0.93 + about(0.05)
+        return row | {"rmse": rmse, "rmse_published": rmse**2 + 0.2}
+    ece = about(0.02)
+    row |= {"ece": ece, "mce": 9 * ece, "ece_published": 1.3 * ece, "mce_published": 11 * ece}
+    row |= {"accuracy": 0.94 - 0.01 * quality, "log_loss": 0.2 + 3 * ece, "brier": 0.09 + ece}
     if model == "bnn":
-        row["ood"] = ood_account(rng)
-    return row | {"seconds": 10.0, "wall_seconds": 10.1 + float(rng.uniform(0, 0.1)), "n_samples": 22_255}
-
-
-def lost(row):
-    """The row of a chain that diverged: the same entries without numbers."""
-    return {
-        key: lost(value) if isinstance(value, dict) else value if isinstance(value, str) else None
-        for key, value in row.items()
-    }
-
-
-def tuning_seconds(rng, tuner):
-    """The seconds of tuning. The budget of a grid search is in steps, so it has no nominal seconds."""
-    if tuner in ("heuristic", "theory"):
-        names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation")
-        fixed = dict.fromkeys((*names, "nominal", "overrun"), 0.0)
-        return fixed | {"total": 1e-4, "warm": 1e-4, "startup": 1.5, "cold": 1.5001}
-    names = ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation", "startup")
-    seconds = {name: float(rng.uniform(0.5, 10)) for name in names}
-    warm = seconds["sampling"] + seconds["gradients"] + seconds["discrepancy"] + 0.01
-    total = warm + seconds["compilation"]
-    in_steps = tuner.startswith("grid") and tuner != "grid-ksd"
-    return seconds | {
-        "total": total,
-        "warm": warm,
-        "cold": seconds["startup"] + total + seconds["shared_compilation"],
-        "nominal": None if in_steps else 12.9,
-        "overrun": None if in_steps else 0.43,
-    }
+        row["ood"] = {"entropy_test": about(0.2), "entropy_ood": about(0.9), "auroc": 1 - about(0.1)}
+    return row
 
 
 def arms_of(sampler, n_data):
@@ -192,40 +87,20 @@ def arms_of(sampler, n_data):
     return grid, {"step_size": 1 / n_data, "batch_size": n_data // 10, "n_leapfrog": leapfrogs[-1]}
 
 
-def cost_record(model, rng):
-    """Costs of a step here, and in a table from another machine."""
-    shapes = [
-        (sampler, arm["batch_size"], arm["n_leapfrog"])
-        for sampler in SAMPLERS
-        for arm in arms_of(sampler, N_DATA[model])[0]
-        if arm["step_size"] == STEP_SIZES[0]
-    ]
-    names = ("sampler", "batch_size", "n_leapfrog", "seconds_per_step")
-    here, elsewhere = (
-        [dict(zip(names, (*shape, float(rng.uniform(1e-5, 1e-2))), strict=True)) for shape in shapes]
-        for _ in range(2)
-    )
-    common = {"model": model, "n_data": N_DATA[model], "dimension": 10, "rows": here, "table": elsewhere}
-    return common | provenance_of("calibrate_cost")
-
-
 def estimate_record(model):
+    """The largest step size has no finite value."""
     n_data, rows = N_DATA[model], []
-    sizes = [round(fraction * n_data) for fraction in BATCH_FRACTIONS]
-    varied = [("step_size", h, n_data // 100) for h in STEP_SIZES] + [
-        ("batch_size", 10**-4.5, n) for n in sizes
-    ]
-    for gradients, shift in (("full-batch", 1), ("stochastic", 1.3)):
-        for points, noise in (("all", 1), ("thinned", 1.1)):
-            how = {"gradients": gradients, "points": points}
-            for figure, h, n in varied:
-                ksd = None if h == STEP_SIZES[0] else 100 * shift * noise * (h / 1e-5 + 1e-5 / h) * n_data / n
-                values = {
-                    key: ksd and scale * ksd
-                    for key, scale in (("ksd", 1), ("ksd_scaled", 0.01), ("fssd", 0.1))
-                }
-                rows.append({"figure": figure, "step_size": h, "batch_size": n} | how | values)
-    return {"model": model, "n_data": n_data, "rows": rows} | provenance_of("estimate_discrepancies")
+    varied = [("step_size", h, n_data // 100) for h in STEP_SIZES]
+    varied += [("batch_size", 10**-4.5, round(fraction * n_data)) for fraction in BATCH_FRACTIONS]
+    for gradients, points in product(("full-batch", "stochastic"), ("all", "thinned")):
+        factor = {"full-batch": 1, "stochastic": 1.3}[gradients] * {"all": 1, "thinned": 1.1}[points]
+        for figure, h, n in varied:
+            ksd = None if h == STEP_SIZES[0] else 100 * factor * (h / 1e-5 + 1e-5 / h) * n_data / n
+            row = {"figure": figure, "step_size": h, "batch_size": n, "points": points}
+            row["gradients"] = gradients
+            scales = {"ksd": 1, "ksd_scaled": 0.01, "fssd": 0.1}
+            rows.append(row | {key: ksd and scale * ksd for key, scale in scales.items()})
+    return {"model": model, "n_data": n_data, "rows": rows}
 
 
 def width_record(model):
@@ -238,7 +113,7 @@ def width_record(model):
                 | {"n_points": 100}
                 for scale, value in shape.items()
             ]
-    return {"model": model, "rows": rows} | provenance_of("measure_widths")
+    return {"model": model, "rows": rows}
 
 
 def ladder_record(dimension):
@@ -262,8 +137,7 @@ def ladder_record(dimension):
         {"kind": kind, "dimension": dimension, "sampler": "sgld", "arms": [], "smallest": 0.16, "runs": runs}
         for kind in ("axis", "rotated")
     ]
-    record = {"dimension": dimension, "n_data": 1_000, "seconds": 0.1, "gaussians": gaussians}
-    return record | provenance_of("gaussian_ladder")
+    return {"dimension": dimension, "gaussians": gaussians}
 
 
 def horizons_record(model):
@@ -285,36 +159,29 @@ def horizons_record(model):
     ]
     of_sampler = {"sampler": "sgld", "arms": arms, "chosen": chosen, "runs": runs}
     about = {"model": model, "n_data": n_data, "trusted": True, "seconds": [1, 10], "race_seconds": 1}
-    return (
-        about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]} | provenance_of("compare_horizons")
-    )
+    return about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]}
 
 
 def sensitivity_record():
     """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one."""
     sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
     sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
+    seen = {"ksd": 0.1, "ksd_wide": 0.05, "fssd": 0.0, "psd": 1.0, "virial": 0.5}
     rows = []
-    for dimension, counts in ((10, (15, 500)), (1_000, (15, 100))):
-        for n in counts:
-            for disturbance, (exact, *others) in sizes.items():
-                for judge, seen in (
-                    ("ksd", 0.1),
-                    ("ksd_wide", 0.05),
-                    ("fssd", 0.0),
-                    ("psd", 1.0),
-                    ("virial", 0.5),
-                ):
-                    for size in (exact, *others):
-                        signal = seen * n * abs(size - exact)
-                        against = -1 if judge.startswith("ksd") and dimension > 100 and size < exact else 1
-                        row = {"perturbation": disturbance, "size": size, "dimension": dimension}
-                        row |= {"points": n, "judge": judge, "value": 1.0, "value_se": 0.1}
-                        row |= {"square": 1.0, "square_se": 0.1}
-                        error = 0.0 if size == exact else 0.3
-                        row |= {"value_signal": against * signal, "value_signal_se": error}
-                        rows.append(row | {"square_signal": signal, "square_signal_se": error})
-    return {"rows": rows} | provenance_of("measure_sensitivity")
+    for (dimension, n), judge in product(((10, 15), (10, 500), (1_000, 15), (1_000, 100)), seen):
+        for disturbance, (exact, *others) in sizes.items():
+            for size in (exact, *others):
+                signal = seen[judge] * n * abs(size - exact)
+                misled = judge.startswith("ksd") and dimension > 100 and size < exact
+                row = {"perturbation": disturbance, "size": size, "dimension": dimension, "points": n}
+                row |= {
+                    "judge": judge,
+                    "square_signal": signal,
+                    "value_signal": -signal if misled else signal,
+                }
+                error = 0.0 if size == exact else 0.3
+                rows.append(row | {"square_signal_se": error, "value_signal_se": error})
+    return {"rows": rows}
 
 
 def studied(models=MODELS):
@@ -336,21 +203,16 @@ def tuning_record(model, sampler, rng, tunings):
         compared = [arm for arm in grid if arm["batch_size"] == n_data // 10] if "grid" in tuner else grid
         tuners += [
             {
-                "model": model,
-                "sampler": sampler,
                 "tuner": tuner,
                 "replicate": replicate,
-                "n_data": n_data,
                 "best": heuristic if fixed else on_grid[rng.integers(len(on_grid))],
-                "reason": "",
                 "rungs": rungs_of(tuner, compared, heuristic),
-                "seconds": tuning_seconds(rng, tuner),
-                "gradient_evaluations": 0 if fixed else int(rng.integers(10**8, 10**11)),
+                "seconds": dict.fromkeys(SECONDS, 0.0 if fixed else 1.0),
+                "gradient_evaluations": 0 if fixed else 10**9,
             }
             for replicate in range(1 if fixed else tunings)
         ]
-    common = {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
-    return common | provenance_of("tune_sampler")
+    return {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
 
 
 def rungs_of(tuner, compared, chosen):
@@ -375,10 +237,7 @@ def evaluation_record(tuning, rng, replicates):
     """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
     runs, places, qualities = [], {}, {}
-    tuners = [
-        {"tuner": tuner, "reason": "", "arms": arms, "runs": [None] * replicates}
-        for tuner, arms in chosen.items()
-    ]
+    tuners = [{"tuner": name, "arms": arms, "runs": [None] * replicates} for name, arms in chosen.items()]
     for i in range(replicates):
         for own in tuners:
             arm = own["arms"][i % len(own["arms"])]
@@ -390,18 +249,18 @@ def evaluation_record(tuning, rng, replicates):
                 sampler == "sghmc-cv" and "grid" in by and replicates > 1 and i == 0
             )
             row = evaluation_row(rng, model, qualities.setdefault(str(arm), float(rng.lognormal(0, 0.5))))
-            row = lost(row) if diverged else row
+            row = dict.fromkeys(row) if diverged else row
             numbers = {key: value for key, value in row.items() if not isinstance(value, dict)}
             curves = [
                 {key: value and value * (1 + 2 / k) for key, value in numbers.items()}
                 | {"replicate": i, "seconds": k}
                 for k in (1.0, 2.0, 3.0)
             ]
-            table = row | {"replicate": i, "n_samples": 22_255, "diverged": diverged}
             own["runs"][i] = places[i, str(arm)] = len(runs)
+            table = row | {"replicate": i, "diverged": diverged}
             runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
-    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"], "task": "", "clock": "wall"}
-    return common | {"runs": runs, "tuners": tuners} | provenance_of("evaluate_sampler")
+    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"]}
+    return common | {"runs": runs, "tuners": tuners}
 
 
 def regret_record(tuning, rng, replicates=4):
@@ -443,12 +302,6 @@ def regret_record(tuning, rng, replicates=4):
         "n_data": N_DATA[model],
         "losses": list(losses),
         "trusted": None if model == "bnn" else True,
-        "screen": {
-            "seconds": 1.0,
-            "replicates": 2,
-            "n_arms": len(grid),
-            "diverged": [arm for arm in grid if arm["step_size"] == STEP_SIZES[0]],
-        },
         "random": order[-3:],
         "arms": arms,
         "runs": runs,
@@ -456,7 +309,7 @@ def regret_record(tuning, rng, replicates=4):
         "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
         "oracles": {loss: [good[i % 2] for i in range(tunings)] for loss in losses[:1]},
         "frozen": dict.fromkeys(losses, 1.0),
-    } | provenance_of("rerun_finalists")
+    }
 
 
 def clocks_record(tuning, rng):
@@ -470,7 +323,7 @@ def clocks_record(tuning, rng):
         for clock, n in (("wall", 20_000), ("calibrated", 25_000))
     }
     common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
-    return common | rows | {"losses": list(LOSSES[model])} | provenance_of("compare_clocks")
+    return common | rows | {"losses": list(LOSSES[model])}
 
 
 def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
@@ -486,7 +339,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
     arms = swap(arms[tuner], arms.get(like))
     for tuned in files["tuning"][name]["tuners"]:
         if tuned["tuner"] == tuner:
-            tuned.update(best=arms[tuned["replicate"]], reason="" if like else NO_ARM_REASON)
+            tuned["best"] = arms[tuned["replicate"]]
     evaluation = files["evaluation"][name]
     own = {tuned["tuner"]: tuned for tuned in evaluation["tuners"]}
     n = len(own[tuner]["arms"])
@@ -494,7 +347,7 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
         (own[like]["runs"][i] if like else None) if i % n in tunings else place
         for i, place in enumerate(own[tuner]["runs"])
     ]
-    own[tuner].update(arms=arms, reason="" if like else NO_ARM_REASON)
+    own[tuner]["arms"] = arms
     # Files have runs of chosen arms only.
     used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
     evaluation["runs"] = [evaluation["runs"][place] for place in used]
@@ -505,69 +358,47 @@ def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
 
 
 def reference_records(model):
+    """Of the mode, and of NUTS."""
     test = {"rmse": 0.987} if model == "pmf" else {"accuracy": 0.95, "log_loss": 0.2}
     mode = {"negative_log_posterior": -12_345.6, "gradient_norm": 78.9, "steps": 24_500, "test": test}
-    mode |= {"distance": 1.23, "converged": True}
-    mode["laplace_sd"] = [0.5] * 100
-    blocks = BLOCKS if model == "pmf" else (model,)
-    summary = {
-        "n": 20,
-        "sd": 0.25,
-        "sd_error": 0.034,
-        "r_hat_max": 1.23,
-        "r_hat_p99": 1.04,
-        "r_hat_median": 1.001,
-        "ess_min": 12.0,
-        "ess_median": 400.0,
-    }
-    checks = {
-        "chains": 2,
-        "draws": 500,
-        "divergences": 3,
-        "n_parameters_stuck": 0,
-        "leapfrogs_per_draw": 63.0,
-    }
-    checks |= {"max_tree_depth_share": 0.25, "e_bfmi": [0.4, 0.5], "draws_lost": 0}
-    nuts = {"diagnostics": checks, "blocks": dict.fromkeys(blocks, summary), "sd": [0.25] * 20}
-    errors = {"relative_sd_error": 0.012, "xi_rel": 0.013, "xi_white": 0.014, "functional_error": 0.015}
-    absent = "xi_white" if model == "pmf" else "functional_error"
-    nuts["monte_carlo_error"] = {key: value for key, value in errors.items() if key != absent}
-    nuts |= {"trusted": True}
+    mode |= {"distance": 1.23, "converged": True, "laplace_sd": [0.5] * 100}
+    records = {f"{model}/map": {"model": model} | mode}
+    if model == "bnn":
+        return records
+    summary = {"n": 20, "sd": 0.25, "sd_error": 0.034, "r_hat_max": 1.23, "r_hat_p99": 1.04}
+    summary |= {"r_hat_median": 1.001, "ess_min": 12.0, "ess_median": 400.0}
+    nuts = {"diagnostics": {"divergences": 3}, "sd": [0.25] * 20, "trusted": True}
+    nuts["blocks"] = dict.fromkeys(BLOCKS if model == "pmf" else (model,), summary)
     nuts["functionals"] = {name: value for name, value in summary.items() if name != "sd"}
+    nuts["monte_carlo_error"] = {"relative_sd_error": 0.012, "xi_rel": 0.013}
+    nuts["monte_carlo_error"] |= {"functional_error": 0.015} if model == "pmf" else {"xi_white": 0.014}
     if model == "pmf":
         nuts["functionals"] |= {"n": 2, "mean": [3.0, 4.0], "sd": [0.3, 0.4]}
-    nuts["chains"] = [provenance_of("sample_nuts")["provenance"] for _ in range(2)]
-    records = {f"{model}/map": {"model": model} | mode | provenance_of("find_map")}
-    if model != "bnn":
-        records[f"{model}/nuts"] = {"model": model} | nuts | provenance_of("combine_nuts")
-    return records
+    return records | {f"{model}/nuts": {"model": model} | nuts}
 
 
 def make_files(replicates=3, models=MODELS, tunings=2):
     """The files of a run: kind -> name of the file -> its contents."""
-    kinds = ("cost", "tuning", "evaluation", "screen", "regret", "clocks", "estimates", "widths", "reference")
-    kinds = (*kinds, "horizons", "ladder")
+    kinds = ("tuning", "evaluation", "regret", "clocks", "estimates", "widths", "reference", "horizons")
     files = {kind: {} for kind in kinds}
-    config = CONFIG | {"models": list(models)}
-    files[""] = {"settings": {"run": "quick", "configuration": config} | provenance_of("record_settings")}
+    config = valid(models=list(models), mamba__seconds=1)
+    files[""] = {"settings": {"configuration": config}, "sensitivity": sensitivity_record()}
     files["ladder"] = {str(dimension): ladder_record(dimension) for dimension in (10, 100)}
-    files[""]["sensitivity"] = sensitivity_record()
     for model in models:
-        rng = np.random.default_rng(MODELS.index(model))
+        rng = np.random.default_rng(7 + MODELS.index(model))
         for sampler in SAMPLERS:
             name = f"{model}/{sampler}"
             tuning = files["tuning"][name] = tuning_record(model, sampler, rng, tunings)
             files["evaluation"][name] = evaluation_record(tuning, rng, replicates)
-            files["screen"][name] = {"model": model, "sampler": sampler} | provenance_of("screen_grid")
             files["regret"][name] = regret_record(tuning, rng)
         files["clocks"][model] = clocks_record(files["tuning"][f"{model}/sgld"], rng)
-        files["cost"][model] = cost_record(model, rng)
         files["estimates"][model] = estimate_record(model)
         files["reference"] |= reference_records(model)
         if model != "bnn":
             files["widths"][model] = width_record(model)
-        if model == "logistic":
-            files["horizons"][model] = horizons_record(model)
+    files["horizons"]["logistic"] = horizons_record("logistic")
+    for record in (record for named in files.values() for record in named.values()):
+        record["provenance"] = PROVENANCE
     return files
 
 

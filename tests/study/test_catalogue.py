@@ -14,7 +14,7 @@ import sgtune.study
 from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
-from sgtune.study.catalogue import ModelEntry, SamplerEntry, Study, TunerEntry
+from sgtune.study.catalogue import ModelEntry, SamplerEntry, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
 from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.report.style import tuner_style
@@ -91,7 +91,6 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module = ModuleType("toy_model")
     module.load = lambda data_dir: small_logistic_model()
     monkeypatch.setitem(sys.modules, "toy_model", module)
-    study = Study(("table1", ()), ("table6", ()), "table5", {})
     entry = ModelEntry(
         "Toy",
         "toy_model:load",
@@ -100,7 +99,6 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
         lambda data: 2,
         ("xi_white",),
         ("log_loss",),
-        study=study,
     )
     monkeypatch.setitem(catalogue.MODELS, "toy", entry)
     assert sgtune.study.load_model("toy", tmp_path).n_data == 2_000

@@ -133,7 +133,7 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
         *(("make_table", None), ("make_figure", None), ("describe_study", None), ("all", None)),
     }
     assert jobs["evaluate_sampler", "bnn"] == 6
-    assert {"bnn.ood.json", "table3.html", "ood.html", "figure5.svg", "ood_entropy.svg"} <= names
+    assert {"bnn.ood.json", "table3.html", "ood.html", "figure5.svg"} <= names
     assert Path("results/quick/data/bnn.json") not in outputs_of(printed)
     assert not {"table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from artifact_records import MODELS, PROVENANCE, make_files
+from artifact_records import PROVENANCE, make_files
 from config_files import valid
 from matplotlib.figure import Figure
 
-from sgtune.study import catalogue
 from sgtune.study.config.sections import main_sections
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.publish import read_captions
@@ -110,12 +109,6 @@ def test_a_run_makes_the_artifacts_that_its_configuration_names():
 def test_nothing_of_the_main_study_depends_on_the_sections_of_others():
     config = valid()
     assert set(config) - set(main_sections(config)) == set(STUDIES) - {MAIN}
-
-
-def test_tables_of_a_model_are_of_the_study():
-    for entry in catalogue.MODELS.values():
-        assert {entry.study.short[0], entry.study.long[0], entry.study.choices} <= set(STUDIES[MAIN].tables)
-    assert {artifact(name).model for name in NAMES} == {*MODELS, None}
 
 
 def count(records, *, factor):

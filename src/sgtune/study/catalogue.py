@@ -13,7 +13,6 @@ __all__ = [
     "TUNERS",
     "ModelEntry",
     "SamplerEntry",
-    "Study",
     "TunerEntry",
     "cap_of",
     "losses_of",
@@ -23,26 +22,6 @@ __all__ = [
 
 PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
 """Losses of arms that are computed from predictions; all others are errors against a reference."""
-
-XI = "relative_sd_error_x100"
-XIS = (XI, "xi_rel_x100", "xi_white_x100")
-ERRORS = ("ece_percent", "mce_percent")
-PUBLISHED_ERRORS = ("ece_as_published_percent", "mce_as_published_percent")
-KSDS = ("ksd", "ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled_floor")
-
-
-class Study(NamedTuple):
-    """The tables of one model. Metrics are keys of `labels.METRICS`.
-
-    ``short`` and ``long``: the table of the text and the one of the appendix, each its name and its metrics;
-    ``choices``: the name of the table of chosen hyperparameters; ``paper``: our metric -> the paper's metric that it
-    is compared with.
-    """
-
-    short: tuple[str, tuple[str, ...]]
-    long: tuple[str, tuple[str, ...]]
-    choices: str
-    paper: dict[str, str]
 
 
 class ModelEntry(NamedTuple):
@@ -57,7 +36,6 @@ class ModelEntry(NamedTuple):
         losses: the losses by which the chosen arms are judged in expectation, the main one first: keys of
             `sgtune.metrics.reference_errors`, or of the predictive metrics (`PREDICTIVE_LOSSES`).
         losses_without_reference: the losses where NUTS does not sample the model.
-        study: its tables and figures.
         out_of_distribution: whether its evaluation uses the inputs that ``data.ood`` names.
     """
 
@@ -68,7 +46,6 @@ class ModelEntry(NamedTuple):
     dimension: Callable[[Mapping], int | None]
     losses: tuple[str, ...]
     losses_without_reference: tuple[str, ...]
-    study: Study
     out_of_distribution: bool = False
 
 
@@ -95,12 +72,6 @@ MODELS: dict[str, ModelEntry] = {
         lambda data: data["dimension"],
         ("xi_white", "relative_sd_error"),
         ("log_loss", "brier"),
-        study=Study(
-            short=("table1", ("ksd", XI)),
-            long=("table6", (*XIS, *KSDS, "accuracy_percent", "n_samples")),
-            choices="table5",
-            paper={"ksd": "ksd", XI: XI},
-        ),
     ),
     "pmf": ModelEntry(
         "PMF",
@@ -110,15 +81,6 @@ MODELS: dict[str, ModelEntry] = {
         lambda data: 52_580 if data["simulated"] is None else None,
         ("functional_error", "relative_sd_error"),
         ("rmse",),
-        study=Study(
-            short=("table2", ("ksd", XI)),
-            long=(
-                "table8",
-                (XI, "xi_rel_x100", "functional_error", *KSDS, "rmse", "rmse_as_published", "n_samples"),
-            ),
-            choices="table7",
-            paper={"ksd": "ksd", XI: XI, "rmse_as_published": "rmse"},
-        ),
     ),
     "bnn": ModelEntry(
         "Neural network",
@@ -129,21 +91,6 @@ MODELS: dict[str, ModelEntry] = {
         ("log_loss", "brier"),
         ("log_loss", "brier"),
         out_of_distribution=True,
-        study=Study(
-            short=("table3", ("log_loss", "brier", *ERRORS)),
-            long=(
-                "table10",
-                ("log_loss", "brier", *ERRORS, *PUBLISHED_ERRORS, "accuracy_percent", "n_samples"),
-            ),
-            choices="table9",
-            paper={
-                "ece_percent": "ece_percent",
-                "ece_as_published_percent": "ece_percent",
-                "mce_percent": "mce_percent",
-                "mce_as_published_percent": "mce_percent",
-                "accuracy_percent": "accuracy_percent",
-            },
-        ),
     ),
 }
 """By name, in the order of print."""

@@ -73,22 +73,23 @@ def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     Raises:
         InputError: ``artifacts`` names another one.
     """
-    models = config["models"]
-    referenced = [model for model in models if model_settings(config, model)["reference"]["nuts"]]
-
-    def shows(entry: Artifact, model: str, tuner: str) -> bool:
-        return (
-            entry.model in (None, model)
-            and tuner not in entry.without
-            and (model in referenced or not entry.needs_reference)
-            and (entry.needs_loss is None or entry.needs_loss in MODELS[model].losses)
-            and (has_horizons(config, model) or not entry.needs_horizons)
-            and (has_regret(config, model) or not entry.needs_regret)
-        )
-
+    has = {}
+    for model in config["models"]:
+        own = {
+            "reference": model_settings(config, model)["reference"]["nuts"],
+            "horizons": has_horizons(config, model),
+            "regret": has_regret(config, model),
+        }
+        has[model] = {*MODELS[model].losses, *(name for name, is_there in own.items() if is_there)}
     arms = {(model, tuner) for model, _, tuner in studied(config)}
-    entries = STUDIES[study].tables | STUDIES[study].figures
-    names = [name for name, entry in entries.items() if any(shows(entry, *arm) for arm in arms)]
+    names = [
+        name
+        for name, entry in (STUDIES[study].tables | STUDIES[study].figures).items()
+        if any(
+            entry.model in (None, model) and tuner not in entry.without and set(entry.needs) <= has[model]
+            for model, tuner in arms
+        )
+    ]
     if study != MAIN or config["artifacts"] is None:
         return names
     for i, name in enumerate(config["artifacts"]):

@@ -19,13 +19,8 @@ def test_published_numbers_are_the_papers():
     assert table["value"].notna().all()
     values = table.set_index(keys)["value"]
     assert values["table1", "logistic", "sghmc", "heuristic", "ksd"] == 53_972
-    assert values["table1", "logistic", "sghmc-cv", "heuristic", "relative_sd_error_x100"] == 3084.0
     assert values["table5", "logistic", "sgnht-cv", "grid", "log10_step_size"] == -4.5
-    assert values["table6", "logistic", "sgld-cv", "grid-ksd", "n_samples"] == 66_136
-    assert values["table2", "pmf", "sghmc-cv", "grid", "ksd"] == 4_289
-    assert values["table3", "bnn", "sghmc", "heuristic", "mce_percent"] == 71.6
     assert values["table8", "pmf", "sghmc-cv", "mamba-ksd", "rmse"] == 1.10
-    assert values["table9", "bnn", "sgnht-cv", "mamba-ksd", "log10_step_size"] == -7.5
     assert values["table10", "bnn", "sghmc-cv", "grid", "accuracy_percent"] == 82.9
     # The network's SGNHT is of the smaller grid.
     sgnht = table[(table["model"] == "bnn") & (table["sampler"] == "sgnht")]

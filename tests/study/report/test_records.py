@@ -18,14 +18,11 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
     choose(files, "logistic", "sgld", "grid-ksd", tunings=(0,))
     records = records_of(files)
     # Each tuner has two tuning runs, except the heuristic and theory.
-    assert {kind: len(records[kind]) for kind in ("tuning", "evaluation")} == {
-        "tuning": 6 * 12,
-        "evaluation": 6 * 7,
-    }
+    assert (len(records["tuning"]), len(records["evaluation"])) == (6 * 12, 6 * 7)
     written = files["evaluation"]["logistic/sgld"]
     for tuned in written["tuners"]:
         record = record_of(records, "logistic", "sgld", tuned["tuner"])
-        assert (record["n_data"], record["reason"]) == (800_000, tuned["reason"])
+        assert record["n_data"] == 800_000
         chosen = [one["best"] for one in records["tuning"] if one["sampler"] == "sgld"]
         assert all(arm in chosen for arm in record["arms"])
         assert record["best"] == next((arm for arm in record["arms"] if arm is not None), None)
@@ -60,24 +57,17 @@ def test_runs_behind_curves_alone_give_no_row_of_a_table():
 def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives():
     files = make_files(1, ("pmf",))
     records = records_of(files)
-    found = provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")})
     assert len(records["tuning"] + records["evaluation"]) == (7 + 4) * len(SAMPLERS)
     # The provenances of the files are equal, but each counts.
-    assert len(found) == 3 * len(SAMPLERS)
-    summary = summarise(found)
+    summary = summarise(provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")}))
     assert summary["files"] == 3 * len(SAMPLERS)
     assert summary["seconds"] == pytest.approx(PROVENANCE["seconds"] * 3 * len(SAMPLERS))
 
 
 def test_a_combined_reference_has_the_provenance_of_its_chains_where_others_have_their_number():
-    own, chains = (
-        PROVENANCE | {"rule": "combine_nuts"},
-        [PROVENANCE | {"rule": "sample_nuts"} for _ in range(2)],
-    )
-    found = [
-        {"chains": chains, "provenance": own},
-        {"chains": 32, "provenance": PROVENANCE | {"rule": "bias"}},
-    ]
+    chains = [PROVENANCE | {"rule": "sample_nuts"} for _ in range(2)]
+    found = [{"chains": chains, "provenance": PROVENANCE | {"rule": "combine_nuts"}}]
+    found += [{"chains": 32, "provenance": PROVENANCE | {"rule": "bias"}}]
     rules = [one["rule"] for one in provenances({"reference": found})]
     assert rules == ["sample_nuts", "sample_nuts", "combine_nuts", "bias"]
 

@@ -42,14 +42,10 @@ def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
     for name in ("a", "b"):
         files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "pdf")}
         save_figure(drawn({}), title="T", sources=SOURCES, **files)
-    assert (
-        json.loads(
-            ElementTree.parse(tmp_path / "a.svg")
-            .find(".//{http://purl.org/dc/elements/1.1/}description")
-            .text
-        )
-        == SOURCES
+    description = ElementTree.parse(tmp_path / "a.svg").find(
+        ".//{http://purl.org/dc/elements/1.1/}description"
     )
+    assert json.loads(description.text) == SOURCES
     for kind in ("svg", "pdf"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
@@ -61,8 +57,5 @@ def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
 def test_ticks_are_plain_numbers_where_these_are_short(low, high, label):
     axis = drawn({}, low=low, high=high).axes[0].xaxis
     assert axis.get_major_formatter()(1_000.0) == label
-    assert (
-        2
-        <= len([tick for tick in axis.get_major_locator().tick_values(low, high) if low <= tick <= high])
-        <= 6
-    )
+    ticks = axis.get_major_locator().tick_values(low, high)
+    assert 2 <= sum(low <= tick <= high for tick in ticks) <= 6

@@ -1,11 +1,10 @@
 """The paper's tables of accuracy (1 to 3, 6, 8 and 10), errors by block of the parameters, and entropies on images
 without digits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 
-from sgtune.study.catalogue import MODELS
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.marks import mark_best
 from sgtune.study.report.means import SOURCES, evaluation_cells, mean_cell
@@ -21,13 +20,9 @@ FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
 
 
-def of_paper(records: Records, *, length: str) -> list[Cell]:
-    """The tuners by the metrics of the paper's text, ``length`` "short" (its Tables 1 to 3), or of its appendix, "long"
-    (Tables 6, 8 and 10), with ours beside the paper's."""
-    cells = []
-    for record in with_floors(records):
-        _, metrics = getattr(MODELS[record["model"]].study, length)
-        cells += evaluation_cells(record, metrics)
+def of_paper(records: Records, *, metrics: Sequence[str]) -> list[Cell]:
+    """The tuners by the metrics of one of the paper's tables, and of ours beside them."""
+    cells = [cell for record in with_floors(records) for cell in evaluation_cells(record, metrics)]
     return _marked(records, cells)
 
 

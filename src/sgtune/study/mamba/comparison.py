@@ -3,15 +3,24 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sgtune.study import catalogue
 from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.choices import choice_cells
 from sgtune.study.report.labels import MODELS, in_order
-from sgtune.study.report.means import evaluation_cells, metric_of, ratio_of
+from sgtune.study.report.means import SOURCES, evaluation_cells, metric_of, ratio_of
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell, format_number
 
 __all__ = ["clocks", "deviations", "published_comparison"]
+
+IN_PAPER = {
+    "logistic": ("ksd", "relative_sd_error_x100"),
+    "pmf": ("ksd", "relative_sd_error_x100", "rmse_as_published"),
+    "bnn": (
+        *("ece_percent", "ece_as_published_percent", "mce_percent", "mce_as_published_percent"),
+        "accuracy_percent",
+    ),
+}
+"""Our results that the paper has as well, of each model."""
 
 OF_TUNERS = {"grid": "grid", "grid_ksd": "grid-ksd", "heuristic": "heuristic"}
 """Sections of one tuner, which concern only a run that has it."""
@@ -22,26 +31,24 @@ MEASURED = ("budget_seconds", "wall_seconds", "n_samples")
 
 def published_comparison(records: Records) -> list[Cell]:
     """Our metrics and hyperparameters beside the paper's (its Tables 5 to 10)."""
-    papers = {
-        (row["table"], row["model"], row["sampler"], row["tuner"], row["metric"]): row["value"]
-        for row in required(records, "published")
-    }
+    # The appendix, whose tables have the larger numbers, repeats the tables of the text with more digits.
+    published = sorted(required(records, "published"), key=lambda row: (len(row["table"]), row["table"]))
+    papers = {(row["model"], row["sampler"], row["tuner"], row["metric"]): row["value"] for row in published}
     found = required(records, "evaluation")
-    studies = {name: entry.study for name, entry in catalogue.MODELS.items()}
-    results = [cell for record in found for cell in evaluation_cells(record, studies[record["model"]].paper)]
+    results = [
+        cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))
+    ]
     cells = []
     for cell in results + [cell for record in found for cell in choice_cells(record)]:
-        study = studies[cell.model]
-        named_so = study.paper.get(cell.metric)
-        table = study.long[0] if named_so else study.choices
-        paper = papers.get((table, cell.model, cell.sampler, cell.tuner, named_so or cell.metric))
+        metric = cell.metric.replace("_as_published", "")
+        paper = papers.get((cell.model, cell.sampler, cell.tuner, metric))
         ours = replace(cell, sd=None, se=None, span=None, detail="ours")
         cells.append(ours)
         if paper is None:
             continue
         alone = replace(ours, value=paper, upper=None, square=None, finite=1, replicates=1)
         cells.append(replace(alone, detail="paper", text=format_number(paper, "printed")))
-        if named_so and ours.value is not None:
+        if cell.metric in SOURCES and ours.value is not None:
             ratio = ours.value / paper
             cells.append(replace(alone, detail="ratio", value=ratio, text=format_number(ratio)))
         elif ours.upper is not None:

@@ -54,9 +54,10 @@ def widths(records: Records) -> Figure:
     models = in_order((record["model"] for record in found), MODELS)
     present = {row["discrepancy"] for record in found for row in record["rows"]}
     names = {name: heading for name, heading in (("ksd", "KSD"), ("fssd", "FSSD")) if name in present}
-    figure, axes = panels(models, list(names), height=2.5)
+    x_label = "width of the draws (posterior sds)\n0: a chain that never moves"
+    figure, axes = panels(models, names, x_label, height=2.5, over=" / {} of exact draws")
     for record in found:
-        for name, heading in names.items():
+        for name in names:
             axis = axes[record["model"], name]
             axis.axvline(1.0, **DOTTED, label=EXACT)
             for scale, style in SCALES.items():
@@ -69,12 +70,6 @@ def widths(records: Records) -> Figure:
             axis.plot([], [], **RING, color=INK, label="lowest value")
             axis.set(yscale="log", xlim=(-0.15, None))
             log_ticks(axis.yaxis)
-            if len(models) == 1:
-                axis.set_title(heading)
-            elif record["model"] == models[0]:
-                axis.set_ylabel(f"{heading} / {heading} of exact draws")
-            if len(models) == 1 or name == list(names)[-1]:
-                axis.set_xlabel("width of the draws (posterior sds)\n0: a chain that never moves")
     legend_below(figure, figure.axes[0], 2)
     return figure
 

@@ -1,8 +1,7 @@
-"""The paper's figures, of our records: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time); and
-entropies on out-of-distribution images."""
+"""The paper's figures, of our records: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time)."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,22 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sgtune.study.report.labels import METRICS, MODELS, OOD_SETS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.report.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
 from sgtune.study.report.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
 from sgtune.study.report.table import DAGGER
-from sgtune.support.errors import DataError
 
 __all__ = [
     "estimates",
     "legend_below",
     "mean_curve",
     "numbers",
-    "ood_entropy",
     "panels",
     "run_time",
-    "say_empty",
     "tuner_handles",
 ]
 
@@ -46,17 +42,26 @@ def numbers(values: Sequence) -> np.ndarray:
     return np.array([math.nan if finite(value) is None else value for value in values], float)
 
 
-def panels(models: Sequence[str], rows: Sequence[str], *, height: float) -> tuple[Figure, dict]:
-    """A figure, and its panels by model (across) and row (down); the rows of a single model lie side by side."""
+def panels(
+    models: Sequence[str], headings: Mapping[str, str], x_label: str, *, height: float, over: str = ""
+) -> tuple[Figure, dict]:
+    """A figure, and its panels by model (across) and key of ``headings`` (down); those of a single model lie side by
+    side. The y axes of several models say the heading, and ``over`` what it is divided by."""
     if len(models) == 1:
         figure = Figure(figsize=(WIDTH, height + 0.7), layout="constrained")
-        axes = figure.subplots(1, len(rows), squeeze=False).T
+        axes = figure.subplots(1, len(headings), squeeze=False).T
+        for axis, heading in zip(axes[:, 0], headings.values(), strict=True):
+            axis.set(title=heading, xlabel=x_label)
     else:
-        figure = Figure(figsize=(WIDTH, height * len(rows) + 0.5), layout="constrained")
-        axes = figure.subplots(len(rows), len(models), squeeze=False, sharex="col")
-        for axis, model in zip(axes[0], models, strict=True):
-            axis.set_title(label(model, MODELS))
-    return figure, {(model, row): axes[i, k] for k, model in enumerate(models) for i, row in enumerate(rows)}
+        figure = Figure(figsize=(WIDTH, height * len(headings) + 0.5), layout="constrained")
+        axes = figure.subplots(len(headings), len(models), squeeze=False, sharex="col")
+        for top, bottom, model in zip(axes[0], axes[-1], models, strict=True):
+            top.set_title(label(model, MODELS))
+            bottom.set_xlabel(x_label)
+        for axis, heading in zip(axes[:, 0], headings.values(), strict=True):
+            axis.set_ylabel(f"{heading}{over.format(heading)}")
+    by_name = {(model, key): axes[i, k] for k, model in enumerate(models) for i, key in enumerate(headings)}
+    return figure, by_name
 
 
 def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
@@ -84,7 +89,7 @@ def _tuner_legend(figure: Figure, records: Sequence[dict], title: str | None = N
     figure.legend(handles=handles, **place)
 
 
-def say_empty(axis: Axes, words: str = "no finite value") -> None:
+def _say_empty(axis: Axes, words: str = "no finite value") -> None:
     """Text in a panel that has no lines."""
     axis.set_yticks([])
     axis.yaxis.minorticks_off()
@@ -94,7 +99,7 @@ def say_empty(axis: Axes, words: str = "no finite value") -> None:
 def _say_lost(axis: Axes, lost: dict[str, str], n_tuners: int) -> None:
     """In a corner of a panel the tuners that are not in it as a whole, and why; in its middle, if none is."""
     if len(lost) == n_tuners and set(lost.values()) <= {"no arm", "not finite"}:
-        say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
+        _say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
         return
     lines = "\n".join(f"{tuner_style(tuner)['label']}: {why}" for tuner, why in lost.items())
     place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
@@ -107,11 +112,12 @@ def estimates(records: Records, *, varied: str) -> Figure:
     """Discrepancies against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
     found = required(records, "estimates")
     models = in_order((record["model"] for record in found), MODELS)
-    figure, axes = panels(models, list(DISCREPANCIES), height=2.1)
+    x_label = r"step size $h$" if varied == "step_size" else "batch size (% of $N$)"
+    figure, axes = panels(models, DISCREPANCIES, x_label, height=2.1)
     for record in found:
         rows = [row for row in record["rows"] if row["figure"] == varied]
         scale = 1.0 if varied == "step_size" else 100 / record["n_data"]
-        for key, heading in DISCREPANCIES.items():
+        for key in DISCREPANCIES:
             axis = axes[record["model"], key]
             for (gradients, points), style in ESTIMATES.items():
                 own = [row for row in rows if (row["gradients"], row["points"]) == (gradients, points)]
@@ -123,13 +129,7 @@ def estimates(records: Records, *, varied: str) -> Figure:
             log_ticks(axis.yaxis)
             log_ticks(axis.xaxis)
             if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
-                say_empty(axis)
-            if len(models) == 1:
-                axis.set_title(heading)
-            elif record["model"] == models[0]:
-                axis.set_ylabel(heading)
-            if len(models) == 1 or key == list(DISCREPANCIES)[-1]:
-                axis.set_xlabel(r"step size $h$" if varied == "step_size" else "batch size (% of $N$)")
+                _say_empty(axis)
     figure.align_ylabels(figure.axes)
     legend_below(figure, figure.axes[0], 2)
     return figure
@@ -219,74 +219,4 @@ def run_time(records: Records, *, metric: str) -> Figure:
         axis.set_ylabel(METRICS[metric].label)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
     _tuner_legend(figure, found, f"n = {runs}")
-    return figure
-
-
-def _density(record: dict, which: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Edges of the bins, and the density in each: the mean over the replicates that have one."""
-    accounts = [row["ood"] for row in record["table"] if row.get("ood") and not row.get("diverged")]
-    accounts = [account for account in accounts if account.get(which) and None not in account[which]]
-    if not accounts:
-        return None
-    edges = [account["edges"] for account in accounts]
-    if any(other != edges[0] for other in edges):
-        raise DataError(f"replicates of {record['sampler']} have histograms of different bins")
-    return np.array(edges[0]), np.mean([account[which] for account in accounts], axis=0)
-
-
-def _densities(axis: Axes, records: Sequence[dict], which: str) -> None:
-    lost = {}
-    for record in records:
-        style, found = tuner_style(record["tuner"]), _density(record, which)
-        if found is None:
-            lost[record["tuner"]] = "no arm" if record["best"] is None else "not finite"
-        else:
-            axis.stairs(found[1], found[0], color=style["color"], linestyle=style["linestyle"], linewidth=1.2)
-    axis.set_ylim(bottom=0)
-    _say_lost(axis, lost, len(records))
-
-
-def _aurocs(axis: Axes, records: Sequence[dict]) -> None:
-    """A dot per tuner, one below the other: the mean over replicates, with a bar of one standard deviation."""
-    for place, record in enumerate(records):
-        accounts = [row.get("ood") or {} for row in record["table"] if not row.get("diverged")]
-        values = numbers([account.get("auroc") for account in accounts])
-        values = values[np.isfinite(values)]
-        if values.size:
-            look = tuner_style(record["tuner"]) | {"linestyle": "none", "markersize": 5}
-            bar = values.std(ddof=1) if values.size > 1 else None
-            axis.errorbar([values.mean()], [place], xerr=bar, elinewidth=1, **look)
-    axis.set(ylim=(len(records) - 0.5, -0.5), yticks=[])
-    axis.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
-
-
-@styled
-def ood_entropy(records: Records) -> Figure:
-    """Densities of the predictive entropy on both sets and AUROC: a row per sampler, a line per tuner."""
-    found = required(records, "evaluation")
-    samplers = in_order((record["sampler"] for record in found), SAMPLERS)
-    tuners = in_order((record["tuner"] for record in found), TUNERS)
-    figure = Figure(figsize=(WIDTH, 1.15 * len(samplers) + 1.0), layout="constrained")
-    grid = {"width_ratios": [1, 1, 0.55]}
-    axes = figure.subplots(len(samplers), 3, squeeze=False, sharex="col", gridspec_kw=grid)
-    for (test, other, dots), sampler in zip(axes, samplers, strict=True):
-        own = {record["tuner"]: record for record in found if record["sampler"] == sampler}
-        own = [own[tuner] for tuner in tuners if tuner in own]
-        _densities(test, own, "histogram_test")
-        _densities(other, own, "histogram_ood")
-        _aurocs(dots, own)
-        test.set_ylabel(label(sampler, SAMPLERS))
-    names = {row["ood"]["name"] for record in found for row in record["table"] if row.get("ood")}
-    other = ", ".join(sorted(OOD_SETS.get(name, name) for name in names)) or "other images"
-    entropy = "predictive entropy (nats)"
-    headings = {
-        "Density on the test set (1/nat)": entropy,
-        f"Density on {other} (1/nat)": entropy,
-        "Detection": "AUROC",
-    }
-    for column, (title, unit) in zip(axes.T, headings.items(), strict=True):
-        column[0].set_title(title)
-        column[-1].set_xlabel(unit)
-    figure.align_ylabels(axes[:, 0])
-    _tuner_legend(figure, found)
     return figure

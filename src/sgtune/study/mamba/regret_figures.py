@@ -1,4 +1,4 @@
-"""The figures of regret: tuners' arms over the oracle's, on the study's posteriors and on the ladder of Gaussians."""
+"""The figure of regret: tuners' arms over the oracle's."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sgtune.study.mamba.artifacts import KINDS
 from sgtune.study.mamba.figures import tuner_handles
-from sgtune.study.mamba.known_targets import Choices, choices_of, mean_of
 from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.records import Records, looks_at_test_set, required
 from sgtune.study.report.style import INK, WIDTH, log_ticks, styled, tuner_style
 from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
-__all__ = ["gaussian_ladder_dots", "regret_dots"]
+__all__ = ["regret_dots"]
 
 DOT = {"linestyle": "none", "markersize": 5.5}
 MARKS = {
@@ -31,21 +29,6 @@ OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
 
 NOTHING = {NOT_TRUSTED: "the reference is\nnot trusted", AT_CAP: "the oracle's loss\nis not known"}
 """Why a panel is empty -> what it says; else that it was not computed."""
-
-BOUND = 1.25
-"""The bound for a good tuner on Gaussians, in units of the oracle's expected error."""
-
-LIMIT = ORACLE | {"linestyle": (0, (1, 1.6))}
-WORST = {
-    "linestyle": "none",
-    "markersize": 3.6,
-    "markerfacecolor": "none",
-    "markeredgewidth": 0.8,
-    "zorder": 2,
-}
-WORST_MARKS = {"o": "Worst race", "x": "Worst race, escaped", "_": "Worst race, frozen"}
-STEP = 1.13
-"""Dots of one dimension stand side by side: this factor apart."""
 
 
 @styled
@@ -122,57 +105,3 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         axis.xaxis.minorticks_off()
         place = {"transform": axis.transAxes, "ha": "center", "va": "center", "color": INK}
         axis.text(0.5, 0.5, words, **place, bbox={"facecolor": "white", "edgecolor": "none"})
-
-
-@styled
-def gaussian_ladder_dots(records: Records) -> Figure:
-    """Expected error of each tuner's arms over the oracle's, against the dimension: a panel per kind."""
-    choices = [one for one in choices_of(required(records, "ladder")) if one.tuner != "oracle"]
-    kinds = in_order((one.kind for one in choices), KINDS)
-    tuners = in_order((one.tuner for one in choices), TUNERS)
-    dimensions = sorted({one.dimension for one in choices})
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axes = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
-    for axis, kind in zip(axes, kinds, strict=True):
-        _ladder_panel(axis, [one for one in choices if one.kind == kind], tuners)
-        axis.set_title(label(kind, KINDS))
-        axis.set_xlabel("dimension D")
-    # Panels share their scale, so its ticks are made when all have their dots.
-    for axis in axes:
-        axis.set_xlim(dimensions[0] / 2, 2 * dimensions[-1])
-        axis.set_xticks(dimensions, [f"{dimension:,}" for dimension in dimensions])
-        axis.minorticks_off()
-        log_ticks(axis.yaxis)
-    axes[0].set_ylabel("expected error over the oracle's")
-    handles = tuner_handles(tuners, markersize=5)
-    handles += [Line2D([], [], label="Oracle", **ORACLE), Line2D([], [], label=f"{BOUND:g} times", **LIMIT)]
-    shown = {_mark(one) for one in choices}
-    for mark, words in WORST_MARKS.items():
-        if mark in shown:
-            handles.append(Line2D([], [], marker=mark, markeredgecolor=INK, label=words, **WORST))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=2.4)
-    return figure
-
-
-def _mark(choices: Choices) -> str:
-    """Of the worst race."""
-    worst = max(choices.runs, key=lambda run: run["error"] / run["oracle_error"])
-    return "x" if worst["escaped"] else "_" if worst["frozen"] else "o"
-
-
-def _ladder_panel(axis: Axes, found: Sequence[Choices], tuners: Sequence[str]) -> None:
-    axis.axhline(1.0, **ORACLE)
-    axis.axhline(BOUND, **LIMIT)
-    axis.set(xscale="log", yscale="log")
-    for place, tuner in enumerate(tuners):
-        own = [choices for choices in found if choices.tuner == tuner]
-        x = [STEP ** (place - (len(tuners) - 1) / 2) * choices.dimension for choices in own]
-        means = [mean_of(choices.over("oracle_error")) for choices in own]
-        look, bars = tuner_style(tuner), [2 * (se or 0.0) for _, se in means]
-        # A bar that reaches below zero has no end on a log axis.
-        lower = [min(bar, 0.9 * value) for bar, (value, _) in zip(bars, means, strict=True)]
-        values = [value for value, _ in means]
-        axis.errorbar(x, values, yerr=[lower, bars], **look, markersize=5, linewidth=1, zorder=3)
-        for at, choices in zip(x, own, strict=True):
-            worst = max(choices.over("oracle_error"))
-            axis.plot([at], [worst], marker=_mark(choices), markeredgecolor=look["color"], **WORST)

@@ -9,7 +9,7 @@ from sgtune.study.config.sections import model_settings
 from sgtune.study.mamba.choices import choice_cells
 from sgtune.study.report.means import SOURCES, Estimate, metric_of, ratio
 from sgtune.study.report.records import Records, finite, required
-from sgtune.study.report.table import DIVERGED, NO_ARM, NOT_TRUSTED, Cell
+from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
 __all__ = ["horizons", "theory"]
 
@@ -50,15 +50,23 @@ def _of_sampler(record: Mapping, tuned: Mapping, seconds: float, of_reference: f
     arm = next(one["arms"][0] for one in record["chosen"] if one["tuner"] == "theory")
     run = next((one for one in record["runs"] if (one["arm"], one["seconds"]) == (arm, seconds)), None)
     both = {"measured_x100": 0.01, "measured_over_foreseen": hypot(predicted, of_reference)}
-    if record["trusted"] is False or run is None or all(run["diverged"]):
-        missing = {"missing": NOT_TRUSTED} if record["trusted"] is False else {}
-        missing = {"missing": DIVERGED} if run is not None and not missing else missing
-        yield from (Cell(**own, metric=metric, **missing) for metric in both)
+    missing = _missing(record, run)
+    if missing:
+        yield from (Cell(**own, metric=metric, missing=missing) for metric in both)
         return
     error = _root_mean_square(np.array(run["losses"][LOSS], float))
     counts = {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
     for metric, unit in both.items():
         yield Cell(**own, metric=metric, value=error.value / unit, se=error.se / unit, **counts)
+
+
+def _missing(record: Mapping, run: Mapping | None) -> str | None:
+    """Why a fresh run has no error; None if it has one."""
+    if record["trusted"] is False:
+        return NOT_TRUSTED
+    if run is None:
+        return DASH
+    return DIVERGED if all(run["diverged"]) else None
 
 
 def _root_mean_square(values: np.ndarray) -> Estimate:
@@ -88,17 +96,12 @@ def _choices(record: Mapping, own: Mapping) -> Iterator[Cell]:
         yield from choice_cells({**record, **about, "arms": [own["arms"][chosen["arm"]]]}, detail)
         yield Cell(**about, metric="foreseen_x100", value=100 * chosen["foreseen"], detail=detail)
         run = after[chosen["arm"]]
-        if record["trusted"] is False or all(run["diverged"]):
-            missing = NOT_TRUSTED if record["trusted"] is False else DIVERGED
-            yield from (
-                Cell(**about, metric=metric_of(name), missing=missing, detail=detail) for name in names
-            )
+        about["detail"] = detail
+        missing = _missing(record, run)
+        if missing:
+            yield from (Cell(**about, metric=metric_of(name), missing=missing) for name in names)
             continue
-        about |= {
-            "finite": run["diverged"].count(False),
-            "replicates": len(run["diverged"]),
-            "detail": detail,
-        }
+        about |= {"finite": run["diverged"].count(False), "replicates": len(run["diverged"])}
         for name in names:
             metric = metric_of(name)
             values = SOURCES[metric][1] * np.array(run["losses"][name], float)

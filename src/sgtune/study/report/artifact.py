@@ -24,10 +24,8 @@ class Artifact(NamedTuple):
         model: the one model that it shows; None: all.
         options: for the maker.
         without: tuners that it leaves out.
-        needs_reference: whether it shows only models with a reference.
-        needs_loss: it shows only models whose arms are judged by this loss; None: all.
-        needs_horizons: whether it shows only models tuned for several horizons.
-        needs_regret: whether it shows only models whose arms run again for regret.
+        needs: it shows only models that have all of these in the run: a "reference", several "horizons", arms that run
+            again for "regret", a loss by which arms are judged.
     """
 
     maker: str
@@ -39,12 +37,9 @@ class Artifact(NamedTuple):
     parts: tuple[str, ...] = ()
     is_prose: bool = False
     model: str | None = None
-    options: Mapping[str, str] = {}
+    options: Mapping[str, object] = {}
     without: tuple[str, ...] = ()
-    needs_reference: bool = False
-    needs_loss: str | None = None
-    needs_horizons: bool = False
-    needs_regret: bool = False
+    needs: tuple[str, ...] = ()
 
 
 class Study(NamedTuple):

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgtune.study import catalogue
+from sgtune.support.axes import AXES
 
 __all__ = [
     "DETAILS",
     "METRICS",
     "MODELS",
-    "OOD_SETS",
     "COMPARED_ARMS",
     "SAMPLERS",
     "TUNERS",
@@ -75,9 +75,6 @@ DETAILS = {
     "combine_nuts": "combine NUTS",
 }
 
-OOD_SETS = {"fashion-mnist": "Fashion-MNIST", "notmnist": "notMNIST"}
-
-
 METRICS = {
     "ksd": Metric("KSD", best=min),
     "ksd_se": Metric("KSD, s.e. of the estimate", has_spread=False),
@@ -99,20 +96,10 @@ METRICS = {
     "log_loss": Metric("Log-loss", best=min),
     "brier": Metric("Brier score", best=min),
     "n_samples": Metric("# of samples", form="count"),
+    **{axis.name: Metric(axis.symbol, form="general") for axis in AXES.values()},
     "log10_step_size": Metric("log₁₀(h)", form="general"),
     "batch_percent": Metric("τ (%)", form="general"),
     "n_leapfrog": Metric("L", form="count"),
-    "friction": Metric("a", form="general"),
-    "noise_estimate": Metric("b", form="general"),
-    "kappa": Metric("κ", form="general"),
-    "drift": Metric("γ", form="general"),
-    "noise_sd": Metric("s", form="general"),
-    "directional_noise": Metric("s_d", form="general"),
-    "b1": Metric("β₁", form="general"),
-    "b2": Metric("β₂", form="general"),
-    "eps": Metric("δ", form="general"),
-    "momentum_noise": Metric("ρ₁", form="general"),
-    "second_moment_noise": Metric("ρ₂", form="general"),
     "n_arms": Metric("Tuned (arms)", form="count"),
     "budget_seconds": Metric("Seconds meant", has_spread=False),
     "wall_seconds": Metric("Seconds taken"),
@@ -227,7 +214,6 @@ for _metric, _label in {
     "xi_rel_x100": "ξ relative",
     "xi_white_x100": "ξ whitened",
     "functional_error": "Error of functionals",
-    "ece_percent": "ECE",
     "rmse": "RMSE",
     "log_loss": "Log-loss",
     "brier": "Brier score",

@@ -28,36 +28,35 @@ __all__ = [
     "ratio_of",
 ]
 
-# metric of a table: (key of a result's rows, factor); a dot leads into an entry of the row
-SOURCES = {
+AS_THEY_ARE = (
+    "functional_error",
+    "ksd",
+    "ksd_se",
+    "ksd_floor",
+    "ksd_scaled",
+    "ksd_scaled_se",
+    "ksd_scaled_floor",
+)
+AS_THEY_ARE += ("rmse", "log_loss", "brier", "n_samples", "wall_seconds")
+
+SOURCES = {metric: (metric, 1) for metric in AS_THEY_ARE} | {
     "relative_sd_error_x100": ("relative_sd_error", 100),
     "xi_rel_x100": ("xi_rel", 100),
     "xi_white_x100": ("xi_white", 100),
-    "functional_error": ("functional_error", 1),
-    "ksd": ("ksd", 1),
-    "ksd_se": ("ksd_se", 1),
-    "ksd_floor": ("ksd_floor", 1),
-    "ksd_scaled": ("ksd_scaled", 1),
-    "ksd_scaled_se": ("ksd_scaled_se", 1),
-    "ksd_scaled_floor": ("ksd_scaled_floor", 1),
-    "rmse": ("rmse", 1),
     "rmse_as_published": ("rmse_published", 1),
-    "log_loss": ("log_loss", 1),
-    "brier": ("brier", 1),
     "ece_percent": ("ece", 100),
     "mce_percent": ("mce", 100),
     "ece_as_published_percent": ("ece_published", 100),
     "mce_as_published_percent": ("mce_published", 100),
     "accuracy_percent": ("accuracy", 100),
-    "n_samples": ("n_samples", 1),
     "ksd_points": ("n_points", 1),
     "acceptance_percent": ("acceptance_rate", 100),
     "budget_seconds": ("seconds", 1),
-    "wall_seconds": ("wall_seconds", 1),
     "entropy_test": ("ood.entropy_test", 1),
     "entropy_ood": ("ood.entropy_ood", 1),
     "auroc": ("ood.auroc", 1),
 }
+"""Of a table's metric the key in the rows of results, and a factor; a dot leads into an entry of the row."""
 
 SQUARED = {"ksd": "ksd_squared", "ksd_scaled": "ksd_scaled_squared"}
 """Keys of rows that are roots of an unbiased estimate, which may be negative: the estimate itself is averaged."""

@@ -269,16 +269,20 @@ def _label(field: str, name: str, names: Mapping[str, str]) -> str:
 def _parts(
     frame: pd.DataFrame, about: Artifact, names: Mapping[str, str], printed: Callable[[str, bool], str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The table as printed text, in parts: all but the last two labels of a row are the heading of its part, in which a
-    column without any cell is left out."""
-    table = lay_out(frame, about, names)
+    """The table as printed text, labels and all, in parts: all but the last two labels of a row are the heading of its
+    part, in which a column without any cell is left out. ``printed`` takes a text, and whether it is the best."""
+
+    def plain(text: str) -> str:
+        return printed(text, False)
+
+    table = lay_out(frame, about, names).rename(index=plain, columns=plain).rename_axis(index=plain)
     texts = [printed(text, bool(best)) for text, best in zip(frame["shown"], frame["best"], strict=True)]
     outer = list(range(table.index.nlevels - 2))
     for heading, part in table.groupby(level=outer, sort=False) if outer else [((), table)]:
         part = part.droplevel(outer) if outer else part
         part = part.dropna(axis="columns", how="all")
         heading = " · ".join(heading if isinstance(heading, tuple) else (heading,))
-        yield heading, part.map(lambda at: printed(DASH, False) if pd.isna(at) else texts[int(at)])
+        yield heading, part.map(lambda at: plain(DASH) if pd.isna(at) else texts[int(at)])
 
 
 def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
@@ -290,10 +294,9 @@ def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, st
 
     blocks = []
     for heading, part in _parts(frame, about, names, printed):
-        stub = [name.replace("|", "\\|") for name in part.index.names]
-        above = [" ".join(filter(None, key)).replace("|", "\\|") for key in part.columns]
-        body = part.set_axis(above, axis="columns").rename_axis(stub).reset_index()
-        aligned = ["left"] * len(stub) + ["left" if about.is_prose else "right"] * len(above)
+        above = [" ".join(filter(None, key)) for key in part.columns]
+        body = part.set_axis(above, axis="columns").reset_index()
+        aligned = ["left"] * part.index.nlevels + ["left" if about.is_prose else "right"] * len(above)
         blocks += [f"**{heading}**"] * bool(heading)
         blocks += [body.to_markdown(index=False, disable_numparse=True, colalign=aligned)]
     return "\n\n".join(blocks)
@@ -338,18 +341,14 @@ def to_html(
         text = escape(text, quote=False).replace("\n", "<br>")
         return f"<b>{text}</b>" if is_best else text
 
-    def escaped(axis: pd.MultiIndex) -> pd.Index:
-        found = pd.MultiIndex.from_tuples(
-            [tuple(escape(name, quote=False) for name in key) for key in axis], names=axis.names
-        )
-        return found if found.nlevels > 1 else found.get_level_values(0)
+    def flat(axis: pd.MultiIndex) -> pd.Index:
+        return axis if axis.nlevels > 1 else axis.get_level_values(0)
 
     blocks = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(caption.above)}</p>"]
     for heading, part in _parts(frame, about, names, printed):
-        part = part.set_axis(escaped(part.index)).set_axis(
-            escaped(part.columns.rename([None] * part.columns.nlevels)), axis="columns"
-        )
-        blocks += [f"<h2>{escape(heading)}</h2>"] * bool(heading)
+        above = flat(part.columns.rename([None] * part.columns.nlevels))
+        part = part.set_axis(flat(part.index)).set_axis(above, axis="columns")
+        blocks += [f"<h2>{heading}</h2>"] * bool(heading)
         text = part.to_html(escape=False, border=0, classes=["prose"] * about.is_prose)
         blocks += [f'<div class="scroll">\n{text}\n</div>']
     blocks += [f"<p>{escape(line)}</p>" for line in caption.below(frame).splitlines() if line]
