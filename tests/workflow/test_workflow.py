@@ -200,6 +200,7 @@ def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
     assert not (folder / JUDGED).exists()
     # As before, and not older than what it was made from.
     for path, text in originals.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
 
