@@ -4,17 +4,15 @@ The smallest mean of a screen is too small, because it is the luckiest of many n
 unbiased.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
-from sgtune.model import Model
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.budget import CostTable
 from sgtune.sampling.thinning import random_subset
-from sgtune.study.experiments.losses import Losses, run_arms, runs_of, width_of
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.experiments.losses import losses_of, run_arms, runs_of, width_of
+from sgtune.study.pipeline.parts import Task
 
 __all__ = ["best_arms", "random_arms", "rerun_finalists"]
 
@@ -36,28 +34,14 @@ def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[
 
 
 def rerun_finalists(
-    model: Model,
-    sampler: str,
-    screened: Mapping,
-    chosen: Mapping[str, Sequence[Mapping | None]],
-    *,
-    grid: Mapping[str, Sequence],
-    losses: Losses,
-    section: Mapping,
-    cost: CostTable,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-    report: Callable[[str], None] = lambda line: None,
+    task: Task, section: Mapping, screened: Mapping, chosen: Mapping[str, Sequence[Mapping | None]]
 ) -> dict:
     """The best arms of the screen, and all arms that a tuner or an oracle chose, in fresh replicates.
 
     Args:
-        screened: the result of `sgtune.study.experiments.screen.screen_grid`.
+        section: the configuration's section ``regret``.
+        screened: the result of `sgtune.study.experiments.screen.screen_grid`, whose programs short runs use again.
         chosen: tuner -> its arm, or None, in each tuning replicate.
-        grid: the screen's grid: for short runs its programs are used again.
-        section: the configuration's section ``regret``: finalists, seconds and replicates.
-        depends_on: everything that the results depend on besides the arms and the replicate.
 
     Returns:
         ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
@@ -65,6 +49,7 @@ def rerun_finalists(
         and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
         ``frozen``.
     """
+    losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
     in_screen = [(_arm(record), record) for record in screened["arms"]]
     regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
     finalists = {
@@ -74,28 +59,17 @@ def rerun_finalists(
         for name in losses.names
     }
     finite = [arm for arm, record in regular if not any(record["diverged"])]
-    at_random = random_arms(finite, RANDOM_ARMS, seed, model.name, sampler)
+    at_random = random_arms(finite, RANDOM_ARMS, task.seed, task.model.name, task.sampler)
     picked = [*chosen.values(), *screened["oracles"].values()]
     wanted = [*(arm for of_loss in finalists.values() for arm in of_loss), *at_random]
     wanted += [Arm(**record) for records in picked for record in records if record is not None]
     arms = list(dict.fromkeys(wanted))
     place = {arm: number for number, arm in enumerate(arms)}
-    run = partial(
-        run_arms,
-        model,
-        sampler,
-        arms,
-        losses=losses,
-        seconds=section["seconds"],
-        cost=cost,
-        width=width_of(grid, section["seconds"][-1] * section["replicates"]),
-        seed=seed,
-        report=report,
-    )
+    width = width_of(task.grid, seconds[-1] * section["replicates"])
+    run = partial(run_arms, task, arms, losses=losses, seconds=seconds, width=width)
     records = [arm.to_record() for arm in arms]
     names = [f"finalists {i}" for i in range(section["replicates"])]
-    own = {**depends_on, "arms": records}
-    runs = [parts.once(name, own, partial(run, replicate=name)) for name in names]
+    runs = [task.once(name, partial(run, replicate=name), arms=records) for name in names]
 
     def places(records: Sequence[Mapping | None]) -> list[int | None]:
         return [None if record is None else place[Arm(**record)] for record in records]
@@ -106,7 +80,7 @@ def rerun_finalists(
         "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
         "chosen": [{"tuner": tuner, "arms": places(records)} for tuner, records in chosen.items()],
         "oracles": {name: places(records) for name, records in screened["oracles"].items()},
-        "runs": runs_of(runs, section["seconds"]),
+        "runs": runs_of(runs, seconds),
         "screen": {
             "seconds": screened["seconds"],
             "replicates": screened["replicates"],

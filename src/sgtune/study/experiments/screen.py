@@ -1,88 +1,59 @@
 """Every arm of a grid in a few replicates, and the arms that oracles choose from it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from sgtune.model import Model
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.budget import Budget
 from sgtune.study.experiments.losses import (
-    Losses,
     frozen_losses,
-    oracle_arm,
+    losses_of,
     over_replicates,
+    raced_arm,
     run_arms,
     width_of,
 )
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving, make_arms
 
 __all__ = ["as_grid", "screen_grid"]
 
 
 def screen_grid(
-    model: Model,
-    sampler: str,
-    *,
-    grid: Mapping[str, Sequence],
-    extra: Iterable[Arm],
-    losses: Losses,
-    section: Mapping,
-    oracle: Mapping,
-    n_oracles: int,
-    oracle_losses: int = 1,
-    cost: CostTable,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-    report: Callable[[str], None] = lambda line: None,
+    task: Task, section: Mapping, *, race: Mapping, n_races: int, extra: Iterable[Arm] = ()
 ) -> dict:
     """Every arm of the grid, and the ``extra`` ones, in a few replicates; and the arms that oracles choose.
 
     Args:
-        section: ``screen`` of the configuration's section ``regret``: seconds and replicates.
-        oracle: ``seconds`` and ``pruning_rate`` of the race that oracles see.
-        n_oracles: the number of races of each oracle, one for each tuning replicate.
-        oracle_losses: each of this many losses, the main one first, has an oracle.
-        depends_on: everything that the results depend on besides the grid and the replicate.
+        section: the configuration's section ``regret``: ``prediction_draws``, and of ``screen`` the seconds, the
+            replicates, and ``oracle_losses`` (or 1): each of this many losses, the main one first, has an oracle.
+        race: ``seconds`` and ``pruning_rate`` of a race of an oracle.
+        n_races: of each oracle, one for each tuning replicate.
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
         ``diverged`` and of each of the ``losses``), ``oracles`` (loss -> arm or None of each race), and
         ``frozen`` (loss -> value).
     """
-    regular = make_arms(model.n_data, sampler, **grid)
+    losses, screen = losses_of(task, section["prediction_draws"]), section["screen"]
+    seconds, replicates = screen["seconds"], screen["replicates"]
+    regular = make_arms(task.model.n_data, task.sampler, **task.grid)
     arms = list(dict.fromkeys([*regular, *extra]))
-    own = {**depends_on, "grid": grid}
-    run = partial(
-        run_arms,
-        model,
-        sampler,
-        arms,
-        losses=losses,
-        seconds=[section["seconds"]],
-        cost=cost,
-        width=width_of(grid, section["seconds"] * section["replicates"]),
-        seed=seed,
-        report=report,
-    )
-    names = [f"screen {i}" for i in range(section["replicates"])]
-    runs = [parts.once(name, own, partial(run, replicate=name)) for name in names]
+    width = width_of(task.grid, seconds * replicates)
+    run = partial(run_arms, task, arms, losses=losses, seconds=[seconds], width=width)
+    names = [f"screen {i}" for i in range(replicates)]
+    runs = [task.once(name, partial(run, replicate=name), grid=task.grid) for name in names]
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
-        tuner = Halving(
-            judge=losses.judge(loss), pruning_rate=oracle["pruning_rate"], grid=as_grid(grid), thin=1
-        )
-        budget = Budget(seconds=oracle["seconds"])
-        arm = oracle_arm(
-            model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate
-        )
-        report(f"oracle of {loss}, race {replicate}: {arm}")
+        judge, grid = losses.judge(loss), as_grid(task.grid)
+        tuner = Halving(judge=judge, pruning_rate=race["pruning_rate"], grid=grid, thin=1)
+        arm = raced_arm(task, tuner=tuner, budget=Budget(seconds=race["seconds"]), replicate=replicate)
+        task.report(f"oracle of {loss}, race {replicate}: {arm}")
         return None if arm is None else arm.to_record()
 
     return {
-        "seconds": section["seconds"],
-        "replicates": section["replicates"],
+        "seconds": seconds,
+        "replicates": replicates,
         "arms": [
             {
                 **arm.to_record(),
@@ -93,11 +64,12 @@ def screen_grid(
         ],
         "oracles": {
             loss: [
-                parts.once(f"oracle {loss} {i}", own, partial(chosen_by, loss, i)) for i in range(n_oracles)
+                task.once(f"oracle {loss} {i}", partial(chosen_by, loss, i), grid=task.grid)
+                for i in range(n_races)
             ]
-            for loss in losses.names[:oracle_losses]
+            for loss in losses.names[: screen.get("oracle_losses", 1)]
         },
-        "frozen": frozen_losses(model, losses),
+        "frozen": frozen_losses(task.model, losses),
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sgtune.support.machine import cores
 
-__all__ = ["Provenance", "collect", "describe", "summarise"]
+__all__ = ["Provenance", "describe", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", *Path(__file__).parts[-4:])
@@ -70,7 +70,7 @@ def _load() -> list[float] | None:
 
 
 class Provenance:
-    """The clock and the load at the start of a job; `finish` returns its provenance."""
+    """The clock and the load at the start of a job: made before the work, and `finish` called after it."""
 
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
@@ -98,11 +98,6 @@ class Provenance:
             "seconds": round(time.perf_counter() - self._start, 3),
             "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
         }
-
-
-def collect(run: str | None, seed: int | None) -> Provenance:
-    """Start the clock of a job. Call it before the work, and ``.finish()`` after it."""
-    return Provenance(run, seed)
 
 
 def _distinct(values: Iterable) -> list:
