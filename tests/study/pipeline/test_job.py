@@ -1,4 +1,4 @@
-"""A job finds its input files, says what its pieces depend on, and sets XLA's flags unless the user has."""
+"""A job makes a task of its input files, and sets XLA's flags unless the user has."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from sgtune.study.pipeline.job import Job
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 
-SETTINGS = {"regret": {"seconds": [1, 2]}}
+SETTINGS = {"regret": {"seconds": [1, 2]}, "grids": {"n_leapfrogs": [2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 0.5}
 
@@ -27,8 +27,12 @@ class Named(SimpleNamespace):
 
 def job_with(inputs: dict, **params) -> Job:
     whole = {"settings": SETTINGS, "cost_settings": OF_COSTS, "reference_settings": OF_REFERENCE, **params}
-    config = {"run": "trial", "seed": 3}
-    return Job(SimpleNamespace(config=config, rule="a_rule", params=Named(**whole), input=Named(**inputs)))
+    own = {
+        "params": Named(**whole),
+        "input": Named(**inputs),
+        "wildcards": Named(model="toy", sampler="sgld"),
+    }
+    return Job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", **own))
 
 
 @pytest.fixture
@@ -41,15 +45,22 @@ def files(tmp_path):
     return {name: str(tmp_path / f"{name}.json") for name in records}
 
 
-def test_input_files_are_found_in_all_forms_that_a_rule_gives_them(files):
+def test_a_task_is_of_the_files_that_a_rule_gives_in_all_their_forms(files, monkeypatch):
     job = job_with({"cost": files["cost"], "reference": [files["reference"]], "ood": []})
     assert [job.file(name) for name in ("cost", "reference", "ood", "data")] == [*files.values(), None, None]
+    loaded = []
+    monkeypatch.setattr(Job, "load_model", lambda self, name: loaded.append(name))
+    task = job.task()
     sums = {path: file_sha256(path) for path in files.values()}
-    assert job.depends_on("cost", "reference", "ood") == {"settings": SETTINGS, "inputs": sums}
-    assert job.cost_table(None).lookup("sgld", 10, None) == 0.5
-    np.testing.assert_array_equal(job.reference().sd, [1.0, 2.0])
+    assert task.depends_on == {"settings": SETTINGS, "inputs": sums}
+    assert (task.sampler, task.grid, task.seed) == ("sgld", {"n_leapfrogs": [2]}, 3)
+    assert task.cost.lookup("sgld", 10, None) == 0.5
+    np.testing.assert_array_equal(task.reference.sd, [1.0, 2.0])
     without = job_with({"cost": [], "reference": []})
-    assert (without.cost_table(None), without.reference_record(), without.reference()) == (None, None, None)
+    assert without.reference_record() is None
+    task = without.task("other", sampler="mala", grid={})
+    assert (task.sampler, task.grid, task.cost, task.reference) == ("mala", {}, None, None)
+    assert loaded == [None, "other"]
 
 
 @pytest.mark.parametrize("name", ["cost", "reference"])
