@@ -11,9 +11,8 @@ from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.config.sections import settings_of, shapes_of
 from sgtune.study.experiments.evaluate import evaluate_tuned
-from sgtune.study.experiments.finalists import rerun_finalists
 from sgtune.study.experiments.losses import losses_of, run_arms
-from sgtune.study.experiments.screen import screen_grid
+from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.experiments.tune import chosen_arms, tune_sampler, with_facts
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Task

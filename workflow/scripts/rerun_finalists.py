@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.finalists import rerun_finalists
+    from sgtune.study.experiments.screen import rerun_finalists
     from sgtune.study.experiments.tune import chosen_arms, with_facts
 
     files, params = snakemake.input, snakemake.params

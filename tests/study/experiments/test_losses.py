@@ -15,8 +15,7 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.study.experiments import finalists, screen
-from sgtune.study.experiments.finalists import best_arms, random_arms, rerun_finalists
+from sgtune.study.experiments import screen
 from sgtune.study.experiments.losses import (
     Losses,
     capped,
@@ -25,7 +24,7 @@ from sgtune.study.experiments.losses import (
     raced_arm,
     run_arms,
 )
-from sgtune.study.experiments.screen import screen_grid
+from sgtune.study.experiments.screen import best_arms, random_arms, rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving
 
@@ -206,19 +205,18 @@ def test_a_killed_job_equals_an_unbroken_one(screened, reran, tmp_path, monkeypa
     whole, _ = screened(tmp_path / "whole")
     again, _ = reran(whole, tmp_path / "whole finalists", {})
     calls = Calls(monkeypatch, screen, "run_arms", lambda *_, replicate, **__: replicate)
-    calls.killed_at = "screen 1"
-    with pytest.raises(KeyboardInterrupt):
-        screened(tmp_path / "part")
-    found, log = screened(tmp_path / "part")
-    assert calls == ["screen 0", "screen 1"]
-    assert found == whole
-    assert log.taken() == ["screen 0"]
-    calls = Calls(monkeypatch, finalists, "run_arms", lambda *_, replicate, **__: replicate)
-    calls.killed_at = "finalists 2"
-    with pytest.raises(KeyboardInterrupt):
-        reran(whole, tmp_path / "part finalists", {})
-    assert reran(whole, tmp_path / "part finalists", {})[0] == again
-    assert calls == ["finalists 0", "finalists 1", "finalists 2"]
+    for name, run, wanted in (
+        ("screen 1", screened, whole),
+        ("finalists 2", partial(reran, whole, chosen={}), again),
+    ):
+        calls.killed_at = name
+        with pytest.raises(KeyboardInterrupt):
+            run(folder=tmp_path / "part")
+        found, log = run(folder=tmp_path / "part")
+        assert found == wanted
+        assert log.taken() == calls[:-1]
+        assert calls == [f"{name[:-2]} {i}" for i in range(len(calls))], "each once"
+        calls.clear()
 
 
 def test_pieces_of_a_screen_of_another_grid_are_not_taken(screened, reran, tmp_path):

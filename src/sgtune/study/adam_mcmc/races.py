@@ -12,8 +12,7 @@ from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.study.experiments.evaluate import evaluate_run, in_short, stein_metrics
-from sgtune.study.experiments.finalists import rerun_finalists
-from sgtune.study.experiments.screen import as_grid, screen_grid
+from sgtune.study.experiments.screen import as_grid, rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Halving, acceptance, at_horizon, make_arms, stein, tune
@@ -87,7 +86,7 @@ def _race(
 
 def race_sampler(task: Task, section: Mapping) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
-    (`sgtune.study.experiments.finalists.rerun_finalists`).
+    (`sgtune.study.experiments.screen.rerun_finalists`).
 
     Args:
         section: the configuration's section ``adam_mcmc.race``.
