@@ -10,13 +10,10 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import CostTable, metrics
-from sgtune.mode.curvature import laplace_scale
-from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.chain import Chain
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.stein import ksd
 from sgtune.study.experiments import evaluate as module
 from sgtune.study.experiments.evaluate import compare_clocks, evaluate_run, evaluate_tuned
 from sgtune.study.pipeline.parts import Task
@@ -178,16 +175,6 @@ def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
     short = run(model, Arm(1e-3, 50), replicates=0, **changes, curves=curves)
     assert short["table"] is None
     assert [numbers(row) for row in short["curves"]] == [numbers(row) for row in whole["curves"][:2]]
-
-
-def test_the_two_discrepancies_of_a_row_differ_by_the_scale_alone():
-    model = small_logistic_model(n_data=500)
-    draws = random_draws(model, 40, sd=0.3)
-    (row,) = module.stein_metrics(model, [draws], at_most=[40], streams=[(0,)])
-    gradients = scores(model, draws)
-    assert row["ksd"] == pytest.approx(ksd(draws, gradients))
-    assert row["ksd_scaled"] == pytest.approx(ksd(draws, gradients, scale=laplace_scale(model)))
-    assert row["ksd_scaled"] != pytest.approx(row["ksd"], rel=0.1)
 
 
 def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():

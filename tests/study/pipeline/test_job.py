@@ -1,6 +1,7 @@
 """A job makes a task of its input files, and sets XLA's flags unless the user has."""
 
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -63,11 +64,11 @@ def test_a_task_is_of_the_files_that_a_rule_gives_in_all_their_forms(files, monk
     assert loaded == [None, "other"]
 
 
-@pytest.mark.parametrize("name", ["cost", "reference"])
-def test_a_file_of_another_configuration_is_refused(files, name):
-    job = job_with(files, **{f"{name}_settings": {"seed": 4}})
-    with pytest.raises(DataError, match="another configuration"):
-        job.cost_table(None) if name == "cost" else job.reference()
+def test_a_file_of_another_configuration_is_refused(files):
+    job = job_with(files, cost_settings={"seed": 4}, reference_settings={"seed": 4})
+    for read in (partial(job.cost_table, None), job.reference_record):
+        with pytest.raises(DataError, match="another configuration"):
+            read()
 
 
 def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
@@ -83,13 +84,11 @@ def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
 
 
-@pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
-def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch, named, used):
+def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch):
     monkeypatch.delenv("PJRT_NPROC", raising=False)
-    if named is not None:
-        monkeypatch.setenv("PJRT_NPROC", named)
-    module.use_threads(3)
-    assert os.environ["PJRT_NPROC"] == used
+    for number in (3, 2):
+        module.use_threads(number)
+        assert os.environ["PJRT_NPROC"] == "3"
 
 
 LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="

@@ -202,10 +202,16 @@ def ladder_model(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0)
     rows = rng.standard_normal((n_data, dimension))
     rows -= rows.mean(axis=0)
     rows *= np.sqrt(known.eigenvalues) / rows.std(axis=0, ddof=1)
+    along, eigenvalues = _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)
+
+    def log_likelihood(position: Float[Array, " d"], batch: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
+        return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
+
     model = define_model(
         f"{kind}-{dimension}",
-        log_prior=partial(_log_prior, known.prior_precision),
-        log_likelihood=partial(_log_likelihood, _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)),
+        log_prior=lambda position: -0.5 * known.prior_precision * jnp.sum(position**2),
+        log_likelihood=log_likelihood,
         data=known.across(rows).astype(np.float32),
         init=lambda key: jax.random.normal(key, (dimension,)),
         shuffle_seed=None,
@@ -229,17 +235,6 @@ def _in_jax(known: Gaussian) -> Callable[[Array], Array]:
     if known.kind == "equicorrelated":
         return lambda position: _reflected(position, jnp)
     return lambda position: position
-
-
-def _log_prior(precision: float, position: Float[Array, " d"]) -> Float[Array, ""]:
-    return -0.5 * precision * jnp.sum(position**2)
-
-
-def _log_likelihood(
-    along: Callable, eigenvalues: Float[Array, " d"], position: Float[Array, " d"], batch: Float[Array, "n d"]
-) -> Float[Array, " n"]:
-    """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
-    return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
 
 
 class Expected(NamedTuple):

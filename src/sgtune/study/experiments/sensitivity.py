@@ -17,15 +17,7 @@ from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
 from sgtune.stein.virials import squared_error, virial
 from sgtune.support.randomness import named_seed
 
-__all__ = [
-    "JUDGES",
-    "PERTURBATIONS",
-    "Reading",
-    "draw_normals",
-    "measure_sensitivity",
-    "numbers_of_points",
-    "read",
-]
+__all__ = ["JUDGES", "PERTURBATIONS", "draw_normals", "measure_sensitivity", "numbers_of_points", "read"]
 
 CORRELATION = 0.9
 """Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all

@@ -25,7 +25,6 @@ from sgtune.support.files import file_sha256, read_json, write_json
 from sgtune.support.machine import OPTIMISATION
 
 if TYPE_CHECKING:
-    from sgtune.metrics import Reference
     from sgtune.model import Model
     from sgtune.sampling.budget import CostTable
 
@@ -93,20 +92,19 @@ class Job:
 
         Its pieces depend on the settings, and on the contents of those of `JUDGED_BY` that the job has.
         """
+        from sgtune.metrics import Reference
+
+        loaded, record = self.load_model(model), self.reference_record()
         paths = [path for name in JUDGED_BY if (path := self.file(name)) is not None]
-        loaded = self.load_model(model)
         return Task(
             model=loaded,
             sampler=sampler or getattr(self.wildcards, "sampler", ""),
             grid=(self.settings or {}).get("grids", {}) if grid is None else grid,
             cost=self.cost_table(loaded),
-            reference=self.reference(),
+            reference=None if record is None else Reference.from_record(record),
             seed=self.seed,
             parts=self.parts,
-            depends_on={
-                "settings": self.settings,
-                "inputs": {path: file_sha256(path) for path in paths},
-            },
+            depends_on={"settings": self.settings, "inputs": {path: file_sha256(path) for path in paths}},
         )
 
     def file(self, name: str) -> str | None:
@@ -130,13 +128,6 @@ class Job:
         """The input file ``reference``, by the rule combine_nuts; None if NUTS did not sample the posterior."""
         path = self.file("reference")
         return None if path is None else self.read(path, self.params.reference_settings)
-
-    def reference(self) -> "Reference | None":
-        """The moments of `reference_record`."""
-        from sgtune.metrics import Reference
-
-        record = self.reference_record()
-        return None if record is None else Reference.from_record(record)
 
     def report(self, line: str) -> None:
         """One line of progress, in the job's log."""

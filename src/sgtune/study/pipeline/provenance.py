@@ -75,7 +75,7 @@ class Provenance:
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
         self._load_before = _load()
-        self._created = _said(datetime.now(UTC))
+        self._created = _to_ms(datetime.now(UTC))
         self._start = time.perf_counter()
 
     def finish(self) -> dict:
@@ -104,7 +104,7 @@ def _distinct(values: Iterable) -> list:
     return sorted({value for value in values if value is not None})
 
 
-def _said(moment: datetime) -> str:
+def _to_ms(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
@@ -131,7 +131,7 @@ def summarise(provenances: Iterable[dict]) -> dict:
             key: _distinct(one.get(key) for one in found) for key in ("run", "seed", "commit", "cpu", "cores")
         },
         "versions": {package: values for package, values in versions.items() if values},
-        "created": _distinct([_said(min(starts)), _said(max(ends))]) if starts else [],
+        "created": _distinct([_to_ms(min(starts)), _to_ms(max(ends))]) if starts else [],
         "highest_load_before": max(loads, default=None),
         "seconds": round(sum(one.get("seconds") or 0.0 for one in found), 3),
     }
