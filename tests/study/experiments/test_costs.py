@@ -39,13 +39,11 @@ def of_pmf(*rows, **facts):
     ("held", "parts"),
     [
         (None, ("the file is missing",)),
-        ([], ("not a cost table", "'models'")),
         ({"rows": [ROW]}, ("not a cost table", "'models'", "collect_costs")),
         ({"models": {"bnn": TABLE, "logistic": TABLE}}, ("no costs for pmf", "bnn, logistic")),
         (of_pmf(n_data=99), ("pmf", "n_data=99", "n_data=100")),
         (of_pmf(dimension=8), ("pmf", "dimension=8", "dimension=7")),
         (of_pmf({"sampler": "sgld"}), ("the rows of pmf", "batch_size")),
-        (of_pmf({**ROW, "batch_size": [10]}), ("the rows of pmf", "list")),
         (of_pmf(OTHER, {**ROW, "seconds_per_step": -1.0}), ("('sgld', 10, None)", "-1.0", "> 0")),
     ],
 )

@@ -1,6 +1,7 @@
 """Evaluation runs: the entries of a row, the draws that tables and curves share, and each chosen arm run once."""
 
 import copy
+from functools import partial
 
 import jax
 import numpy as np
@@ -141,14 +142,10 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     """The race that chose an arm has favoured its draws: an evaluation by the same streams would be too good."""
     model, arm, cost = small_logistic_model(n_data=200), Arm(1e-3, 20), CostTable({("sgld", 20, None): 1e-3})
     reference = metrics.Reference(np.ones(2))
-    changes = {
-        "burn_in": 0.0,
-        "kept_draws": 100,
-        "reference": reference,
-        "cost": cost,
-        "curves": {"replicates": 0},
-    }
-    found = [run(model, arm, i, **changes)["table"]["relative_sd_error"] for i in (0, 1)]
+    whole = partial(
+        run, burn_in=0.0, kept_draws=100, curves={"replicates": 0}, reference=reference, cost=cost
+    )
+    found = [whole(model, arm, i)["table"]["relative_sd_error"] for i in (0, 1)]
     streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
     own, minibatches = {}, set()
     for stream in streams:
@@ -161,18 +158,15 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
 
 
 def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
-    model, cost = small_pmf(), CostTable({("sgld", 50, None): 1e-3})
-    changes, curves = (
-        {"cost": cost, "ksd_points": 5, "kept_draws": 100},
-        {"ksd_points": 5, "prediction_draws": 10},
-    )
-    whole = run(model, Arm(1e-3, 50), **changes, curves={**curves, "seconds": [0.02, 0.05, 0.1]})
+    curves, cost = {"ksd_points": 5, "prediction_draws": 10}, CostTable({("sgld", 50, None): 1e-3})
+    long = partial(run, small_pmf(), Arm(1e-3, 50), cost=cost, ksd_points=5, kept_draws=100)
+    whole = long(curves={**curves, "seconds": [0.02, 0.05, 0.1]})
 
     def numbers(row):
         return {name: value for name, value in row.items() if name not in ("wall_seconds", "diverged")}
 
     assert numbers(whole["curves"][-1]) == numbers(whole["table"])
-    short = run(model, Arm(1e-3, 50), replicates=0, **changes, curves=curves)
+    short = long(replicates=0, curves=curves)
     assert short["table"] is None
     assert [numbers(row) for row in short["curves"]] == [numbers(row) for row in whole["curves"][:2]]
 
@@ -216,13 +210,22 @@ def ran(monkeypatch):
     return Calls(monkeypatch, module, "evaluate_run", lambda task, arm, r, section: (arm.step_size, r))
 
 
-def evaluate(model, folder, chosen=CHOSEN, inputs="1"):
-    log = Log(folder, model, "sgld", cost=COST, depends_on={"inputs": inputs})
+def evaluate(model, folder, chosen=CHOSEN):
+    log = Log(folder, model, "sgld", cost=COST)
     return evaluate_tuned(log.task, chosen, SECTION), log
 
 
+def without_clock(record):
+    record = copy.deepcopy(record)
+    for run in record["runs"]:
+        for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
+            assert row.pop("wall_seconds") > 0
+    return record
+
+
 def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(logistic, tmp_path, ran):
-    record, _ = evaluate(logistic, tmp_path)
+    """A killed job goes on with the runs that it has not made; with a cost table the rows are bit for bit the same."""
+    record, _ = evaluate(logistic, tmp_path / "whole")
     assert ran == RUNS
     assert record["clock"] == "calibrated"
     assert record["tuners"] == [
@@ -235,36 +238,20 @@ def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run
         assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.02, 20), (0.05, 50)]
         # Runs that no table uses are as short as a curve.
         assert (run["table"] is None) == (run["replicate"] == 2)
-
-
-def without_clock(record):
-    record = copy.deepcopy(record)
-    for run in record["runs"]:
-        for row in [run["table"]] * (run["table"] is not None) + run["curves"]:
-            assert row.pop("wall_seconds") > 0
-    return record
-
-
-def test_a_killed_job_goes_on_with_the_runs_that_it_has_not_made(logistic, tmp_path, ran):
-    """With a cost table the rows are bit for bit equal with and without the interruption."""
-    whole, _ = evaluate(logistic, tmp_path / "whole")
     ran.clear()
     ran.killed_at = RUNS[4]
     with pytest.raises(KeyboardInterrupt):
         evaluate(logistic, tmp_path / "part")
-    record, log = evaluate(logistic, tmp_path / "part")
+    again, log = evaluate(logistic, tmp_path / "part")
     assert ran == RUNS, "each once"
     assert len(log.taken()) == 4
-    assert without_clock(record) == without_clock(whole)
+    assert without_clock(again) == without_clock(record)
     ran.clear()
     # An arm that rounds to the same name is another arm.
     near = {**ARM, "step_size": 1e-3 * (1 + 1e-9)}
     more, _ = evaluate(logistic, tmp_path / "part", CHOSEN | {"heuristic": [near]})
     assert ran[:3] == [(near["step_size"], replicate) for replicate in range(3)]
     assert [one["runs"] for one in more["tuners"]] == [[0, 1, 2], [3, 1, 4], [5, 6, 7], [0, 8, 2]]
-    ran.clear()
-    evaluate(logistic, tmp_path / "part", inputs="2")
-    assert ran == RUNS
 
 
 def test_a_run_by_the_other_clock_is_the_same_chain(logistic):

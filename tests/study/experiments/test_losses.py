@@ -99,14 +99,8 @@ def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
     (good,), (bad,) = run([GOOD, BAD])
     assert (good["diverged"], bad["diverged"]) == (False, True)
     assert set(bad["losses"].values()) == {10.0}
-    for loss, value, counts in (
-        ("xi_white", 3.0, 3.0),
-        ("xi_white", 11.0, 10.0),
-        ("log_loss", np.inf, 10.0),
-        ("brier", np.nan, 2.0),
-        ("brier", 1.5, 1.5),
-    ):
-        assert capped(loss, value) == counts
+    values = (("xi_white", 3.0), ("xi_white", 11.0), ("log_loss", np.inf), ("brier", np.nan), ("brier", 1.5))
+    assert [capped(*pair) for pair in values] == [3.0, 10.0, 10.0, 2.0, 1.5]
 
 
 def test_losses_are_those_that_the_reference_knows(model, reference):
@@ -170,10 +164,8 @@ def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
     screen, _ = screened(tmp_path / "screen")
     assert [arm["is_extra"] for arm in screen["arms"]] == [False] * 5 + [True]
     assert screen["arms"][0]["diverged"] == [True, True]
-    assert {name: len(arms) for name, arms in screen["oracles"].items()} == {
-        "xi_white": 2,
-        "relative_sd_error": 2,
-    }
+    oracles = {name: len(arms) for name, arms in screen["oracles"].items()}
+    assert oracles == {"xi_white": 2, "relative_sd_error": 2}
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}, None]}
     found, _ = reran(screen, tmp_path / "regret", chosen)
     json.dumps(found, allow_nan=False)

@@ -76,8 +76,6 @@ def test_a_killed_job_goes_on_after_its_last_race_and_equals_an_unbroken_one(mod
         (["mamba-ksd"], {"settings": changed("mamba-ksd", "mamba", points=19)}),
         (["grid"], {"settings": changed("grid", "grids", log10_step_sizes=[-3, -4])}),
         (list(TUNERS), {"inputs": "2"}),
-        (list(TUNERS), {"seed": 1}),
-        ([], {}),
     ],
 )
 def test_a_race_is_run_again_if_anything_that_it_depends_on_changes(
