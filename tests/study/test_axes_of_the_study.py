@@ -24,60 +24,47 @@ N_DATA = 500
 REFERENCE = Reference(np.ones(2))
 
 
-def small_config(**grid):
-    grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1], "n_leapfrogs": [2]}
-    return valid(
-        models=["logistic"],
-        data__logistic__n_rows=700,
-        data__logistic__n_train=N_DATA,
-        grids__logistic={**grids, **grid},
-        mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
-        grid={"n_steps": 30, "points": 20},
-        tuning={"replicates": 1},
-        estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
-        evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
-    )
-
-
-def test_results_depend_on_a_further_axis_and_costs_do_not():
-    plain, further = small_config(), small_config(friction=[0.01, 0.1])
-    for kind in ("tuning", "screen", "regret"):
-        assert settings_of(further, kind, "logistic")["grids"]["friction"] == [0.01, 0.1]
-    cost = settings_of(further, "cost", "logistic")
-    assert cost == settings_of(plain, "cost", "logistic")
-    assert ("sghmc", 50, 2) in shapes_of(cost, N_DATA)
-
-
 @pytest.fixture(scope="module")
 def records():
     """The records behind the tables, made by the pipeline's functions from the configuration.
 
-    SGHMC has a friction in its grid; SGLD has none.
+    SGHMC has a friction and an estimate of the noise in its grid; SGLD has neither.
     """
-    model = small_logistic_model(n_data=N_DATA)
-    config = small_config(friction=[0.02, 0.1], noise_estimate=[0, 0.01])
+    grid = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+    config = valid(
+        models=["logistic"],
+        data__logistic__n_rows=700,
+        data__logistic__n_train=N_DATA,
+        grids__logistic={**grid, "friction": [0.02, 0.1], "noise_estimate": [0, 0.01]},
+        mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
+        grid={"n_steps": 30, "points": 20},
+        tuning={"replicates": 1},
+        evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
+        regret={
+            "finalists": 2,
+            "seconds": [0.02],
+            "replicates": 2,
+            "screen": {"seconds": 0.02, "replicates": 1},
+        },
+    )
+    files, model = {"tuning": {}, "evaluation": {}, "regret": {}}, small_logistic_model(n_data=N_DATA)
+    section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
+    regret = {**config["regret"], "prediction_draws": 0}
     shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
-    cost, files = CostTable(dict.fromkeys(shapes, 1e-3)), {"tuning": {}, "evaluation": {}, "regret": {}}
+    cost = CostTable(dict.fromkeys(shapes, 1e-3))
     for sampler in ("sgld", "sghmc"):
-        name, tuners = f"logistic/{sampler}", ("mamba-ksd", "grid", "heuristic")
-        own = settings_of(config, "screen", "logistic")
-        task = Task(model, sampler, own["grids"], cost)
-        tuned = tune_sampler(
-            task, {tuner: settings_of(config, "tuning", "logistic", tuner) for tuner in tuners}
-        )
+        task = Task(model, sampler, settings_of(config, "screen", "logistic")["grids"], cost)
+        tuners = ("mamba-ksd", "grid", "heuristic")
+        tuned = tune_sampler(task, {name: settings_of(config, "tuning", "logistic", name) for name in tuners})
         chosen = chosen_arms(tuned)
-        section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
         judged = evaluate_tuned(task, chosen, section)
         judged["tuners"] = with_facts(judged["tuners"], tuned)
-        task = task._replace(reference=REFERENCE)
-        section = {"finalists": 2, "seconds": [0.02], "replicates": 2, "prediction_draws": 0}
-        section["screen"] = {"seconds": 0.02, "replicates": 1}
-        race, extra = {"seconds": 0.02, "pruning_rate": 2}, [Arm(**chosen["heuristic"][0])]
-        screened = screen_grid(task, section, race=race, n_races=1, extra=extra)
-        found = rerun_finalists(task, section, screened, chosen)
-        files["tuning"][name] = {**task.names, "tuners": tuned}
-        files["evaluation"][name] = {**task.names, "task": model.task, **judged}
-        files["regret"][name] = {**task.names, **found, "trusted": True}
+        known = task._replace(reference=REFERENCE)
+        screened = screen_grid(known, regret, race=config["mamba"], n_races=1)
+        found = rerun_finalists(known, regret, screened, chosen)
+        for kind, record in (("tuning", {"tuners": tuned}), ("evaluation", judged), ("regret", found)):
+            about = {**task.names, "task": model.task, "trusted": True}
+            files[kind][f"logistic/{sampler}"] = {**about, **record}
     return records_of(files)
 
 
