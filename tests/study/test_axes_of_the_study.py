@@ -39,6 +39,7 @@ def records():
         mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
         grid={"n_steps": 30, "points": 20},
         tuning={"replicates": 1},
+        estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
         evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
         regret={
             "finalists": 2,
