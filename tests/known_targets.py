@@ -10,9 +10,21 @@ from scipy.stats import norm
 
 from sgtune.model import Model, define_model
 
-__all__ = ["N_DATA", "TARGETS", "KnownTarget", "moments_and_errors"]
+__all__ = ["N_DATA", "TARGETS", "KnownTarget", "curved", "gradient_of_curved", "moments_and_errors"]
 
 N_DATA = 4
+
+
+def curved(x, module=jnp):
+    """A log density in three dimensions that is neither Gaussian nor symmetric."""
+    return -module.sum(x**4) / 4 - (x[0] - x[1] * x[2]) ** 2 / 2 + x[2]
+
+
+def gradient_of_curved(x):
+    """Its gradient, by hand in float64."""
+    return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
+
+
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 1.333]])
 MODE, SHARE = np.array([0.8, 0.4]), 0.7
 """Of the mixture's heavier component, N(MODE, I / 4); the other is N(-MODE, I / 4)."""

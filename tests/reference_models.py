@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from small_models import logistic_arrays, logistic_model
 
+from sgtune.mode.find import map_result
 from sgtune.model import define_model
 
 __all__ = [
@@ -88,11 +89,14 @@ def products(position):
     return position["intercept"] * position["slopes"]
 
 
-def short_run(folder, *, functionals=products, **changes):
-    """A chain of 50 + 130 iterations of NUTS in blocks of 40, checkpointed in ``folder``."""
+def short_run(folder, *, functionals=products, moved=None, **changes):
+    """A chain of 50 + 130 iterations of NUTS in blocks of 40, checkpointed in ``folder``; the mode may be ``moved``."""
     from sgtune.study.ground_truth import nuts
 
     model, _, _ = gaussian_model(functionals=functionals)
+    if moved is not None:
+        found = map_result(model)
+        model.found.mode = found._replace(position=jax.tree.map(moved, found.position))
     settings = {"n_warmup": 50, "n_draws": 130, "seed": 2, "chain": 1, "block": 40, **changes}
     return nuts.sample_nuts(model, checkpoint_dir=folder, **settings)
 

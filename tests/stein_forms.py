@@ -3,6 +3,9 @@
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from sgtune.stein.quadratic import N_STRETCHES
 
 varied = settings(max_examples=25, deadline=None, derandomize=True)
 sizes = {"n": st.integers(1, 9), "dimension": st.integers(1, 6), "seed": st.integers(0, 2**31 - 1)}
@@ -30,6 +33,18 @@ def naive_pairs(positions, scores):
     return pairs
 
 
+def check_stretches(found, kernel, stretch, rtol):
+    """Compare sums of a kernel over stretches with loops, with tolerances of the largest: sums may cancel."""
+    sums, own = np.zeros((N_STRETCHES, N_STRETCHES)), np.zeros(N_STRETCHES)
+    for i, a in enumerate(stretch):
+        own[a] += kernel[i, i]
+        for j, b in enumerate(stretch):
+            sums[a, b] += kernel[i, j] * (i != j)
+    np.testing.assert_array_equal(found.counts, np.bincount(stretch, minlength=N_STRETCHES))
+    np.testing.assert_allclose(found.own, own, rtol=rtol)
+    np.testing.assert_allclose(found.sums, sums, rtol=rtol, atol=rtol * own.sum())
+
+
 def naive_ksd(positions, scores):
     """Eq. (3)."""
     return np.sqrt(naive_pairs(positions, scores).mean())
@@ -54,6 +69,13 @@ def some_draws(seed, n, dimension, *, offset=0.0, spread=1.0, size=1.0):
     positions = offset + spread * rng.standard_normal((n, dimension))
     scores = size * rng.standard_normal((n, dimension))
     return positions.astype(np.float32), scores.astype(np.float32)
+
+
+def autoregressive(rng, n, dimension, memory):
+    """A stationary chain of N(0, I) with autocorrelations memory^k, of the time (1 + memory) / (1 - memory)."""
+    noise = rng.standard_normal((n, dimension))
+    noise[1:] *= np.sqrt(1 - memory**2)
+    return lfilter([1], [1, -memory], noise, axis=0)
 
 
 def a_factor(seed, dimension):

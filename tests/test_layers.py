@@ -74,3 +74,17 @@ def test_a_layer_imports_only_layers_below_it(package):
         if module.split(".")[1:2] == [package]:
             used = {name.split(".")[1] for name in imports_of(module) if name.count(".")} & set(LAYERS)
             assert used <= set(below), module
+
+
+def test_nothing_downloaded_can_be_unpickled_or_executed():
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            )
+            assert not {"pickle", "dill", "joblib", "marshal"} & set(names), module
+            if isinstance(node, ast.Call):
+                assert ast.unparse(node.func) not in ("eval", "exec", "pd.read_pickle"), module
+                allowed = [word.value for word in node.keywords if word.arg == "allow_pickle"]
+                assert all(ast.unparse(value) == "False" for value in allowed), module

@@ -1,10 +1,16 @@
-"""The requirements of a fresh clone: the commands, the pins, the licence."""
+"""A fresh clone and a wheel: the commands, the pins, the licence, and what is declared, imported and installed."""
 
+import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import venv
+import zipfile
+from functools import partial
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -14,6 +20,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import sgtune
 from sgtune.study.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
@@ -29,10 +36,11 @@ TESTS = "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bi
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    pairs = [line.split("==") for line in lines]
-    assert all(len(pair) == 2 for pair in pairs)
-    assert len({canonicalize_name(name) for name, _ in pairs}) == len(pairs)
-    return {canonicalize_name(name): version for name, version in pairs}
+    """Exact pins, none of them an address, of which no distribution has two."""
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    found = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+    assert len(found) == len(lines)
+    return found
 
 
 def locked() -> dict[str, str]:
@@ -74,13 +82,6 @@ def test_lock_and_conda_environment_agree():
     assert Version(python) in SpecifierSet(PROJECT["requires-python"])
 
 
-def test_lock_holds_only_exact_pins_and_no_address():
-    text = (ROOT / "envs/requirements.lock").read_text()
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
-    assert "://" not in text
-
-
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=str)
 def test_lock_satisfies_every_bound(requirement):
     assert requirement.specifier, "a dependency without a lower bound"
@@ -89,14 +90,12 @@ def test_lock_satisfies_every_bound(requirement):
 
 
 def test_licence_and_citation():
-    licence = (ROOT / "LICENSE").read_text()
-    assert "Apache License" in licence.splitlines()[1]
-    assert "END OF TERMS AND CONDITIONS" in licence
+    """The citation names the paper of each study."""
+    assert "Apache License" in (ROOT / "LICENSE").read_text().splitlines()[1]
     assert PROJECT["license"] == "Apache-2.0"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (citation["license"], citation["version"]) == (PROJECT["license"], PROJECT["version"])
     assert citation["references"][0]["doi"] == "10.1007/s11222-023-10233-3"
-    # The paper of each study.
     cited = " ".join(reference["title"].lower() for reference in citation["references"])
     assert all(name in cited for name in ("tuning", "covariance-controlled", "adammcmc"))
     assert len(citation["references"]) == len(STUDIES)
@@ -113,25 +112,164 @@ def test_runs_are_ignored_by_git_and_published_tables_are_not():
     assert not ignored("results/published/tuning/tables/table1.csv")
 
 
-@pytest.mark.parametrize("profile", ["default", "slurm"])
-def test_profiles_give_a_reason_for_every_value(profile):
-    text = (ROOT / f"profiles/{profile}/profile.yaml").read_text()
-    values = yaml.safe_load(text)
-    assert values
-    for key in values:
-        assert re.search(rf"^ *#.*\n(?:[\w-]+:.*\n)*{key}:", text, flags=re.M), key
-
-
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule; on a cluster nothing else keeps its neighbours away."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--executor", "dryrun", "--jobs", "2"]
     # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
     command += ["--workflow-profile", "profiles/slurm", "--configfile", "config/paper.yaml"]
     command += ["--config", "run=never-made"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False)
     assert result.returncode == 0, result.stderr
     resources = re.findall(r"^ +resources: (.*)$", result.stdout, flags=re.M)
     timed = [line for line in resources if "machine=1000" in line]
     assert timed
     for line in resources:
         assert ("machine=1000" in line) == ("--exclusive" in line), line
+
+
+UNSEEN = {
+    "jaxlib": "JAX's compiled half",
+    "h5netcdf": "ArviZ writes NetCDF with it",
+    "pytest-xdist": "a plugin of pytest",
+    "ruff": "a command",
+    "setuptools": "builds the wheel",
+    "snakefmt": "a command",
+    "snakemake": "a command",
+    "tabulate": "pandas writes Markdown with it",
+    "beartype": "named in pytest's options",
+}
+"""Dependencies that are declared but not imported by name, and why."""
+
+
+def declared(*extras: str) -> set[str]:
+    lines = [*PROJECT["dependencies"]]
+    for extra in extras:
+        lines += PROJECT["optional-dependencies"][extra]
+    return {canonicalize_name(Requirement(line).name) for line in lines} - {"sgtune"}
+
+
+def imported(*folders: Path, without: str = "") -> set[str]:
+    """The distributions that the modules in ``folders`` import."""
+    names = set()
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        if without and without in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+    own = {path.stem for name in ("tests", "benchmarks") for path in (ROOT / name).rglob("*.py")} | {"sgtune"}
+    tops = {name.partition(".")[0] for name in names} - own - set(sys.stdlib_module_names)
+    known = packages_distributions()
+    return {canonicalize_name(known[top][0]) for top in tops}
+
+
+def test_the_library_declares_what_it_imports():
+    assert imported(ROOT / "src/sgtune", without="study") == declared() - set(UNSEEN)
+
+
+def test_the_study_and_the_tests_declare_what_they_import():
+    study = imported(ROOT / "src/sgtune", ROOT / "workflow")
+    assert study <= declared("study")
+    assert declared("study") - study <= set(UNSEEN)
+    tests = imported(ROOT / "tests", ROOT / "benchmarks")
+    assert tests <= declared("study", "test")
+    assert declared("test") - tests - study <= set(UNSEEN)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of the package, built without the network."""
+    folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    build = f"-m pip wheel --no-deps --no-build-isolation --no-index --quiet --wheel-dir {folder} {source}"
+    succeed(sys.executable, *build.split(), cwd=folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_a_wheel_has_every_module_and_says_that_it_is_typed(wheel):
+    source = Path(sgtune.__file__).parent
+    modules = {f"sgtune/{path.relative_to(source)}" for path in source.rglob("*.py")}
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("sgtune/")}
+    assert names == modules | {"sgtune/py.typed"}
+
+
+LIBRARY = """
+import sys, importlib.abc
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {refused}:
+            raise ModuleNotFoundError("not installed: " + name)
+sys.meta_path.insert(0, Refuse())
+import jax.numpy as jnp, numpy as np, sgtune
+assert sgtune.__file__.startswith({target!r}), sgtune.__file__
+model = sgtune.define_model(
+    "gaussian",
+    log_prior=lambda position: -0.5 * position @ position,
+    log_likelihood=lambda position, batch: -0.5 * jnp.sum((batch - position) ** 2, axis=-1),
+    data=np.random.default_rng(0).normal(size=(1_000, 2)),
+    init=lambda key: jnp.zeros(2),
+)
+result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(steps=60))
+chain = sgtune.sample(model, "sgld-cv", **result.best, budget=sgtune.Budget(steps=50))
+print(len(result.rungs), sgtune.stein.ksd(chain.positions, chain.scores(model)))
+from sgtune.study import load_model
+"""
+
+
+def succeed(*command: str, cwd: Path, **environment: str) -> str:
+    """What Python printed for a user: without the package of this checkout and what the tests set for JAX and XLA."""
+    of_tests = ("PYTHONPATH", "XLA_FLAGS", "PJRT_NPROC")
+    own = {k: v for k, v in os.environ.items() if k not in of_tests and not k.startswith("JAX_")}
+    done = subprocess.run(
+        [*command], cwd=cwd, env=own | environment, capture_output=True, text=True, timeout=3_600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
+    """The library imports none of the study's dependencies, even where they are installed."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    further = declared("study") - declared()
+    refused = {
+        top
+        for top, names in packages_distributions().items()
+        if {canonicalize_name(name) for name in names} & further
+    }
+    assert {"snakemake", "numpyro", "seaborn", "yaml"} <= refused
+    code = LIBRARY.format(refused=refused, target=str(tmp_path))
+    printed = succeed(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert float(printed.split()[1]) > 0
+
+
+def test_the_workflow_runs_with_the_package_as_a_wheel(wheel, tmp_path):
+    """In a clone, with the package installed elsewhere, the workflow finds its schema, captions and scripts, and its
+    jobs compile as a user's do."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "tests/tiny.yaml"]
+    command += ["--config", "run=wheel", "--", "results/wheel/reference/logistic/map.json"]
+    try:
+        succeed(*command, cwd=ROOT, PYTHONPATH=str(tmp_path))
+        assert (ROOT / "results/wheel/reference/logistic/map.json").is_file()
+    finally:
+        for folder in ("results/wheel", "results/saved/wheel"):
+            shutil.rmtree(ROOT / folder, ignore_errors=True)
+
+
+@pytest.mark.network
+def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
+    """The library alone does not install Snakemake; with the study added, a dry run plans the whole workflow."""
+    venv.create(tmp_path / "env", with_pip=True)
+    run = partial(succeed, str(tmp_path / "env/bin/python"))
+    for extra in ("", "[study]"):
+        run("-m", "pip", "install", "--quiet", f"{wheel}{extra}", cwd=tmp_path)
+        run("-c", LIBRARY.format(refused=set(), target=str(tmp_path)), cwd=tmp_path)
+        listed = run("-m", "pip", "list", cwd=tmp_path)
+        assert bool(re.search(r"^snakemake ", listed, flags=re.M)) == bool(extra)
+    plan = run("-m", "snakemake", "--dry-run", "--cores", "1", "--config", "run=wheel", cwd=ROOT)
+    assert "tune_sampler" in plan

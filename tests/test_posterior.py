@@ -92,15 +92,6 @@ def test_the_laplace_scale_is_the_root_of_the_inverse_hessian(arrays, model):
     assert curvature.laplace_scale(model) is scale
 
 
-def test_the_laplace_scale_is_kept_beside_the_data(tmp_path):
-    first = curvature.laplace_scale(gaussian_model(data_dir=tmp_path)[0])
-    path = tmp_path / "gaussian.laplace.npz"
-    written = path.stat().st_mtime_ns
-    again = curvature.laplace_scale(gaussian_model(data_dir=tmp_path)[0])
-    np.testing.assert_array_equal(first, again)
-    assert path.stat().st_mtime_ns == written
-
-
 @pytest.mark.parametrize("n_rows", [20, 20_000])
 def test_a_saved_laplace_scale_of_another_curvature_is_computed_again(tmp_path, n_rows, caplog):
     rows = np.random.default_rng(1).standard_normal((n_rows, 2), np.float32)

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from known_targets import curved as log_density
+from known_targets import gradient_of_curved as gradient_of
 from scipy.stats import multivariate_normal, norm
 
 from sgtune.samplers import SAMPLERS
@@ -26,17 +28,6 @@ GAMMA, S, S_D, B1, B2, DELTA, RHO_1, RHO_2 = NUMBERS.values()
 TRACED = {name: jnp.float32(number) for name, number in NUMBERS.items()}
 # The error of the gradient's estimate: not zero, so that a test can distinguish it from the exact gradient.
 ESTIMATE_IS_OFF = np.array([0.3, -0.2, 0.5])
-
-
-def log_density(flat, module=jnp):
-    """A log density that is neither Gaussian nor symmetric."""
-    return -module.sum(flat**4) / 4 - (flat[0] - flat[1] * flat[2]) ** 2 / 2 + flat[2]
-
-
-def gradient_of(flat):
-    """Its gradient, by hand in float64."""
-    inner = flat[0] - flat[1] * flat[2]
-    return -(flat**3) - inner * np.array([1, -flat[2], -flat[1]]) + np.array([0, 0, 1])
 
 
 def float64(position):

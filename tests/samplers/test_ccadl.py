@@ -1,4 +1,4 @@
-"""CCAdL and SGHMC of Eq. (14) step by step, and the map to SGNHT."""
+"""CCAdL, SGHMC of Eq. (14) and SGNHT step by step, and the map between them."""
 
 import jax
 import jax.numpy as jnp
@@ -86,18 +86,24 @@ MOVED = flat(POSITION) + STEP_SIZE * flat(MOMENTUM)
 
 
 @pytest.mark.parametrize(
-    ("sampler", "form", "factor"),
+    ("sampler", "form", "factor", "kept"),
     [
-        (ccadl, "full", 1.0),
-        (ccadl_diagonal, "diagonal", 1.0),
-        (make_ccadl(factor="as printed"), "full", 1 / (1 - 0.25)),
+        (ccadl, "full", 1.0, False),
+        (ccadl, "full", 1.0, True),
+        (ccadl_diagonal, "diagonal", 1.0, False),
+        (make_ccadl(factor="as printed"), "full", 1 / (1 - 0.25), False),
     ],
 )
-def test_a_step_is_algorithm_1(sampler, form, factor):
-    """theta' = theta + h p; p' ~ N(p + h grad - h (h/2) Sigma p - h xi p, 2 A h I); xi' = xi + h (|p'|^2 / D - 1)."""
-    momenta, after = noise_of_steps(sampler)
+def test_a_step_is_algorithm_1(sampler, form, factor, kept):
+    """theta' = theta + h p; p' ~ N(p + h grad - h (h/2) Sigma p - h xi p, 2 A h I); xi' = xi + h (|p'|^2 / D - 1).
+
+    Sigma is the running average, at the second step of two covariances.
+    """
+    before = updated(no_steps("full", POSITION), 300.0 * jnp.eye(3), 0.0) if kept else None
+    momenta, after = noise_of_steps(sampler, before=before)
     covariance = factor * covariance_of(MOVED)
     covariance = covariance if form == "full" else np.diag(np.diag(covariance))
+    covariance = (300.0 * np.eye(3) + covariance) / 2 if kept else covariance
     p = flat(MOMENTUM)
     mean = p + STEP_SIZE * (score_of(MOVED) - STEP_SIZE / 2 * covariance @ p - THERMOSTAT * p)
     assert_normal(momenta, mean, 2 * FRICTION * STEP_SIZE * np.eye(3))
@@ -105,19 +111,24 @@ def test_a_step_is_algorithm_1(sampler, form, factor):
     thermostat = THERMOSTAT + STEP_SIZE * (np.mean(momenta**2, axis=1) - 1)
     np.testing.assert_allclose(after.thermostat, thermostat, rtol=1e-5)
     # The test can fail: without the covariance the mean would differ.
-    assert np.abs(STEP_SIZE**2 / 2 * covariance @ p).max() > 50 * np.sqrt(
-        2 * FRICTION * STEP_SIZE / len(momenta)
-    )
+    error = np.sqrt(2 * FRICTION * STEP_SIZE / len(momenta))
+    assert np.abs(STEP_SIZE**2 / 2 * covariance @ p).max() > 50 * error
 
 
-def test_a_step_uses_the_running_average():
-    before = updated(no_steps("full", POSITION), 300.0 * jnp.eye(3), 0.0)
-    momenta, after = noise_of_steps(ccadl, before=before)
-    average = (300.0 * np.eye(3) + covariance_of(MOVED)) / 2
-    np.testing.assert_allclose(after.noise.covariance[0], average, rtol=1e-5, atol=1e-4)
-    p = flat(MOMENTUM)
-    mean = p + STEP_SIZE * (score_of(MOVED) - STEP_SIZE / 2 * average @ p - THERMOSTAT * p)
+def test_a_step_of_sgnht_is_the_update_of_ding_et_al():
+    """v' ~ N(v + h grad - alpha v, 2 a h I), theta' = theta + v', alpha' = alpha + |v'|^2 / D - h; from alpha = a."""
+    sampler, target = SAMPLERS["sgnht"], target_of_structure()
+    momenta, after = noise_of_steps(sampler)
+    v, here, n = flat(MOMENTUM), flat(POSITION), len(momenta)
+    mean = v + STEP_SIZE * score_of(here) - THERMOSTAT * v
     assert_normal(momenta, mean, 2 * FRICTION * STEP_SIZE * np.eye(3))
+    np.testing.assert_allclose(flat(after.position, (n,)), here + momenta, atol=1e-6)
+    thermostat = THERMOSTAT + np.mean(momenta**2, axis=1) - STEP_SIZE
+    np.testing.assert_allclose(after.thermostat, thermostat, rtol=1e-5)
+    begin = jax.vmap(lambda key: sampler.init(key, POSITION, (), target, HYPERPARAMETERS))
+    starts = begin(jax.random.split(jax.random.key(2), n))
+    assert_normal(flat(starts.momentum, (n,)), np.zeros(3), STEP_SIZE * np.eye(3))
+    assert starts.thermostat[0] == pytest.approx(FRICTION)
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.25, 1.0])

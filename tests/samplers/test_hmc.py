@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_targets import curved as log_density
+from known_targets import gradient_of_curved as gradient_of
 from small_models import gaussian_model
 
 from sgtune import Budget, sample
@@ -14,16 +16,6 @@ from sgtune.sampling.lockstep import data_terms
 
 START = jnp.array([0.9, -1.4, 0.6])
 H, LEAPFROGS = 0.05, 4
-
-
-def log_density(x, module=jnp):
-    """A log density that is neither Gaussian nor symmetric."""
-    return -module.sum(x**4) / 4 - (x[0] - x[1] * x[2]) ** 2 / 2 + x[2]
-
-
-def gradient_of(x):
-    """Its gradient, by hand in float64."""
-    return -(x**3) - (x[0] - x[1] * x[2]) * np.array([1, -x[2], -x[1]]) + np.array([0, 0, 1])
 
 
 def steps_of(name, numbers, n_steps, seed=1):
@@ -73,14 +65,6 @@ def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
     found = np.asarray(tried.acceptance.probability, np.float64)
     np.testing.assert_allclose(found, probabilities, rtol=1e-3)
     assert np.ptp(probabilities) > 0.1
-
-
-def test_one_leapfrog_is_a_step_of_mala():
-    """With e = h / 2 and the same noise, proposals and probabilities are equal."""
-    proposals, tried = steps_of("hmc", hmc_numbers(n_leapfrog=1), 50)
-    same, as_mala = steps_of("mala", {"step_size": jnp.float32(H / 2)}, 50)
-    np.testing.assert_allclose(proposals, same, atol=1e-6)
-    np.testing.assert_allclose(tried.acceptance.probability, as_mala.acceptance.probability, rtol=1e-4)
 
 
 @pytest.mark.parametrize("drift", [0.05, 0.6])

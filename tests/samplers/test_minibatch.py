@@ -57,17 +57,12 @@ def assert_equally_probable(outcomes, n_outcomes):
 TINY = [(2, 1), (3, 2), (4, 2), (5, 3), (7, 4), (13, 12), (31, 10), (101, 50)]
 
 
-@pytest.mark.parametrize(("n_data", "n"), TINY)
-def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
-    n_keys = 20_000
-    indices = subsets(n, n_data, n_keys)
-    assert (np.sort(indices, axis=1)[:, 1:] > np.sort(indices, axis=1)[:, :-1]).all()
-    assert indices.min() >= 0
-    assert indices.max() < n_data
+def assert_rows_and_pairs_are_equally_probable(chosen, n_data):
+    """Check that of (n_keys, n) numbers below ``n_data`` each, and each pair of them, is chosen equally often."""
+    n_keys, n = chosen.shape
     inside = np.zeros((n_keys, n_data), np.float32)
-    np.put_along_axis(inside, indices, 1, axis=1)
-    together = inside.T @ inside
-    share = n / n_data
+    np.put_along_axis(inside, chosen, 1, axis=1)
+    together, share = inside.T @ inside, n / n_data
     assert_uniform(np.diag(together), n_keys * share, n_keys * share * (1 - share))
     if 1 < n < n_data - 1 and n_data > 3:
         pair = share * (n - 1) / (n_data - 1)
@@ -75,6 +70,14 @@ def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
         assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
         # Pairs that share a row are not independent, so that the spread is only near 1.
         assert n_data < 30 or 0.75 < z.std() < 1.25
+
+
+@pytest.mark.parametrize(("n_data", "n"), TINY)
+def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
+    indices = subsets(n, n_data, 20_000)
+    assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
+    assert 0 <= indices.min() <= indices.max() < n_data
+    assert_rows_and_pairs_are_equally_probable(indices, n_data)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +149,8 @@ def test_arrays_of_a_minibatch_have_the_same_rows_in_whole_blocks(n_data, n):
 
 
 def test_blocks_are_drawn_uniformly():
-    n_data, n, n_keys = 8_000, 4_800, 2_000
+    n_data, key = 8_000, jax.random.key(6)
     data = jnp.arange(n_data)
-    key = jax.random.key(6)
-    rows = jax.lax.map(lambda t: draw_minibatch(jax.random.fold_in(key, t), data, n), jnp.arange(n_keys))
+    rows = jax.lax.map(lambda t: draw_minibatch(jax.random.fold_in(key, t), data, 4_800), jnp.arange(2_000))
     blocks = np.asarray(rows)[:, ::BLOCK_ROWS] // BLOCK_ROWS
-    inside = np.zeros((n_keys, n_data // 16), np.float32)
-    np.put_along_axis(inside, blocks, 1, axis=1)
-    share = n / n_data
-    together = inside.T @ inside
-    assert_uniform(np.diag(together), n_keys * share, n_keys * share * (1 - share))
-    pair = share * (n / 16 - 1) / (n_data / 16 - 1)
-    z = (together[np.triu_indices(n_data // 16, 1)] - n_keys * pair) / np.sqrt(n_keys * pair * (1 - pair))
-    assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
+    assert_rows_and_pairs_are_equally_probable(blocks, n_data // BLOCK_ROWS)

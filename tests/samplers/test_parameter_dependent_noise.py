@@ -59,21 +59,6 @@ def test_sgnht_does_not_keep_the_target():
     assert min(z[0], z[4]) > 3 * SIGMAS
 
 
-def test_the_mean_of_all_steps_does_not_keep_the_target_either():
-    """Algorithm 1 with kappa_t = 1 / t: S converges to a constant. It compensates for the noise's correlation, which
-    SGNHT cannot, but the mean of theta is as far to the right as SGNHT's."""
-    z, bias, _ = deviations("ccadl", kappa=0.0)
-    _, of_sgnht, _ = deviations("sgnht-shang")
-    assert z[0] > 3 * SIGMAS
-    assert bias[0] > of_sgnht[0] / 2
-    assert abs(bias[4]) < of_sgnht[4] / 2
-
-
-def test_a_diagonal_leaves_the_correlation():
-    z, _, _ = deviations("ccadl-diagonal")
-    assert abs(z[4]) > 3 * SIGMAS
-
-
 def test_sghmc_keeps_the_target_as_long_as_its_friction_suffices():
     z, _, states = deviations("sghmc-shang", friction=LARGEST_HALF_NOISE)
     assert np.abs(z).max() < SIGMAS

@@ -1,13 +1,11 @@
 """Every registered sampler against its exact stationary distribution."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from small_models import gaussian_model
 
 from sgtune.samplers import SAMPLERS, resolve_sampler
-from sgtune.samplers.target import Target
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 
@@ -154,52 +152,3 @@ def test_covariance_agrees_with_the_linear_recursion(gaussian, name):
         assert z(EXACT[name](step_size, friction=0.1)) > 6
     mean, error = mean_and_error(draws.mean(0))
     assert (np.abs(mean) < 4.5 * error).all()
-
-
-@pytest.mark.proof
-def test_sgnht_has_a_bias_that_falls_with_the_step_size(gaussian):
-    def bias(h):
-        draws = independent_draws(gaussian, "sgnht", Arm(h, N_DATA), n_steps=20_000, burn_in=1_000, stride=4)
-        per_chain = np.einsum("nwi,ij,nwj->w", draws, PRECISION, draws) / (2 * len(draws)) - 1
-        mean, error = mean_and_error(draws.mean(0))
-        assert (np.abs(mean) < 4.5 * error).all()
-        return mean_and_error(per_chain)
-
-    (small, small_error), (large, large_error) = bias(0.01), bias(0.04)
-    assert abs(small) + 5 * np.hypot(small_error, large_error) < abs(large)
-    assert abs(small) < 0.04
-    # After subtracting a bias linear in h, the target itself remains.
-    assert abs((4 * small - large) / 3) < 5 * np.hypot(4 * small_error, large_error) / 3
-
-
-def test_sgnht_step_is_the_update_of_ding_et_al():
-    """v' ~ N(v + h grad - alpha v, 2 a h I), theta' = theta + v', alpha' = alpha + |v'|^2 / D - h, over a pytree."""
-    h, friction, n = 0.03, 0.05, 100_000
-    hyperparameters = {"step_size": jnp.float32(h), "friction": jnp.float32(friction)}
-    position = {"a": jnp.array([1.0, -2.0]), "b": jnp.array([[0.5]])}
-    gradient = {"a": jnp.array([3.0, 1.0]), "b": jnp.array([[-4.0]])}
-    sampler = SAMPLERS["sgnht"]
-    target = Target(lambda position, i, estimator: (gradient, estimator))
-    first = sampler.init(jax.random.key(0), position, (), target, hyperparameters)
-    assert float(first.thermostat) == pytest.approx(friction)
-    momentum = {"a": jnp.array([0.2, -0.3]), "b": jnp.array([[0.1]])}
-    state = first._replace(momentum=momentum, thermostat=jnp.float32(0.7))
-    step = jax.vmap(lambda key: sampler.step(key, state, target, hyperparameters))
-    after = step(jax.random.split(jax.random.key(1), n))
-
-    def flat(tree):
-        return np.concatenate([np.asarray(tree["a"]).reshape(-1, 2), np.asarray(tree["b"]).reshape(-1, 1)], 1)
-
-    moved = flat(after.position) - flat(position)
-    np.testing.assert_allclose(moved, flat(after.momentum), atol=1e-6)
-    expected = 0.7 + np.mean(flat(after.momentum) ** 2, axis=1) - h
-    np.testing.assert_allclose(after.thermostat, expected, rtol=1e-5)
-    mean = 0.3 * flat(momentum)[0] + h * flat(gradient)[0]
-    variance = 2 * friction * h
-    assert (np.abs(moved.mean(0) - mean) < 4.5 * np.sqrt(variance / n)).all()
-    errors = np.where(np.eye(3), np.sqrt(2 / n), np.sqrt(1 / n)) * variance
-    assert (np.abs(np.cov(moved.T) - variance * np.eye(3)) < 4.5 * errors).all()
-    starts = jax.vmap(lambda key: sampler.init(key, position, (), target, hyperparameters))(
-        jax.random.split(jax.random.key(2), n)
-    )
-    assert np.abs(np.mean(flat(starts.momentum) ** 2, axis=0) / h - 1).max() < 4.5 * np.sqrt(2 / n)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stein_forms import naive_ksd, naive_pairs, sizes, some_draws, varied
+from stein_forms import a_factor, check_stretches, naive_ksd, naive_pairs, sizes, some_draws, varied
 
-from sgtune.stein import ksd
+from sgtune.stein import ksd, ksd_stretches, rescale
+from sgtune.stein.quadratic import N_STRETCHES, mean_square
 
 
 @varied
@@ -43,11 +44,6 @@ def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
     assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
 
 
-def test_ksd_of_one_draw():
-    """k_pi(x, x) = |score|^2 + D."""
-    assert ksd(np.array([[7.0, 8.0]]), np.array([[3.0, 4.0]])) == pytest.approx(np.sqrt(25 + 2))
-
-
 def test_ksd_holds_no_float64_copy_of_its_input():
     """The peak of allocated memory is compared with the 32 MB of X and S in float64, also with a (D,) scale."""
     positions, scores = some_draws(3, 100, 20_000)
@@ -69,7 +65,7 @@ def test_memory_of_ksd_is_bounded_in_the_number_of_draws():
     assert peak < 20e6
 
 
-# --- a subset of the draws
+# --- subsets of the draws, and stretches of a chain
 
 
 @varied
@@ -84,19 +80,10 @@ def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_dra
     assert ksd(*draws, n_draws=n) == ksd(*draws)
 
 
-def chain(correlation, n, dimension):
-    """AR(1) with marginals N(0, I)."""
-    noise = np.random.default_rng(5).standard_normal((n, dimension))
-    positions = noise.copy()
-    for before, after, fresh in zip(positions[:-1], positions[1:], noise[1:], strict=True):
-        after[:] = correlation * before + np.sqrt(1 - correlation**2) * fresh
-    return positions
-
-
 def test_a_subset_of_independent_draws_estimates_the_ksd_of_all():
     """E[KSD^2] of all draws is 2 D / n; the subset alone would have 20 times this value."""
     n, dimension = 400, 2_000
-    positions = chain(0.0, n, dimension)
+    positions = np.random.default_rng(5).standard_normal((n, dimension))
     parts = [positions[start::20] for start in range(20)]
     estimated = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
     every = ksd(positions, -positions) ** 2
@@ -104,3 +91,17 @@ def test_a_subset_of_independent_draws_estimates_the_ksd_of_all():
     # U counts as 0. The mean of the diagonal, which has the weight 1 / n, differs by less.
     assert np.abs(estimated - every).max() < 5 * np.sqrt(0.5 / 190)
     assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
+
+
+@varied
+@given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
+def test_sums_over_stretches_agree_with_naive_loops(n, dimension, seed, rows, columns, scaled):
+    draws = some_draws(seed, n, dimension, offset=3.0, size=2.0)
+    scale = a_factor(seed, dimension) if scaled else "identity"
+    stretch = np.random.default_rng(seed).integers(0, N_STRETCHES, n)
+    pairs = naive_pairs(*rescale(*draws, scale))
+    found = ksd_stretches(*draws, stretch, scale, block=(rows, columns))
+    check_stretches(found, pairs, stretch, 1e-6)
+    for n_draws in (n, 3 * n):
+        square = mean_square(found, n_draws)
+        assert square == pytest.approx(ksd(*draws, scale, n_draws=n_draws) ** 2, rel=1e-6)

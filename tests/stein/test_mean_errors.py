@@ -2,19 +2,10 @@
 
 import numpy as np
 import pytest
+from stein_forms import autoregressive
 
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import N_STRETCHES, stretch_of
-
-
-def autoregressive(rng, n, dimension, memory, sds=1.0):
-    """A stationary chain of N(0, sds^2) with autocorrelations memory^k: ESS = n (1 - memory) / (1 + memory)."""
-    noise = rng.normal(size=(n, dimension)) * np.sqrt(1 - memory**2)
-    x = np.empty((n, dimension))
-    x[0] = rng.normal(size=dimension)
-    for t in range(1, n):
-        x[t] = memory * x[t - 1] + noise[t]
-    return x * sds
 
 
 def of(draws, n_draws=None, **options):

@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import a_factor, few_shapes, sizes, some_draws, varied
 
-from sgtune.stein import DISCREPANCIES, fssd, fssd_at, ksd, optimise_locations, psd
+from sgtune.stein import (
+    DISCREPANCIES,
+    fssd,
+    fssd_at,
+    ksd,
+    ksd_estimate,
+    ksd_stretches,
+    optimise_locations,
+    psd,
+    psd_stretches,
+    virial,
+)
+from sgtune.stein.quadratic import mean_square, squared_bias
+from sgtune.stein.virials import virial_error, virial_score, virial_sums
 from sgtune.support.errors import InputError
 
 # The PSD also needs the mode as its centre; otherwise it has the arguments of the others.
@@ -83,6 +96,20 @@ def test_draws_that_are_not_finite_score_infinity(n, dimension, seed, bad, place
     assert psd(*draws, scale) == psd(*draws, scale, target="marginals") == np.inf
     assert fssd_at(*draws, np.zeros((2, dimension)), scale) == np.inf
     assert fssd(*draws, scale, n_steps=2) == np.inf
+
+
+def test_what_judges_a_stretch_or_a_subset_of_draws_that_are_not_finite_is_infinite():
+    positions, scores = some_draws(0, 10, 2)
+    positions[3, 1], stretch = np.nan, np.arange(10) // 2
+    for lost in ((positions, scores), (np.full((10, 2), 1e200), np.full((10, 2), 1e200))):
+        value, se, squared = ksd_estimate(*lost, n_draws=30)
+        assert value == squared == virial(*lost) == np.inf
+        assert np.isnan(se)
+        for sums in (ksd_stretches(*lost, stretch), psd_stretches(*lost, stretch, centre=None)):
+            assert mean_square(sums, 30) == np.inf
+            assert squared_bias(sums) == (0, np.inf)
+        sums = virial_sums(*lost, stretch, "identity", centre=None)
+        assert virial_error(sums, 30) == virial_score(sums, 30, 0.1) == np.inf
 
 
 good = np.ones((5, 3), np.float32)

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.signal import lfilter
-from stein_forms import a_factor, sizes, some_draws, varied
+from stein_forms import a_factor, autoregressive, sizes, some_draws, varied
 
 from sgtune.stein import virial
 from sgtune.stein.quadratic import N_STRETCHES
@@ -24,14 +23,6 @@ def sums_of(positions, scores, *, scale="identity", **options):
 def is_mean_of(found, expected) -> bool:
     """Whether the mean of values is this, within `SIGMAS` standard errors."""
     return bool(abs(np.mean(found) - expected) < SIGMAS * np.std(found, ddof=1) / np.sqrt(len(found)))
-
-
-def ar1(time, n, dimension, rng):
-    """Chains with marginals N(0, 1), of integrated autocorrelation time ``time``."""
-    correlation = (time - 1) / (time + 1)
-    noise = rng.standard_normal((n, dimension))
-    noise[1:] *= np.sqrt(1 - correlation**2)
-    return lfilter([1], [1, -correlation], noise, axis=0)
 
 
 # --- the sums ---
@@ -86,7 +77,7 @@ def test_tiles_make_no_difference(monkeypatch):
 def test_a_random_part_has_the_square_of_all_draws(time, width):
     """100 subsets of 150 of 3,000 draws; without the correction the value would be tens of standard errors larger."""
     rng, n_draws, n = np.random.default_rng(time), 3_000, 150
-    draws = width * ar1(time, n_draws, 300, rng)
+    draws = width * autoregressive(rng, n_draws, 300, (time - 1) / (time + 1))
     of_all = virial(draws, -draws) ** 2
     found, uncorrected = [], []
     for _ in range(100):
@@ -108,7 +99,7 @@ def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, wid
     rng, n = np.random.default_rng(time), 4_000
     found = []
     for _ in range(100):
-        draws = width * ar1(time, n, 20, rng)
+        draws = width * autoregressive(rng, n, 20, (time - 1) / (time + 1))
         draws[: n // N_STRETCHES] *= np.linspace(0, 1, n // N_STRETCHES)[:, None]
         sums = sums_of(draws, -draws)
         found.append([*virial_bias(sums), virial_error(sums, n)])
@@ -123,7 +114,7 @@ def test_the_square_of_the_law_has_no_bias_and_its_error_is_its_spread(time, wid
 
 def test_scores_at_the_horizon_let_variance_fall_and_add_no_standard_error():
     rng = np.random.default_rng(3)
-    draws = 0.8 * ar1(20, 2_000, 5, rng)
+    draws = 0.8 * autoregressive(rng, 2_000, 5, 19 / 21)
     sums = sums_of(draws, -draws)
     square, (bias, error) = virial_error(sums, 2_000), virial_bias(sums)
     assert 0 < bias < square
@@ -133,17 +124,3 @@ def test_scores_at_the_horizon_let_variance_fall_and_add_no_standard_error():
         assert virial_score(sums, 2_000, share) == pytest.approx(expected)
     few = sums_of(draws[:9], -draws[:9])
     assert virial_score(few, 9, 0.1) == virial_error(few, 9)
-
-
-# --- bad input ---
-
-
-def test_draws_that_are_not_finite_are_infinitely_far():
-    positions, scores = some_draws(0, 10, 2)
-    positions[3, 1] = np.nan
-    huge = np.full((10, 2), 1e200)
-    for lost in ((positions, scores), (scores, positions), (huge, -huge)):
-        assert virial(*lost) == np.inf
-        sums = sums_of(*lost)
-        assert virial_error(sums, 30) == np.inf
-        assert virial_score(sums, 30, 0.1) == np.inf

@@ -1,20 +1,22 @@
-"""Races that forecast the horizon, on a Gaussian where theory gives the error of every arm."""
+"""Judging by errors that theory foresees: of races that look ahead to the horizon, and of arms that never run."""
 
 import numpy as np
 import pytest
+from reference_models import gaussian_model as linear_regression
 from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model
 
-from sgtune import Arm, Budget, tune
+from sgtune import Arm, Budget, CostTable, tune
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
+from sgtune.support.errors import InputError
 from sgtune.theory.laplace import directions_of
 from sgtune.theory.linear import expected_errors
-from sgtune.tuning import Grid, Halving, horizon
+from sgtune.tuning import AllDivergedError, Grid, Halving, Settings, Theory, foresight, horizon
 from sgtune.tuning.horizon import ESCAPED, FORESIGHT, at_horizon, horizon_metric, mean_virial
 from sgtune.tuning.judges import ArmDraws
 
@@ -141,13 +143,17 @@ def test_the_guard_is_of_the_last_stretch_alone(model):
     assert np.isfinite(judged(np.where(steps > 400, 0.8 * np.sqrt(ESCAPED), 1.0)).values[0])
 
 
-def test_unusable_draws_have_no_value(model):
+@pytest.fixture(scope="module")
+def good(model):
+    """50 draws near the mode."""
+    points = flatten(map_position(model)) + np.random.default_rng(0).normal(0, 0.1, (50, 20))
+    return ArmDraws(points.astype(np.float32), np.arange(1, 51), 50, 50, 1.0)
+
+
+def test_unusable_draws_have_no_value(model, good):
     """An arm without points and an arm that is not finite have no value, and do not affect a third arm."""
-    mode = flatten(map_position(model))
-    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
-    good = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
-    lost = good._replace(points=np.full_like(points, np.nan))
-    empty = good._replace(points=points[:0], steps=good.steps[:0])
+    lost = good._replace(points=np.full_like(good.points, np.nan))
+    empty = good._replace(points=good.points[:0], steps=good.steps[:0])
     for discrepancy in JUDGES:
         metric = horizon_metric(discrepancy, 0)
         together = metric(model, [empty, good, lost])
@@ -158,24 +164,19 @@ def test_unusable_draws_have_no_value(model):
     assert horizon_metric("virial", 0)(model, [empty]).values == [np.inf]
 
 
-def test_minibatch_scores_count_twice(model):
-    mode = flatten(map_position(model))
-    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
-    arm = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0)
+def test_minibatch_scores_count_twice(model, good):
     few, all_rows = horizon_metric("virial", 0, score_rows=10), horizon_metric("virial", 0)
-    judgement = few(model, [arm])
+    judgement = few(model, [good])
     assert judgement.gradient_evaluations == 50 * 10 * 2
-    assert few(model, [arm]).values == judgement.values
+    assert few(model, [good]).values == judgement.values
     # Scores of 10 of 100 rows with control variates change the value, but not by much.
-    assert judgement.values[0] == pytest.approx(all_rows(model, [arm]).values[0], rel=0.5)
+    assert judgement.values[0] == pytest.approx(all_rows(model, [good]).values[0], rel=0.5)
 
 
-def test_every_rung_has_scores_of_its_own_rows(model, monkeypatch):
+def test_every_rung_has_scores_of_its_own_rows(model, good, monkeypatch):
     """Two rungs with the same points: of another number of arms, and of another number of steps."""
-    mode, seeds = flatten(map_position(model)), []
-    points = (mode + np.random.default_rng(0).normal(0, 0.1, (50, 20))).astype(np.float32)
-    arm, metric = ArmDraws(points, np.arange(1, 51), 50, 50, 1.0), horizon_metric("virial", 0, score_rows=10)
-    assert metric(model, [arm, arm]).values[0] != metric(model, [arm]).values[0]
+    seeds, metric = [], horizon_metric("virial", 0, score_rows=10)
+    assert metric(model, [good, good]).values[0] != metric(model, [good]).values[0]
     plain = horizon.stochastic_scores
     monkeypatch.setattr(
         horizon,
@@ -183,5 +184,89 @@ def test_every_rung_has_scores_of_its_own_rows(model, monkeypatch):
         lambda *given, **options: seeds.append(given[3]) or plain(*given, **options),
     )
     for n_steps in (50, 51, 50):
-        metric(model, [arm._replace(n_steps=n_steps)])
+        metric(model, [good._replace(n_steps=n_steps)])
     assert seeds[0] == seeds[2] != seeds[1]
+
+
+# --- the tuner theory: no arm runs ---
+
+
+WIDE = Grid(
+    log10_step_sizes=(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0), batch_fractions=(1.0, 0.1), n_leapfrogs=(3,)
+)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return linear_regression()[0]
+
+
+def test_it_chooses_the_arm_with_the_smallest_expected_error(regression):
+    lines = []
+    result = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000), report=lines.append)
+    check_rungs(result)
+    table = result.rungs
+    assert (len(table), result.steps, result.tuner) == (12, 0, "theory")
+    arms = [Arm(row.step_size, row.batch_size) for row in table.itertuples()]
+    foreseen = expected_errors("sgld", arms, directions_of(regression), [1_000] * 12)
+    np.testing.assert_allclose(table["discrepancy"].astype(float).fillna(np.inf), foreseen)
+    assert result.best == arms[np.argmin(foreseen)]
+    assert set(table["reason"]) == {"", "unstable", "higher value than the survivors"}
+    assert (table["reason"] == "").sum() == 1
+    assert lines[-1].startswith("errors of 12 arms predicted, 8 of them stable")
+
+
+def test_the_horizon_is_what_the_budget_buys(regression):
+    """For each kind of budget, with cheap minibatches; a short horizon needs longer steps."""
+    cost = CostTable({("sgld-cv", 100, None): 1e-2, ("sgld-cv", 10, None): 1e-3})
+    options = {"tuner": Theory(WIDE), "cost": cost}
+    long = tune(regression, "sgld-cv", budget=Budget(seconds=100.0), **options)
+    short = tune(regression, "sgld-cv", budget=Budget(seconds=0.1), **options)
+    assert short.best.batch_size == 10
+    assert short.best.step_size > long.best.step_size
+    by_steps = {100: 10, 10: 100}
+    arms = [Arm(row.step_size, row.batch_size) for row in short.rungs.itertuples()]
+    foreseen = expected_errors(
+        "sgld-cv", arms, directions_of(regression), [by_steps[arm.batch_size] for arm in arms]
+    )
+    np.testing.assert_allclose(short.rungs["discrepancy"].astype(float).fillna(np.inf), foreseen)
+    # With control variates a step costs two minibatch gradients of 10 data, or one full-batch gradient of 100.
+    in_gradients = tune(regression, "sgld-cv", tuner=Theory(WIDE), budget=Budget(gradients=2_000))
+    assert in_gradients.best.batch_size == 10
+
+
+def test_it_says_where_the_theory_does_not_hold(regression):
+    wide = tune(
+        regression,
+        "sgld",
+        tuner="theory",
+        budget=Budget(steps=100),
+        settings=Settings(log10_step_sizes=(-2.2,), batch_fractions=(0.1,)),
+    )
+    assert any("times the Laplace sd in the worst of 3 directions" in line for line in wide.warnings)
+    calm = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000))
+    assert not any(line.startswith("theory") for line in calm.warnings)
+
+
+def test_no_stable_arm_is_an_error_with_a_table(regression):
+    settings = Settings(log10_step_sizes=(0.0, -1.0), batch_fractions=(1.0,))
+    with pytest.raises(AllDivergedError, match="all 2 arms of sgnht are unstable by the theory") as raised:
+        tune(regression, "sgnht", tuner="theory", budget=Budget(steps=10), settings=settings)
+    assert raised.value.result.best is None
+    assert list(raised.value.result.rungs["reason"]) == ["unstable"] * 2
+
+
+def test_bad_input_gets_one_line(regression):
+    with pytest.raises(InputError, match=r"^sampler: 'mala' is not known to the theory"):
+        tune(regression, "mala", tuner="theory")
+    with pytest.raises(InputError, match=r"^clock: 'wall' is not allowed; 'theory' runs no arms"):
+        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), settings=Settings(clock="wall"))
+    with pytest.raises(InputError, match=r"^cost: the table has no entry"):
+        tune(regression, "sgld", tuner="theory", budget=Budget(seconds=1.0), cost=CostTable())
+
+
+@pytest.mark.parametrize(("ratio", "warns"), [(0.3, True), (0.7, False), (1.5, False), (3.0, True)])
+def test_a_spread_that_is_far_too_narrow_or_too_wide_is_named(regression, monkeypatch, ratio, warns):
+    monkeypatch.setattr(foresight, "spread_ratios", lambda *arguments: np.array([1.0, ratio, 1.0]))
+    result = tune(regression, "sgld", tuner=Theory(WIDE), budget=Budget(steps=1_000))
+    assert any(f"{ratio:g} times the Laplace sd" in line for line in result.warnings) == warns

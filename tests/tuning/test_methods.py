@@ -1,5 +1,6 @@
-"""Samplers, gradient estimators and tuners as objects: they equal their published names, bit for bit."""
+"""Samplers, estimators, tuners and judges as objects: they equal their names, bit for bit; judging by acceptance."""
 
+import numpy as np
 import pytest
 from small_models import gaussian_model, small_logistic_model
 
@@ -15,6 +16,7 @@ from sgtune.tuning import (
     Heuristic,
     Settings,
     Theory,
+    acceptance,
     at_horizon,
     predictive,
     stein,
@@ -71,13 +73,6 @@ def test_a_tuner_as_an_object_decides_as_its_name(model, name):
     assert as_object.tuner in ("halving", "grid search", "heuristic", "theory")
 
 
-def test_numbers_of_a_method_reach_the_race(model):
-    twos = tune(model, "sgld", tuner=Halving(grid=GRID, pruning_rate=2), budget=Budget(steps=40))
-    assert sorted(set(twos.rungs["rung"])) == [1, 2, 3]
-    still = GridSearch(grid=GRID, start_noise=0.0, batch_fraction=None)
-    assert len(tune(model, "sgld", tuner=still, budget=Budget(steps=20)).rungs) == 8
-
-
 def test_a_chain_by_objects_equals_the_chain_by_name(model):
     options = {"step_size": 1e-4, "batch_size": 100, "n_leapfrog": 3, "budget": Budget(steps=20)}
     by_name = sample(model, "sghmc-cv", **options)
@@ -108,3 +103,53 @@ def test_bad_objects_get_one_line(call, words):
     with pytest.raises(InputError, match=words) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+# --- arms judged by their acceptance rates ---
+
+
+STEP_SIZES = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5)
+
+
+@pytest.fixture(scope="module")
+def normal():
+    return gaussian_model(np.eye(10), np.zeros(10))
+
+
+def grid_of(**hyperparameters):
+    return Grid(STEP_SIZES, batch_fractions=(1.0,), n_leapfrogs=(3,), hyperparameters=hyperparameters)
+
+
+@pytest.mark.parametrize(("sampler", "optimum"), [("mala", 0.574), ("hmc", 0.651), ("adam-mcmc", 0.234)])
+def test_the_chosen_arm_is_that_whose_rate_is_nearest(normal, sampler, optimum):
+    """The rates of the race agree with the rates of separate chains, and the smallest distance wins."""
+    own = {"noise_sd": (0.3, 1.0)} if sampler == "adam-mcmc" else {}
+    tuner = GridSearch(judge=acceptance(), grid=grid_of(**own), batch_fraction=None, start_noise=0.0)
+    result = tune(normal, sampler, tuner=tuner, budget=Budget(steps=1_000))
+    rows = result.rungs[[*result.best, "discrepancy"]].to_dict("records")
+    assert len(rows) == len(STEP_SIZES) * (2 if own else 1)
+    judged, distances = [row.pop("discrepancy") for row in rows], []
+    for row in rows:
+        arm = row | {name: int(row[name]) for name in ("batch_size", "n_leapfrog") if name in row}
+        rate = sample(normal, sampler, **arm, budget=Budget(steps=1_000)).statistics
+        distances.append(abs(rate["mean_acceptance_probability"] - optimum))
+    # The error of the difference of two chains of 1,000 steps with an effective size of at least 20.
+    assert np.abs(np.subtract(distances, judged)).max() < 4.5 * np.sqrt(2 * 0.25 / 20) / 2
+    assert dict(result.best) == rows[np.argmin(judged)]
+    assert max(distances) > min(distances) + 0.1
+
+
+def test_halving_and_a_custom_optimum(normal):
+    """Rates fall with the step size, so a higher optimum chooses a smaller step size."""
+    tuners = [Halving(judge=acceptance(optimum), grid=grid_of()) for optimum in (0.98, None, 0.1)]
+    chosen = [tune(normal, "mala", tuner=tuner, budget=Budget(steps=900)).best.step_size for tuner in tuners]
+    assert chosen == sorted(chosen)
+    assert len(set(chosen)) == 3
+
+
+def test_samplers_without_a_test_get_one_line(normal):
+    words = (
+        "^sampler: 'sgld-cv' is not allowed; 'halving' judges by the acceptance rate.*mala, hmc, adam-mcmc"
+    )
+    with pytest.raises(InputError, match=words):
+        tune(normal, "sgld-cv", tuner=Halving(judge=acceptance(), grid=grid_of()), budget=Budget(steps=10))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from small_models import check_rungs, gaussian_model, small_logistic_model
 from sgtune import Arm, Budget, CostTable, tune
 from sgtune.mode.find import map_position
 from sgtune.support.errors import InputError
-from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, make_arms
+from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, halving_schedule, make_arms
 from sgtune.tuning.judges import Judgement
 
 AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")
@@ -128,24 +129,6 @@ def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
     assert len(result.warnings) == 6
 
 
-def test_infinite_arms_survive_only_for_want_of_finite_ones(gaussian, monkeypatch):
-    """The first arms have no finite value. Three survive: the two finite ones, and the smallest step size of the
-    others."""
-    exponents = np.linspace(-2, -3, 9)
-    values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
-
-    def metric(model, arms):
-        return Judgement(values[len(arms) == 3], 0.0, 0.0, 0)
-
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
-    settings = Settings(log10_step_sizes=tuple(exponents), batch_fractions=(1.0,))
-    result = tune(gaussian, "sgld", tuner="spy", budget=Budget(steps=40), settings=settings)
-    last = result.rungs[result.rungs["rung"] == 2]
-    assert list(np.log10(last["step_size"])) == pytest.approx([exponents[5], exponents[2], exponents[8]])
-    assert result.best.step_size == pytest.approx(10 ** exponents[5])
-    check_rungs(result)
-
-
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
 def test_all_arms_diverged(gaussian, clock):
     """The error has the records of all arms; of arms without a value, the smallest step sizes survive."""
@@ -197,3 +180,63 @@ def test_every_arm_makes_ten_steps_at_any_cost(gaussian, slower):
         (line,) = result.warnings
         assert line.startswith("10 of 10 arms made 10 steps")
         assert f"spent {result.seconds['overrun']:.3g} seconds more than its total budget of 2" in line
+
+
+# --- the schedule of successive halving against Algorithm 1, in exact arithmetic ---
+
+
+@pytest.mark.parametrize("eta", [2, 3, 4])
+@pytest.mark.parametrize("longest", [1.0, 0.3, 10])
+def test_every_schedule_is_algorithm_1(eta, longest):
+    for n_arms in range(eta, 301):
+        schedule = halving_schedule(n_arms, eta, longest)
+        k = max(power for power in range(10) if eta**power <= n_arms)
+        total = Fraction(longest) * n_arms * k / sum(eta**i for i in range(k))
+        assert schedule.total == pytest.approx(float(total), rel=1e-12)
+        assert len(schedule.rungs) == k
+        assert schedule.remark == ""
+        running, spent, winner = n_arms, Fraction(0), Fraction(0)
+        for rung in schedule.rungs:
+            assert rung.n_arms == running
+            assert rung.amount == pytest.approx(float(total / (running * k)), rel=1e-12)
+            assert rung.n_survivors == running // eta >= 1
+            spent += running * Fraction(rung.amount)
+            winner += Fraction(rung.amount)
+            running = rung.n_survivors
+        assert running == n_arms // eta**k < eta
+        assert spent <= total * (1 + Fraction(1, 10**12)), "never above T"
+        # The longest arm's total is R, or slightly more where rounding down leaves fewer arms in a rung.
+        assert winner >= Fraction(longest) * (1 - Fraction(1, 10**12))
+        if n_arms == eta**k:
+            assert float(winner) == pytest.approx(longest, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "total", "survivors"),
+    [(56, 12.92, (18, 6, 2)), (112, 11.2, (37, 12, 4, 1)), (36, 8.31, (12, 4, 1)), (72, 16.62, (24, 8, 2))],
+)
+def test_the_grids_of_the_paper(n_arms, total, survivors):
+    schedule = halving_schedule(n_arms, 3, 10.0)
+    assert schedule.total / 10 == pytest.approx(total, abs=0.005)
+    assert tuple(rung.n_survivors for rung in schedule.rungs) == survivors
+    assert tuple(rung.n_arms for rung in schedule.rungs) == (n_arms, *survivors[:-1])
+
+
+@pytest.mark.parametrize(("n_arms", "eta"), [(1, 2), (1, 3), (2, 3), (3, 4), (299, 300)])
+def test_fewer_arms_than_eta_share_the_total_once(n_arms, eta):
+    """K = 0: every arm runs for R, one survives, and the remark says why."""
+    schedule = halving_schedule(n_arms, eta, 2.5)
+    assert schedule.total == pytest.approx(2.5 * n_arms)
+    assert [tuple(rung) for rung in schedule.rungs] == [(n_arms, 2.5, 1)]
+    assert str(n_arms) in schedule.remark
+    assert str(eta) in schedule.remark
+    assert "\n" not in schedule.remark
+
+
+def test_budget_buys_whole_steps():
+    """Budgets of steps, gradients (data terms) and seconds, in steps of 3 leapfrogs with batches of 20."""
+    cost = {"seconds_per_step": 0.25, "gradients_per_step": 60}
+    assert Budget(steps=10).steps_for(7.9, **cost) == 7
+    assert Budget(gradients=1_000).steps_for(179, **cost) == 2
+    assert Budget(gradients=1_000).steps_for(180, **cost) == 3
+    assert Budget(seconds=1.0).steps_for(1.1, **cost) == 4

@@ -1,6 +1,7 @@
-"""The tuners: known winners, reproducible decisions, survivors that continue their chains, arms that diverge."""
+"""Races: what a rung adds, survivors, draws that are kept and judged, arms without a value, and random streams."""
 
 from dataclasses import replace
+from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.posterior import scores
 from sgtune.samplers import resolve_sampler
+from sgtune.sampling.lockstep import Lockstep
 from sgtune.stein import ksd
-from sgtune.tuning import TUNERS, Grid, Halving, Judge, Settings, race
+from sgtune.tuning import Grid, Halving, Judge, Settings, race
 from sgtune.tuning.judges import ArmDraws, Judgement, stein_metric
 
 SENSIBLE = 10**-5.7
@@ -31,26 +33,6 @@ def narrow():
 @pytest.fixture(scope="module")
 def model():
     return small_logistic_model()
-
-
-COST = CostTable({("sgld-cv", 2_000, None): 1e-4, ("sgld-cv", 20, None): 2e-5, ("sgnht", 8, None): 1e-4})
-GRID = Settings(
-    log10_step_sizes=tuple(np.arange(-1, -7, -0.5)), batch_fractions=(1.0, 0.01), n_leapfrogs=(3,)
-)
-
-
-@pytest.mark.parametrize("tuner", ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid-ksd"])
-def test_same_seed_and_costs_give_the_same_decisions(model, tuner):
-    def run(seed):
-        return tune(
-            model, "sgld-cv", tuner=tuner, budget=Budget(seconds=0.03), seed=seed, cost=COST, settings=GRID
-        )
-
-    first, second, other = run(1), run(1), run(2)
-    assert first.rows == second.rows
-    assert (first.best, first.warnings, first.steps) == (second.best, second.warnings, second.steps)
-    assert first.rows != other.rows
-    check_rungs(first)
 
 
 @pytest.mark.parametrize("budget", [Budget(steps=900), Budget(seconds=0.09)])
@@ -84,17 +66,20 @@ def test_both_clocks_keep_the_same_winner(narrow, by_steps, clock):
     assert result.seconds["nominal"] == pytest.approx(0.06 * 9 * 2 / 4)
 
 
-@pytest.fixture
-def spy(monkeypatch):
-    """The tuner ``spy``: MAMBA-KSD that keeps the points that each rung has judged."""
+def judged_by(valued, log10_step_sizes, batch_fractions=(0.1,), n_leapfrogs=(3,), **options):
+    """Successive halving whose judge gives the values ``valued(number of the rung, arms)``; and what it saw of each."""
     seen = []
 
     def metric(model, arms):
-        seen.append([np.array(arm.points) for arm in arms])
-        return stein_metric("ksd")(model, arms)
+        seen.append([arm._replace(points=np.array(arm.points)) for arm in arms])
+        return Judgement([float(value) for value in valued(len(seen), arms)], 0.0, 0.0, 0)
 
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
-    return seen
+    grid = Grid(tuple(log10_step_sizes), batch_fractions=batch_fractions, n_leapfrogs=n_leapfrogs)
+    return Halving(judge=Judge(lambda seed: metric), grid=grid, **options), seen
+
+
+def by_ksd(model):
+    return lambda rung, arms: stein_metric("ksd")(model, arms).values
 
 
 def alone(model, sampler, row):
@@ -106,21 +91,17 @@ def alone(model, sampler, row):
 
 
 @pytest.mark.parametrize(("sampler", "fractions"), [("sghmc-cv", (0.05,)), ("sgnht", (0.05, 1.0))])
-def test_survivors_continue_their_chains(model, spy, sampler, fractions):
+def test_survivors_continue_their_chains(model, sampler, fractions):
     """Momentum, thermostat, minibatches and draws equal the same arm run alone without a break."""
-    settings = Settings(
-        thin=1,
-        log10_step_sizes=tuple(np.arange(-2.5, -7, -0.5)),
-        batch_fractions=fractions,
-        n_leapfrogs=(3,),
-        points=10**6,
-    )
-    result = tune(model, sampler, tuner="spy", budget=Budget(steps=60), seed=5, settings=settings)
-    assert [len(points) for points in spy] == [9 * len(fractions), 3 * len(fractions)]
-    for number, points in enumerate(spy, 1):
+    exponents = np.arange(-2.5, -7, -0.5)
+    tuner, judged = judged_by(by_ksd(model), exponents, fractions, thin=1, points=10**6)
+    result = tune(model, sampler, tuner=tuner, budget=Budget(steps=60), seed=5)
+    assert [len(arms) for arms in judged] == [9 * len(fractions), 3 * len(fractions)]
+    for number, arms in enumerate(judged, 1):
         rows = result.rungs[result.rungs["rung"] == number].itertuples()
-        for row, draws in zip(rows, points, strict=True):
+        for row, arm in zip(rows, arms, strict=True):
             assert row.samples == row.steps
+            draws = arm.points
             # A chain that is not finite at its end has no points.
             assert len(draws) == row.points == (0 if row.reason == "diverged" else row.steps)
             if row.reason == "diverged":
@@ -150,20 +131,12 @@ def test_kept_draws_are_bounded_in_every_rung(narrow, monkeypatch):
 @pytest.mark.parametrize("kept", [10**9, 100])
 def test_points_stand_for_all_draws_thinned_kept_or_not(model, monkeypatch, kept, thin):
     """The KSD estimates steps // thin points, for any cap on points and any memory limit on kept draws."""
-    judged = []
-
-    def metric(model, arms):
-        judged.append(arms)
-        return stein_metric("ksd")(model, arms)
-
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
     monkeypatch.setattr(race, "KEPT_BYTES", kept * 4 * model.dimension * 3)
-    settings = Settings(log10_step_sizes=(-4.0, -4.2, -4.4), batch_fractions=(0.1,), points=20, thin=thin)
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=2_000), settings=settings)
+    tuner, judged = judged_by(by_ksd(model), (-4.0, -4.2, -4.4), points=20, thin=thin)
+    result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=2_000))
     last = result.rungs[result.rungs["rung"] == result.rungs["rung"].max()]
     for arm, row in zip(judged[-1], last.itertuples(), strict=True):
-        assert arm.n_draws == row.steps // thin
-        assert arm.n_steps == row.steps
+        assert (arm.n_draws, arm.n_steps) == (row.steps // thin, row.steps)
         assert len(arm.points) == len(arm.steps) == row.points < arm.n_draws
         assert (arm.steps % thin == 0).all()
 
@@ -177,19 +150,26 @@ def test_arms_of_one_value_or_without_any_rank_by_step_size_and_cost():
     assert race.rank_arms(values) == [6, 7, 4, 1, 5, 0, 2, 3]
 
 
-def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model, monkeypatch):
+def test_infinite_arms_survive_only_for_want_of_finite_ones():
+    """The first arms have no finite value. Three survive: the two finite ones, and the smallest step size of the
+    others."""
+    exponents = np.linspace(-2, -3, 9)
+    values = [[np.inf, np.nan, 2.0, np.inf, np.nan, 1.0, np.inf, np.inf, np.inf], [1.0, np.nan, 2.0]]
+    tuner, _ = judged_by(lambda rung, arms: values[rung - 1], exponents, (1.0,))
+    result = tune(gaussian_model(np.eye(2), np.zeros(2)), "sgld", tuner=tuner, budget=Budget(steps=40))
+    last = result.rungs[result.rungs["rung"] == 2]
+    assert list(np.log10(last["step_size"])) == pytest.approx([exponents[5], exponents[2], exponents[8]])
+    assert result.best.step_size == pytest.approx(10 ** exponents[5])
+    check_rungs(result)
+
+
+def test_if_all_survivors_diverge_the_best_arm_pruned_last_wins(model):
     """A tuner still finds an arm if all arms that were stable in one rung diverge in the next."""
-    rungs = []
-
-    def metric(model, arms):
-        rungs.append(len(arms))
-        values = [float(i + 1) for i in range(len(arms))] if len(rungs) == 1 else [np.inf] * len(arms)
-        return Judgement(values, 0.0, 0.0, 0)
-
-    monkeypatch.setitem(TUNERS, "spy", replace(TUNERS["mamba-ksd"], judge=Judge(lambda seed: metric)))
-    settings = Settings(log10_step_sizes=tuple(np.arange(-3.0, -7.5, -0.5)), batch_fractions=(0.1,))
-    result = tune(model, "sgld", tuner="spy", budget=Budget(steps=60), settings=settings)
-    assert rungs == [9, 3]
+    tuner, seen = judged_by(
+        lambda rung, arms: range(1, 10) if rung == 1 else [np.inf] * len(arms), np.arange(-3.0, -7.5, -0.5)
+    )
+    result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=60))
+    assert [len(arms) for arms in seen] == [9, 3]
     # The first three of nine survived; the fourth is the best of the others.
     assert result.best.step_size == pytest.approx(10**-4.5)
     assert any("none of the 1 arms of the last rung has a finite value" in line for line in result.warnings)
@@ -208,13 +188,93 @@ def test_ksd_judges_rank_by_the_ksd_of_all_draws(model):
 
 def test_a_share_of_the_horizon_is_of_the_steps_really_made(narrow):
     """Ten steps of 1 ms cost more than the first rung's budget, and the judge looks ahead from these ten."""
-    seen = []
-
-    def metric(model, arms):
-        seen.append([arm.share for arm in arms])
-        return Judgement([1.0] * len(arms), 0.0, 0.0, 0)
-
-    cost, grid = CostTable({("sgld", 8, None): 1e-3}), Grid((-6.0, -6.1, -6.2), batch_fractions=(1.0,))
-    tuner = Halving(judge=Judge(lambda seed: metric), grid=grid)
+    tuner, seen = judged_by(lambda rung, arms: [1.0] * len(arms), (-6.0, -6.1, -6.2), (1.0,))
+    cost = CostTable({("sgld", 8, None): 1e-3})
     tune(narrow, "sgld", tuner=tuner, budget=Budget(seconds=0.002), horizon=Budget(seconds=0.1), cost=cost)
-    assert seen[0] == pytest.approx([0.1] * 3)
+    assert [arm.share for arm in seen[0]] == pytest.approx([0.1] * 3)
+
+
+# --- random streams: tuners share them, replicates and final chains have their own ---
+
+
+STEPS, EXPONENTS = 40, (-3.0, -4.0, -5.0)
+
+
+def draws_seen(model, *, prefer, **options) -> tuple[dict, list[np.ndarray]]:
+    """The choice of a race whose judge prefers the arm with index ``prefer``, and all draws that the judge saw."""
+    tuner, seen = judged_by(
+        lambda rung, arms: [place != prefer for place in range(len(arms))], EXPONENTS, thin=1, points=1_000
+    )
+    result = tune(model, "sgld", tuner=tuner, budget=Budget(steps=STEPS), **options)
+    return dict(result.best), [arm.points for arm in seen[0]]
+
+
+def test_two_tuners_of_a_seed_see_the_same_chains(model):
+    best, one = draws_seen(model, prefer=0, seed=2)
+    other_best, other = draws_seen(model, prefer=2, seed=2)
+    assert best != other_best
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("options", [{"seed": 3}, {"seed": 2, "replicate": 1}])
+def test_another_seed_or_replicate_is_another_race(model, options):
+    _, one = draws_seen(model, prefer=0, seed=2)
+    _, other = draws_seen(model, prefer=0, **options)
+    for mine, theirs in zip(one, other, strict=True):
+        assert (mine != theirs).any(axis=1).all()
+
+
+def test_a_chain_of_the_chosen_arm_is_no_replay_of_the_race(model):
+    """The winning draws are selected among many: a final chain that repeats them would be too good by selection."""
+    best, (winner, *_) = draws_seen(model, prefer=0, seed=2)
+    chain = sample(model, "sgld", **best, budget=Budget(steps=STEPS), seed=2)
+    assert len(winner) == len(chain.draws)
+    assert (winner != chain.draws).any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("cores", "most", "n_threads"), [(1, 8, 1), (None, 8, 1), (2, 8, 2), (3, 2, 2), (64, 8, 3)]
+)
+def test_ensembles_advance_on_several_cores_and_their_draws_do_not_depend_on_it(
+    model, monkeypatch, cores, most, n_threads
+):
+    """Each of three arms is an ensemble of its own. The threads wait for each other, so that all must take part."""
+    alone = replace(model, max_lockstep=1)
+    monkeypatch.setattr(race, "MOST_THREADS", 1)
+    _, one_by_one = draws_seen(alone, prefer=0, seed=2)
+    monkeypatch.setattr(race, "MOST_THREADS", most)
+    together, seen, advance = Barrier(n_threads), set(), Lockstep.advance_to
+
+    def meeting(ensemble, *arguments):
+        if get_ident() not in seen:
+            seen.add(get_ident())
+            together.wait(timeout=3_600)
+        return advance(ensemble, *arguments)
+
+    monkeypatch.setattr(race, "cores", lambda: cores)
+    monkeypatch.setattr(Lockstep, "advance_to", meeting)
+    _, at_once = draws_seen(alone, prefer=0, seed=2)
+    assert len(seen) == n_threads
+    for mine, theirs in zip(one_by_one, at_once, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("place", [0, -1])
+def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, place):
+    """One arm fails when all have started. The others wait for this, and then do not advance."""
+    advance, started, advanced = Lockstep.advance_to, Barrier(3), []
+
+    def failing(ensemble, n_steps, kept, stop):
+        started.wait(timeout=3_600)
+        if np.isclose(ensemble.arms[0].step_size, 10.0 ** EXPONENTS[place]):
+            raise error("no room for draws")
+        assert stop.wait(timeout=3_600)
+        advanced.append(advance(ensemble, n_steps, kept, stop))
+
+    monkeypatch.setattr(race, "cores", lambda: 3)
+    monkeypatch.setattr(Lockstep, "advance_to", failing)
+    with pytest.raises(error, match="no room"):
+        draws_seen(replace(model, max_lockstep=1), prefer=0, seed=2)
+    assert not advanced

@@ -107,43 +107,41 @@ def test_lines_of_distances_say_their_rates_if_they_are_straight(misfit, rate):
     assert figures.SLOW_CURVE == distances.SLOW_CURVE
 
 
-def race(judge, replicate, step_size):
-    best = {"step_size": step_size, "batch_size": 10, "n_leapfrog": None}
-    return {"judge": judge, "replicate": replicate, "best": best}
-
-
 def raced(**changes):
     """Three races of MALA: MAMBA chose arm 0 twice and arm 1 once, MAMBA-KSD arm 2, which accepts nothing."""
     losses = {0: [0.20, 0.22, 0.24], 1: [0.30, 0.33, 0.36], 2: [0.60, 0.66, 0.72]}
-    accepted = {0: 0.75, 1: 0.15, 2: 0.0}
     runs = [
-        {"arm": arm, "seconds": 2.0, "losses": {"xi_white": own}, "acceptance": [accepted[arm]] * 3}
-        for arm, own in losses.items()
+        {"arm": arm, "seconds": 2.0, "losses": {"xi_white": own}, "acceptance": [accepted] * 3}
+        for (arm, own), accepted in zip(losses.items(), (0.75, 0.15, 0.0), strict=True)
     ]
     regret = {
         **{"losses": ["xi_white"], "arms": [{"step_size": 10.0**-i} for i in range(3)], "runs": runs},
         "chosen": [{"tuner": "mamba", "arms": [0, 1, 0]}, {"tuner": "mamba-ksd", "arms": [2, None, 2]}],
         **{"oracles": {"xi_white": [0]}, "random": [1, 1], "frozen": {"xi_white": 0.66}},
     }
-    choices = [race("mamba", 0, 1e-5), race("mamba", 1, 1e-4)]
-    common = {"model": "logistic", "sampler": "mala", "seconds": 1.0, "trusted": True, "races": choices}
+    arms = [{"step_size": h, "batch_size": 10, "n_leapfrog": None} for h in (1e-5, 1e-4)]
+    races = [{"judge": "mamba", "replicate": i, "best": arm} for i, arm in enumerate(arms)]
+    common = {"model": "logistic", "sampler": "mala", "seconds": 1.0, "trusted": True, "races": races}
     return {**common, "regret": regret, **changes}
 
 
 def test_regret_is_over_the_best_arm_which_stands_with_its_own_error():
-    cells = adam_regret({"races": [raced()]})
-    of = {(cell.tuner, cell.metric): cell for cell in cells}
-    values = {tuner: cell.value for (tuner, metric), cell in of.items() if metric == "xi_white_x100_regret"}
+    of = {(cell.tuner, cell.metric): cell for cell in adam_regret({"races": [raced()]})}
+
+    def values(metric):
+        return {tuner: cell.value for (tuner, name), cell in of.items() if name == metric}
+
     # A race in which every arm diverged counts as the cap.
-    assert values == {
-        **{"mamba": pytest.approx(7 / 6), "mamba-ksd": pytest.approx((2 * 3 + 10 / 0.22) / 3)},
-        **{"oracle": pytest.approx(1), "random": pytest.approx(1.5), "frozen": pytest.approx(3)},
-    }
-    assert of["finalist", "xi_white_x100"].value == pytest.approx(22)
-    assert of["finalist", "xi_white_x100"].se == pytest.approx(2 / 3**0.5)
-    rates = {tuner: cell.value for (tuner, metric), cell in of.items() if metric == "acceptance_percent"}
-    assert rates == pytest.approx({"mamba": 55, "mamba-ksd": 0, "oracle": 75, "random": 15})
-    assert of["finalist", "xi_white_x100"].shown == "22.0 ± 1.2"
+    of_judges = {"mamba": 7 / 6, "mamba-ksd": (2 * 3 + 10 / 0.22) / 3}
+    assert values("xi_white_x100_regret") == pytest.approx(
+        of_judges | {"oracle": 1, "random": 1.5, "frozen": 3}
+    )
+    assert values("acceptance_percent") == pytest.approx(
+        {"mamba": 55, "mamba-ksd": 0, "oracle": 75, "random": 15}
+    )
+    finalist = of["finalist", "xi_white_x100"]
+    assert (finalist.value, finalist.se) == pytest.approx((22, 2 / 3**0.5))
+    assert finalist.shown == "22.0 ± 1.2"
     doubted = adam_regret({"races": [raced(trusted=False)]})
     assert shown(doubted, tuner="finalist", metric="xi_white_x100") == "22.0 ± 1.2 *"
 
@@ -177,17 +175,15 @@ def test_acceptance_judges_samplers_that_keep_their_target():
 
 
 def test_a_disturbance_of_one_pass_does_not_change_a_cost(monkeypatch):
-    model = standard_normal(2, 8)
-    passes = iter([3.0, 1.0])
-    asked = []
+    passes, asked = iter([3.0, 1.0]), []
 
     def measured(model, shapes, **options):
         asked.append(shapes)
-        slow, others = next(passes), dict.fromkeys(shapes, 2.0)
-        return CostTable(others | {shapes[0]: slow})
+        return CostTable(dict.fromkeys(shapes, 2.0) | {shapes[0]: next(passes)})
 
     monkeypatch.setattr(races, "calibrate", measured)
     grids = {"hmc": {"log10_step_sizes": [-3, -2], "n_leapfrogs": [5]}}
-    table = races.least_costs(model, grids, [("mala", 8, None)], {"seconds": 0.1, "repeats": 2})
-    assert asked == [[("mala", 8, None), ("hmc", 8, 5)]] * 2
-    assert (table.lookup("mala", 8, None), table.lookup("hmc", 8, 5)) == (1.0, 2.0)
+    mala, hmc = ("mala", 8, None), ("hmc", 8, 5)
+    table = races.least_costs(standard_normal(2, 8), grids, [mala], {"seconds": 0.1, "repeats": 2})
+    assert asked == [[mala, hmc]] * 2
+    assert (table.lookup(*mala), table.lookup(*hmc)) == (1.0, 2.0)

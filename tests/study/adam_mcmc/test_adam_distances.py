@@ -1,8 +1,7 @@
-"""Total variation to the target falls geometrically: on a grid for MALA, from histograms for AdamMCMC."""
+"""Total variation to the target falls geometrically: of MALA on a grid, and of chains by their histograms."""
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
@@ -23,10 +22,7 @@ GRID = np.linspace(-6, 6, 241)
 TARGET = np.exp(-(GRID**2) / 2) / np.exp(-(GRID**2) / 2).sum()
 STEP_SIZE, START = 0.1, 3.0
 
-BINS = np.full(20, 0.05)
-EDGES = norm.ppf(np.arange(1, 20) / 20)
 N_CHAINS = 20_000
-FLOOR = monte_carlo_floor(BINS, N_CHAINS)
 
 
 def matrix_of_normal():
@@ -81,33 +77,6 @@ def test_the_sampler_mala_converges_as_its_matrix_does(model, window):
     assert len(found) == len(exact) + 1
     assert np.abs(found[1:] - exact).max() < 2 * floor
     assert exact[20 // window] > 8 * floor > exact[-1]
-
-
-def test_the_distance_of_theta_in_the_exact_adammcmc_falls_geometrically(model):
-    """The chain has the state (theta, m, v). The straight line ends at three times the floor of the histograms."""
-    arm = Arm(0.2, model.n_data, noise_sd=0.5, b1=0.5, b2=0.9, momentum_noise=2.0, second_moment_noise=4.0)
-    options = {"start": START, "edges": EDGES, "target": BINS}
-    found = distances_of_chains(model, "adam-mcmc-exact", arm, n_chains=N_CHAINS, n_steps=150, **options)
-    fit = geometric_fit(np.arange(151.0), found, FLOOR, 10)
-    assert 0.8 < fit["rate"] < 0.98
-    assert fit["last"] > fit["first"] + 20
-    assert found[fit["first"]] > 10 * found[fit["last"]]
-    # The error of a distance d is at most the floor, so the error of its log is floor / d: a third at the end.
-    steps = np.arange(fit["first"], fit["last"] + 1)
-    off = np.abs(np.log(found[steps]) - np.log(fit["constant"]) - steps * np.log(fit["rate"]))
-    assert (off < 0.1 + FLOOR / found[steps]).all()
-    assert found[-20:].mean() < 1.5 * FLOOR
-
-
-def test_the_papers_approximation_ends_at_its_bias(model):
-    """The end is above the floor at gamma = 0.3; at gamma = 0.01 the bias is too small to see."""
-    options = {"start": START, "edges": EDGES, "target": BINS, "n_chains": N_CHAINS, "n_steps": 150}
-    ends = []
-    for gamma in (0.3, 0.01):
-        arm = Arm(gamma, model.n_data, noise_sd=0.7, directional_noise=2.0)
-        ends.append(distances_of_chains(model, "adam-mcmc", arm, **options)[-20:].mean())
-    assert ends[0] > 3 * FLOOR
-    assert ends[1] < 1.5 * FLOOR
 
 
 def test_a_fit_uses_the_points_above_the_floor():

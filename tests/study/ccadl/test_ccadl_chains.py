@@ -1,6 +1,7 @@
 """The chains of the study's experiments: their streams, what their kept pieces depend on, their numbers, and costs."""
 
 import copy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -89,23 +90,6 @@ def test_a_kept_replicate_is_of_its_seed_sampler_and_settings_and_of_no_number_o
     assert asked() != first
 
 
-def test_a_job_that_was_killed_goes_on_with_its_next_replicate_and_not_with_one_of_another_seed(tmp_path):
-    said = []
-    first = normal.sample_normal("ccadl", NORMAL, seed=0, parts=Parts(tmp_path))
-    more = {**NORMAL, "replicates": 3}
-    longer = normal.sample_normal("ccadl", more, seed=0, parts=Parts(tmp_path, said.append))
-    assert [line.split(":")[0] for line in said] == ["replicate 0", "replicate 1", "replicate 2"]
-    assert [line.endswith("kept from an unfinished job") for line in said] == [True, True, False]
-    runs = longer["cells"][0]["replicates"]
-    assert [run["mu"]["time"] for run in runs[:2]] == [
-        run["mu"]["time"] for run in first["cells"][0]["replicates"]
-    ]
-    assert len({run["mu"]["time"] for run in runs}) == 3
-    other = normal.sample_normal("ccadl", NORMAL, seed=1, parts=Parts(tmp_path))
-    alone = normal.sample_normal("ccadl", NORMAL, seed=1, parts=Parts())
-    assert str(other) == str(alone)
-
-
 def test_log_likelihoods_are_those_of_the_test_data(regression):
     positions = np.random.default_rng(0).standard_normal((3, 8))
     x, y = regression.test_data["inputs"].astype(float), regression.test_data["targets"]
@@ -117,9 +101,16 @@ def test_log_likelihoods_are_those_of_the_test_data(regression):
 
 
 def test_late_means_are_of_the_last_half():
-    draws, steps = np.random.default_rng(1).standard_normal((9, 2)), np.array([1, 4, 9])
-    naive = [draws[0:1].mean(axis=0), draws[2:4].mean(axis=0), draws[4:9].mean(axis=0)]
-    assert np.allclose(logistic.late_means(draws, steps), naive)
+    draws = np.random.default_rng(1).standard_normal((9, 2))
+    naive = [draws[first:last].mean(axis=0) for first, last in ((0, 1), (2, 4), (4, 9))]
+    assert np.allclose(logistic.late_means(draws, np.array([1, 4, 9])), naive)
+
+
+def draws_of(model, sampler, cells, batch_size, start, n_steps, **options):
+    """Draws of a chain of each (h, A), (n_steps, chains, D), by the library alone."""
+    arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
+    chains = Lockstep.at_mode(model, sampler, arms, position=start, **options)
+    return chains.advance(n_steps).astype(float)
 
 
 def test_curves_are_those_of_the_chains(regression):
@@ -127,24 +118,20 @@ def test_curves_are_those_of_the_chains(regression):
     assert np.allclose(record["passes"], [0.5, 1, 1.5, 2, 2.5, 3])
     cell = record["cells"][3]
     assert (cell["step_size"], cell["friction"]) == (0.005, 10.0)
-    arms = [Arm(step_size=h, batch_size=50, friction=a) for h in (0.002, 0.005) for a in (1.0, 10.0)]
-    start = regression.init(named_key(3, "ccadl", "logistic", 1))
-    options = {"position": start, "seed": 3, "replicate": "ccadl curves 1"}
-    draws = Lockstep.at_mode(regression, "sgnht-shang", arms, **options).advance(30)[:, 3]
-    values = logistic.mean_log_likelihoods(
-        regression, logistic.late_means(draws, np.array([5, 10, 15, 20, 25, 30]))
-    )
+    cells, start = product((0.002, 0.005), (1.0, 10.0)), regression.init(named_key(3, "ccadl", "logistic", 1))
+    options = {"seed": 3, "replicate": "ccadl curves 1"}
+    draws = draws_of(regression, "sgnht-shang", cells, 50, start, 30, **options)[:, 3]
+    means = logistic.late_means(draws, np.arange(5, 31, 5))
+    values = logistic.mean_log_likelihoods(regression, means)
     assert np.allclose(cell["replicates"][1]["log_likelihoods"], values)
 
 
 def test_long_chains_have_the_moments_of_their_draws(regression):
     record = logistic.sample_draws("ccadl", regression, TRUTH, LOGISTIC, seed=3, parts=Parts())
     assert (record["steps"], record["sampler"]) == (1_200, "ccadl")
-    arms = [Arm(step_size=h, batch_size=50, friction=10.0) for h in (0.002, 0.005)]
-    options = {"position": map_position(regression), "seed": 3, "replicate": "ccadl draws 1"}
-    chain = Lockstep.at_mode(regression, "ccadl", arms, **options)
-    chain.advance(50)
-    draws = chain.advance(1_200)[:, 1].astype(float)
+    options = {"seed": 3, "replicate": "ccadl draws 1"}
+    cells = product((0.002, 0.005), (10.0,))
+    draws = draws_of(regression, "ccadl", cells, 50, map_position(regression), 1_250, **options)[50:, 1]
     run, covariance = record["cells"][1]["replicates"][1], np.cov(draws.T)
     of_two = list(logistic.COORDINATES)
     assert np.allclose(run["mean"], draws.mean(axis=0)[of_two], atol=1e-5)
@@ -188,18 +175,16 @@ def test_predictions_are_averaged_once_the_burn_in_is_over_and_stay_lost_if_one_
 
 
 def test_errors_are_those_of_the_chain(machine):
-    assert drbm.sizes_of(machine) == {
-        **{"n_train": 200, "n_test": 40, "n_classes": 26, "n_features": 16, "n_hidden": 5},
-        "n_parameters": 5 * (16 + 26 + 1) + 26,
-    }
+    sizes = {"n_train": 200, "n_test": 40, "n_classes": 26, "n_features": 16, "n_hidden": 5}
+    assert drbm.sizes_of(machine) == {**sizes, "n_parameters": 5 * (16 + 26 + 1) + 26}
     record = drbm.sample_errors("letter", "ccadl", machine, DRBM, seed=1, parts=Parts())
     assert np.allclose(record["passes"], [0.6, 1.2, 1.8, 2.4, 3.0])
     assert record["burn_in_passes"] == pytest.approx(1.2)
-    arms = [Arm(step_size=0.01, batch_size=20, friction=friction) for friction in (1.0, 10.0)]
-    options = {"position": machine.init(named_key(1, "ccadl", "letter", 1)), "seed": 1}
-    chain = Lockstep.at_mode(machine, "ccadl-diagonal", arms, replicate="ccadl 1", **options).advance(30)
+    start, cells = machine.init(named_key(1, "ccadl", "letter", 1)), product((0.01,), (1.0, 10.0))
+    options = {"seed": 1, "replicate": "ccadl 1"}
+    chain = draws_of(machine, "ccadl-diagonal", cells, 20, start, 30, **options)
     # Each reading of six steps has two draws, the second at its end; two readings are burn-in.
-    mean = mean_prediction(machine, chain[[i - 1 for i in (15, 18, 21, 24, 27, 30)], 1])
+    mean = mean_prediction(machine, chain[[i - 1 for i in (15, 18, 21, 24, 27, 30)], 1].astype(np.float32))
     targets, last = machine.test_data["targets"], record["cells"][1]["replicates"][1]
     assert last["errors"][-1] == pytest.approx(np.mean(mean.argmax(axis=1) != targets))
     own = mean[np.arange(len(targets)), targets]
@@ -211,15 +196,12 @@ def test_samplers_take_turns_with_sgnht_after_a_first_call(regression, monkeypat
     monkeypatch.setattr(Lockstep, "advance", lambda self, *steps: calls.append((self.sampler_name, *steps)))
     setting = {"step_sizes": [1e-3, 1e-5, 1e-4], "frictions": [1.0, 10.0], "batch_size": 20}
     start = np.zeros(8, np.float32)
-
-    def measure(method):
-        return chains.measure_cost(method, "full", regression, setting, start=start, seed=0)
-
-    cost, steps = measure("ccadl"), (chains.STEPS, chains.STEPS)
+    cost, own = (
+        chains.measure_cost(method, "full", regression, setting, start=start, seed=0)
+        for method in ("ccadl", "sgnht")
+    )
     assert (cost["step_size"], cost["friction"]) == (1e-4, 10.0)
-    assert calls == [("sgnht-shang", *steps), ("ccadl", *steps)] * (1 + chains.ROUNDS[1])
+    turns, steps = 1 + chains.ROUNDS[1], (chains.STEPS, chains.STEPS)
+    assert calls == [("sgnht-shang", *steps), ("ccadl", *steps)] * turns + [("sgnht-shang", *steps)] * turns
     assert len(cost["seconds"]) == len(cost["baseline_seconds"]) == chains.ROUNDS[1]
-    own = measure("sgnht")
     assert own["seconds"] == own["baseline_seconds"]
-    monkeypatch.setattr(chains, "SECONDS", 0.0)
-    assert len(measure("ccadl")["seconds"]) == chains.ROUNDS[0]

@@ -120,6 +120,7 @@ def test_chains_are_about_the_exact_posterior(method, sampler):
     record = sample_normal(method, SETTINGS, seed=0, parts=Parts())
     [cell] = record["cells"]
     assert record["sampler"] == sampler
+    assert len({run["mu"]["time"] for run in cell["replicates"]}) == 4
     for name in NAMES:
         runs = [run[name] for run in cell["replicates"]]
         means = np.array([run["mean_error"] for run in runs])

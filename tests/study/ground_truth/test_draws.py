@@ -1,7 +1,6 @@
 """Draws from known distributions: moments, joined chains and files."""
 
 import os
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -23,13 +22,6 @@ def matrices():
     return (noise * [1, 2, 3] + [0, 50, -5]).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def both(matrices):
-    model, _, _ = gaussian_model()
-    attributes = {"seconds": 1.5, "warmup_leapfrogs": 10, "seed": 4}
-    return draws.combine_chains([one_chain(model, matrix, attributes=attributes) for matrix in matrices])
-
-
 # --- moments ---
 
 
@@ -47,26 +39,13 @@ def test_moments_by_block_are_those_of_all_draws_at_once():
     np.testing.assert_allclose(moments.products, products, rtol=1e-8, atol=1e-8 * products.max())
 
 
-def test_the_summary_is_of_all_draws_thinned_or_not(matrices, both):
-    pooled = matrices.reshape(-1, 3).astype(np.float64)
-    mean, sd = draws.summary(both)
-    np.testing.assert_allclose(mean, pooled.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(sd, pooled.std(axis=0, ddof=1), rtol=1e-12)
-    model, _, _ = gaussian_model()
-    # A shifted chain makes the pooled sd larger than the sd of each chain.
-    shifted = matrices + 10 * np.arange(2, dtype=np.float32)[:, None, None]
-    thinned = draws.combine_chains([one_chain(model, matrix, keep_every=7) for matrix in shifted])
-    pooled = shifted.reshape(-1, 3).astype(np.float64)
-    mean, sd = draws.summary(thinned)
-    np.testing.assert_allclose(mean, pooled.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(sd, pooled.std(axis=0, ddof=1), rtol=1e-12)
-    assert thinned.posterior.sizes["draw"] == 57
-
-
 # --- chains ---
 
 
-def test_chains_are_joined_with_their_variables_and_totals(matrices, both):
+def test_chains_are_joined_with_their_variables_and_totals(matrices):
+    model, _, _ = gaussian_model()
+    attributes = {"seconds": 1.5, "warmup_leapfrogs": 10, "seed": 4}
+    both = draws.combine_chains([one_chain(model, matrix, attributes=attributes) for matrix in matrices])
     flat = draws.flat_draws(both)
     np.testing.assert_array_equal(flat, matrices)
     np.testing.assert_array_equal(flat[..., 0], both.posterior["intercept"].values)
@@ -81,6 +60,8 @@ def test_chains_of_different_runs_are_not_joined(matrices):
     chain = one_chain(model, matrices[0])
     with pytest.raises(InputError, match="chains: none"):
         draws.combine_chains([])
+    cut = chain.copy()
+    cut.posterior = cut.posterior.isel(draw=slice(-10))
     others = [
         chain.isel(draw=slice(10)),
         one_chain(wide_model(3), matrices[0]),
@@ -88,39 +69,16 @@ def test_chains_of_different_runs_are_not_joined(matrices):
         one_chain(model, np.repeat(matrices[0], 2, axis=0), keep_every=2),
         # The numbers agree, but other draws are kept: a chain may lose draws only from its start.
         one_chain(model, matrices[0], keep_every=2),
-        without_end(chain),
+        cut,
     ]
     for other in others:
         with pytest.raises(InputError, match="chains: they differ"):
             draws.combine_chains([chain, other])
 
 
-def without_end(chain):
-    """The chain without its last ten draws of the position."""
-    cut = chain.copy()
-    cut.posterior = cut.posterior.isel(draw=slice(-10))
-    return cut
-
-
-def test_joining_takes_no_more_than_one_copy_of_the_draws():
-    model = wide_model(5_000)
-    chains = [one_chain(model, np.ones((100, 5_000), np.float32)) for _ in range(4)]
-    draws.arviz_module()
-    size = 4 * 100 * 5_000 * 4
-    draws.combine_chains(chains[:2])
-    tracemalloc.start()
-    combined = draws.combine_chains(chains)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert draws.flat_draws(combined).nbytes == size
-    # Together with the chains themselves this is 2.5 times the draws.
-    assert peak < 1.5 * size
-
-
-@pytest.mark.parametrize("keep_every", [1, 3])
-def test_draws_survive_netcdf(matrices, tmp_path, keep_every):
+def test_draws_survive_netcdf(matrices, tmp_path):
     model, _, _ = gaussian_model()
-    both = draws.combine_chains([one_chain(model, matrix, keep_every=keep_every) for matrix in matrices])
+    both = draws.combine_chains([one_chain(model, matrix, keep_every=3) for matrix in matrices])
     draws.write_draws(tmp_path / "nuts.nc", both)
     again = draws.read_draws(tmp_path / "nuts.nc")
     assert again.posterior.equals(both.posterior)

@@ -4,6 +4,7 @@ the discriminative RBM with its hidden states enumerated, and CCAdL's logistic r
 Models omit constants, so the tests compare differences of log densities, and gradients.
 """
 
+from functools import cache
 from itertools import product
 
 import jax
@@ -14,15 +15,12 @@ from jax.flatten_util import ravel_pytree
 from scipy import special, stats
 from scipy.optimize import approx_fprime
 
-from sgtune.model import positions, posterior
-from sgtune.samplers.gradients import ESTIMATORS
+from sgtune.model import posterior
 from sgtune.study.posteriors import bnn, drbm, pmf
 from sgtune.study.posteriors.classification import mnist79
 from sgtune.support.errors import InputError
 
 N_USERS, N_ITEMS, N_FACTORS = 7, 9, 3
-N_PIXELS, N_HIDDEN = 12, 5
-SIGMAS = 5
 
 # --- the papers' densities ---
 
@@ -81,17 +79,6 @@ def pmf_position(seed, n_users=N_USERS, n_items=N_ITEMS, n_factors=N_FACTORS):
     return position
 
 
-def simulated_images(n, seed=0, n_pixels=N_PIXELS):
-    rng = np.random.default_rng(seed)
-    return rng.integers(0, 256, (n, n_pixels), dtype=np.uint8), rng.integers(0, 10, n, dtype=np.uint8)
-
-
-def network_position(seed, n_pixels=N_PIXELS, n_hidden=N_HIDDEN):
-    rng = np.random.default_rng(seed)
-    shapes = {"A": (n_hidden, 10), "B": (n_pixels, n_hidden), "a": (10,), "b": (n_hidden,)}
-    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
-
-
 def single(position):
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), position)
 
@@ -100,11 +87,6 @@ def small_pmf(n=40, test=None):
     ratings = simulated_ratings(n)
     sizes = {"n_users": N_USERS, "n_items": N_ITEMS, "n_factors": N_FACTORS}
     return pmf.from_arrays(ratings, test, **sizes, shuffle_seed=None), ratings
-
-
-def small_network(n=40):
-    images, labels = simulated_images(n)
-    return bnn.from_arrays(images, labels, n_hidden=N_HIDDEN, shuffle_seed=None), images, labels
 
 
 def boltzmann_log_probabilities(position, inputs):
@@ -119,60 +101,60 @@ def boltzmann_log_probabilities(position, inputs):
     return special.log_softmax(special.logsumexp(energies, axis=1), axis=1)
 
 
-def boltzmann_position(seed, n_features=5, n_classes=3, n_hidden=4):
-    rng = np.random.default_rng(seed)
-    shapes = {
-        "U": (n_hidden, n_classes),
-        "W": (n_hidden, n_features),
-        "c": (n_hidden,),
-        "d": (n_classes,),
-    }
-    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+def normals(shapes):
+    """seed -> normal arrays of these shapes by name."""
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+    return draw
 
 
-def small_boltzmann(n_data=40, seed=0):
-    """A model of so many rows, and its inputs (float64) and labels."""
-    rng = np.random.default_rng(seed)
-    inputs = rng.normal(size=(n_data, 5)).astype(np.float32)
-    labels = rng.integers(3, size=n_data).astype(np.uint8)
+NETWORK = normals({"A": (5, 10), "B": (12, 5), "a": (10,), "b": (5,)})
+MACHINE = normals({"U": (4, 3), "W": (4, 5), "c": (4,), "d": (3,)})
+
+
+def labelled(n_features, n_classes):
+    """40 rows of inputs and labels."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(40, n_features)).astype(np.float32)
+    return inputs, rng.integers(n_classes, size=40).astype(np.uint8)
+
+
+def small_machine():
+    inputs, labels = labelled(5, 3)
     model = drbm.from_arrays(inputs, labels, n_hidden=4, n_classes=3, shuffle_seed=None)
-    return model, inputs.astype(float), labels
+    n = np.arange(40)
+    return model, lambda p: boltzmann_log_probabilities(p, inputs.astype(float))[n, labels]
 
 
-def small_logistic(n_data=40, seed=0):
-    rng = np.random.default_rng(seed)
-    inputs = rng.normal(size=(n_data, 6)).astype(np.float32)
-    labels = rng.integers(2, size=n_data).astype(np.uint8)
-    return mnist79(inputs, labels, shuffle_seed=None), inputs.astype(float), labels
-
-
+@cache
 def cases():
     """By name: a small model, a drawer of positions, and the exact log prior and log-likelihoods."""
     factorisation, ratings = small_pmf()
-    network, images, labels = small_network()
-    machine, inputs, own = small_boltzmann()
-    regression, rows, classes = small_logistic()
-    n = np.arange(40)
+    images = np.random.default_rng(0).integers(0, 256, (40, 12), dtype=np.uint8)
+    _, labels = labelled(1, 10)
+    network = bnn.from_arrays(images, labels, n_hidden=5, shuffle_seed=None)
+    machine, of_machine = small_machine()
+    rows, classes = labelled(6, 2)
+    regression = mnist79(rows, classes, shuffle_seed=None)
+    # The paper's likelihood 1 / (1 + exp(-y w' x)), y of -1 and 1.
+    signed = (2.0 * classes - 1)[:, None] * rows.astype(float)
     return {
         "pmf": (factorisation, pmf_position, pmf_log_prior, lambda p: pmf_log_likelihood(p, ratings)),
         "bnn": (
             network,
-            network_position,
+            NETWORK,
             normal_log_prior,
-            lambda p: np.log(network_probabilities(p, images)[n, labels]),
+            lambda p: np.log(network_probabilities(p, images)[np.arange(40), labels]),
         ),
-        "drbm": (
-            machine,
-            boltzmann_position,
-            normal_log_prior,
-            lambda p: boltzmann_log_probabilities(p, inputs)[n, own],
-        ),
-        # The paper's likelihood 1 / (1 + exp(-y w' x)), y of -1 and 1.
+        "drbm": (machine, MACHINE, normal_log_prior, of_machine),
         "mnist79": (
             regression,
-            lambda seed: {"w": np.random.default_rng(seed).normal(size=6)},
+            normals({"w": (6,)}),
             normal_log_prior,
-            lambda p: special.log_expit((2.0 * classes - 1) * (rows @ p["w"])),
+            lambda p: special.log_expit(signed @ p["w"]),
         ),
     }
 
@@ -229,24 +211,6 @@ def test_gradients_are_the_finite_differences_of_the_papers_density(case):
     assert (np.abs(expected) > 2e-3).mean() > 0.95
 
 
-def test_shapes_are_the_papers():
-    factorisation = pmf.from_arrays(np.array([[942, 1681, 5], [0, 0, 1]]), n_users=943, n_items=1682)
-    shapes = {name: leaf.shape for name, leaf in factorisation.position_shape.items()}
-    assert shapes == {
-        "users": (943, 20),
-        "items": (1682, 20),
-        "mean_users": (20,),
-        "mean_items": (20,),
-        "log_precision_users": (20,),
-        "log_precision_items": (20,),
-    }
-    assert (factorisation.name, factorisation.task, factorisation.dimension) == ("pmf", "regression", 52_580)
-    network = bnn.from_arrays(*simulated_images(3, n_pixels=784))
-    shapes = {name: leaf.shape for name, leaf in network.position_shape.items()}
-    assert shapes == {"A": (100, 10), "B": (784, 100), "a": (10,), "b": (100,)}
-    assert (network.name, network.task, network.dimension) == ("bnn", "classification", 79_510)
-
-
 def test_starts_are_finite_and_differ_by_key(case):
     model, _, _, _ = case
     one, other = (ravel_pytree(model.init(jax.random.key(seed)))[0] for seed in range(2))
@@ -256,15 +220,27 @@ def test_starts_are_finite_and_differ_by_key(case):
     assert np.isfinite(float(value))
 
 
+def test_a_factorisation_has_the_papers_parameters():
+    """Two sides of 20 features, means and precisions."""
+    model = pmf.from_arrays(np.array([[942, 1681, 5], [0, 0, 1]]), n_users=943, n_items=1682)
+    assert (model.task, model.dimension) == ("regression", 20 * (943 + 1682 + 4))
+
+
 # --- predictions ---
 
 
+FEW = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
+
+
+def few_products(position):
+    return np.sum(position["users"][FEW[:, 0]] * position["items"][FEW[:, 1]], axis=1)
+
+
 def test_predicted_ratings_are_products_about_the_mean_clipped():
-    test = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
-    model, ratings = small_pmf(test=test)
-    np.testing.assert_array_equal(model.test_data["targets"], test[:, 2])
+    model, ratings = small_pmf(test=FEW)
+    np.testing.assert_array_equal(model.test_data["targets"], FEW[:, 2])
     position = pmf_position(0)
-    products = np.sum(position["users"][test[:, 0]] * position["items"][test[:, 1]], axis=1)
+    products = few_products(position)
     for factor in (0.01, 1, 100):
         scaled = {**position, "users": factor * position["users"]}
         found = np.asarray(model.predict(single(scaled), model.test_data["inputs"]))
@@ -274,11 +250,10 @@ def test_predicted_ratings_are_products_about_the_mean_clipped():
 
 def test_functionals_of_a_factorisation_are_products_of_test_pairs():
     """Few rows are all used. Of many rows 2,000 are drawn once from the whole test set, which is sorted."""
-    few = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
-    model, _ = small_pmf(test=few)
+    model, _ = small_pmf(test=FEW)
     position = pmf_position(2)
-    products = np.sum(position["users"][few[:, 0]] * position["items"][few[:, 1]], axis=1)
-    np.testing.assert_allclose(np.sort(model.functionals(single(position))), np.sort(products), rtol=1e-5)
+    found = np.sort(model.functionals(single(position)))
+    np.testing.assert_allclose(found, np.sort(few_products(position)), rtol=1e-5)
     assert small_pmf()[0].functionals is None
     sizes = {"n_users": 60, "n_items": 70}
     many = simulated_ratings(3_000, **sizes)
@@ -286,30 +261,22 @@ def test_functionals_of_a_factorisation_are_products_of_test_pairs():
     # With one feature, the product of the user's and the item's numbers identifies the pair.
     position = pmf_position(0, **sizes, n_factors=1)
     position["users"][:, 0], position["items"][:, 0] = np.arange(60) + 1, 1 + np.arange(70) / 100
-    one, other = (
-        np.asarray(
-            pmf.from_arrays(many[:10], many, **sizes, n_factors=1).functionals(single(position)), np.float64
-        )
-        for _ in range(2)
-    )
+    models = (pmf.from_arrays(many[:10], many, **sizes, n_factors=1) for _ in range(2))
+    one, other = (np.asarray(model.functionals(single(position)), np.float64) for model in models)
     assert len(one) == 2_000
     np.testing.assert_array_equal(one, other)
     every = (many[:, 0] + 1) * (1 + many[:, 1] / 100)
-    # Drawn without replacement, so the standard error is less than this.
+    # Drawn without replacement, so the standard error is less than this; the first 2,000 are 8 away.
     assert abs(one.mean() - every.mean()) < 4 * every.std() / np.sqrt(2_000)
-    assert abs(every[:2_000].mean() - every.mean()) > 8 * every.std() / np.sqrt(2_000)
 
 
 def test_training_ratings_have_the_form_of_test_data():
-    model, ratings = small_pmf(test=np.array([[0, 0, 5]]))
+    _, ratings = small_pmf()
+    model, _ = small_pmf(test=ratings[:7])
     rows = model.as_test({name: leaf[:7] for name, leaf in model.data.items()})
-    np.testing.assert_allclose(rows["targets"], ratings[:7, 2], atol=1e-6)
-    sizes = {"n_users": N_USERS, "n_items": N_ITEMS, "n_factors": N_FACTORS}
-    wanted = pmf.from_arrays(ratings, ratings[:7], **sizes, shuffle_seed=None).test_data["inputs"]
-    assert rows["inputs"].keys() == wanted.keys()
-    position = single(pmf_position(1))
-    found = model.predict(position, rows["inputs"])
-    np.testing.assert_allclose(found, model.predict(position, wanted), rtol=1e-6)
+    np.testing.assert_allclose(rows["targets"], model.test_data["targets"], atol=1e-6)
+    position, inputs = single(pmf_position(1)), (rows["inputs"], model.test_data["inputs"])
+    np.testing.assert_allclose(*(model.predict(position, found) for found in inputs), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bnn", "drbm", "mnist79"])
@@ -325,57 +292,6 @@ def test_the_predicted_probability_of_a_rows_class_is_its_likelihood(name):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
         own = probabilities[np.arange(40), np.asarray(rows["targets"])]
         np.testing.assert_allclose(np.log(own), log_likelihood(draw(seed)), rtol=1e-3, atol=1e-4)
-
-
-# --- gradient estimators and tiles ---
-
-
-@pytest.mark.parametrize("ending", ESTIMATORS)
-@pytest.mark.parametrize("name", ["pmf", "bnn"])
-def test_estimates_of_the_gradient_are_unbiased(name, ending):
-    model, draw, *_ = cases()[name]
-    position, centre = single(draw(0)), single(draw(1))
-    density, estimator, key = posterior.density_of(model), ESTIMATORS[ending], jax.random.key(7)
-    constants = estimator.prepare(model, centre)
-
-    @jax.jit
-    def run(constants, position):
-        def one(i):
-            step_key = jax.random.fold_in(key, i)
-            gradient, _ = estimator.estimate(density, constants, step_key, position, 12, ())
-            return ravel_pytree(gradient)[0]
-
-        return jax.lax.map(one, jnp.arange(20_000), batch_size=500)
-
-    sample = np.asarray(run(constants, position), np.float64)
-    exact = posterior.scores(model, positions.flatten(position)[None])[0]
-    error = sample.std(axis=0) / np.sqrt(len(sample))
-    scale = np.abs(exact).max()
-    # Entries that no datum touches have no noise but float32's.
-    assert (np.abs(sample.mean(axis=0) - exact) < SIGMAS * error + 1e-5 * scale).all()
-    # The test can fail: an estimate without N / n, or without the centre, would not pass.
-    assert np.linalg.norm(error) < 0.05 * np.linalg.norm(exact)
-
-
-@pytest.mark.parametrize("name", ["pmf", "bnn"])
-def test_scores_by_tiles_are_gradients_of_all_rows_at_once(name):
-    n_rows = 500 + (posterior.TILE_OF_SMALL_ROWS if name == "pmf" else posterior.TILE)
-    if name == "pmf":
-        sizes = {"n_users": 130, "n_items": 140}
-        model = pmf.from_arrays(simulated_ratings(n_rows, **sizes), **sizes, n_factors=2)
-        position = single(pmf_position(0, **sizes, n_factors=2))
-    else:
-        model = bnn.from_arrays(*simulated_images(n_rows), n_hidden=N_HIDDEN)
-        position = single(network_position(0))
-
-    def log_posterior(position):
-        return model.log_prior(position) + jnp.sum(model.log_likelihood(position, model.data))
-
-    found = posterior.score(posterior.density_of(model), position, model.data)
-    for tiled, plain in zip(
-        jax.tree.leaves(found), jax.tree.leaves(jax.grad(log_posterior)(position)), strict=True
-    ):
-        np.testing.assert_allclose(tiled, plain, rtol=1e-4, atol=1e-6 * n_rows)
 
 
 # --- the discriminative RBM ---
@@ -417,29 +333,26 @@ def test_positions_far_outside_the_posterior_give_finite_numbers():
 
 def test_curvatures_are_differences_of_exact_gradients():
     """Second derivatives, which Hutchinson's diagonal and Newton's steps use."""
-    model, inputs, labels = small_boltzmann()
-    position = boltzmann_position(4)
-    names, direction = sorted(position), boltzmann_position(5)
-
-    def score(p):
-        return jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))(p)
-
+    model, log_likelihood = small_machine()
+    position, direction = MACHINE(4), MACHINE(5)
+    score = jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))
     _, found = jax.jit(lambda p, v: jax.jvp(score, (p,), (v,)))(single(position), single(direction))
 
     def exact(step):
-        moved = {name: position[name] + step * direction[name] for name in names}
-        return boltzmann_log_probabilities(moved, inputs)[np.arange(40), labels].sum()
+        return log_likelihood({name: position[name] + step * direction[name] for name in position}).sum()
 
     # v' H v along the direction, by second differences with an error of order 1e-6.
     along = (exact(1e-3) - 2 * exact(0) + exact(-1e-3)) / 1e-6
-    product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in names)
+    product = sum(np.vdot(np.asarray(found[name], float), direction[name]) for name in position)
     assert product == pytest.approx(along, rel=1e-3)
     assert abs(along) > 1
 
 
 def test_sizes_out_of_range_are_refused():
     inputs, labels = np.zeros((2, 3)), np.array([0, 1])
-    with pytest.raises(InputError, match=r"n_hidden: 128 is not allowed; .* >= 1 and <= 127"):
-        drbm.from_arrays(inputs, labels, n_hidden=128, n_classes=2)
-    with pytest.raises(InputError, match=r"n_classes: 1 is not allowed; .* >= 2 and <= 256"):
-        drbm.from_arrays(inputs, labels, n_hidden=1, n_classes=1)
+    for sizes, words in (
+        ((128, 2), "n_hidden: 128 .* >= 1 and <= 127"),
+        ((1, 1), "n_classes: 1 .* >= 2 and <= 256"),
+    ):
+        with pytest.raises(InputError, match=words):
+            drbm.from_arrays(inputs, labels, n_hidden=sizes[0], n_classes=sizes[1])

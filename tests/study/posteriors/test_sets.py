@@ -1,6 +1,5 @@
 """The posteriors' data: the simulated sets, and the real ones as they are read and prepared."""
 
-import shutil
 from dataclasses import replace
 
 import jax
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 from damaged_data import assert_refuses
 
-from sgtune.mode.curvature import laplace_scale
-from sgtune.mode.find import map_position
 from sgtune.study.posteriors import bnn, classification, data_sets, load_model, logistic, pmf
 from sgtune.study.posteriors.classification import SETS, load_set_model
 from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes
@@ -33,14 +30,6 @@ def test_the_logistic_data_set_is_the_papers_own(logistic_data_dir):
     assert accuracy == pytest.approx(0.9391, abs=5e-5)
 
 
-def test_simulating_leaves_the_random_generator_as_it_was():
-    before = jax.config.jax_threefry_partitionable
-    draw = jax.random.normal(jax.random.key(0), (5,))
-    logistic.simulate(n_rows=20, n_train=10)
-    assert jax.config.jax_threefry_partitionable == before
-    np.testing.assert_array_equal(draw, jax.random.normal(jax.random.key(0), (5,)))
-
-
 def test_simulated_sets_have_the_sums_that_they_always_had(tmp_path):
     """Of the training arrays; results that were made with them stay comparable."""
     pmf.write(tmp_path / "pmf.json", pmf.simulate(400), made_by="a test")
@@ -57,67 +46,36 @@ def test_simulated_sets_have_the_sums_that_they_always_had(tmp_path):
     }
 
 
-def test_a_mode_and_a_scale_kept_beside_other_data_are_not_used(tmp_path):
-    """The files of one set are in the folder of another, as after a change of its seed."""
-    for place, seed in (("one", 1), ("two", 2)):
-        arrays = logistic.simulate(n_rows=300, n_train=200, dimension=3, seed=seed)
-        logistic.DATA.write(tmp_path / place / "logistic.json", arrays)
-    one, two = (logistic.load(tmp_path / place) for place in ("one", "two"))
-    laplace_scale(one)
-    expected = map_position(two), laplace_scale(two)
-    for kind in ("map", "laplace"):
-        shutil.copy(tmp_path / f"one/logistic.{kind}.npz", tmp_path / f"two/logistic.{kind}.npz")
-    again = logistic.load(tmp_path / "two")
-    np.testing.assert_array_equal(map_position(again), expected[0])
-    np.testing.assert_array_equal(laplace_scale(again), expected[1])
-    assert not np.allclose(map_position(one), expected[0])
-
-
-@pytest.mark.parametrize(
-    ("simulate", "words"),
-    [
-        (lambda: logistic.simulate(n_rows=300, n_train=300), "n_train: 300"),
-        (lambda: pmf.simulate(9), r"data\.pmf\.simulated: 9 is not allowed"),
-        (lambda: bnn.simulate(9), r"data\.bnn\.simulated: 9 is not allowed"),
-        (lambda: classification.simulate("letter", 9), r"letter\.simulated: 9 is not allowed"),
-        (lambda: classification.simulate("leter", 90), "'leter' is not known .*'letter'"),
-    ],
-)
-def test_sizes_and_names_out_of_range_are_refused(simulate, words):
-    with pytest.raises(InputError, match=words):
-        simulate()
+def test_sizes_and_names_out_of_range_are_refused():
+    for simulate, arguments, words in (
+        (logistic.simulate, (300, 300), "n_train: 300"),
+        (pmf.simulate, (9,), r"data\.pmf\.simulated: 9 is not allowed"),
+        (bnn.simulate, (9,), r"data\.bnn\.simulated: 9 is not allowed"),
+        (classification.simulate, ("letter", 9), r"letter\.simulated: 9 is not allowed"),
+        (classification.simulate, ("leter", 90), "'leter' is not known .*'letter'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            simulate(*arguments)
 
 
 # --- ratings ---
 
 
-def test_simulated_ratings_are_in_the_sets_own_format_and_have_two_factors(tmp_path):
+def test_simulated_ratings_are_in_the_sets_own_format(tmp_path):
     ratings = pmf.simulate(3_000)
     path = tmp_path / "u.data"
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in ratings), encoding="ascii")
     np.testing.assert_array_equal(pmf.read_ratings(path), ratings)
     assert len(np.unique(ratings[:, :2], axis=0)) == 3_000
     assert set(ratings[:, 2]) == {1, 2, 3, 4, 5}
-    assert not np.array_equal(pmf.simulate(3_000, seed=1), ratings)
-
-    def leading(values) -> float:
-        table = np.zeros(ratings.max(axis=0)[:2] + 1)
-        table[ratings[:, 0], ratings[:, 1]] = values - values.mean()
-        return np.sum(np.linalg.svd(table, compute_uv=False)[:2] ** 2) / np.sum(table**2)
-
-    shuffled = np.random.default_rng(0).permutation(ratings[:, 2])
-    assert leading(ratings[:, 2]) > 2 * leading(shuffled)
 
 
 def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_from_zero(tmp_path):
     ratings = pmf.simulate(300)
     train, test = pmf.split_u1(ratings)
     assert (len(train), len(test)) == (240, 60)
-    assert {tuple(row) for row in test} == {tuple(row) for row in ratings[:60]}
-    assert {tuple(row) for row in train} == {tuple(row) for row in ratings[60:]}
-    for part in (train, test):
-        pairs = [tuple(row) for row in part[:, :2]]
-        assert pairs == sorted(pairs)
+    for part, rows in ((test, ratings[:60]), (train, ratings[60:])):
+        assert part.tolist() == sorted(rows.tolist())
     pmf.write(tmp_path / "pmf.json", ratings, made_by="a test")
     loaded = pmf.DATA.read(tmp_path / "pmf.json")
     assert (loaded["n_users"], loaded["n_items"]) == tuple(ratings.max(axis=0)[:2])
@@ -130,27 +88,13 @@ def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_fro
 # --- images ---
 
 
-def test_simulated_images_are_distinguishable():
-    images = bnn.simulate(300)
-    train, test = images["train_images"].astype(float), images["test_images"].astype(float)
-    assert train.shape == (300, 784)
-    assert test.shape == images["ood"]["inputs"].shape == (60, 784)
-    means = np.stack([train[images["train_labels"] == label].mean(axis=0) for label in range(10)])
-
-    def distances(inputs):
-        return np.linalg.norm(inputs[:, None] - means, axis=-1)
-
-    assert np.mean(distances(test).argmin(axis=1) == images["test_labels"]) > 0.95
-    assert distances(images["ood"]["inputs"].astype(float)).min() > distances(test).min(axis=1).max()
-
-
-def put_download(folder, files: dict[str, bytes], **facts) -> dict[str, str]:
+def put_download(folder, files: dict[str, bytes], missing=None) -> dict[str, str]:
     """``files`` as a download, with its source.json; their sums."""
     folder.mkdir(parents=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     sums = {name: file_sha256(folder / name) for name in files}
-    record = {"name": folder.name, "source": "a test", "sha256": sums, "missing": None, **facts}
+    record = {"name": folder.name, "source": "a test", "sha256": sums, "missing": missing}
     write_json(folder / "source.json", record)
     return sums
 
@@ -178,8 +122,8 @@ def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_
     images = bnn.simulate(300)
     bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=None)
     other = {data_sets.TEST_IMAGES: idx_bytes(images["ood"]["inputs"].reshape(-1, 28, 28))}
-    for name, files, facts in (("notmnist", other, {}), ("fashion-mnist", {}, {"missing": "no source"})):
-        sums = put_download(tmp_path / name, files, **facts)
+    for name, files, missing in (("notmnist", other, None), ("fashion-mnist", {}, "no source")):
+        sums = put_download(tmp_path / name, files, missing)
         monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], sha256=sums))
         bnn.write_ood(tmp_path / f"{name}.json", bnn.read_ood(tmp_path / name), made_by="a test")
     bare = load_model("bnn", tmp_path)
@@ -192,27 +136,15 @@ def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_
     assert without.test_data["ood"] == {"name": "fashion-mnist", "inputs": None, "missing": "no source"}
     # The MAP is kept under the checksum.
     assert bare.checksum == given.checksum == without.checksum
-    with pytest.raises(
-        InputError, match=r"^ood: .*x\.json' is not allowed; model 'pmf' has no out-of-distri"
-    ):
-        load_model("pmf", tmp_path, ood=tmp_path / "x.json")
+    with pytest.raises(InputError, match=r"^ood: 'x.json' is not allowed; model 'pmf' has no out-of-distri"):
+        load_model("pmf", tmp_path, ood="x.json")
 
 
 # --- the sets of CCAdL ---
 
 
-def test_sets_have_the_papers_counts():
-    """Counts are from Sect. 4.2 and Table 2; connect-4 and acoustic are split into four fifths and a fifth."""
-    assert {name: entry[2:] for name, entry in SETS.items()} == {
-        "mnist79": (12_214, 2_037, 100, 2, None),
-        "connect-4": (54_046, 13_511, 126, 3, 20),
-        "letter": (10_500, 5_000, 16, 26, 100),
-        "acoustic": (78_823, 19_705, 50, 3, 20),
-    }
-
-
 @pytest.mark.parametrize("name", SETS)
-def test_a_simulated_set_is_prepared_loaded_and_learnt_of(name, tmp_path):
+def test_a_simulated_set_is_prepared_and_loaded(name, tmp_path):
     entry, arrays = SETS[name], classification.simulate(name, 300)
     entry.data.write(tmp_path / f"{name}.json", arrays, made_by="a test")
     model = load_set_model(name, tmp_path)
@@ -221,11 +153,6 @@ def test_a_simulated_set_is_prepared_loaded_and_learnt_of(name, tmp_path):
     assert model.name == ("mnist79" if name == "mnist79" else f"drbm-{name}")
     probabilities = model.predict(model.init(jax.random.key(0)), jnp.asarray(model.test_data["inputs"]))
     assert probabilities.shape == ((60,) if name == "mnist79" else (60, entry.n_classes))
-    # Classes are distinguishable: the nearest mean of a class is mostly its own.
-    labels = arrays["train_labels"]
-    means = np.stack([arrays["train_inputs"][labels == k].mean(axis=0) for k in range(entry.n_classes)])
-    distances = np.linalg.norm(arrays["test_inputs"][:, None] - means, axis=-1)
-    assert np.mean(distances.argmin(axis=1) == arrays["test_labels"]) > 0.7
 
 
 @pytest.fixture
@@ -256,13 +183,8 @@ def test_sevens_and_nines_are_projected_with_their_lengths_kept(small):
         # Both parts have the same linear map without a constant.
         matrix = np.random.default_rng(0).standard_normal((784, 100)) / 10
         np.testing.assert_allclose(arrays[f"{part}_inputs"], pixels @ matrix, atol=1e-4)
-
-
-def test_sums_of_pixels_are_exact_so_that_the_order_of_summation_does_not_matter():
-    """784 pixels of at most 255 times entries of 20 binary places, none above 8, stay below 2^53 units."""
-    projection = np.random.default_rng(classification.PROJECTION_SEED).standard_normal((784, 100))
-    assert np.abs(projection).max() < 8
-    assert 784 * 255 * 8 * 2**classification.PROJECTION_BITS < 2**53
+    # Sums of 784 pixels of at most 255 times entries of 20 binary places are exact: they stay below 2^53 units.
+    assert 784 * 255 * 10 * np.abs(matrix).max() * 2**classification.PROJECTION_BITS < 2**53
 
 
 def test_connect_4_is_one_hot_and_split_in_random_order(small):

@@ -30,20 +30,11 @@ from sgtune.study.ground_truth.draws import (
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "PerParameter",
-    "doubts",
-    "monte_carlo_error",
-    "per_parameter",
-    "reference_record",
-    "relative_error",
-]
+__all__ = ["PerParameter", "doubts", "per_parameter", "reference_record"]
 
-FEWEST_DRAWS = 4
-"""With fewer draws per chain, R-hat and effective sizes are undefined."""
-
-TAILS = (0.05, 0.95)
-"""The quantiles whose indicators define the tail ESS (Sect. 4.3)."""
+FEWEST_DRAWS, TAILS = 4, (0.05, 0.95)
+"""With fewer draws per chain, R-hat and effective sizes are undefined; the quantiles whose indicators define the tail
+ESS (Sect. 4.3)."""
 
 VALUES = 2**16
 """Draws at a time, of some parameters: what is made of so few stays in the cache, twelve times as many in float64."""
@@ -64,22 +55,25 @@ def reference_record(idata: "InferenceData") -> dict:
     ``monte_carlo_error``; the ``diagnostics``; and those of the ``blocks``, the top-level keys of the position.
     """
     mean, sd = summary(idata)
-    found = per_parameter(variables_of(idata).values())
-    record = {"mean": mean, "sd": sd, "covariance": covariance(idata)}
+    variables = variables_of(idata)
+    found = per_parameter(variables.values())
     if (draws := functionals_of(idata)) is None:
         functionals = _over(found, sd)
     else:
         of_mean, of_sd = summary(idata, "functionals")
         functionals = {"mean": of_mean, "sd": of_sd} | _over(per_parameter([draws]), of_sd)
-    record |= {"functionals": functionals, "trusted": is_trusted(functionals)}
-    record |= {
+    record = {
+        "mean": mean,
+        "sd": sd,
+        "covariance": covariance(idata),
+        "functionals": functionals,
+        "trusted": is_trusted(functionals),
         "monte_carlo_error": monte_carlo_error(idata, found),
         "diagnostics": _diagnostics(idata, found),
+        "blocks": {},
     }
-    variables = variables_of(idata)
     names = [idata.posterior.attrs["model"] if name == FLAT else name.split(".")[0] for name in variables]
     block_of = np.repeat(names, [array.shape[-1] for array in variables.values()])
-    record["blocks"] = {}
     for name in dict.fromkeys(names):
         own = block_of == name
         of_block = PerParameter(*(values[own] for values in found))
@@ -276,14 +270,10 @@ def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> PerParameter:
         mean_error = sd / np.sqrt(_ess(halves))
         sd_error = squares.std(axis=(1, 2)) / (2 * sd * np.sqrt(_ess(_split(squares))))
     # For a constant chain the formulas give an arbitrary R-hat, and the ESS of independent draws.
-    r_hat, bulk, tail = (
-        np.where(stuck, of_stuck, found) for of_stuck, found in ((np.inf, r_hat), (0, bulk), (0, tail))
-    )
-    mean_error, sd_error = (np.where(sd == 0, np.inf, error) for error in (mean_error, sd_error))
+    found = [np.where(stuck, np.inf, r_hat), *(np.where(stuck, 0, size) for size in (bulk, tail))]
+    found += [np.where(sd == 0, np.inf, error) for error in (mean_error, sd_error)]
     broken = np.isnan(x).any(axis=(1, 2))
-    r_hat, bulk, tail, mean_error, sd_error = (
-        np.where(broken, np.nan, found) for found in (r_hat, bulk, tail, mean_error, sd_error)
-    )
+    r_hat, bulk, tail, mean_error, sd_error = (np.where(broken, np.nan, values) for values in found)
     return PerParameter(r_hat, bulk, tail, stuck, mean_error, sd_error)
 
 

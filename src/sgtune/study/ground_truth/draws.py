@@ -36,8 +36,6 @@ __all__ = [
 
 # The variable of a position that is one array.
 FLAT = "theta"
-# The number of parameters that are converted at a time: a float64 copy of all draws of a large model is too large.
-COLUMNS = 1_000
 # Attributes that are summed over chains.
 ADDITIVE = ("seconds", "warmup_leapfrogs", "draws_lost")
 GROUPS = ("posterior", "sample_stats")
@@ -61,13 +59,8 @@ class Moments(NamedTuple):
 
 def add_draws(moments: Moments | None, draws: Float[np.ndarray, "n D"]) -> Moments:
     """``moments`` updated by a block of draws (Chan, Golub and LeVeque 1983); None stands for no draws so far."""
-    n, dimension = draws.shape
-    mean, squares = np.empty(dimension), np.empty(dimension)
-    for start in range(0, dimension, COLUMNS):
-        columns = draws[:, start : start + COLUMNS].astype(np.float64)
-        mean[start : start + COLUMNS] = columns.mean(axis=0)
-        squares[start : start + COLUMNS] = columns.var(axis=0) * n
-    products = None
+    draws, (n, dimension) = draws.astype(np.float64), draws.shape
+    mean, squares, products = draws.mean(axis=0), draws.var(axis=0) * n, None
     if dimension <= LARGE_DIMENSION:
         deviations = draws - mean
         products = deviations.T @ deviations
@@ -106,11 +99,9 @@ def to_inference_data(
     """One chain of flat draws as InferenceData.
 
     Each leaf of the model's position is a variable of the group ``posterior``; a position of one array is ``theta``.
-    The group's attributes are ``attributes``, and ``variables``, the names in the order of `ravel_pytree`.
-
-    A thinned chain keeps the last of every ``every`` draws, and a restored chain only the most recent of these. The
-    coordinate ``draw`` is the number of the iteration, so that ``idata.sel(draw=idata.posterior.draw)`` has the
-    statistics of the kept draws alone.
+    The group's attributes are ``attributes``, and ``variables``, the names in the order of `ravel_pytree`. A thinned
+    chain keeps the last of every ``every`` draws, and a restored chain only the most recent of these. The coordinate
+    ``draw`` is the number of the iteration.
 
     The group ``sample_stats`` has the ``statistics``, one value per iteration, and the ``moments`` of all draws:
     ``posterior_mean`` and ``posterior_variance`` (divisor n), both (chain, parameter) in the order of
@@ -134,23 +125,18 @@ def to_inference_data(
     idata.posterior = idata.posterior.assign_coords(
         draw=every * np.arange(in_all - len(draws) + 1, in_all + 1) - 1
     )
-    arrays = _as_variables("posterior", "parameter", moments)
+    arrays, all_moments = {}, [("posterior", "parameter", moments)]
     if functionals is not None:
         values, their_moments = functionals
         arrays["functionals"] = (("chain", "draw", "functional"), values[None].astype(np.float32))
-        arrays |= _as_variables("functionals", "functional", their_moments._replace(products=None))
+        all_moments.append(("functionals", "functional", their_moments._replace(products=None)))
+    for of, axis, found in all_moments:
+        arrays[f"{of}_mean"] = (("chain", axis), found.mean[None])
+        arrays[f"{of}_variance"] = (("chain", axis), found.squares[None] / found.n)
+        if found.products is not None:
+            arrays[f"{of}_covariance"] = (("chain", axis, f"{axis}_2"), found.products[None] / found.n)
     idata.sample_stats = idata.sample_stats.assign(arrays)
     return idata
-
-
-def _as_variables(of: str, axis: str, moments: Moments) -> dict[str, tuple]:
-    variables = {
-        f"{of}_mean": (("chain", axis), moments.mean[None]),
-        f"{of}_variance": (("chain", axis), moments.squares[None] / moments.n),
-    }
-    if moments.products is not None:
-        variables[f"{of}_covariance"] = (("chain", axis, f"{axis}_2"), moments.products[None] / moments.n)
-    return variables
 
 
 def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
@@ -164,11 +150,10 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     """
     if not chains:
         raise InputError("chains: none given; at least one is needed")
-    kept = min((chain.posterior["draw"].values for chain in chains), key=len)
-    if any(_shapes(chain) != _shapes(chains[0]) for chain in chains) or any(
-        not np.array_equal(chain.posterior["draw"].values[-len(kept) :][: len(kept)], kept)
-        for chain in chains
-    ):
+    places = [chain.posterior["draw"].values for chain in chains]
+    n_kept = min(map(len, places))
+    common = {tuple(place[len(place) - n_kept :]) for place in places}
+    if len(common) > 1 or any(_shapes(chain) != _shapes(chains[0]) for chain in chains):
         raise InputError(
             "chains: they differ in variables or in draws; all must have the same model and settings"
         )
@@ -181,7 +166,7 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     for group in GROUPS:
         parts = [chain[group] for chain in chains]
         if group == "posterior":
-            parts = [part.isel(draw=slice(part.sizes["draw"] - len(kept), None)) for part in parts]
+            parts = [part.isel(draw=slice(part.sizes["draw"] - n_kept, None)) for part in parts]
         joined = xarray.concat(parts, dim="chain", combine_attrs="override")
         groups[group] = joined.assign_coords(chain=np.arange(joined.sizes["chain"]))
     attributes = groups["posterior"].attrs
@@ -260,11 +245,7 @@ def write_draws(path: str | Path, idata: "InferenceData") -> None:
 
 
 def read_draws(path: str | Path) -> "InferenceData":
-    """What `write_draws` wrote, in memory.
-
-    Raises:
-        DataError: the file is missing or not readable.
-    """
+    """What `write_draws` wrote, in memory; a DataError if the file is missing or not readable."""
     if not Path(path).is_file():
         raise DataError(f"{path}: the file is missing")
     arviz = arviz_module()

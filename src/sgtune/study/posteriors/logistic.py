@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model, log_sigmoid
-from sgtune.study.posteriors.store import StoredSet
+from sgtune.study.posteriors.store import StoredSet, load_stored
 from sgtune.support.errors import check_integer
 
 __all__ = ["DATA", "from_arrays", "load", "simulate"]
@@ -34,16 +34,12 @@ DATA = StoredSet(
 def simulate(
     n_rows: int = 1_000_000, n_train: int = 800_000, dimension: int = 10, seed: int = 42
 ) -> dict[str, np.ndarray]:
-    """The simulated data set; with the defaults it is identical to the published study's.
+    """The simulated set, the arrays of `DATA`; with the defaults it is identical to the published study's.
 
     theta_true ~ N(0, 10 I); X = Z C with Z standard normal and C the lower Cholesky factor of the matrix with
     entries (2 rho u - rho)^|i - j|, rho = 0.4, one uniform u for all entries;
     y_i ~ Bernoulli(sigmoid(x_i' theta)).
     (Z C does not have the covariance C C', which Z C' would have; the published data were made this way.)
-
-    Returns:
-        ``train_inputs`` (n_train, D) and ``test_inputs`` (n_rows - n_train, D) float32, ``train_targets`` and
-        ``test_targets`` uint8 of 0 and 1, ``true_position`` (D,) float32.
 
     Raises:
         InputError: a size is out of range.
@@ -97,12 +93,7 @@ def as_test(rows: dict) -> dict:
 
 
 def from_arrays(
-    inputs,
-    targets,
-    *,
-    name: str = "logistic",
-    prior_variance: float = PRIOR_VARIANCE,
-    **options,
+    inputs, targets, *, name: str = "logistic", prior_variance: float = PRIOR_VARIANCE, **options
 ) -> Model:
     """Logistic regression without an intercept on ``inputs`` (N, D), float32, and ``targets`` (N,) of 0 and 1.
 
@@ -124,17 +115,5 @@ def from_arrays(
 
 
 def load(data_dir: str | Path) -> Model:
-    """The paper's simulated data set from ``data_dir/logistic``; test rows stay on the disk until they are used.
-
-    Raises:
-        DataError: a file is missing, truncated, or of another dtype or shape.
-    """
-    arrays = DATA.read(Path(data_dir) / "logistic.json")
-    return from_arrays(
-        arrays["train_inputs"],
-        arrays["train_targets"],
-        test_data={"inputs": arrays["test_inputs"], "targets": arrays["test_targets"]},
-        data_dir=data_dir,
-        shuffle_seed=None,
-        checksum=arrays["checksum"],
-    )
+    """The paper's simulated set from ``data_dir/logistic``, as of `sgtune.study.posteriors.store.load_stored`."""
+    return load_stored(DATA, Path(data_dir) / "logistic.json", from_arrays)

@@ -100,7 +100,7 @@ def log_prior(position: dict) -> jax.Array:
     """
     total = 0.0
     for side in ("users", "items"):
-        factors, mean, log_precision = (position[part] for part in _parts(side))
+        factors, mean, log_precision = (position[f"{part}{side}"] for part in ("", "mean_", "log_precision_"))
         precision = jnp.exp(log_precision)
         n_normals = factors.shape[0] + 1
         squares = jnp.sum((factors - mean) ** 2, axis=0) + mean**2
@@ -108,10 +108,6 @@ def log_prior(position: dict) -> jax.Array:
         gammas = SHAPE * log_precision - RATE * precision
         total += jnp.sum(normals + gammas)
     return total
-
-
-def _parts(side: str) -> tuple[str, str, str]:
-    return side, f"mean_{side}", f"log_precision_{side}"
 
 
 def log_likelihood(position: dict, batch: dict) -> jax.Array:
@@ -177,8 +173,7 @@ def from_arrays(
         for side, side_key in zip(sizes, jax.random.split(key), strict=True):
             # Small and random: zero is a saddle, and prior draws are far from every mode.
             position[side] = 0.1 * jax.random.normal(side_key, (sizes[side], n_factors))
-            position[f"mean_{side}"] = jnp.zeros(n_factors)
-            position[f"log_precision_{side}"] = jnp.zeros(n_factors)
+            position |= {f"{part}_{side}": jnp.zeros(n_factors) for part in ("mean", "log_precision")}
         return position
 
     return define_model(
@@ -203,18 +198,8 @@ def from_arrays(
 
 
 def load(data_dir: str | Path) -> Model:
-    """The split u1 of MovieLens 100K from ``data_dir/pmf``.
-
-    Raises:
-        DataError: a file is missing, truncated, or of another dtype or shape.
-    """
+    """The split u1 of MovieLens 100K from ``data_dir/pmf``; a DataError as of `StoredSet.read`."""
     arrays = DATA.read(Path(data_dir) / "pmf.json")
-    return from_arrays(
-        arrays["train"],
-        arrays["test"],
-        n_users=arrays["n_users"],
-        n_items=arrays["n_items"],
-        data_dir=data_dir,
-        shuffle_seed=None,
-        checksum=arrays["checksum"],
-    )
+    sizes, test = {name: arrays[name] for name in DATA.facts}, arrays["test"]
+    options = {"data_dir": data_dir, "shuffle_seed": None, "checksum": arrays["checksum"]}
+    return from_arrays(arrays["train"], test, **sizes, **options)

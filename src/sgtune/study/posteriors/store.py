@@ -7,16 +7,20 @@ work is done once, when it is written: rows are shuffled, values are checked, su
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = ["StoredSet", "check_files", "random_order", "read_facts", "verify"]
+if TYPE_CHECKING:
+    from sgtune.model import Model
+
+__all__ = ["StoredSet", "check_sum", "load_stored", "random_order", "read_facts", "verify"]
 
 
 def random_order(n_rows: int) -> np.ndarray:
@@ -108,6 +112,26 @@ class StoredSet:
         return lengths
 
 
+def load_stored(data: StoredSet, path_json: Path, from_arrays: "Callable[..., Model]") -> "Model":
+    """The model ``from_arrays(inputs, labels, **options)`` of the set ``path_json``; its MAP is kept in its folder.
+
+    Test rows, whose arrays are called as those for training, stay on the disk until they are used.
+
+    Raises:
+        DataError: as of `StoredSet.read`.
+    """
+    arrays = data.read(path_json)
+    test = (arrays[name.replace("train", "test")] for name in data.training)
+    return from_arrays(
+        *(arrays[name] for name in data.training),
+        test_data=dict(zip(("inputs", "targets"), test, strict=True)),
+        data_dir=path_json.parent,
+        shuffle_seed=None,
+        checksum=arrays["checksum"],
+        **{name: arrays[name] for name in data.facts},
+    )
+
+
 def _write_array(path: Path, array: np.ndarray) -> dict:
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
@@ -130,11 +154,7 @@ def _checksum(entries: Mapping[str, dict], training: Iterable[str]) -> str:
 
 
 def read_facts(path: str | Path, made_by: str = "its rule", names: Iterable[str] = ()) -> dict:
-    """The contents of a ``.json`` of `StoredSet.write`.
-
-    Raises:
-        DataError: the file is missing, is no JSON, or lacks an entry, such as one of ``names``.
-    """
+    """The contents of a ``.json`` of `StoredSet.write`; a DataError if it is missing, or lacks one of ``names``."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: the file is missing; {made_by} makes it")
@@ -177,34 +197,23 @@ def _map_array(path: Path, entry: dict, remedy: str) -> np.ndarray:
 
 
 def verify(path_json: str | Path) -> None:
-    """Read all that `StoredSet.write` wrote as ``path_json`` and beside it, and compare its SHA-256.
-
-    Raises:
-        DataError: a file is missing, truncated or changed.
-    """
+    """Read all that `StoredSet.write` wrote; a DataError if a file is missing, truncated or changed."""
     path = Path(path_json)
     facts = read_facts(path)
     remedy, entries = _remedy(path, "its rule"), facts["arrays"]
     for entry in entries.values():
         file = path.parent / entry["file"]
         _map_array(file, entry, remedy)
-        _check_sum(file, entry["sha256"], remedy)
-    unknown = set(facts["training"]) - set(entries)
-    if unknown or _checksum(entries, facts["training"]) != facts["checksum"]:
+        check_sum(file, entry["sha256"], remedy)
+    if (
+        not set(facts["training"]) <= set(entries)
+        or _checksum(entries, facts["training"]) != facts["checksum"]
+    ):
         raise DataError(f"{path}: the checksum differs from the training arrays' checksum; {remedy}")
 
 
-def check_files(folder: Path, sha256: Mapping[str, str]) -> None:
-    """Refuse downloaded files that are missing or have changed since; ``sha256`` has their sums by name.
-
-    Raises:
-        DataError: a file is missing, or has another sum.
-    """
-    for name, expected in sha256.items():
-        _check_sum(folder / name, expected, "delete it, and its rule downloads it again")
-
-
-def _check_sum(path: Path, expected: str, what_now: str) -> None:
+def check_sum(path: Path, expected: str, what_now: str) -> None:
+    """A DataError if the file ``path`` is missing, or has another SHA-256 than ``expected``."""
     if (found := file_sha256(path)) != expected:
         raise DataError(
             f"{path}: truncated or changed: SHA-256 {found[:12]}..., expected {expected[:12]}...; {what_now}"
