@@ -74,7 +74,7 @@ class Job:
         return self._loaded(load_model, name or self.wildcards.model, ood=self.file("ood"))
 
     def load_set_model(self, name: str) -> "Model":
-        """As `load_model`, of a data set of `sgtune.study.posteriors.classification`."""
+        """The model of a data set of `sgtune.study.posteriors.classification`."""
         from sgtune.study.posteriors.classification import load_set_model
 
         return self._loaded(load_set_model, name)

@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -70,22 +71,17 @@ class Parts:
 
     def _held(self, name: str, own: str) -> dict | None:
         """The file of the piece ``name``, if it is whole and has the fingerprint ``own``."""
-        path = self._path(name)
+        path, held, why = self._path(name), None, ""
         if not path.is_file():
             return None
-        try:
+        with suppress(DataError):
             held = read_json(path)
-        except DataError:
-            held = None
         if not isinstance(held, dict) or "record" not in held:
-            why = "but damaged: made again"
+            why = ", but damaged: made again"
         elif held.get("fingerprint") != own:
-            why = "but with other settings, inputs or code: made again"
-        else:
-            self.report(f"{name}: kept from an unfinished job")
-            return held
-        self.report(f"{name}: kept from an unfinished job, {why}")
-        return None
+            why = ", but with other settings, inputs or code: made again"
+        self.report(f"{name}: kept from an unfinished job{why}")
+        return None if why else held
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
