@@ -1,6 +1,6 @@
-"""Shared by tests of jobs: a log with pieces in a folder, and a function that is killed at a call."""
+"""Shared by tests of jobs: a task with pieces in a folder and its log, and a function that is killed at a call."""
 
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Parts, Task
 
 __all__ = ["Calls", "Log"]
 
@@ -8,8 +8,8 @@ __all__ = ["Calls", "Log"]
 class Log(list):
     """The lines of a job, and the names of the pieces that it took or made again."""
 
-    def __init__(self, folder):
-        self.parts = Parts(folder, self.append)
+    def __init__(self, folder, *model_and_sampler, **own):
+        self.task = Task(*model_and_sampler, parts=Parts(folder, self.append), **own)
 
     def _named(self, ending):
         return [line.partition(":")[0] for line in self if line.endswith(ending)]

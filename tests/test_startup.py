@@ -61,7 +61,7 @@ SETS = {
             f"{STUDY}.posteriors.bnn",
             f"{STUDY}.experiments.tune",
             f"{STUDY}.experiments.evaluate",
-            f"{STUDY}.experiments.finalists",
+            f"{STUDY}.experiments.screen",
             "sgtune.mode.find",
         ],
         {"jax"},

@@ -11,88 +11,61 @@ from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.config.sections import settings_of, shapes_of
 from sgtune.study.experiments.evaluate import evaluate_tuned
-from sgtune.study.experiments.finalists import rerun_finalists
-from sgtune.study.experiments.losses import Losses, run_arms
-from sgtune.study.experiments.screen import screen_grid
-from sgtune.study.experiments.tune import chosen_arms, tune_sampler
+from sgtune.study.experiments.losses import losses_of, run_arms
+from sgtune.study.experiments.screen import rerun_finalists, screen_grid
+from sgtune.study.experiments.tune import chosen_arms, tune_sampler, with_facts
 from sgtune.study.mamba.regret import regret_cells
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.table import NO_ARM
 from sgtune.support.axes import AXES
 
 N_DATA = 500
-LOSSES = Losses(("relative_sd_error",), Reference(np.ones(2)))
+REFERENCE = Reference(np.ones(2))
 
 
-def small_config(**grid):
-    grids = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1], "n_leapfrogs": [2]}
-    return valid(
+@pytest.fixture(scope="module")
+def records():
+    """The records behind the tables, made by the pipeline's functions from the configuration.
+
+    SGHMC has a friction and an estimate of the noise in its grid; SGLD has neither.
+    """
+    grid = {"log10_step_sizes": [-2, -3], "batch_fractions": [0.1], "n_leapfrogs": [2]}
+    config = valid(
         models=["logistic"],
         data__logistic__n_rows=700,
         data__logistic__n_train=N_DATA,
-        grids__logistic={**grids, **grid},
+        grids__logistic={**grid, "friction": [0.02, 0.1], "noise_estimate": [0, 0.01]},
         mamba={"seconds": 0.03, "pruning_rate": 2, "points": 20, "score_fraction": 1},
         grid={"n_steps": 30, "points": 20},
         tuning={"replicates": 1},
         estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
         evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
+        regret={
+            "finalists": 2,
+            "seconds": [0.02],
+            "replicates": 2,
+            "screen": {"seconds": 0.02, "replicates": 1},
+        },
     )
-
-
-def test_results_depend_on_a_further_axis_and_costs_do_not():
-    plain, further = small_config(), small_config(friction=[0.01, 0.1])
-    for kind in ("tuning", "screen", "regret"):
-        assert settings_of(further, kind, "logistic")["grids"]["friction"] == [0.01, 0.1]
-    cost = settings_of(further, "cost", "logistic")
-    assert cost == settings_of(plain, "cost", "logistic")
-    assert ("sghmc", 50, 2) in shapes_of(cost, N_DATA)
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    """The records behind the tables, made by the pipeline's functions from the configuration.
-
-    SGHMC has a friction in its grid; SGLD has none.
-    """
-    model = small_logistic_model(n_data=N_DATA)
-    config = small_config(friction=[0.02, 0.1], noise_estimate=[0, 0.01])
+    files, model = {"tuning": {}, "evaluation": {}, "regret": {}}, small_logistic_model(n_data=N_DATA)
+    section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
+    regret = {**config["regret"], "prediction_draws": 0}
     shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
-    cost, files = CostTable(dict.fromkeys(shapes, 1e-3)), {"tuning": {}, "evaluation": {}, "regret": {}}
+    cost = CostTable(dict.fromkeys(shapes, 1e-3))
     for sampler in ("sgld", "sghmc"):
-        folder, name = tmp_path_factory.mktemp(sampler), f"logistic/{sampler}"
-        of_tuners = {
-            tuner: settings_of(config, "tuning", "logistic", tuner)
-            for tuner in ("mamba-ksd", "grid", "heuristic")
-        }
-        common = {"cost": cost, "seed": 0}
-        tuned = tune_sampler(model, sampler, of_tuners, parts=Parts(folder / "a"), inputs={}, **common)
+        task = Task(model, sampler, settings_of(config, "screen", "logistic")["grids"], cost)
+        tuners = ("mamba-ksd", "grid", "heuristic")
+        tuned = tune_sampler(task, {name: settings_of(config, "tuning", "logistic", name) for name in tuners})
         chosen = chosen_arms(tuned)
-        section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
-        parts = Parts(folder / "b")
-        judged = evaluate_tuned(
-            model, sampler, chosen, section, reference=None, parts=parts, depends_on={}, **common
-        )
-        judged["tuners"] = [{**one, "reason": ""} for one in judged["tuners"]]
-        common |= {"losses": LOSSES, "grid": settings_of(config, "screen", "logistic")["grids"]}
-        common["depends_on"] = {}
-        screened = screen_grid(
-            model,
-            sampler,
-            extra=[Arm(**chosen["heuristic"][0])],
-            section={"seconds": 0.02, "replicates": 1},
-            oracle={"seconds": 0.02, "pruning_rate": 2},
-            n_oracles=1,
-            parts=Parts(folder / "c"),
-            **common,
-        )
-        section = {"finalists": 2, "seconds": [0.02], "replicates": 2}
-        parts = Parts(folder / "d")
-        found = rerun_finalists(model, sampler, screened, chosen, section=section, parts=parts, **common)
-        names = {"model": "logistic", "sampler": sampler, "n_data": N_DATA, "task": model.task}
-        files["tuning"][name] = {**names, "tuners": tuned}
-        files["evaluation"][name] = {**names, **judged}
-        files["regret"][name] = {**names, **found, "trusted": True}
+        judged = evaluate_tuned(task, chosen, section)
+        judged["tuners"] = with_facts(judged["tuners"], tuned)
+        known = task._replace(reference=REFERENCE)
+        screened = screen_grid(known, regret, race=config["mamba"], n_races=1)
+        found = rerun_finalists(known, regret, screened, chosen)
+        for kind, record in (("tuning", {"tuners": tuned}), ("evaluation", judged), ("regret", found)):
+            about = {**task.names, "task": model.task, "trusted": True}
+            files[kind][f"logistic/{sampler}"] = {**about, **record}
     return records_of(files)
 
 
@@ -147,10 +120,10 @@ def test_arms_with_and_without_a_further_axis_run_together():
     """The heuristic's arm has the default friction, and runs with arms of the same shape and other frictions."""
     model = small_logistic_model(n_data=N_DATA)
     arms = [Arm(1e-3, 50, friction=0.05), Arm(1e-3, 50, friction=0.2), Arm(2e-3, 50)]
-    options = {"losses": LOSSES, "seconds": [0.02], "replicate": "a"}
-    options["cost"] = CostTable({("sgnht", 50, None): 1e-3})
-    together = [row["losses"]["relative_sd_error"] for (row,) in run_arms(model, "sgnht", arms, **options)]
-    ((alone,),) = run_arms(model, "sgnht", arms[2:], **options)
+    task = Task(model, "sgnht", cost=CostTable({("sgnht", 50, None): 1e-3}), reference=REFERENCE)
+    options = {"losses": losses_of(task, 0), "seconds": [0.02], "replicate": "a"}
+    together = [row["losses"]["relative_sd_error"] for (row,) in run_arms(task, arms, **options)]
+    ((alone,),) = run_arms(task, arms[2:], **options)
     assert together[2] == pytest.approx(alone["losses"]["relative_sd_error"], rel=1e-3)
     assert len(set(together)) == 3
 

@@ -7,7 +7,7 @@ with job(snakemake) as this:
     from sgtune.study.adam_mcmc.acceptance import SAMPLER
     from sgtune.study.adam_mcmc.races import least_costs
 
-    model = this.load_model("logistic", snakemake.input.data)
+    model = this.load_model("logistic")
     section = this.settings["adam_mcmc"]
     shape = (SAMPLER, batch_size_of(section["batch_fraction"], model.n_data), None)
     cost = least_costs(model, section["grids"], [shape], section["costs"], report=this.report)

@@ -8,7 +8,7 @@ with job(snakemake) as this:
     from sgtune.support.machine import product_seconds
     from sgtune.tuning import calibrate_cost
 
-    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    model = this.load_model()
     # If the run uses a given table, its costs are recorded beside the measured ones.
     tables = [read_costs(path, model.name, model.n_data, model.dimension) for path in snakemake.input.table]
     cost = calibrate_cost(

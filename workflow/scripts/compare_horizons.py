@@ -5,17 +5,7 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     from sgtune.study.experiments.horizons import compare_horizons
 
-    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
-    record = this.reference_record()
-    found = compare_horizons(
-        model,
-        this.settings,
-        reference=this.reference(),
-        cost=this.cost_table(model),
-        seed=this.seed,
-        parts=this.parts,
-        inputs=this.checksums("data", "map", "cost", "reference"),
-        report=this.report,
-    )
-    about = {"model": model.name, "n_data": model.n_data, "trusted": record["trusted"]}
-    this.write(snakemake.output.horizons, {**about, **found})
+    task = this.task()
+    names = {"model": task.model.name, "n_data": task.model.n_data}
+    names["trusted"] = this.reference_record()["trusted"]
+    this.write(snakemake.output.horizons, {**names, **compare_horizons(task, this.settings)})

@@ -7,7 +7,7 @@ with job(snakemake) as this:
     from sgtune.mode.curvature import laplace_scale, laplace_sd
     from sgtune.mode.find import map_result
 
-    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    model = this.load_model()
     found = map_result(model, **this.settings["map"])
     if not found.converged:
         this.warn(

@@ -5,11 +5,6 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     from sgtune.study.experiments.ladder import gaussian_ladder
 
-    record = gaussian_ladder(
-        int(snakemake.wildcards.dimension),
-        this.settings,
-        seed=this.seed,
-        parts=this.parts,
-        report=this.report,
-    )
+    dimension = int(snakemake.wildcards.dimension)
+    record = gaussian_ladder(dimension, this.settings, seed=this.seed, parts=this.parts)
     this.write(snakemake.output.ladder, record)

@@ -5,6 +5,6 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     from sgtune.study.adam_mcmc.acceptance import acceptance_on_posterior
 
-    model = this.load_model("logistic", snakemake.input.data)
+    model = this.load_model("logistic")
     settings = this.settings["adam_mcmc"]["acceptance"]
     this.write(snakemake.output.acceptance, acceptance_on_posterior(model, settings, this.parts, this.seed))

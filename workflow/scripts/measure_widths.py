@@ -6,8 +6,7 @@ with job(snakemake) as this:
     from sgtune.study.experiments.discrepancies import measure_widths
     from sgtune.study.ground_truth.draws import flat_draws, read_draws
 
-    settings = this.settings["widths"]
-    model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    model = this.load_model()
     draws = flat_draws(read_draws(snakemake.input.draws)).reshape(-1, model.dimension)
-    rows = measure_widths(model, draws, widths=settings["widths"], points=settings["points"], seed=this.seed)
+    rows = measure_widths(model, draws, this.settings["widths"], seed=this.seed)
     this.write(snakemake.output.widths, {"model": model.name, "rows": rows})

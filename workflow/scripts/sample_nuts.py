@@ -9,10 +9,8 @@ with job(snakemake) as this:
     from sgtune.study.ground_truth.nuts import sample_nuts
 
     settings = this.settings["reference"]
-    if data_set := snakemake.params.get("data_set"):
-        model = this.load_set_model(data_set, snakemake.input.data)
-    else:
-        model = this.load_model(snakemake.wildcards.model, snakemake.input.data)
+    data_set = snakemake.params.get("data_set")
+    model = this.load_set_model(data_set) if data_set else this.load_model()
     draws = sample_nuts(
         model,
         n_warmup=settings["n_warmup"],

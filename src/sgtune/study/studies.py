@@ -12,7 +12,7 @@ from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
 from sgtune.study.config.sections import has_horizons, has_regret, model_settings, studied
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
-from sgtune.study.pipeline.provenance import collect, describe, summarise
+from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
@@ -153,7 +153,7 @@ def make_table(
     """
     from sgtune.study.report.table import Caption, frame_of, write_table
 
-    started = collect(None, None)
+    started = Provenance(None, None)
     cells, sources = _made(name, "table", inputs)
     if not cells:
         raise DataError(f"{name}: no record belongs to it; it needs at least one")

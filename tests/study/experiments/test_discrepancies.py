@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from job_pieces import Log
 from small_models import gaussian_model
 
 from sgtune.mode.curvature import laplace_scale
@@ -22,7 +23,7 @@ def test_widths_are_in_posterior_sds(model):
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(MEAN, np.linalg.inv(PRECISION), 60).astype(np.float32)
     widths = [0, 0.5, 1, 2]
-    rows = measure_widths(model, draws, widths=widths, points=60)
+    rows = measure_widths(model, draws, {"widths": widths, "points": 60})
     assert [row["width"] for row in rows[::4]] == widths
     for row in rows:
         centre = draws.mean(axis=0, dtype=np.float64)
@@ -39,22 +40,12 @@ def test_widths_are_in_posterior_sds(model):
 
 
 def test_estimates_in_four_ways_and_an_arm_of_both_figures_once(model):
-    said = []
-    costs = CostTable({("sgld", n, None): 0.01 for n in (4, 40)})
-    rows = estimate_discrepancies(
-        model,
-        log10_step_sizes=[-1, -2, 3],
-        batch_sizes=[40, 4],
-        fixed_batch_size=4,
-        fixed_step_size=0.01,
-        seconds=0.6,
-        thin=5,
-        max_points=30,
-        cost=costs,
-        report=said.append,
-    )
+    log = Log(None, model, cost=CostTable({("sgld", n, None): 0.01 for n in (4, 40)}))
+    section = {"log10_step_sizes": [-1, -2, 3], "batch_fractions": [1, 0.1], "batch_fraction": 0.1}
+    section |= {"log10_step_size": -2, "seconds": 0.6, "thin": 5, "max_points": 30}
+    rows = estimate_discrepancies(log.task, section)
     # Sixty steps, of which every other one is a point. Four arms: 0.01 with batches of 4 is in both figures.
-    assert len(said) == 4
+    assert len(log) == 4
     assert len(rows) == 4 * (3 + 2)
     assert {(row["points"], row["n_points"]) for row in rows} == {("all", 30), ("thinned", 6)}
     found = {

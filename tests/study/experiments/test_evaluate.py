@@ -1,6 +1,7 @@
 """Evaluation runs: the entries of a row, the draws that tables and curves share, and each chosen arm run once."""
 
 import copy
+from functools import partial
 
 import jax
 import numpy as np
@@ -10,25 +11,19 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import CostTable, metrics
-from sgtune.mode.curvature import laplace_scale
-from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.chain import Chain
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.stein import ksd
 from sgtune.study.experiments import evaluate as module
-from sgtune.study.experiments.evaluate import EvaluationSettings, compare_clocks, evaluate_run, evaluate_tuned
+from sgtune.study.experiments.evaluate import compare_clocks, evaluate_run, evaluate_tuned
+from sgtune.study.pipeline.parts import Task
 from sgtune.support.files import read_json, write_json
 
-SETTINGS = {
-    "seconds": 0.1,
-    "thin": 2,
-    "ksd_points": 15,
-    "burn_in": 0.2,
-    "kept_draws": 60,
-    "prediction_draws": 10,
-    "curve_seconds": [0.02, 0.05],
+CURVES = {"seconds": [0.02, 0.05], "replicates": 3, "ksd_points": 0, "prediction_draws": 0}
+SECTION = {
+    **{"seconds": 0.1, "thin": 2, "ksd_points": 15, "burn_in": 0.2, "kept_draws": 60, "prediction_draws": 10},
+    **{"replicates": 2, "curves": CURVES},
 }
 ALWAYS = {"replicate", "seconds", "wall_seconds", "n_samples", "n_burn_in", "n_points"}
 STEIN = {name + part for name in ("ksd", "ksd_scaled") for part in ("", "_se", "_squared", "_floor")}
@@ -39,17 +34,16 @@ RATINGS = {"rmse", "rmse_published"}
 CLASSES = {"accuracy", "log_loss", "brier", "ece", "mce", "ece_published", "mce_published"}
 
 
-def run(model, arm, replicate=0, *, has_table=True, has_curve=True, reference=None, cost=None, **changes):
-    settings = EvaluationSettings(**SETTINGS | changes)
-    own = {"has_table": has_table, "has_curve": has_curve, "reference": reference, "cost": cost}
-    return evaluate_run(model, "sgld", arm, replicate, settings=settings, **own)
+def run(model, arm, replicate=0, *, curves=CURVES, reference=None, cost=None, **changes):
+    task = Task(model, "sgld", reference=reference, cost=cost)
+    return evaluate_run(task, arm, replicate, {**SECTION, **changes, "curves": CURVES | curves})
 
 
 def test_a_matrix_factorisation_against_its_reference(by_steps):
     by_steps(2e-3)
     model = small_pmf()
     reference = metrics.Reference(np.linspace(0.1, 0.3, model.dimension))
-    record = run(model, Arm(1e-3, 50), 1, reference=reference, seconds=0.4, curve_seconds=[0.2, 0.3])
+    record = run(model, Arm(1e-3, 50), 1, reference=reference, seconds=0.4, curves={"seconds": [0.2, 0.3]})
     assert record["arm"] == {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": None}
     row = record["table"]
     assert row.keys() == ALWAYS | STEIN | ERRORS | RATINGS | {"diverged", "relative_sd_error_by_block"}
@@ -69,7 +63,7 @@ def test_a_matrix_factorisation_against_its_reference(by_steps):
 def test_a_network_without_reference_and_without_ksd(monkeypatch):
     """No score is computed if no KSD is requested."""
     monkeypatch.setattr(module, "scores", None)
-    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curve_prediction_draws=5)
+    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
     row = record["table"]
     assert row.keys() == ALWAYS | LEFT_OUT | CLASSES | {"diverged", "ood"}
     assert {row[name] for name in LEFT_OUT} == {None}
@@ -80,7 +74,9 @@ def test_a_network_without_reference_and_without_ksd(monkeypatch):
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()
-    record = run(model, Arm(1e6, 50), reference=metrics.Reference(np.ones(model.dimension)), curve_points=5)
+    record = run(
+        model, Arm(1e6, 50), reference=metrics.Reference(np.ones(model.dimension)), curves={"ksd_points": 5}
+    )
     write_json(tmp_path / "record.json", record)
     record = read_json(tmp_path / "record.json")
     for row in [record["table"], *record["curves"]]:
@@ -100,14 +96,8 @@ def test_rows_are_of_the_draws_after_the_burn_in_and_up_to_their_time(monkeypatc
     scored = []
     monkeypatch.setattr(module, "sample", lambda *arguments, **options: chain)
     monkeypatch.setattr(module, "scores", lambda model, points, chunk: scored.append(points) or -points)
-    changes = {
-        "burn_in": burn_in,
-        "curve_seconds": [0.05, 0.21, 2.01],
-        "seconds": 12,
-        "thin": 6,
-        "ksd_points": 5,
-    }
-    changes |= {"curve_points": 5, "curve_prediction_draws": 4, "prediction_draws": 4}
+    changes = {"burn_in": burn_in, "seconds": 12, "thin": 6, "ksd_points": 5, "prediction_draws": 4}
+    changes["curves"] = {"seconds": [0.05, 0.21, 2.01], "ksd_points": 5, "prediction_draws": 4}
     record = run(model, chain.arm, reference=metrics.Reference(np.ones(model.dimension)), **changes)
     start = 0
     for row, n_kept in zip((*record["curves"], record["table"]), (0, 2, 20, 40), strict=True):
@@ -138,7 +128,7 @@ def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, c
     reference = metrics.Reference(np.ones(model.dimension))
 
     def record(replicate):
-        made = run(model, Arm(1e-3, 50), replicate, reference=reference, cost=cost, curve_points=5)
+        made = run(model, Arm(1e-3, 50), replicate, reference=reference, cost=cost, curves={"ksd_points": 5})
         assert all(row.pop("wall_seconds") > 0 for row in (made["table"], *made["curves"]))
         return made
 
@@ -152,8 +142,10 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     """The race that chose an arm has favoured its draws: an evaluation by the same streams would be too good."""
     model, arm, cost = small_logistic_model(n_data=200), Arm(1e-3, 20), CostTable({("sgld", 20, None): 1e-3})
     reference = metrics.Reference(np.ones(2))
-    changes = {"burn_in": 0.0, "kept_draws": 100, "reference": reference, "cost": cost, "has_curve": False}
-    found = [run(model, arm, i, **changes)["table"]["relative_sd_error"] for i in (0, 1)]
+    whole = partial(
+        run, burn_in=0.0, kept_draws=100, curves={"replicates": 0}, reference=reference, cost=cost
+    )
+    found = [whole(model, arm, i)["table"]["relative_sd_error"] for i in (0, 1)]
     streams = [f"{of} {i}" for of in ("evaluation", "race") for i in (0, 1)]
     own, minibatches = {}, set()
     for stream in streams:
@@ -166,33 +158,17 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
 
 
 def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
-    model, cost = small_pmf(), CostTable({("sgld", 50, None): 1e-3})
-    changes = {
-        "cost": cost,
-        "ksd_points": 5,
-        "curve_points": 5,
-        "kept_draws": 100,
-        "curve_prediction_draws": 10,
-    }
-    whole = run(model, Arm(1e-3, 50), **changes, curve_seconds=[0.02, 0.05, 0.1])
+    curves, cost = {"ksd_points": 5, "prediction_draws": 10}, CostTable({("sgld", 50, None): 1e-3})
+    long = partial(run, small_pmf(), Arm(1e-3, 50), cost=cost, ksd_points=5, kept_draws=100)
+    whole = long(curves={**curves, "seconds": [0.02, 0.05, 0.1]})
 
     def numbers(row):
         return {name: value for name, value in row.items() if name not in ("wall_seconds", "diverged")}
 
     assert numbers(whole["curves"][-1]) == numbers(whole["table"])
-    short = run(model, Arm(1e-3, 50), has_table=False, **changes)
+    short = long(replicates=0, curves=curves)
     assert short["table"] is None
     assert [numbers(row) for row in short["curves"]] == [numbers(row) for row in whole["curves"][:2]]
-
-
-def test_the_two_discrepancies_of_a_row_differ_by_the_scale_alone():
-    model = small_logistic_model(n_data=500)
-    draws = random_draws(model, 40, sd=0.3)
-    (row,) = module.stein_metrics(model, [draws], at_most=[40], streams=[(0,)])
-    gradients = scores(model, draws)
-    assert row["ksd"] == pytest.approx(ksd(draws, gradients))
-    assert row["ksd_scaled"] == pytest.approx(ksd(draws, gradients, scale=laplace_scale(model)))
-    assert row["ksd_scaled"] != pytest.approx(row["ksd"], rel=0.1)
 
 
 def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
@@ -216,16 +192,6 @@ def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
 
 
 COST = CostTable({("sgld", 20, None): 1e-3})
-SECTION = {
-    "seconds": 0.05,
-    "replicates": 2,
-    "burn_in": 0.1,
-    "kept_draws": 40,
-    "prediction_draws": 5,
-    "thin": 1,
-    "ksd_points": 10,
-    "curves": {"seconds": [0.01, 0.03], "replicates": 3, "ksd_points": 0, "prediction_draws": 0},
-}
 ARM = {"step_size": 1e-3, "batch_size": 20, "n_leapfrog": None}
 SMALLER = {**ARM, "step_size": 1e-4}
 CHOSEN = {"mamba-ksd": [ARM, SMALLER], "grid": [SMALLER], "heuristic": [None], "grid-ksd": [dict(ARM)]}
@@ -241,35 +207,12 @@ def logistic():
 @pytest.fixture
 def ran(monkeypatch):
     """(step size, replicate) of every run."""
-    return Calls(monkeypatch, module, "evaluate_run", lambda model, sampler, arm, r, **_: (arm.step_size, r))
+    return Calls(monkeypatch, module, "evaluate_run", lambda task, arm, r, section: (arm.step_size, r))
 
 
-def evaluate(model, folder, chosen=CHOSEN, section=SECTION, inputs="1"):
-    log = Log(folder)
-    common = {
-        "cost": COST,
-        "seed": 0,
-        "parts": log.parts,
-        "depends_on": {"inputs": inputs},
-        "report": log.append,
-    }
-    return evaluate_tuned(model, "sgld", chosen, section, reference=None, **common), log
-
-
-def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(logistic, tmp_path, ran):
-    record, _ = evaluate(logistic, tmp_path)
-    assert ran == RUNS
-    assert record["clock"] == "calibrated"
-    assert record["tuners"] == [
-        {"tuner": "mamba-ksd", "arms": [ARM, SMALLER], "runs": [0, 1, 2]},
-        {"tuner": "grid", "arms": [SMALLER], "runs": [3, 1, 4]},
-        {"tuner": "heuristic", "arms": [None], "runs": [None, None, None]},
-        {"tuner": "grid-ksd", "arms": [ARM], "runs": [0, 5, 2]},
-    ]
-    for run in record["runs"]:
-        assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.01, 10), (0.03, 30)]
-        # Runs that no table uses are as short as a curve.
-        assert (run["table"] is None) == (run["replicate"] == 2)
+def evaluate(model, folder, chosen=CHOSEN):
+    log = Log(folder, model, "sgld", cost=COST)
+    return evaluate_tuned(log.task, chosen, SECTION), log
 
 
 def without_clock(record):
@@ -280,41 +223,50 @@ def without_clock(record):
     return record
 
 
-def test_a_killed_job_goes_on_with_the_runs_that_it_has_not_made(logistic, tmp_path, ran):
-    """With a cost table the rows are bit for bit equal with and without the interruption."""
-    whole, _ = evaluate(logistic, tmp_path / "whole")
+def test_a_replicate_runs_what_its_race_chose_and_all_who_chose_it_share_the_run(logistic, tmp_path, ran):
+    """A killed job goes on with the runs that it has not made; with a cost table the rows are bit for bit the same."""
+    record, _ = evaluate(logistic, tmp_path / "whole")
+    assert ran == RUNS
+    assert record["clock"] == "calibrated"
+    assert record["tuners"] == [
+        {"tuner": "mamba-ksd", "arms": [ARM, SMALLER], "runs": [0, 1, 2]},
+        {"tuner": "grid", "arms": [SMALLER], "runs": [3, 1, 4]},
+        {"tuner": "heuristic", "arms": [None], "runs": [None, None, None]},
+        {"tuner": "grid-ksd", "arms": [ARM], "runs": [0, 5, 2]},
+    ]
+    for run in record["runs"]:
+        assert [(row["seconds"], row["n_samples"]) for row in run["curves"]] == [(0.02, 20), (0.05, 50)]
+        # Runs that no table uses are as short as a curve.
+        assert (run["table"] is None) == (run["replicate"] == 2)
     ran.clear()
     ran.killed_at = RUNS[4]
     with pytest.raises(KeyboardInterrupt):
         evaluate(logistic, tmp_path / "part")
-    record, log = evaluate(logistic, tmp_path / "part")
+    again, log = evaluate(logistic, tmp_path / "part")
     assert ran == RUNS, "each once"
     assert len(log.taken()) == 4
-    assert without_clock(record) == without_clock(whole)
+    assert without_clock(again) == without_clock(record)
     ran.clear()
     # An arm that rounds to the same name is another arm.
     near = {**ARM, "step_size": 1e-3 * (1 + 1e-9)}
     more, _ = evaluate(logistic, tmp_path / "part", CHOSEN | {"heuristic": [near]})
     assert ran[:3] == [(near["step_size"], replicate) for replicate in range(3)]
     assert [one["runs"] for one in more["tuners"]] == [[0, 1, 2], [3, 1, 4], [5, 6, 7], [0, 8, 2]]
-    ran.clear()
-    evaluate(logistic, tmp_path / "part", inputs="2")
-    assert ran == RUNS
 
 
-def test_a_run_by_the_other_clock_is_the_same_chain(logistic, tmp_path):
+def test_a_run_by_the_other_clock_is_the_same_chain(logistic):
     """For the first tuner with an arm in every replicate."""
-    section = SECTION | {"replicates": 3}
-    evaluated, _ = evaluate(logistic, tmp_path, {"heuristic": [None], **CHOSEN}, section)
-    found = compare_clocks(logistic, "sgld", evaluated, section, reference=None, cost=COST, seed=0)
+    section, task = SECTION | {"replicates": 3}, Log(None, logistic, "sgld", cost=COST).task
+    evaluated = evaluate_tuned(task, {"heuristic": [None], **CHOSEN}, section)
+    found = compare_clocks(task, evaluated, section)
     assert (found["tuner"], found["arm"]) == ("mamba-ksd", ARM)
     assert found["calibrated"] == [evaluated["runs"][place]["table"] for place in (0, 1, 2)]
     assert [row["replicate"] for row in found["wall"]] == [0, 1, 2]
-    assert all(row["wall_seconds"] >= row["seconds"] == 0.05 for row in found["wall"])
+    assert all(row["wall_seconds"] >= row["seconds"] == 0.1 for row in found["wall"])
     by_wall = evaluated | {"clock": "wall"}
-    again = compare_clocks(logistic, "sgld", by_wall, section, reference=None, cost=COST, seed=0)
+    again = compare_clocks(task, by_wall, section)
     for row, first in zip(again["calibrated"], found["calibrated"], strict=True):
         assert row | {"wall_seconds": 0} == first | {"wall_seconds": 0}
-    none, _ = evaluate(logistic, tmp_path, {"grid": [ARM, None]})
-    found = compare_clocks(logistic, "sgld", none, SECTION, reference=None, cost=COST, seed=0)
+    none = evaluate_tuned(task, {"grid": [ARM, None]}, SECTION)
+    found = compare_clocks(task, none, SECTION)
     assert found == {"tuner": "grid", "arm": None, "wall": [], "calibrated": []}

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from job_pieces import Calls
+from job_pieces import Calls, Log
 from small_models import small_logistic_model
 
 from sgtune import CostTable, metrics
 from sgtune.mode.find import map_position
 from sgtune.study.experiments import horizons
 from sgtune.study.experiments.horizons import AHEAD, compare_horizons
-from sgtune.study.pipeline.parts import Parts
 
 SETTINGS = {
     "grids": {"log10_step_sizes": [-3, -4, -5], "batch_fractions": [0.1], "n_leapfrogs": [2]},
@@ -27,8 +26,8 @@ def compared():
     mode = np.asarray(map_position(model))
     draws = mode + 0.1 * np.random.default_rng(0).standard_normal((400, len(mode)))
     reference = metrics.Reference(sd=draws.std(axis=0), covariance=np.cov(draws.T))
-    own = {"reference": reference, "cost": CostTable({("sgld", 20, None): 1e-3}), "seed": 0, "inputs": {}}
-    return lambda folder: compare_horizons(model, SETTINGS, parts=Parts(folder), **own)
+    own = {"reference": reference, "cost": CostTable({("sgld", 20, None): 1e-3})}
+    return lambda folder: compare_horizons(Log(folder, model, **own).task, SETTINGS)
 
 
 def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_replicate(

@@ -15,23 +15,26 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.study.experiments import finalists, screen
-from sgtune.study.experiments.finalists import best_arms, random_arms, rerun_finalists
+from sgtune.study.experiments import screen
 from sgtune.study.experiments.losses import (
     Losses,
     capped,
     frozen_losses,
     losses_of,
-    oracle_arm,
+    raced_arm,
     run_arms,
 )
-from sgtune.study.experiments.screen import screen_grid
+from sgtune.study.experiments.screen import best_arms, random_arms, rerun_finalists, screen_grid
+from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving
 
 COST = CostTable({("sgld", 40, None): 1e-3, ("sgld", 400, None): 2e-3})
 GOOD, SMALL, BAD = Arm(1e-4, 40), Arm(1e-5, 40), Arm(1e6, 40)
 GRID = {"log10_step_sizes": [6, -3, -4, -5, -6], "batch_fractions": [0.1]}
-SECTION = {"finalists": 2, "seconds": [0.05, 0.2], "replicates": 3}
+SECTION = {
+    **{"finalists": 2, "seconds": [0.05, 0.2], "replicates": 3, "prediction_draws": 0},
+    "screen": {"seconds": 0.05, "replicates": 2, "oracle_losses": 2},
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +43,20 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def losses(model):
+def reference(model):
     scale = laplace_scale(model)
     covariance = scale @ scale.T
-    reference = metrics.Reference(np.sqrt(np.diagonal(covariance)), covariance)
+    return metrics.Reference(np.sqrt(np.diagonal(covariance)), covariance)
+
+
+@pytest.fixture(scope="module")
+def losses(reference):
     return Losses(("xi_white", "relative_sd_error", "log_loss"), reference, prediction_draws=8)
 
 
 @pytest.fixture
 def run(model, losses):
-    return partial(run_arms, model, "sgld", losses=losses, seconds=[0.1], cost=COST, replicate="a")
+    return partial(run_arms, Task(model, "sgld", cost=COST), losses=losses, seconds=[0.1], replicate="a")
 
 
 @pytest.mark.parametrize("chunk", [1024, 7])
@@ -92,22 +99,16 @@ def test_an_arm_that_diverges_is_named_and_counts_as_the_cap(run):
     (good,), (bad,) = run([GOOD, BAD])
     assert (good["diverged"], bad["diverged"]) == (False, True)
     assert set(bad["losses"].values()) == {10.0}
-    for loss, value, counts in (
-        ("xi_white", 3.0, 3.0),
-        ("xi_white", 11.0, 10.0),
-        ("log_loss", np.inf, 10.0),
-        ("brier", np.nan, 2.0),
-        ("brier", 1.5, 1.5),
-    ):
-        assert capped(loss, value) == counts
+    values = (("xi_white", 3.0), ("xi_white", 11.0), ("log_loss", np.inf), ("brier", np.nan), ("brier", 1.5))
+    assert [capped(*pair) for pair in values] == [3.0, 10.0, 10.0, 2.0, 1.5]
 
 
-def test_losses_are_those_that_the_reference_knows(losses):
-    known, section = losses.reference, {"prediction_draws": 5}
-    without = metrics.Reference(known.sd)
-    assert losses_of("logistic", known, section) == Losses(("xi_white", "relative_sd_error"), known, 5)
-    assert losses_of("logistic", without, section).names == ("relative_sd_error",)
-    assert losses_of("logistic", None, section) == Losses(("log_loss", "brier"), None, 5)
+def test_losses_are_those_that_the_reference_knows(model, reference):
+    without = metrics.Reference(reference.sd)
+    wanted = Losses(("xi_white", "relative_sd_error"), reference, 5)
+    assert losses_of(Task(model, reference=reference), 5) == wanted
+    assert losses_of(Task(model, reference=without), 5).names == ("relative_sd_error",)
+    assert losses_of(Task(model), 5) == Losses(("log_loss", "brier"), None, 5)
 
 
 def test_a_frozen_chain_has_no_spread(model, losses):
@@ -120,15 +121,15 @@ def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
     """In a race of one rung it takes the arm whose draws have the smallest error; they are those that tuners see."""
     arms = [Arm(step, 40) for step in (1e-3, 1e-4, 1e-5)]
     tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((-3, -4, -5), (0.1,)), thin=1, pruning_rate=100)
-    own = {"budget": Budget(steps=30), "cost": COST, "seed": 7}
+    task, budget = Task(model, "sgld", cost=COST, seed=7), Budget(steps=30)
     for i in range(4):
         draws = Lockstep.at_mode(model, "sgld", arms, seed=7, replicate=f"race {i}").advance(30)
         errors = [metrics.reference_errors(model, draws[:, place], losses.reference) for place in range(3)]
-        best = oracle_arm(model, "sgld", tuner=tuner, replicate=i, **own)
+        best = raced_arm(task, tuner=tuner, budget=budget, replicate=i)
         smallest = int(np.argmin([error["xi_white"] for error in errors]))
         assert best.step_size == pytest.approx(arms[smallest].step_size)
     tuner = Halving(judge=losses.judge("xi_white"), grid=Grid((6,), (0.1,)), thin=1)
-    assert oracle_arm(model, "sgld", tuner=tuner, replicate=0, **own) is None
+    assert raced_arm(task, tuner=tuner, budget=budget, replicate=0) is None
 
 
 def test_the_best_and_a_random_arm():
@@ -140,35 +141,38 @@ def test_the_best_and_a_random_arm():
     assert random_arms(arms, 9, 0) == arms
 
 
-def screened(model, losses, folder, grid=GRID, **more):
-    log = Log(folder)
-    common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": {}, "losses": losses}
-    common |= {"section": {"seconds": 0.05, "replicates": 2}, "oracle": {"seconds": 0.03, "pruning_rate": 2}}
-    extra = [Arm(1 / 400, 40)]
-    return screen_grid(model, "sgld", grid=grid, extra=extra, n_oracles=2, **common, **more), log
+@pytest.fixture
+def screened(model, reference):
+    def run(folder, grid=GRID):
+        log = Log(folder, model, "sgld", grid, COST, reference)
+        race, extra = {"seconds": 0.03, "pruning_rate": 2}, [Arm(1 / 400, 40)]
+        return screen_grid(log.task, SECTION, race=race, n_races=2, extra=extra), log
+
+    return run
 
 
-def reran(model, losses, screen, folder, chosen):
-    log = Log(folder)
-    common = {"cost": COST, "seed": 0, "parts": log.parts, "depends_on": {}, "losses": losses}
-    return rerun_finalists(model, "sgld", screen, chosen, grid=GRID, section=SECTION, **common), log
+@pytest.fixture
+def reran(model, reference):
+    def run(screen, folder, chosen):
+        log = Log(folder, model, "sgld", GRID, COST, reference)
+        return rerun_finalists(log.task, SECTION, screen, chosen), log
+
+    return run
 
 
-def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
-    screen, _ = screened(model, losses, tmp_path / "screen", oracle_losses=2)
+def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
+    screen, _ = screened(tmp_path / "screen")
     assert [arm["is_extra"] for arm in screen["arms"]] == [False] * 5 + [True]
     assert screen["arms"][0]["diverged"] == [True, True]
-    assert {name: len(arms) for name, arms in screen["oracles"].items()} == {
-        "xi_white": 2,
-        "relative_sd_error": 2,
-    }
+    oracles = {name: len(arms) for name, arms in screen["oracles"].items()}
+    assert oracles == {"xi_white": 2, "relative_sd_error": 2}
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}, None]}
-    found, _ = reran(model, losses, screen, tmp_path / "regret", chosen)
+    found, _ = reran(screen, tmp_path / "regret", chosen)
     json.dumps(found, allow_nan=False)
     arms = [Arm(**arm) for arm in found["arms"]]
     assert len(set(arms)) == len(arms)
     assert found["chosen"] == [{"tuner": "tuner", "arms": [arms.index(Arm(1e-6, 40)), None]}]
-    for name in losses.names:
+    for name in screen["oracles"]:
         regular = [arm for arm in screen["arms"] if not arm["is_extra"]]
         means = {Arm(arm["step_size"], 40): np.mean(arm["losses"][name]) for arm in regular}
         assert [arms[place] for place in found["finalists"][name]] == sorted(means, key=means.get)[:2]
@@ -189,31 +193,30 @@ def test_from_the_screen_to_the_finalists(model, losses, tmp_path):
             assert not set(of_screen[found["arms"][run["arm"]]["step_size"]]) & set(values)
 
 
-def test_a_killed_job_equals_an_unbroken_one(model, losses, tmp_path, monkeypatch):
-    whole, _ = screened(model, losses, tmp_path / "whole")
-    again, _ = reran(model, losses, whole, tmp_path / "whole finalists", {})
+def test_a_killed_job_equals_an_unbroken_one(screened, reran, tmp_path, monkeypatch):
+    whole, _ = screened(tmp_path / "whole")
+    again, _ = reran(whole, tmp_path / "whole finalists", {})
     calls = Calls(monkeypatch, screen, "run_arms", lambda *_, replicate, **__: replicate)
-    calls.killed_at = "screen 1"
-    with pytest.raises(KeyboardInterrupt):
-        screened(model, losses, tmp_path / "part")
-    found, log = screened(model, losses, tmp_path / "part")
-    assert calls == ["screen 0", "screen 1"]
-    assert found == whole
-    assert log.taken() == ["screen 0"]
-    calls = Calls(monkeypatch, finalists, "run_arms", lambda *_, replicate, **__: replicate)
-    calls.killed_at = "finalists 2"
-    with pytest.raises(KeyboardInterrupt):
-        reran(model, losses, whole, tmp_path / "part finalists", {})
-    assert reran(model, losses, whole, tmp_path / "part finalists", {})[0] == again
-    assert calls == ["finalists 0", "finalists 1", "finalists 2"]
+    for name, run, wanted in (
+        ("screen 1", screened, whole),
+        ("finalists 2", partial(reran, whole, chosen={}), again),
+    ):
+        calls.killed_at = name
+        with pytest.raises(KeyboardInterrupt):
+            run(folder=tmp_path / "part")
+        found, log = run(folder=tmp_path / "part")
+        assert found == wanted
+        assert log.taken() == calls[:-1]
+        assert calls == [f"{name[:-2]} {i}" for i in range(len(calls))], "each once"
+        calls.clear()
 
 
-def test_pieces_of_a_screen_of_another_grid_are_not_taken(model, losses, tmp_path):
-    screened(model, losses, tmp_path / "parts")
+def test_pieces_of_a_screen_of_another_grid_are_not_taken(screened, reran, tmp_path):
+    screened(tmp_path / "parts")
     other = {**GRID, "log10_step_sizes": [-3.5, -4.5]}
-    found, log = screened(model, losses, tmp_path / "parts", other)
+    found, log = screened(tmp_path / "parts", other)
     assert log.taken() == []
     assert [arm["step_size"] for arm in found["arms"]] == pytest.approx([10**-3.5, 10**-4.5, 1 / 400])
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}]}
-    reran(model, losses, found, tmp_path / "regret", {})
-    assert reran(model, losses, found, tmp_path / "regret", chosen)[1].taken() == [], "nor of other arms"
+    reran(found, tmp_path / "regret", {})
+    assert reran(found, tmp_path / "regret", chosen)[1].taken() == [], "nor of other arms"

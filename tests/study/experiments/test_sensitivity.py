@@ -13,7 +13,7 @@ from sgtune.study.experiments.sensitivity import (
     HALF_DISTANCE,
     JUDGES,
     PERTURBATIONS,
-    Normals,
+    draw_normals,
     measure_sensitivity,
     numbers_of_points,
     read,
@@ -25,12 +25,6 @@ pytestmark = pytest.mark.optimised
 SIGMAS = 4.5
 
 
-def normals(n, dimension, seed=0) -> Normals:
-    rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((n, dimension), dtype=np.float32)
-    return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))
-
-
 @pytest.mark.parametrize("name", ["width", "shift", "coordinate", "direction"])
 @pytest.mark.parametrize("dimension", [3, 201])
 def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimension):
@@ -38,9 +32,9 @@ def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimens
     correlation = CORRELATION if name == "direction" and dimension == 201 else 0.0
     covariance = (1 - correlation) * np.eye(dimension) + correlation
     for size in (disturbed.exact, disturbed.sizes[1]):
-        positions, scores = disturbed.draw(normals(50, dimension), size)
+        positions, scores = disturbed.draw(draw_normals(50, dimension, 0), size)
         assert np.allclose(scores, -np.linalg.solve(covariance, positions.T.astype(float)).T, atol=1e-4)
-    exact, _ = disturbed.draw(normals(4_000, dimension), disturbed.exact)
+    exact, _ = disturbed.draw(draw_normals(4_000, dimension, 0), disturbed.exact)
     # The variance equals the target's in any direction: one coordinate, and the sum of all.
     for direction in (np.eye(dimension)[0], np.ones(dimension)):
         variance = direction @ covariance @ direction
@@ -54,12 +48,12 @@ def test_scores_of_the_mixture_are_slopes_of_its_log_density():
         at = HALF_DISTANCE * jnp.eye(3)[0]
         return jnp.logaddexp(-0.5 * jnp.sum((x - at) ** 2), -0.5 * jnp.sum((x + at) ** 2))
 
-    positions, scores = PERTURBATIONS["weights"].draw(normals(40, 3), 0.5)
+    positions, scores = PERTURBATIONS["weights"].draw(draw_normals(40, 3, 0), 0.5)
     assert np.allclose(scores, jax.vmap(jax.grad(log_density))(positions), atol=1e-4)
 
 
 def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
-    same = normals(2_000, 250)
+    same = draw_normals(2_000, 250, 0)
 
     def drawn(name, size):
         return PERTURBATIONS[name].draw(same, size)[0].astype(float)
@@ -79,7 +73,7 @@ def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
 @pytest.mark.parametrize("dimension", [4, 203])
 def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension):
     """Which leaves each draw with itself out, where a square is a mean over pairs."""
-    positions, scores = PERTURBATIONS["coordinate"].draw(normals(14, dimension), 2.0)
+    positions, scores = PERTURBATIONS["coordinate"].draw(draw_normals(14, dimension, 0), 2.0)
     found = {(judge, n): reading for judge, n, reading in read(positions, scores, (9, 14), seed=3)}
     assert {judge for judge, _ in found} == set(JUDGES)
     wide = np.full(dimension, np.sqrt(dimension))
@@ -112,7 +106,7 @@ def test_squares_have_no_bias():
     shift, squares = 0.5, {}
     for seed in range(60):
         for size in (0.0, shift):
-            positions, scores = PERTURBATIONS["shift"].draw(normals(10, 3, seed), size)
+            positions, scores = PERTURBATIONS["shift"].draw(draw_normals(10, 3, seed), size)
             for judge, _, reading in read(positions, scores, (10,), seed=seed):
                 squares.setdefault((judge, size), []).append(reading.square)
     wanted = {(judge, 0.0): 0.0 for judge in JUDGES} | {("psd", shift): shift**2 + 3 * shift**4}
@@ -172,9 +166,10 @@ def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dime
 
 
 def test_rows_repeat_depend_on_the_seed_and_have_draws_that_fit():
-    settings = {"dimensions": [3], "points": [10], "replicates": 2}
-    first, again, other = (measure_sensitivity(**settings, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (
+        measure_sensitivity(dimensions=[3], points=[10], replicates=2, seed=seed) for seed in (0, 0, 1)
+    )
     assert first == again
     assert first != other
     assert numbers_of_points(10, [500, 15]) == [15, 500]
-    assert numbers_of_points(50_000, [15, 100, 500]) == numbers_of_points(50_000, [15, 500]) == [15, 100]
+    assert numbers_of_points(50_000, [15, 100, 500]) == [15, 100]

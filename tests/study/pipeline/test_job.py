@@ -1,6 +1,7 @@
-"""A job finds its input files, says what its pieces depend on, and sets XLA's flags unless the user has."""
+"""A job makes a task of its input files, and sets XLA's flags unless the user has."""
 
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from sgtune.study.pipeline.job import Job
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 
-SETTINGS = {"regret": {"seconds": [1, 2]}}
+SETTINGS = {"regret": {"seconds": [1, 2]}, "grids": {"n_leapfrogs": [2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
 ROW = {"sampler": "sgld", "batch_size": 10, "n_leapfrog": None, "seconds_per_step": 0.5}
 
@@ -27,8 +28,12 @@ class Named(SimpleNamespace):
 
 def job_with(inputs: dict, **params) -> Job:
     whole = {"settings": SETTINGS, "cost_settings": OF_COSTS, "reference_settings": OF_REFERENCE, **params}
-    config = {"run": "trial", "seed": 3}
-    return Job(SimpleNamespace(config=config, rule="a_rule", params=Named(**whole), input=Named(**inputs)))
+    own = {
+        "params": Named(**whole),
+        "input": Named(**inputs),
+        "wildcards": Named(model="toy", sampler="sgld"),
+    }
+    return Job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", **own))
 
 
 @pytest.fixture
@@ -41,22 +46,29 @@ def files(tmp_path):
     return {name: str(tmp_path / f"{name}.json") for name in records}
 
 
-def test_input_files_are_found_in_all_forms_that_a_rule_gives_them(files):
+def test_a_task_is_of_the_files_that_a_rule_gives_in_all_their_forms(files, monkeypatch):
     job = job_with({"cost": files["cost"], "reference": [files["reference"]], "ood": []})
     assert [job.file(name) for name in ("cost", "reference", "ood", "data")] == [*files.values(), None, None]
+    loaded = []
+    monkeypatch.setattr(Job, "load_model", lambda self, name: loaded.append(name))
+    task = job.task()
     sums = {path: file_sha256(path) for path in files.values()}
-    assert job.depends_on("cost", "reference", "ood") == {"settings": SETTINGS, "inputs": sums}
-    assert job.cost_table(None).lookup("sgld", 10, None) == 0.5
-    np.testing.assert_array_equal(job.reference().sd, [1.0, 2.0])
+    assert task.depends_on == {"settings": SETTINGS, "inputs": sums}
+    assert (task.sampler, task.grid, task.seed) == ("sgld", {"n_leapfrogs": [2]}, 3)
+    assert task.cost.lookup("sgld", 10, None) == 0.5
+    np.testing.assert_array_equal(task.reference.sd, [1.0, 2.0])
     without = job_with({"cost": [], "reference": []})
-    assert (without.cost_table(None), without.reference_record(), without.reference()) == (None, None, None)
+    assert without.reference_record() is None
+    task = without.task("other", sampler="mala", grid={})
+    assert (task.sampler, task.grid, task.cost, task.reference) == ("mala", {}, None, None)
+    assert loaded == [None, "other"]
 
 
-@pytest.mark.parametrize("name", ["cost", "reference"])
-def test_a_file_of_another_configuration_is_refused(files, name):
-    job = job_with(files, **{f"{name}_settings": {"seed": 4}})
-    with pytest.raises(DataError, match="another configuration"):
-        job.cost_table(None) if name == "cost" else job.reference()
+def test_a_file_of_another_configuration_is_refused(files):
+    job = job_with(files, cost_settings={"seed": 4}, reference_settings={"seed": 4})
+    for read in (partial(job.cost_table, None), job.reference_record):
+        with pytest.raises(DataError, match="another configuration"):
+            read()
 
 
 def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
@@ -72,13 +84,11 @@ def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
 
 
-@pytest.mark.parametrize(("named", "used"), [(None, "3"), ("2", "2")])
-def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch, named, used):
+def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch):
     monkeypatch.delenv("PJRT_NPROC", raising=False)
-    if named is not None:
-        monkeypatch.setenv("PJRT_NPROC", named)
-    module.use_threads(3)
-    assert os.environ["PJRT_NPROC"] == used
+    for number in (3, 2):
+        module.use_threads(number)
+        assert os.environ["PJRT_NPROC"] == "3"
 
 
 LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="

@@ -68,9 +68,8 @@ def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(fi
     lose()
     done = restore("mine", SETTINGS)
     assert contents(RUN) == before | {FACTS: Path(FACTS).read_text()}
-    assert {rule: len(sizes) for rule, sizes in done.files.items()} == dict.fromkeys(
-        ("find_map", "calibrate_cost", "tune_sampler", "evaluate_sampler"), 1
-    )
+    rules = {name.partition("/")[0]: 1 for name in SETTINGS}
+    assert {rule: len(sizes) for rule, sizes in done.files.items()} == rules
     assert (done.left_out, done.absent, done.chains) == ({}, {}, [])
     # What is still there is not copied, but as new as the rest.
     os.utime(JUDGED, (1e9, 1e9))
@@ -143,6 +142,11 @@ def test_a_large_file_is_not_saved_and_what_was_made_from_it_is_restored(finishe
     assert any("Too large to be saved" in line and MAP in line for line in done.lines("mine"))
 
 
+def test_nothing_saved_is_one_line():
+    with pytest.raises(DataError, match=r"^results/saved/another: no finished job is saved there$"):
+        restore("another", {})
+
+
 def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     for chain in (0, 1):
         write(SAVED / f"reference/pmf/nuts-{chain}.npz", f"state {chain}")
@@ -154,12 +158,6 @@ def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     lose()
     write(RUN / "reference/pmf/nuts.json", "{}")
     assert not restore("mine", SETTINGS).chains
-
-
-def test_nothing_saved_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"^results/saved/mine: no finished job is saved there$"):
-        restore("mine", {})
 
 
 def test_a_record_is_identified_by_all_but_its_provenance(tmp_path):

@@ -2,49 +2,27 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from sgtune.metrics import Reference
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.experiments.evaluate import EvaluationSettings, evaluate_run, in_short, stein_metrics
-from sgtune.study.experiments.finalists import rerun_finalists
-from sgtune.study.experiments.losses import losses_of
-from sgtune.study.experiments.screen import as_grid, screen_grid
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.experiments.evaluate import evaluate_run, in_short, stein_metrics
+from sgtune.study.experiments.screen import as_grid, rerun_finalists, screen_grid
+from sgtune.study.pipeline.parts import Task
 from sgtune.support.errors import InputError
 from sgtune.tuning import AllDivergedError, Halving, acceptance, at_horizon, make_arms, stein, tune
 from sgtune.tuning import calibrate_cost as calibrate
 
-__all__ = ["JUDGES", "Task", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
+__all__ = ["JUDGES", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
 
 JUDGES = {"mamba": at_horizon, "mamba-ksd": stein, "acceptance": acceptance}
 """By the name of the configuration: the default tuner's judge, the KSD of the MAMBA paper, and |acceptance - optimum|
 (its Sect. 5.1), which is for samplers without a bias: MALA and HMC."""
-
-
-class Task(NamedTuple):
-    """A sampler on a posterior, the arms of its grid, and what its races and runs need.
-
-    Attributes:
-        parts: the finished pieces of the job; lines of progress go where it reports.
-        depends_on: everything that all pieces depend on.
-    """
-
-    model: Model
-    sampler: str
-    grid: Mapping[str, Sequence]
-    reference: Reference | None
-    cost: CostTable
-    seed: int
-    parts: Parts
-    depends_on: Mapping
 
 
 def judges_for(sampler: str, names: Sequence[str]) -> list[str]:
@@ -101,14 +79,14 @@ def _race(
         return {**record, "best": result.best.to_record(), "warnings": result.warnings}
 
     name = f"{judge} {replicate}"
-    record = task.parts.once(name, {**task.depends_on, "seconds": seconds, "horizon": horizon}, run)
-    task.parts.report(f"{name}: {record['best']}")
+    record = task.once(name, run, seconds=seconds, horizon=horizon)
+    task.report(f"{name}: {record['best']}")
     return record
 
 
 def race_sampler(task: Task, section: Mapping) -> dict:
     """``races`` by every judge, and ``regret``: the arms chosen and the best of a screen in fresh replicates
-    (`sgtune.study.experiments.finalists.rerun_finalists`).
+    (`sgtune.study.experiments.screen.rerun_finalists`).
 
     Args:
         section: the configuration's section ``adam_mcmc.race``.
@@ -125,19 +103,9 @@ def race_sampler(task: Task, section: Mapping) -> dict:
         for judge in judges
         for replicate in range(section["replicates"])
     ]
-    common = {name: getattr(task, name) for name in ("grid", "cost", "seed", "parts", "depends_on")}
-    common |= {"losses": losses_of(task.model.name, task.reference, regret), "report": task.parts.report}
-    screened = screen_grid(
-        task.model,
-        task.sampler,
-        extra=[],
-        section=regret["screen"],
-        oracle=budget,
-        n_oracles=section["replicates"],
-        **common,
-    )
+    screened = screen_grid(task, regret, race=budget, n_races=section["replicates"])
     chosen = {judge: [race["best"] for race in races if race["judge"] == judge] for judge in judges}
-    found = rerun_finalists(task.model, task.sampler, screened, chosen, section=regret, **common)
+    found = rerun_finalists(task, regret, screened, chosen)
     return {"races": races, "seconds": section["seconds"], "regret": found}
 
 
@@ -156,22 +124,16 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
     budget = {"seconds": section["race_seconds"], "horizon": section["seconds"], "pruning_rate": pruning_rate}
     races = [_race(task, "mamba", replicate, **budget) for replicate in range(section["races"])]
     arms = [None if race["best"] is None else Arm(**race["best"]) for race in races]
-    settings = EvaluationSettings(
-        **{name: section[name] for name in ("seconds", "thin", "burn_in", "kept_draws", "ksd_points")},
-        **{"prediction_draws": 0, "curve_seconds": (), "curve_points": 0, "curve_prediction_draws": 0},
-    )
-    options = {"settings": settings, "has_curve": False}
-    options |= {name: getattr(task, name) for name in ("reference", "cost", "seed")}
+    judged = {**section, "prediction_draws": 0, "curves": {"replicates": 0}}
     rows = []
     for replicate in range(section["replicates"]):
         arm = arms[replicate % len(arms)]
         if arm is None:
             rows.append({"replicate": replicate, "no_arm": True})
             continue
-        run = partial(evaluate_run, task.model, task.sampler, arm, replicate, **options)
-        depends_on = {**task.depends_on, "arm": arm.to_record()}
-        row = task.parts.once(f"run {replicate}", depends_on, lambda run=run: run()["table"])
-        task.parts.report(f"run {replicate}: {row['n_samples']} samples, {in_short(row)}")
+        run = partial(evaluate_run, task, arm, replicate, judged)
+        row = task.once(f"run {replicate}", lambda run=run: run()["table"], arm=arm.to_record())
+        task.report(f"run {replicate}: {row['n_samples']} samples, {in_short(row)}")
         rows.append(row)
     mode = flatten(map_position(task.model))
     (frozen,) = stein_metrics(task.model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])

@@ -1,10 +1,8 @@
 """The evaluation runs: the errors of tuned samplers after a given time (paper Sect. 4)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -14,15 +12,14 @@ from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.model import Model
 from sgtune.model.posterior import score_chunk, scores
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.budget import Budget
 from sgtune.sampling.chain import Chain, sample
 from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
 from sgtune.stein import ksd_estimate, ksd_floor
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import named
 
 __all__ = [
-    "EvaluationSettings",
     "compare_clocks",
     "evaluate_run",
     "evaluate_tuned",
@@ -76,76 +73,12 @@ def stein_metrics(
     return rows
 
 
-@dataclass(frozen=True)
-class EvaluationSettings:
-    """How `evaluate_run` runs a tuned sampler and judges it.
-
-    Attributes:
-        seconds: length of a run behind a table.
-        thin: every thin-th sample is a candidate point of the KSD.
-        burn_in: this share of a run's kept draws, or of the draws up to a checkpoint, is dropped at the start before
-            anything is judged.
-        kept_draws: a run keeps at most this many draws, evenly spaced.
-        ksd_points, curve_points: 0 for no KSD.
-        prediction_draws, curve_prediction_draws: 0 for no predictive metrics; curves never have ``ood``.
-        curve_seconds: the checkpoints of a curve, ascending, the last no later than ``seconds``.
-    """
-
-    seconds: float
-    thin: int
-    burn_in: float
-    kept_draws: int
-    ksd_points: int
-    prediction_draws: int
-    curve_seconds: Sequence[float] = ()
-    curve_points: int = 0
-    curve_prediction_draws: int = 0
-
-    @classmethod
-    def of_section(cls, section: Mapping) -> "EvaluationSettings":
-        """Of the configuration's section ``evaluation``."""
-        curves = section["curves"]
-        return cls(
-            **{
-                name: value
-                for name, value in section.items()
-                if name not in ("replicates", "curves", "clock")
-            },
-            curve_seconds=curves["seconds"],
-            curve_points=curves["ksd_points"],
-            curve_prediction_draws=curves["prediction_draws"],
-        )
-
-
-class _Look(NamedTuple):
-    """A time at which a run is judged."""
-
-    seconds: float
-    n_samples: int
-    is_table: bool = False
-
-    def of(self, for_table: int, for_curve: int) -> int:
-        return for_table if self.is_table else for_curve
-
-
-def evaluate_run(
-    model: Model,
-    sampler: str,
-    arm: Arm,
-    replicate: int,
-    *,
-    settings: EvaluationSettings,
-    has_table: bool = True,
-    has_curve: bool = True,
-    reference: metrics.Reference | None = None,
-    cost: CostTable | None = None,
-    seed: int = 0,
-) -> dict:
+def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict:
     """One run of a tuned sampler from the MAP: its row of a table, and its rows of a curve.
 
     A run depends only on its arm and its replicate: tuners that chose the same arm share it, and a curve shows the
     first seconds of the run behind the table. Its random streams are none of a race: what won there is not replayed.
-    Memory: three times the kept draws.
+    Memory: three times the kept draws. With a cost table a run is the same on every machine.
 
     A row has the entries of `stein_metrics`, over every ``thin``-th draw; errors over all draws
     (`sgtune.metrics.reference_errors`); and metrics of predictions that are averaged over evenly spaced draws. What is
@@ -154,49 +87,49 @@ def evaluate_run(
     inputs; a curve's has no errors: functionals of thousands of draws would take longer than all else.
 
     Args:
-        has_table: if False, the run is as long as the curve, ``table`` is None, and its steps are the first steps of
-            the longer run (it may keep more of them, because ``kept_draws`` are spread over a shorter run).
-        has_curve: if False, ``curves`` is empty.
-        reference: moments of the posterior, or None if they are unknown; the table's row has errors against them.
-        cost: converts seconds to steps, so that a run is the same on every machine; None: the wall clock.
+        section: the configuration's section ``evaluation``. The first ``replicates`` runs have a table, the first
+            ``curves.replicates`` a curve. A run without a table is as long as the curve, and its steps are the first
+            steps of the longer run (it may keep more of them: ``kept_draws`` are spread over a shorter run).
 
     Returns:
-        ``arm``, ``replicate``, ``table`` and ``curves``. In a row ``seconds`` is the budget, and ``wall_seconds`` the
-        time that the whole run took. The table's row has the ``acceptance_rate`` of a sampler with a Metropolis test.
+        ``arm``, ``replicate``, ``table`` (or None) and ``curves``. In a row ``seconds`` is the budget, and
+        ``wall_seconds`` the time that the whole run took. The table's row has the ``acceptance_rate`` of a sampler with
+        a Metropolis test.
     """
-    budget = settings.seconds if has_table else settings.curve_seconds[-1]
+    model, curves = task.model, section["curves"]
+    has_table, has_curve = replicate < section["replicates"], replicate < curves["replicates"]
+    budget = section["seconds"] if has_table else curves["seconds"][-1]
     chain = sample(
         model,
-        sampler,
+        task.sampler,
         **arm,
         budget=Budget(seconds=budget),
-        seed=seed,
+        seed=task.seed,
         replicate=f"evaluation {replicate}",
-        kept_draws=settings.kept_draws,
-        cost=cost,
+        kept_draws=section["kept_draws"],
+        cost=task.cost,
     )
-    times = settings.curve_seconds if has_curve else ()
-    looks = [_Look(seconds, _made_by(chain, seconds, budget)) for seconds in times]
-    looks += [_Look(budget, chain.n_samples, is_table=True)] * has_table
+    looks = [(at, _made_by(chain, at, budget), curves) for at in (curves["seconds"] if has_curve else ())]
+    looks += [(budget, chain.n_samples, section)] * has_table
     draws, rows = [], []
-    for look in looks:
-        n_kept = look.n_samples // chain.stride
-        n_burn_in = int(settings.burn_in * n_kept)
+    for seconds, n_samples, wanted in looks:
+        n_kept = n_samples // chain.stride
+        n_burn_in = int(section["burn_in"] * n_kept)
         draws.append(chain.draws[n_burn_in:n_kept])
         row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
-        if look.is_table and reference is not None:
-            row |= _errors(model, draws[-1], reference)
-        n_draws = look.of(settings.prediction_draws, settings.curve_prediction_draws)
-        row |= _predictions(model, draws[-1], n_draws, look.is_table)
-        row |= {"replicate": replicate, "seconds": look.seconds, "wall_seconds": chain.seconds}
-        rows.append(row | {"n_samples": look.n_samples, "n_burn_in": n_burn_in * chain.stride})
-    at_most = [look.of(settings.ksd_points, settings.curve_points) for look in looks]
-    judged = [place for place, most in enumerate(at_most) if most]
+        if wanted is section and task.reference is not None:
+            row |= _errors(model, draws[-1], task.reference)
+        row |= _predictions(model, draws[-1], wanted["prediction_draws"], wanted is section)
+        row |= {"replicate": replicate, "seconds": seconds, "wall_seconds": chain.seconds}
+        rows.append(row | {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride})
+    judged = [place for place, (_, _, wanted) in enumerate(looks) if wanted["ksd_points"]]
     found = stein_metrics(
         model,
-        [thin_draws(draws[place], max(1, settings.thin // chain.stride)) for place in judged],
-        at_most=[at_most[place] for place in judged],
-        streams=[(seed, "ksd", sampler, named(arm), replicate, looks[place].seconds) for place in judged],
+        [thin_draws(draws[place], max(1, section["thin"] // chain.stride)) for place in judged],
+        at_most=[looks[place][2]["ksd_points"] for place in judged],
+        streams=[
+            (task.seed, "ksd", task.sampler, named(arm), replicate, looks[place][0]) for place in judged
+        ],
     )
     for place, of_points in zip(judged, found, strict=True):
         rows[place] |= of_points
@@ -238,100 +171,54 @@ def in_short(row: Mapping) -> str:
     return ", ".join(f"{name} {row[name]:.3g}" for name in names if row.get(name) is not None)
 
 
-def evaluate_tuned(
-    model: Model,
-    sampler: str,
-    chosen: Mapping[str, Sequence[Mapping | None]],
-    section: Mapping,
-    *,
-    reference: metrics.Reference | None,
-    cost: CostTable | None,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], section: Mapping) -> dict:
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
     If there are fewer tuning replicates, they repeat. Each (arm, replicate) is run once, even if several tuners chose
-    it. The first ``curves.replicates`` runs have curves; runs beyond ``replicates`` are only as long as a curve.
+    it.
 
     Args:
         chosen: tuner -> its arm, as a mapping, or None, in each tuning replicate.
         section: the configuration's section ``evaluation``.
-        cost: converts seconds to steps; None: by the wall clock.
-        depends_on: everything that the rows depend on besides arm and replicate.
 
     Returns:
         ``clock``; ``runs``: of `evaluate_run`; ``tuners``: for each its name, its ``arms``, and the place in ``runs``
         of each of its replicates, or None.
     """
-    settings = EvaluationSettings.of_section(section)
-    n_tables, n_curves = section["replicates"], section["curves"]["replicates"]
-    arms = {
-        tuner: [None if arm is None else Arm(**arm) for arm in of_replicates]
-        for tuner, of_replicates in chosen.items()
-    }
-    wanted = {
-        tuner: [(of_replicates[r % len(of_replicates)], r) for r in range(max(n_tables, n_curves))]
-        for tuner, of_replicates in arms.items()
-    }
-    distinct = [run for runs in wanted.values() for run in runs if run[0] is not None]
-    places = {run: place for place, run in enumerate(dict.fromkeys(distinct))}
+    n_runs = max(section["replicates"], section["curves"]["replicates"])
+    arms = {tuner: [record and Arm(**record) for record in records] for tuner, records in chosen.items()}
+    wanted = {tuner: [(own[r % len(own)], r) for r in range(n_runs)] for tuner, own in arms.items()}
+    distinct = dict.fromkeys(run for runs in wanted.values() for run in runs if run[0] is not None)
+    places = {run: place for place, run in enumerate(distinct)}
 
     def evaluated(arm: Arm, replicate: int) -> dict:
         began = perf_counter()
-        run = evaluate_run(
-            model,
-            sampler,
-            arm,
-            replicate,
-            settings=settings,
-            has_table=replicate < n_tables,
-            has_curve=replicate < n_curves,
-            reference=reference,
-            cost=cost,
-            seed=seed,
-        )
+        run = evaluate_run(task, arm, replicate, section)
         last = run["table"] or run["curves"][-1]
-        report(
+        task.report(
             f"run {places[arm, replicate] + 1}/{len(places)}, {replicate} of {named(arm)}: "
             f"{last['n_samples']} samples, {in_short(last)}; {perf_counter() - began:.1f} s"
         )
         return run
 
     return {
-        "clock": "wall" if cost is None else "calibrated",
+        "clock": "wall" if task.cost is None else "calibrated",
         "runs": [
-            parts.once(
-                f"{replicate} of {named(arm)}",
-                {**depends_on, "arm": arm.to_record()},
-                partial(evaluated, arm, replicate),
-            )
+            task.once(f"{replicate} of {named(arm)}", partial(evaluated, arm, replicate), arm=arm.to_record())
             for arm, replicate in places
         ],
         "tuners": [
             {
                 "tuner": tuner,
-                "arms": [None if arm is None else arm.to_record() for arm in arms[tuner]],
+                "arms": [arm and arm.to_record() for arm in own],
                 "runs": [places.get(run) for run in wanted[tuner]],
             }
-            for tuner in chosen
+            for tuner, own in arms.items()
         ],
     }
 
 
-def compare_clocks(
-    model: Model,
-    sampler: str,
-    evaluated: Mapping,
-    section: Mapping,
-    *,
-    reference: metrics.Reference | None,
-    cost: CostTable,
-    seed: int,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def compare_clocks(task: Task, evaluated: Mapping, section: Mapping) -> dict:
     """The table's runs of the first tuner that found an arm, repeated with the other clock.
 
     Args:
@@ -346,18 +233,9 @@ def compare_clocks(
     if first is None:
         return {"tuner": evaluated["tuners"][0]["tuner"], "arm": None, "wall": [], "calibrated": []}
     other = "wall" if evaluated["clock"] == "calibrated" else "calibrated"
-    again = evaluate_tuned(
-        model,
-        sampler,
-        {first["tuner"]: first["arms"]},
-        {**section, "curves": {**section["curves"], "replicates": 0}},
-        reference=reference,
-        cost=cost if other == "calibrated" else None,
-        seed=seed,
-        parts=Parts(),
-        depends_on={},
-        report=report,
-    )
+    section = {**section, "curves": {**section["curves"], "replicates": 0}}
+    task = task._replace(cost=task.cost if other == "calibrated" else None)
+    again = evaluate_tuned(task, {first["tuner"]: first["arms"]}, section)
     runs = {evaluated["clock"]: [evaluated["runs"][place] for place in first["runs"]], other: again["runs"]}
     found = {clock: [run["table"] for run in own if run["table"] is not None] for clock, own in runs.items()}
     return {"tuner": first["tuner"], "arm": first["arms"][0], **found}

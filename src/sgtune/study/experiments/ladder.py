@@ -40,11 +40,11 @@ from sgtune.mode.find import MapResult
 from sgtune.model import Model, define_model
 from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.experiments.losses import oracle_arm, true_loss_judge
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.experiments.losses import raced_arm, true_loss_judge
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.randomness import named_seed
 from sgtune.theory.linear import Directions, expected_errors, expected_run
-from sgtune.tuning import AllDivergedError, Grid, Halving, Settings, make_arms, tune
+from sgtune.tuning import Grid, Halving, Settings, make_arms
 
 __all__ = ["ESCAPED", "KINDS", "Gaussian", "gaussian", "gaussian_ladder", "ladder_model", "ladder_runs"]
 
@@ -202,10 +202,16 @@ def ladder_model(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0)
     rows = rng.standard_normal((n_data, dimension))
     rows -= rows.mean(axis=0)
     rows *= np.sqrt(known.eigenvalues) / rows.std(axis=0, ddof=1)
+    along, eigenvalues = _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)
+
+    def log_likelihood(position: Float[Array, " d"], batch: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
+        return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
+
     model = define_model(
         f"{kind}-{dimension}",
-        log_prior=partial(_log_prior, known.prior_precision),
-        log_likelihood=partial(_log_likelihood, _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)),
+        log_prior=lambda position: -0.5 * known.prior_precision * jnp.sum(position**2),
+        log_likelihood=log_likelihood,
         data=known.across(rows).astype(np.float32),
         init=lambda key: jax.random.normal(key, (dimension,)),
         shuffle_seed=None,
@@ -229,17 +235,6 @@ def _in_jax(known: Gaussian) -> Callable[[Array], Array]:
     if known.kind == "equicorrelated":
         return lambda position: _reflected(position, jnp)
     return lambda position: position
-
-
-def _log_prior(precision: float, position: Float[Array, " d"]) -> Float[Array, ""]:
-    return -0.5 * precision * jnp.sum(position**2)
-
-
-def _log_likelihood(
-    along: Callable, eigenvalues: Float[Array, " d"], position: Float[Array, " d"], batch: Float[Array, "n d"]
-) -> Float[Array, " n"]:
-    """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
-    return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
 
 
 class Expected(NamedTuple):
@@ -324,11 +319,8 @@ def ladder_runs(
     kind: str,
     dimension: int,
     sampler: str,
+    section: Mapping,
     *,
-    tuners: Sequence[str],
-    seconds: float,
-    points: int,
-    replicates: int,
     seed: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict:
@@ -337,6 +329,9 @@ def ladder_runs(
 
     At most ``points`` points judge an arm in the first rung (`sgtune.tuning.Settings`). The oracle runs the race of
     MAMBA and sees the true error of an arm's own draws (`xi_along`).
+
+    Args:
+        section: the configuration's section ``ladder``, which has these numbers.
 
     Returns:
         ``kind``, ``dimension``, ``sampler``; ``arms``, of the grid and those chosen beside it: hyperparameters, the
@@ -349,23 +344,20 @@ def ladder_runs(
     grid = grid_of(known.eigenvalues.max())
     arms = make_arms(N_DATA, sampler, **grid)
     cost = CostTable({shape_of(sampler, arm): seconds_per_step(sampler, arm) for arm in arms})
-    common = {"budget": Budget(seconds=seconds), "cost": cost, "seed": seed}
-    settings = Settings(**grid, points=points)
+    task, budget = Task(model, sampler, cost=cost, seed=seed), Budget(seconds=section["seconds"])
+    settings = Settings(**grid, points=section["points"])
     oracle = Halving(judge=true_loss_judge(lambda model, draws: xi_along(known, draws)), grid=Grid(**grid))
-    chosen: dict[str, list[Arm | None]] = {"oracle": []}
-    for i in range(replicates):
-        chosen["oracle"].append(oracle_arm(model, sampler, tuner=oracle, replicate=i, **common))
-        for tuner in tuners:
-            began = perf_counter()
-            try:
-                best = tune(model, sampler, tuner=tuner, settings=settings, replicate=i, **common).best
-            except AllDivergedError:
-                best = None
-            chosen.setdefault(tuner, []).append(best)
-            report(f"{model.name}, {sampler}, {tuner}, race {i}: {best}; {perf_counter() - began:.1f} s")
+    racing = {"oracle": {"tuner": oracle}}
+    racing |= {tuner: {"tuner": tuner, "settings": settings} for tuner in section["tuners"]}
+    chosen: dict[str, list[Arm | None]] = {tuner: [] for tuner in racing}
+    for i, tuner in product(range(section["replicates"]), racing):
+        began = perf_counter()
+        best = raced_arm(task, budget=budget, replicate=i, **racing[tuner])
+        chosen[tuner].append(best)
+        report(f"{model.name}, {sampler}, {tuner}, race {i}: {best}; {perf_counter() - began:.1f} s")
     found = [arm for own in chosen.values() for arm in own if arm is not None]
     everything = list(dict.fromkeys([*arms, *found]))
-    expected = expected_of(known, sampler, everything, seconds)
+    expected = expected_of(known, sampler, everything, section["seconds"])
     of_grid = [expected[arm].error for arm in arms]
 
     def run(tuner: str, replicate: int, arm: Arm | None) -> dict:
@@ -400,14 +392,7 @@ def _capped(one: Expected | None, name: str) -> float:
     return min(value, ESCAPED) if isfinite(value) else ESCAPED
 
 
-def gaussian_ladder(
-    dimension: int,
-    settings: Mapping,
-    *,
-    seed: int = 0,
-    parts: Parts,
-    report: Callable[[str], None] = lambda line: None,
-) -> dict:
+def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: Parts) -> dict:
     """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
 
     Args:
@@ -415,8 +400,7 @@ def gaussian_ladder(
         parts: keeps each of them while the others are not done.
     """
     section, found = settings["ladder"], []
-    numbers = {name: section[name] for name in ("tuners", "seconds", "points", "replicates")} | {"seed": seed}
     for kind, sampler in product(section["kinds"], section["samplers"]):
-        make = partial(ladder_runs, kind, dimension, sampler, **numbers, report=report)
-        found.append(parts.once(f"{kind} {sampler}", {**numbers, "dimension": dimension}, make))
+        make = partial(ladder_runs, kind, dimension, sampler, section, seed=seed, report=parts.report)
+        found.append(parts.once(f"{kind} {sampler}", settings, make))
     return {"dimension": dimension, "n_data": N_DATA, "seconds": section["seconds"], "gaussians": found}

@@ -15,15 +15,15 @@ from sgtune import metrics
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.sampling.arm import Arm, shape_of
-from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study import catalogue
-from sgtune.tuning import AllDivergedError, Halving, Judge, tune
+from sgtune.study.pipeline.parts import Task
+from sgtune.tuning import AllDivergedError, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
-__all__ = ["Losses", "frozen_losses", "losses_of", "oracle_arm", "over_replicates", "run_arms", "runs_of"]
+__all__ = ["Losses", "frozen_losses", "losses_of", "over_replicates", "raced_arm", "run_arms", "runs_of"]
 
 WORTH_COMPILING = 10.0
 """If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
@@ -74,29 +74,25 @@ def true_loss_judge(loss: Callable[[Model, np.ndarray], float]) -> Judge:
     return Judge(lambda seed: metric, points=10**9, thin=1)
 
 
-def losses_of(model: str, reference: metrics.Reference | None, section: Mapping) -> Losses:
-    """The losses for the tuners of the study's ``model``; ``section``: ``regret`` of the configuration.
+def losses_of(task: Task, prediction_draws: int) -> Losses:
+    """The losses for the tuners of a model of the study.
 
     With a reference without a covariance (many parameters or few draws), errors along eigenvectors are left out.
     """
-    names = catalogue.losses_of(model, reference is not None)
-    if reference is not None and reference.covariance is None:
+    names = catalogue.losses_of(task.model.name, task.reference is not None)
+    if task.reference is not None and task.reference.covariance is None:
         names = tuple(name for name in names if name != "xi_white")
-    return Losses(names, reference, section["prediction_draws"])
+    return Losses(names, task.reference, prediction_draws)
 
 
 def run_arms(
-    model: Model,
-    sampler: str,
+    task: Task,
     arms: Sequence[Arm],
     *,
     losses: Losses,
     seconds: Sequence[float],
-    cost: CostTable,
     replicate: str,
     width: int | None = None,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda line: None,
 ) -> list[list[dict]]:
     """One replicate of every arm from the MAP, judged after each of ``seconds``, ascending, converted to steps.
 
@@ -114,12 +110,12 @@ def run_arms(
         ``acceptance``, the share of proposals accepted so far, if the sampler has a Metropolis test.
     """
     found: dict[Arm, list[dict]] = {}
-    for group in _groups(model, sampler, arms, width):
+    for group in _groups(task, arms, width):
         began = perf_counter()
-        n_copies = 0 if width is None or model.max_lockstep else width - len(group)
+        n_copies = 0 if width is None or task.model.max_lockstep else width - len(group)
         filled = group + group[-1:] * n_copies
-        ensemble = Lockstep.at_mode(model, sampler, filled, seed=seed, replicate=replicate)
-        price = cost.lookup(*shape_of(sampler, group[0]))
+        ensemble = Lockstep.at_mode(task.model, task.sampler, filled, seed=task.seed, replicate=replicate)
+        price = task.cost.lookup(*shape_of(task.sampler, group[0]))
         steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
         found |= {arm: [] for arm in group}
         for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
@@ -130,20 +126,20 @@ def run_arms(
                 if "acceptance" in row:
                     record["acceptance"] = row["acceptance"]
                 found[arm].append(record)
-        report(
+        task.report(
             f"{replicate}: {len(group)} arms of batch size {group[0].batch_size} ran {steps[-1]} steps; "
             f"{perf_counter() - began:.1f} s"
         )
     return [found[arm] for arm in arms]
 
 
-def _groups(model: Model, sampler: str, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
+def _groups(task: Task, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
     shapes: dict[tuple, list[Arm]] = {}
     for arm in dict.fromkeys(arms):
-        shapes.setdefault(shape_of(sampler, arm), []).append(arm)
+        shapes.setdefault(shape_of(task.sampler, arm), []).append(arm)
     groups = []
     for members in shapes.values():
-        for group in model.abreast(members):
+        for group in task.model.abreast(members):
             most = width or len(group)
             groups += [group[start : start + most] for start in range(0, len(group), most)]
     return groups
@@ -185,23 +181,13 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
         yield rows
 
 
-def oracle_arm(
-    model: Model,
-    sampler: str,
-    *,
-    tuner: Halving,
-    budget: Budget,
-    cost: CostTable,
-    seed: int,
-    replicate: int,
-) -> Arm | None:
-    """The choice of successive halving if it could see the true loss: the race of `sgtune.tune` with the same seed
-    and replicate, each arm judged by the loss of its own draws so far (`Losses.judge`). None if every arm diverged."""
+def raced_arm(task: Task, **options: object) -> Arm | None:
+    """The choice of `sgtune.tune` with these ``options``; None if every arm diverged. An oracle's is that of a race
+    by the true losses of an arm's own draws so far (`Losses.judge`)."""
     try:
-        result = tune(model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate)
+        return tune(task.model, task.sampler, cost=task.cost, seed=task.seed, **options).best
     except AllDivergedError:
         return None
-    return result.best
 
 
 def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:

@@ -1,88 +1,74 @@
-"""Every arm of a grid in a few replicates, and the arms that oracles choose from it."""
+"""Every arm of a grid in a few replicates, the arms that oracles choose from it, and fresh runs of the best and of the
+chosen arms, from which regret is computed.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+The smallest mean of a screen is too small, because it is the luckiest of many noisy ones; means of fresh runs are
+unbiased.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from sgtune.model import Model
+import numpy as np
+
 from sgtune.sampling.arm import Arm
-from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.budget import Budget
+from sgtune.sampling.thinning import random_subset
 from sgtune.study.experiments.losses import (
-    Losses,
     frozen_losses,
-    oracle_arm,
+    losses_of,
     over_replicates,
+    raced_arm,
     run_arms,
+    runs_of,
     width_of,
 )
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving, make_arms
 
-__all__ = ["as_grid", "screen_grid"]
+__all__ = ["as_grid", "best_arms", "random_arms", "rerun_finalists", "screen_grid"]
+
+RANDOM_ARMS = 5
+"""This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
+
+NOT_OF_THE_ARM = ("is_extra", "steps", "diverged", "losses", "acceptance")
+"""What a record of a screen has beside an arm's hyperparameters."""
 
 
 def screen_grid(
-    model: Model,
-    sampler: str,
-    *,
-    grid: Mapping[str, Sequence],
-    extra: Iterable[Arm],
-    losses: Losses,
-    section: Mapping,
-    oracle: Mapping,
-    n_oracles: int,
-    oracle_losses: int = 1,
-    cost: CostTable,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-    report: Callable[[str], None] = lambda line: None,
+    task: Task, section: Mapping, *, race: Mapping, n_races: int, extra: Iterable[Arm] = ()
 ) -> dict:
     """Every arm of the grid, and the ``extra`` ones, in a few replicates; and the arms that oracles choose.
 
     Args:
-        section: ``screen`` of the configuration's section ``regret``: seconds and replicates.
-        oracle: ``seconds`` and ``pruning_rate`` of the race that oracles see.
-        n_oracles: the number of races of each oracle, one for each tuning replicate.
-        oracle_losses: each of this many losses, the main one first, has an oracle.
-        depends_on: everything that the results depend on besides the grid and the replicate.
+        section: the configuration's section ``regret``: ``prediction_draws``, and of ``screen`` the seconds, the
+            replicates, and ``oracle_losses`` (or 1): each of this many losses, the main one first, has an oracle.
+        race: ``seconds`` and ``pruning_rate`` of a race of an oracle.
+        n_races: of each oracle, one for each tuning replicate.
 
     Returns:
         ``seconds``, ``replicates``, ``arms`` (hyperparameters, ``is_extra``, steps, and a list over replicates of
         ``diverged`` and of each of the ``losses``), ``oracles`` (loss -> arm or None of each race), and
         ``frozen`` (loss -> value).
     """
-    regular = make_arms(model.n_data, sampler, **grid)
+    losses, screen = losses_of(task, section["prediction_draws"]), section["screen"]
+    seconds, replicates = screen["seconds"], screen["replicates"]
+    regular = make_arms(task.model.n_data, task.sampler, **task.grid)
     arms = list(dict.fromkeys([*regular, *extra]))
-    own = {**depends_on, "grid": grid}
-    run = partial(
-        run_arms,
-        model,
-        sampler,
-        arms,
-        losses=losses,
-        seconds=[section["seconds"]],
-        cost=cost,
-        width=width_of(grid, section["seconds"] * section["replicates"]),
-        seed=seed,
-        report=report,
-    )
-    names = [f"screen {i}" for i in range(section["replicates"])]
-    runs = [parts.once(name, own, partial(run, replicate=name)) for name in names]
+    width = width_of(task.grid, seconds * replicates)
+    run = partial(run_arms, task, arms, losses=losses, seconds=[seconds], width=width)
+    names = [f"screen {i}" for i in range(replicates)]
+    runs = [task.once(name, partial(run, replicate=name), grid=task.grid) for name in names]
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
-        tuner = Halving(
-            judge=losses.judge(loss), pruning_rate=oracle["pruning_rate"], grid=as_grid(grid), thin=1
-        )
-        budget = Budget(seconds=oracle["seconds"])
-        arm = oracle_arm(
-            model, sampler, tuner=tuner, budget=budget, cost=cost, seed=seed, replicate=replicate
-        )
-        report(f"oracle of {loss}, race {replicate}: {arm}")
+        judge, grid = losses.judge(loss), as_grid(task.grid)
+        tuner = Halving(judge=judge, pruning_rate=race["pruning_rate"], grid=grid, thin=1)
+        arm = raced_arm(task, tuner=tuner, budget=Budget(seconds=race["seconds"]), replicate=replicate)
+        task.report(f"oracle of {loss}, race {replicate}: {arm}")
         return None if arm is None else arm.to_record()
 
     return {
-        "seconds": section["seconds"],
-        "replicates": section["replicates"],
+        "seconds": seconds,
+        "replicates": replicates,
         "arms": [
             {
                 **arm.to_record(),
@@ -93,11 +79,12 @@ def screen_grid(
         ],
         "oracles": {
             loss: [
-                parts.once(f"oracle {loss} {i}", own, partial(chosen_by, loss, i)) for i in range(n_oracles)
+                task.once(f"oracle {loss} {i}", partial(chosen_by, loss, i), grid=task.grid)
+                for i in range(n_races)
             ]
-            for loss in losses.names[:oracle_losses]
+            for loss in losses.names[: screen.get("oracle_losses", 1)]
         },
-        "frozen": frozen_losses(model, losses),
+        "frozen": frozen_losses(task.model, losses),
     }
 
 
@@ -106,3 +93,76 @@ def as_grid(grid: Mapping[str, Sequence]) -> Grid:
     fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
     further = {name: tuple(values) for name, values in grid.items() if name not in fields}
     return Grid(**{name: tuple(grid[name]) for name in fields if name in grid}, hyperparameters=further)
+
+
+def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
+    """The ``n`` arms with the smallest means; ties keep their order."""
+    return sorted(means, key=lambda arm: means[arm])[:n]
+
+
+def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
+    """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
+    return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]
+
+
+def rerun_finalists(
+    task: Task, section: Mapping, screened: Mapping, chosen: Mapping[str, Sequence[Mapping | None]]
+) -> dict:
+    """The best arms of the screen, and all arms that a tuner or an oracle chose, in fresh replicates.
+
+    Args:
+        section: the configuration's section ``regret``.
+        screened: the result of `screen_grid`, whose programs short runs use again.
+        chosen: tuner -> its arm, or None, in each tuning replicate.
+
+    Returns:
+        ``losses`` (their names), ``arms``, ``finalists`` (loss -> their places in ``arms``), ``chosen``, ``oracles``,
+        ``random`` (places of arms drawn at random from those that stayed finite in the screen), ``runs`` (for each arm
+        and each of the seconds: steps, and a list over replicates of ``diverged`` and of each loss), ``screen`` and
+        ``frozen``.
+    """
+    losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
+    in_screen = [(_arm(record), record) for record in screened["arms"]]
+    regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
+    finalists = {
+        name: best_arms(
+            {arm: float(np.mean(record["losses"][name])) for arm, record in regular}, section["finalists"]
+        )
+        for name in losses.names
+    }
+    finite = [arm for arm, record in regular if not any(record["diverged"])]
+    at_random = random_arms(finite, RANDOM_ARMS, task.seed, task.model.name, task.sampler)
+    picked = [*chosen.values(), *screened["oracles"].values()]
+    wanted = [*(arm for of_loss in finalists.values() for arm in of_loss), *at_random]
+    wanted += [Arm(**record) for records in picked for record in records if record is not None]
+    arms = list(dict.fromkeys(wanted))
+    place = {arm: number for number, arm in enumerate(arms)}
+    width = width_of(task.grid, seconds[-1] * section["replicates"])
+    run = partial(run_arms, task, arms, losses=losses, seconds=seconds, width=width)
+    records = [arm.to_record() for arm in arms]
+    names = [f"finalists {i}" for i in range(section["replicates"])]
+    runs = [task.once(name, partial(run, replicate=name), arms=records) for name in names]
+
+    def places(records: Sequence[Mapping | None]) -> list[int | None]:
+        return [None if record is None else place[Arm(**record)] for record in records]
+
+    return {
+        "losses": list(losses.names),
+        "arms": records,
+        "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
+        "chosen": [{"tuner": tuner, "arms": places(records)} for tuner, records in chosen.items()],
+        "oracles": {name: places(records) for name, records in screened["oracles"].items()},
+        "runs": runs_of(runs, seconds),
+        "screen": {
+            "seconds": screened["seconds"],
+            "replicates": screened["replicates"],
+            "n_arms": len(regular),
+            "diverged": [arm.to_record() for arm, record in in_screen if any(record["diverged"])],
+        },
+        "random": [place[arm] for arm in at_random],
+        "frozen": screened["frozen"],
+    }
+
+
+def _arm(record: Mapping) -> Arm:
+    return Arm(**{name: number for name, number in record.items() if name not in NOT_OF_THE_ARM})

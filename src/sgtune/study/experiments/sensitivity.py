@@ -17,7 +17,7 @@ from sgtune.stein.psd import PAIRS_UP_TO, psd_stretches
 from sgtune.stein.virials import squared_error, virial
 from sgtune.support.randomness import named_seed
 
-__all__ = ["JUDGES", "PERTURBATIONS", "Reading", "measure_sensitivity", "numbers_of_points", "read"]
+__all__ = ["JUDGES", "PERTURBATIONS", "draw_normals", "measure_sensitivity", "numbers_of_points", "read"]
 
 CORRELATION = 0.9
 """Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
@@ -28,7 +28,6 @@ HALF_DISTANCE = 4.0
 
 MOST_NUMBERS = 5_000_000
 """The largest n D of one set of draws. A set has 20 MB of float32, and its scores as much."""
-
 
 COLUMNS, BLOCK = 2048, 2**16
 """Columns of pairs, and numbers of draws in float64, that judges have at a time."""
@@ -249,7 +248,7 @@ def measure_sensitivity(
         readings: dict[tuple, list[Reading]] = {}
         for replicate in range(replicates):
             of_replicate = named_seed(seed, "sensitivity", dimension, replicate)
-            normals = _normals(of_replicate, max(counts), dimension)
+            normals = draw_normals(max(counts), dimension, of_replicate)
             for name, perturbation in PERTURBATIONS.items():
                 for size in (perturbation.exact, *perturbation.sizes):
                     positions, scores = perturbation.draw(normals, size)
@@ -260,7 +259,8 @@ def measure_sensitivity(
     return rows
 
 
-def _normals(seed: int, n: int, dimension: int) -> Normals:
+def draw_normals(n: int, dimension: int, seed: int) -> Normals:
+    """The numbers of one replicate, of n draws."""
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((n, dimension), dtype=np.float32)
     return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))

@@ -5,16 +5,15 @@ from dataclasses import fields
 from functools import partial
 
 from sgtune.mode.find import map_result
-from sgtune.model import Model
 from sgtune.model.derived import hold_out
-from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.budget import Budget
 from sgtune.study.catalogue import TUNERS, method_of
 from sgtune.study.config.sections import n_races
-from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
 
-__all__ = ["chosen_arms", "facts_of", "tune_sampler", "tuning_arguments"]
+__all__ = ["chosen_arms", "tune_sampler", "tuning_arguments", "with_facts"]
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
@@ -40,16 +39,10 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
 
 
 def tune_sampler(
-    model: Model,
-    sampler: str,
+    task: Task,
     settings: Mapping[str, Mapping],
     *,
-    cost: CostTable,
-    seed: int,
-    parts: Parts,
-    inputs: Mapping[str, str],
     startup: float = 0.0,
-    report: Callable[[str], None] = lambda line: None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
     """A record for each tuner of ``settings`` (tuner -> its sections of the configuration) and tuning replicate.
@@ -60,23 +53,24 @@ def tune_sampler(
     A tuner that finds no arm has ``best`` None, and a ``reason``.
 
     Args:
-        inputs: checksums of the inputs that the records depend on besides their settings.
         startup: seconds from the start of the process until now.
     """
 
     def race(tuner: str, own: Mapping, replicate: int, fraction: float) -> dict:
-        report(f"{tuner}, replicate {replicate + 1}/{n_races(tuner, own)}:")
-        arguments, reason = tuning_arguments(own, tuner) | {"seed": seed, "cost": cost}, ""
+        task.report(f"{tuner}, replicate {replicate + 1}/{n_races(tuner, own)}:")
+        arguments, reason = tuning_arguments(own, tuner) | {"seed": task.seed, "cost": task.cost}, ""
         try:
-            result = tune(model, sampler, replicate=replicate, report=report, **arguments)
+            result = tune(task.model, task.sampler, replicate=replicate, report=task.report, **arguments)
         except AllDivergedError as failure:
             result, reason = failure.result, str(failure)
-            warn(f"{tuner} found no arm of {sampler} for {model.name}: {reason}")
+            warn(f"{tuner} found no arm of {task.sampler} for {task.model.name}: {reason}")
         record = result.to_dict() | {"reason": reason, "tuner": tuner, "replicate": replicate}
         seconds = record["seconds"]
         seconds["startup"] = startup
         seconds["cold"] = startup + seconds["total"] + seconds["shared_compilation"]
-        report(f"{tuner}: best {record['best']}, {seconds['warm']:.1f} s warm, {seconds['cold']:.1f} s cold")
+        task.report(
+            f"{tuner}: best {record['best']}, {seconds['warm']:.1f} s warm, {seconds['cold']:.1f} s cold"
+        )
         return record | {"validation_fraction": fraction}
 
     records = []
@@ -85,11 +79,9 @@ def tune_sampler(
         fraction = own["tuning"]["validation_fraction"] if by_predictions else 0
         if fraction:
             # The mode is found before a tuner's time begins, as for the model with all rows.
-            map_result(hold_out(model, fraction), **own["map"])
-        depends_on = {"settings": own, "inputs": inputs, "seed": seed}
+            map_result(hold_out(task.model, fraction), **own["map"])
         for i in range(n_races(tuner, own)):
-            make = partial(race, tuner, own, i, fraction)
-            records.append(parts.once(f"{tuner} {i}", depends_on, make))
+            records.append(task.once(f"{tuner} {i}", partial(race, tuner, own, i, fraction), settings=own))
     return records
 
 
@@ -101,12 +93,12 @@ def chosen_arms(records: Iterable[Mapping]) -> dict[str, list[Mapping | None]]:
     return chosen
 
 
-def facts_of(records: Iterable[Mapping]) -> dict[str, dict]:
-    """From `tune_sampler`'s records: tuner -> remarks on its results: ``validation_fraction``, and the first ``reason``
-    why it found no arm."""
+def with_facts(rows: Iterable[Mapping], records: Iterable[Mapping]) -> list[dict]:
+    """The ``rows`` of tuners with ``validation_fraction`` from `tune_sampler`'s records, and the first ``reason`` why
+    the tuner found no arm."""
     facts: dict[str, dict] = {}
     for record in records:
         known = facts.setdefault(record["tuner"], {"reason": ""})
         known["validation_fraction"] = record["validation_fraction"]
         known["reason"] = known["reason"] or record["reason"]
-    return facts
+    return [{**row, **facts[row["tuner"]]} for row in rows]

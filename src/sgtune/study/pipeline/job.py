@@ -17,19 +17,21 @@ from zlib import crc32
 
 import sgtune
 from sgtune.study.config.sections import fingerprint
-from sgtune.study.pipeline.parts import Parts
-from sgtune.study.pipeline.provenance import collect
+from sgtune.study.pipeline.parts import Parts, Task
+from sgtune.study.pipeline.provenance import Provenance
 from sgtune.study.pipeline.saved import save_job
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 from sgtune.support.machine import OPTIMISATION
 
 if TYPE_CHECKING:
-    from sgtune.metrics import Reference
     from sgtune.model import Model
     from sgtune.sampling.budget import CostTable
 
 __all__ = ["Job", "job", "prepare_jobs"]
+
+JUDGED_BY = ("data", "map", "laplace", "ood", "cost", "reference")
+"""The input files of which all pieces of a job are made."""
 
 WORKFLOW_PROCESS = "SGTUNE_WORKFLOW_PROCESS"
 """The environment variable that names the process of Snakemake."""
@@ -59,45 +61,56 @@ class Job:
         self.run = snakemake.config["run"]
         self.seed = snakemake.config["seed"]
         self.rule = snakemake.rule
-        self.files, self.params = snakemake.input, snakemake.params
+        self.files, self.params, self.wildcards = snakemake.input, snakemake.params, snakemake.wildcards
         self.settings = self.params.get("settings")
         self.parts = Parts(self.params.get("parts"), self.report)
-        self.provenance = collect(run=self.run, seed=self.seed)
+        self.provenance = Provenance(self.run, self.seed)
         self.startup = 0.0
 
-    def load_model(self, name: str, data: str, ood: str | None = None) -> "Model":
-        """The model ``name`` with its data; ``data`` is the file that the rules name."""
+    def load_model(self, name: str | None = None) -> "Model":
+        """The model ``name``, or that of the job's wildcard, with the input files ``data`` and ``ood``."""
         from sgtune.study.posteriors import load_model
 
-        return self._loaded(load_model, name, Path(data).parent, ood=ood)
+        return self._loaded(load_model, name or self.wildcards.model, ood=self.file("ood"))
 
-    def load_set_model(self, name: str, data: str) -> "Model":
-        """As `load_model`, of a data set of `sgtune.study.posteriors.classification`."""
+    def load_set_model(self, name: str) -> "Model":
+        """The model of a data set of `sgtune.study.posteriors.classification`."""
         from sgtune.study.posteriors.classification import load_set_model
 
-        return self._loaded(load_set_model, name, Path(data).parent)
+        return self._loaded(load_set_model, name)
 
-    def _loaded(self, load: Callable, *arguments: object, **options: object) -> "Model":
+    def _loaded(self, load: Callable, name: str, **options: object) -> "Model":
         from sgtune.support.machine import watch_compilation
 
         watch_compilation()
-        model = load(*arguments, **options)
+        model = load(name, Path(self.file("data")).parent, **options)
         self.startup = self.seconds_since_start()
         return model
+
+    def task(self, model: str | None = None, sampler: str = "", grid: dict | None = None) -> Task:
+        """The work on a sampler, by default those of the job's wildcards, and with the arms of its settings.
+
+        Its pieces depend on the settings, and on the contents of those of `JUDGED_BY` that the job has.
+        """
+        from sgtune.metrics import Reference
+
+        loaded, record = self.load_model(model), self.reference_record()
+        paths = [path for name in JUDGED_BY if (path := self.file(name)) is not None]
+        return Task(
+            model=loaded,
+            sampler=sampler or getattr(self.wildcards, "sampler", ""),
+            grid=(self.settings or {}).get("grids", {}) if grid is None else grid,
+            cost=self.cost_table(loaded),
+            reference=None if record is None else Reference.from_record(record),
+            seed=self.seed,
+            parts=self.parts,
+            depends_on={"settings": self.settings, "inputs": {path: file_sha256(path) for path in paths}},
+        )
 
     def file(self, name: str) -> str | None:
         """The input file ``name``; None where the rule has none for this job, such as a model without a reference."""
         found = self.files.get(name, [])
         return found if isinstance(found, str) else next(iter(found), None)
-
-    def checksums(self, *names: str) -> dict[str, str]:
-        """The SHA-256 of those of the input files ``names`` that this job has, by their paths."""
-        paths = [path for name in names if (path := self.file(name)) is not None]
-        return {path: file_sha256(path) for path in paths}
-
-    def depends_on(self, *names: str) -> dict:
-        """What all pieces of the job depend on: its settings, and the `checksums` of its input files ``names``."""
-        return {"settings": self.settings, "inputs": self.checksums(*names)}
 
     def cost_table(self, model: "Model") -> "CostTable | None":
         """The costs of ``model`` by the input file ``cost``, None without one: a table that the run was given, or the
@@ -115,13 +128,6 @@ class Job:
         """The input file ``reference``, by the rule combine_nuts; None if NUTS did not sample the posterior."""
         path = self.file("reference")
         return None if path is None else self.read(path, self.params.reference_settings)
-
-    def reference(self) -> "Reference | None":
-        """The moments of `reference_record`."""
-        from sgtune.metrics import Reference
-
-        record = self.reference_record()
-        return None if record is None else Reference.from_record(record)
 
     def report(self, line: str) -> None:
         """One line of progress, in the job's log."""

@@ -3,17 +3,23 @@
 import hashlib
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import sgtune
 from sgtune.study.config.sections import fingerprint
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json, write_json
 
-__all__ = ["Parts", "code_digest"]
+if TYPE_CHECKING:
+    from sgtune.metrics import Reference
+    from sgtune.model import Model
+    from sgtune.sampling.budget import CostTable
+
+__all__ = ["Parts", "Task", "code_digest"]
 
 Record = TypeVar("Record")
 
@@ -65,22 +71,50 @@ class Parts:
 
     def _held(self, name: str, own: str) -> dict | None:
         """The file of the piece ``name``, if it is whole and has the fingerprint ``own``."""
-        path = self._path(name)
+        path, held, why = self._path(name), None, ""
         if not path.is_file():
             return None
-        try:
+        with suppress(DataError):
             held = read_json(path)
-        except DataError:
-            held = None
         if not isinstance(held, dict) or "record" not in held:
-            why = "but damaged: made again"
+            why = ", but damaged: made again"
         elif held.get("fingerprint") != own:
-            why = "but with other settings, inputs or code: made again"
-        else:
-            self.report(f"{name}: kept from an unfinished job")
-            return held
-        self.report(f"{name}: kept from an unfinished job, {why}")
-        return None
+            why = ", but with other settings, inputs or code: made again"
+        self.report(f"{name}: kept from an unfinished job{why}")
+        return None if why else held
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
+
+
+class Task(NamedTuple):
+    """A model, or a sampler on it, and what its job gives to an experiment.
+
+    Attributes:
+        grid: the axes of the arms, as the configuration has them.
+        cost: converts seconds to steps; None: by the wall clock.
+        reference: moments of the posterior; None if they are unknown.
+        depends_on: what all pieces depend on besides the seed.
+    """
+
+    model: "Model"
+    sampler: str = ""
+    grid: Mapping[str, Sequence] = {}
+    cost: "CostTable | None" = None
+    reference: "Reference | None" = None
+    seed: int = 0
+    parts: Parts = Parts()
+    depends_on: Mapping = {}
+
+    @property
+    def names(self) -> dict[str, str | int]:
+        """The entries with which a record of the sampler begins."""
+        return {"model": self.model.name, "sampler": self.sampler, "n_data": self.model.n_data}
+
+    def once(self, name: str, make: Callable[[], Record], **more: object) -> Record:
+        """The piece ``name`` of the job (`Parts.once`), which depends on ``more`` besides what all pieces depend on."""
+        return self.parts.once(name, {**self.depends_on, "seed": self.seed, **more}, make)
+
+    def report(self, line: str) -> None:
+        """A line of progress, in the job's log."""
+        self.parts.report(line)

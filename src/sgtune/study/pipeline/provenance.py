@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sgtune.support.machine import cores
 
-__all__ = ["Provenance", "collect", "describe", "summarise"]
+__all__ = ["Provenance", "describe", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", *Path(__file__).parts[-4:])
@@ -70,12 +70,12 @@ def _load() -> list[float] | None:
 
 
 class Provenance:
-    """The clock and the load at the start of a job; `finish` returns its provenance."""
+    """The clock and the load at the start of a job: made before the work, and `finish` called after it."""
 
     def __init__(self, run: str | None, seed: int | None):
         self._run, self._seed = run, seed
         self._load_before = _load()
-        self._created = _said(datetime.now(UTC))
+        self._created = _to_ms(datetime.now(UTC))
         self._start = time.perf_counter()
 
     def finish(self) -> dict:
@@ -100,16 +100,11 @@ class Provenance:
         }
 
 
-def collect(run: str | None, seed: int | None) -> Provenance:
-    """Start the clock of a job. Call it before the work, and ``.finish()`` after it."""
-    return Provenance(run, seed)
-
-
 def _distinct(values: Iterable) -> list:
     return sorted({value for value in values if value is not None})
 
 
-def _said(moment: datetime) -> str:
+def _to_ms(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
@@ -136,7 +131,7 @@ def summarise(provenances: Iterable[dict]) -> dict:
             key: _distinct(one.get(key) for one in found) for key in ("run", "seed", "commit", "cpu", "cores")
         },
         "versions": {package: values for package, values in versions.items() if values},
-        "created": _distinct([_said(min(starts)), _said(max(ends))]) if starts else [],
+        "created": _distinct([_to_ms(min(starts)), _to_ms(max(ends))]) if starts else [],
         "highest_load_before": max(loads, default=None),
         "seconds": round(sum(one.get("seconds") or 0.0 for one in found), 3),
     }

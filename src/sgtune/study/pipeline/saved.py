@@ -15,21 +15,11 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from sgtune.study.config.sections import canonical
+from sgtune.study.config.sections import canonical, leaves
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = [
-    "LARGEST",
-    "SAVED",
-    "Note",
-    "Restored",
-    "exit_unless_restorable",
-    "identity",
-    "read_notes",
-    "restore",
-    "save_job",
-]
+__all__ = ["Note", "Restored", "exit_unless_restorable", "identity", "read_notes", "restore", "save_job"]
 
 SAVED = Path("results", "saved")
 """Outside the runs' folders, so that it survives if a run's folder is lost or deleted."""
@@ -38,7 +28,7 @@ LARGEST = 8_000_000
 """Largest file that is saved, in bytes: draws of a small model are saved, draws of the matrix factorisation are not."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Note:
     """The note of a finished job.
 
@@ -202,14 +192,13 @@ def _checked(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
     if not notes:
         raise DataError(f"{SAVED / run}: no finished job is saved there")
     wanted = [note for note in notes if note.name in settings]
-    others = [note for note in wanted if canonical(note.settings) != canonical(settings[note.name])]
+    differ = {note: _difference(note.settings, settings[note.name]) for note in wanted}
+    others = [note for note, difference in differ.items() if difference]
     if others:
-        first, number = others[0], len(others) - 1
-        theirs, ours = canonical(first.settings), canonical(settings[first.name])
+        first, more = others[0], f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise DataError(
-            f"{_file(run, first)}{f' and {number} more' if number else ''}: made with another configuration "
-            f"({_difference(theirs, ours)}); restore with that configuration, or delete "
-            f"{SAVED / run / 'jobs' / first.name}.json to make it again"
+            f"{_file(run, first)}{more}: made with another configuration ({differ[first]}); restore with that "
+            f"configuration, or delete {SAVED / run / 'jobs' / first.name}.json to make it again"
         )
     return wanted
 
@@ -227,16 +216,14 @@ def _file(run: str, note: Note) -> Path:
     return _saved_as(run, next(iter(note.outputs)))
 
 
-def _difference(theirs: object, ours: object, key: str = "") -> str:
+def _difference(theirs: object, ours: object) -> str:
     """The first key in which two settings differ; empty if there is none."""
-    if theirs == ours:
-        return ""
-    if not isinstance(theirs, dict) or not isinstance(ours, dict):
-        return f"{key}: {theirs!r} then, {ours!r} now"
-    pairs = ((name, theirs.get(name, "nothing"), ours.get(name, "nothing")) for name in {**theirs, **ours})
-    return next(
-        filter(None, (_difference(old, new, f"{key}.{name}".lstrip(".")) for name, old, new in pairs))
-    )
+    old, new = (dict(leaves({"": canonical(settings)})) for settings in (theirs, ours))
+    for key in {**old, **new}:
+        then, now = (one.get(key, "nothing") for one in (old, new))
+        if then != now:
+            return f"{key.lstrip('.')}: {then!r} then, {now!r} now"
+    return ""
 
 
 def _in_order(run: str, notes: Sequence[Note], done: Restored) -> list[Note]:
