@@ -28,7 +28,7 @@ RUNS = ("medium", "paper", "small_pmf", "small_pmf_2")
 
 LONG = (*(f"{run}.yaml" for run in RUNS), "publish", "--forcerun")
 """Command lines with one of these words are dry runs, since they take hours, write into a tracked folder, or make the
-whole study again (`tests/study/test_workflow.py` does so with a smaller one)."""
+whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)."""
 
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""

@@ -15,7 +15,6 @@ HEAVY = [
     "optax",
     "pandas",
     "pydantic",
-    "pooch",
     "scipy",
     "seaborn",
     "snakemake",

@@ -40,7 +40,7 @@ def test_it_keeps_no_more_than_it_may_and_only_what_counts(parts, at_most, thin)
         assert (reservoir.steps[places] % thin == 0).all()
 
 
-@pytest.mark.parametrize("parts", [(40,), (7, 13, 20)])
+@pytest.mark.parametrize("parts", [pytest.param((40,), marks=pytest.mark.proof), (7, 13, 20)])
 def test_every_draw_is_as_likely_as_any_other(parts):
     """10 of 40 draws in parts, so that the reservoir overflows in between; chi-square over 2,000 seeds."""
     counts = np.zeros(40)

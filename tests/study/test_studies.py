@@ -172,9 +172,15 @@ def test_what_cannot_be_made_is_named_in_one_line(toys):
 
 
 def test_the_number_of_replicates_is_all_that_notes_may_name():
-    cells = [Cell("", "", "", "ksd", 1.0, finite=n, replicates=n) for n in (3, 10, 2)]
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(cells)) == "Of 2 to 10 runs."
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(cells[:1])) == "Of 3 runs."
+    cells = [Cell("", "", "", "ksd", 1.0, sd=0.1, finite=n, replicates=n) for n in (3, 10, 2)]
+    # A number of the paper is of no run of ours.
+    paper = Cell("", "", "", "ksd", 1.0, detail="paper")
+    assert (
+        Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([*cells, paper])) == "Of 2 to 10 runs."
+    )
+    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([cells[0], paper])) == "Of 3 runs."
+    diverged = [Cell("", "", "", "ksd", None, replicates=n) for n in (1, 4)]
+    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(diverged)) == "Of 4 runs."
     with pytest.raises(Exception, match="'tunings' is undefined"):
         Caption("A.\n---\n{{ tunings }}").below(frame_of(cells))
 

@@ -170,7 +170,6 @@ rule evaluate_adam_mcmc:
 
 
 STUDY_RESULTS["adam_mcmc"] = {
-    "costs": [rules.calibrate_adam_mcmc.output.cost] * ("logistic" in MODELS),
     "acceptance": expand(
         rules.measure_acceptance_gaussian.output.acceptance,
         dimension=ADAM_MCMC_CONFIG["acceptance"]["dimensions"],
@@ -186,6 +185,5 @@ STUDY_RESULTS["adam_mcmc"] = {
         rules.evaluate_adam_mcmc.output.evaluation,
         kernel=ADAM_MCMC_CONFIG["evaluation"]["samplers"] * ("logistic" in MODELS),
     ),
-    "settings": [f"{ADAM_MCMC}/settings.json"],
     "data": [f"{RUN}/data/logistic.json"] * ("logistic" in MODELS),
 }

@@ -3,6 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from snakemake.common.configfile import load_configfile
+
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import (
@@ -20,8 +22,9 @@ from sgtune.study.pipeline.job import prepare_jobs
 from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
 from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
 
-# The part of one's own: jobs, which read this file too, do not repeat its warning.
-own = workflow.config_settings.overwrite_config if workflow.is_main_process else {}
+# What is of one's own: jobs, which read this file too, do not repeat its warning.
+own = [*map(load_configfile, workflow.config_settings.configfiles), workflow.config_settings.config]
+own = own if workflow.is_main_process else []
 exit_unless_valid(config, artifacts_of_run, own=own)
 
 prepare_jobs()

@@ -114,6 +114,8 @@ for study in STUDIES:
         input:
             files_of(config, study),
             f"{RUN}/{study}/manifest.json",
+            # Of which run the results are; a forecast goes by it.
+            f"{RUN}/{study}/settings.json",
         localrule: True
 
     rule:

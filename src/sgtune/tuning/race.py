@@ -236,8 +236,8 @@ class Race:
             and eta times as many points, so the scores of all rungs cost the same.
         growth: eta.
         make: builds the ensemble of a group of arms of one shape.
-        raced: the arm that runs in place of each arm, where ``model`` has fewer rows (`sgtune.tuning.validation`).
-            Records and costs are under the original arm.
+        raced: the arm that runs in place of each arm, where ``model`` has fewer rows, because some are held out
+            to judge by. Records and costs are under the original arm.
     """
 
     model: Model

@@ -90,6 +90,7 @@ def test_a_fit_uses_the_points_above_the_floor():
     assert geometric_fit(np.arange(4.0), np.array([1.0, 0.5, 0.01, 0.01]), 0.01, 1) is None
 
 
+@pytest.mark.proof
 def test_chains_of_mala_converge_as_fast_as_its_matrix_says():
     settings = {"steps": 30, "chains": 20_000, "slow_chains": 2_000, "slow_steps": 100, "bins": 20}
     found = measure_distances(settings)

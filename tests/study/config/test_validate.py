@@ -184,6 +184,10 @@ def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_val
     assert said(mamba={"horizon": 3}) == said(tuning={"replicates": 1}) == []
     of_pmf = {"pmf": {"mamba": {"seconds": 0.05}}}
     assert said(mamba={"seconds": 0.2}, per_model=of_pmf) == ["mamba.seconds = 0.2, but 0.1 for bnn"]
+    # Not what an earlier file says of one.
+    assert overridden(raw_config("quick"), {"per_model": of_pmf}, {"mamba": {"seconds": 7}}) == [
+        "mamba.seconds = 7, but 0.05 for pmf, 0.1 for bnn"
+    ]
 
 
 def dry_run(folder: Path, text: str) -> subprocess.CompletedProcess:

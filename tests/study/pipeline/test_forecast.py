@@ -48,7 +48,7 @@ def test_what_a_run_took_for_its_budget_is_what_another_will_take(config, tmp_pa
     about = {"rule": "tune_sampler", "startup_seconds": 1.0, "compile_seconds": 2.0}
     for name, seconds, created in (("old", 300.0, "2026-01-01"), ("new", 21.0, "2026-01-02")):
         files = {
-            "settings.json": {"configuration": config, "provenance": {"created": created}},
+            "mamba/settings.json": {"configuration": config, "provenance": {"created": created}},
             "tuning/logistic/sgld.json": {
                 "model": "logistic",
                 "provenance": about | {"process_seconds": seconds},

@@ -135,7 +135,7 @@ def test_markdown_and_html_have_the_best_in_bold_and_escape_what_they_print():
     rows = [[cell.strip() for cell in line.split(" | ")] for line in lines[6:8]]
     assert rows[0] == ["| MAMBA-KSD", "–", "–", "**4.00** |"]
     assert rows[1] == ["| Grid †", "2.00 ± 0.10", "a\\|<b><br>c", "1.00 |"]
-    assert lines[9:] == ["Means of 1 to 4 replicates.", "", "*made*"]
+    assert lines[9:] == ["Means of 4 replicates.", "", "*made*"]
     page = to_html(frame, ABOUT, CAPTION, "made <here>")
     assert "<h1>T &amp; U</h1>" in page
     assert "<footer>made &lt;here&gt;</footer>" in page

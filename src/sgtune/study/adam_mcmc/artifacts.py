@@ -15,7 +15,7 @@ NAMES = {
 
 STUDY = Study(
     label="AdamMCMC",
-    kinds=("costs", "acceptance", "bias", "distances", "races", "evaluations", "data", "settings"),
+    kinds=("acceptance", "bias", "distances", "races", "evaluations", "data"),
     tables={
         "adam_acceptance": Artifact(
             "tables:adam_acceptance",

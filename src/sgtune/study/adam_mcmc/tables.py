@@ -111,7 +111,7 @@ def _regret_of(record: Mapping, seconds: float, keys: Sequence[str]) -> list[Cel
             accepted.append(
                 Cell(record["model"], record["sampler"], name, "acceptance_percent", fmean(rates))
             )
-    return [*mark_best(of_judges), *others, *accepted]
+    return [*of_judges, *others, *accepted]
 
 
 def adam_choices(records: Records) -> list[Cell]:

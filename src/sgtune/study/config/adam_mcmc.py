@@ -83,7 +83,7 @@ class Acceptance(Section):
 
 
 class Bias(Section):
-    """Bias of the approximations on N(0, I), and, with its ratios, steps and chains, on targets in the plane."""
+    """Bias of the approximations on N(0, I)."""
 
     dimensions: Several[Dimension] = [2, 10, 50]
     """Dimensions D."""

@@ -19,15 +19,17 @@ NUMERAL = r"[-+]?[\d.]+([eE][-+]?\d+)?"
 """A number to a reader, but not always to YAML."""
 
 
-def exit_unless_valid(config: dict, *checks: Callable[[Mapping], object], own: Mapping | None = None) -> None:
+def exit_unless_valid(
+    config: dict, *checks: Callable[[Mapping], object], own: Sequence[Mapping] = ()
+) -> None:
     """`validate_config` for a Snakefile: on bad input, its one line on stderr and exit status 1.
 
     Snakemake would print the file, line and traceback of the Snakefile, in which nothing is wrong.
 
     Args:
         checks: what else is called with the filled-in configuration and may raise an `InputError`.
-        own: the part that a file of one's own or the command line sets; where ``per_model`` has other values than this,
-            one line on stderr says so.
+        own: what files of one's own and the command line set, in their order; where ``per_model`` has other values
+            than these, one line on stderr says so.
     """
     try:
         validate_config(config)
@@ -35,7 +37,7 @@ def exit_unless_valid(config: dict, *checks: Callable[[Mapping], object], own: M
             check(config)
     except InputError as problem:
         sys.exit(f"Error in the configuration: {problem}")
-    if found := overridden(config, own or {}):
+    if found := overridden(config, *own):
         what = "per_model has other values than those given, and they take precedence"
         print(f"Warning: {what}: {'; '.join(found)}", file=sys.stderr)
 
@@ -92,20 +94,22 @@ def _nearest(name: object, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def overridden(config: Mapping, own: Mapping) -> list[str]:
-    """Each key of ``own`` for which some of the run's models have another value, with these values.
+def overridden(config: Mapping, *own: Mapping) -> list[str]:
+    """Each key of ``own`` for which some of the run's models have another value, with these values. What a file says of
+    a model itself, or a later one, is no surprise.
 
     Args:
         config: the filled-in configuration.
-        own: the part of it that its user has set.
+        own: the parts of it that its user has set, each laid on those before.
     """
     found = []
-    for path, value in leaves(own):
+    last = {path: (i, value) for i, part in enumerate(own) for path, value in leaves(part)}
+    for path, (i, value) in last.items():
         others = []
         for model in config["models"]:
             of_model = dict(leaves(config["per_model"].get(model, {})))
-            given = dict(leaves(own.get("per_model", {}).get(model, {})))
-            if path in of_model and path not in given and of_model[path] != value:
+            given = [dict(leaves(part.get("per_model", {}).get(model, {}))) for part in own[i:]]
+            if path in of_model and of_model[path] != value and not any(path in part for part in given):
                 others.append(f"{of_model[path]} for {model}")
         if others:
             found.append(f"{path} = {value}, but {', '.join(others)}")

@@ -21,7 +21,7 @@ from sgtune.tuning import halving_schedule
 __all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
 
 UNKNOWN = """Not known:
-- what jobs take that no run has results of (-): their budgets are counted; without a budget, as long as in that run
+- what jobs take that no run has results of (-): their budgets are counted, of NUTS a second for each iteration
 - how long downloads, tables and figures take, and the studies of other papers: they are not counted
 - how much jobs that run beside each other slow each other down, and which arms several tuners choose: these run once
 - whether this machine is as fast as the one of the results that the overheads are from
@@ -116,7 +116,7 @@ def read_seen(folder: Path = Path("results")) -> dict[tuple[str, str], Seen]:
     """By rule and model, from the newest run that has results of them. Runs without their configuration, or with that
     of another version, are left out."""
     seen: dict[tuple[str, str], Seen] = {}
-    runs = [(read_json(path), path.parent) for path in folder.glob("*/settings.json")]
+    runs = [(read_json(path), path.parents[1]) for path in folder.glob("*/mamba/settings.json")]
     for record, run in sorted(runs, key=lambda one: one[0]["provenance"]["created"]):
         took: dict[tuple[str, str], list[Mapping]] = {}
         for path in (path for at in ("", "*/", "*/*/") for path in run.glob(f"{at}[!.]*.json")):

@@ -5,7 +5,8 @@ contains it, then the folder ``data.mirror``. Packages are data here: none is in
 unpickled or executed.
 
 What is known are the sums of the unpacked files, not those of the sites' archives. So files are unpacked in memory,
-then checked, then written.
+then checked, then written. (pooch checks an archive by its own sum, has one address for each file, and knows neither
+wheels nor Debian packages.)
 """
 
 import bz2

@@ -188,8 +188,10 @@ class Caption:
 
     def below(self, frame: pd.DataFrame) -> str:
         """The notes of a table with these cells."""
-        numbers = sorted({int(number) for number in frame["replicates"][frame["finite"] > 0]})
-        said = " to ".join(dict.fromkeys(str(number) for number in numbers[:1] + numbers[-1:]))
+        # A cell with an error is a mean of runs; others may be the paper's, or a setting.
+        of_runs = frame["replicates"][frame[["sd", "se"]].notna().any(axis=1)]
+        ends = (of_runs.min(), of_runs.max()) if len(of_runs) else (frame["replicates"].max(),)
+        said = " to ".join(dict.fromkeys(str(int(number)) for number in ends))
         return jinja2.Template(self.notes, undefined=jinja2.StrictUndefined).render(replicates=said)
 
 
