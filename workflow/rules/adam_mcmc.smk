@@ -15,21 +15,6 @@ wildcard_constraints:
     kernel="[a-z-]+",
 
 
-def settings_of_race(wildcards):
-    """The configuration that the races of one sampler depend on."""
-    return adam_mcmc_settings(config, "race", wildcards.kernel)
-
-
-def settings_of_evaluation(wildcards):
-    """The configuration that the evaluation of one sampler depends on."""
-    return adam_mcmc_settings(config, "evaluation", wildcards.kernel)
-
-
-def references_of_logistic(wildcards):
-    """The summary of the logistic regression's reference, if it has one."""
-    return expand(rules.combine_nuts.output.facts, model="logistic") if has_reference("logistic") else []
-
-
 rule calibrate_adam_mcmc:
     """Seconds per step of every shape of the study. Timed."""
     input:

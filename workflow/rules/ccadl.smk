@@ -8,30 +8,6 @@ DATA_SETTINGS = ccadl_settings.data_settings(config)
 REFERENCE_SETTINGS = ccadl_settings.reference_settings(config)
 
 
-def settings_of_method(kind):
-    """The configuration that one sampler's results of `kind` depend on, as a function of a job's wildcards."""
-
-    def of_job(wildcards):
-        return ccadl_settings.settings_of(config, kind, wildcards.method, wildcards.get("set"))
-
-    return of_job
-
-
-def download_of_set(wildcards):
-    """The input of a set; empty if it is simulated."""
-    if CCADL_CONFIG["data"]["simulated"] is not None:
-        return []
-    if wildcards.set == "mnist79":
-        return [rules.download_mnist.output.source]
-    return expand(rules.download_set.output.source, download=wildcards.set)
-
-
-def chains_of_logistic(wildcards):
-    """The chains of the logistic regression's reference."""
-    n_chains = CCADL_CONFIG["logistic"]["reference"]["chains"]
-    return expand(rules.sample_set_nuts.output.draws, chain=range(n_chains))
-
-
 localrules:
     download_set,
 

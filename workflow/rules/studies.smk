@@ -12,16 +12,6 @@ CAPTIONS = {
 }
 
 
-def caption_of(wildcards):
-    """The caption of a table or figure: where it has changed, the artifact is made again."""
-    return CAPTIONS[getattr(wildcards, "table", None) or wildcards.figure]
-
-
-def artifacts_of(wildcards):
-    """The files of a study's tables and figures by which Snakemake knows them."""
-    return files_of(config, wildcards.study)
-
-
 rule record_settings:
     """The sections of the configuration that a study's results depend on, defaults filled in."""
     output:

@@ -1,0 +1,50 @@
+"""Functions of a job's wildcards that the rules of the studies share: inputs, settings, artifacts."""
+
+
+def settings_of_method(kind):
+    """The configuration that one sampler's results of `kind` depend on, as a function of a job's wildcards."""
+
+    def of_job(wildcards):
+        return ccadl_settings.settings_of(config, kind, wildcards.method, wildcards.get("set"))
+
+    return of_job
+
+
+def download_of_set(wildcards):
+    """The input of a set; empty if it is simulated."""
+    if CCADL_CONFIG["data"]["simulated"] is not None:
+        return []
+    if wildcards.set == "mnist79":
+        return [rules.download_mnist.output.source]
+    return expand(rules.download_set.output.source, download=wildcards.set)
+
+
+def chains_of_logistic(wildcards):
+    """The chains of the logistic regression's reference."""
+    n_chains = CCADL_CONFIG["logistic"]["reference"]["chains"]
+    return expand(rules.sample_set_nuts.output.draws, chain=range(n_chains))
+
+
+def settings_of_race(wildcards):
+    """The configuration that the races of one sampler depend on."""
+    return adam_mcmc_settings(config, "race", wildcards.kernel)
+
+
+def settings_of_evaluation(wildcards):
+    """The configuration that the evaluation of one sampler depends on."""
+    return adam_mcmc_settings(config, "evaluation", wildcards.kernel)
+
+
+def references_of_logistic(wildcards):
+    """The summary of the logistic regression's reference, if it has one."""
+    return expand(rules.combine_nuts.output.facts, model="logistic") if has_reference("logistic") else []
+
+
+def caption_of(wildcards):
+    """The caption of a table or figure: where it has changed, the artifact is made again."""
+    return CAPTIONS[getattr(wildcards, "table", None) or wildcards.figure]
+
+
+def artifacts_of(wildcards):
+    """The files of a study's tables and figures by which Snakemake knows them."""
+    return files_of(config, wildcards.study)
