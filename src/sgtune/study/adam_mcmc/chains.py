@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from sgtune.mode.find import MapResult
 from sgtune.model import Model, define_model
 from sgtune.model.positions import to_matrix
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, independent_chains
+from sgtune.study.experiments.ladder import with_mode_at_zero
 from sgtune.support.randomness import named_seed
 
-__all__ = ["flat", "moments_of_chains", "standard_normal", "with_mode_at_zero"]
+__all__ = ["flat", "moments_of_chains", "standard_normal"]
 
 
 def standard_normal(dimension: int, n_data: int = 1, seed: int = 0) -> Model:
@@ -47,19 +47,6 @@ def _log_likelihood(position, batch):
 def flat(position) -> jax.Array:
     """The log density, up to a constant, of a prior that is flat."""
     return jnp.zeros(())
-
-
-def with_mode_at_zero(model: Model) -> Model:
-    """``model`` with its mode, so that none is searched for."""
-    model.found.mode = MapResult(
-        position=jnp.zeros(model.dimension, jnp.float32),
-        gradient_norm=0.0,
-        distance=0.0,
-        converged=True,
-        steps=0,
-        negative_log_posterior=0.0,
-    )
-    return model
 
 
 def moments_of_chains(

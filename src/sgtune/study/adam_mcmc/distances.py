@@ -20,7 +20,8 @@ from jaxtyping import Float
 from sgtune.model import Model, define_model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
-from sgtune.study.adam_mcmc.chains import flat, with_mode_at_zero
+from sgtune.study.adam_mcmc.chains import flat
+from sgtune.study.experiments.ladder import with_mode_at_zero
 
 __all__ = [
     "LINES",

@@ -46,7 +46,16 @@ from sgtune.support.randomness import named_seed
 from sgtune.theory.linear import Directions, expected_errors, expected_run
 from sgtune.tuning import Grid, Halving, Settings, make_arms
 
-__all__ = ["ESCAPED", "KINDS", "Gaussian", "gaussian", "gaussian_ladder", "ladder_model", "ladder_runs"]
+__all__ = [
+    "ESCAPED",
+    "KINDS",
+    "Gaussian",
+    "gaussian",
+    "gaussian_ladder",
+    "ladder_model",
+    "ladder_runs",
+    "with_mode_at_zero",
+]
 
 N_DATA = 1_000
 """Rows of every model."""
@@ -216,8 +225,13 @@ def ladder_model(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0)
         init=lambda key: jax.random.normal(key, (dimension,)),
         shuffle_seed=None,
     )
+    return with_mode_at_zero(model)
+
+
+def with_mode_at_zero(model: Model) -> Model:
+    """``model`` with its mode, so that none is searched for."""
     model.found.mode = MapResult(
-        position=jnp.zeros(dimension, jnp.float32),
+        position=jnp.zeros(model.dimension, jnp.float32),
         gradient_norm=0.0,
         distance=0.0,
         converged=True,
