@@ -4,8 +4,8 @@ import pytest
 from config_files import changed, config_with, valid
 
 from sgtune.samplers import resolve_sampler
-from sgtune.study.adam_mcmc import settings as adam_mcmc
-from sgtune.study.ccadl import settings as ccadl
+from sgtune.study.adam_mcmc import artifacts as adam_mcmc
+from sgtune.study.ccadl import artifacts as ccadl
 from sgtune.study.ccadl.artifacts import METHODS, SETS
 from sgtune.study.ccadl.chains import sampler_of
 from sgtune.study.config.sections import fingerprint

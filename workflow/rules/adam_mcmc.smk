@@ -1,6 +1,6 @@
 """The study of AdamMCMC (Bieringer et al. 2023). `snakemake --cores all adam_mcmc` makes all of it."""
 
-from sgtune.study.adam_mcmc.settings import settings_of as adam_mcmc_settings
+from sgtune.study.adam_mcmc.artifacts import settings_of as adam_mcmc_settings
 
 ADAM_MCMC = f"{RUN}/adam_mcmc"
 ADAM_MCMC_CONFIG = config["adam_mcmc"]

@@ -1,11 +1,11 @@
 """The study of CCAdL (Shang et al. 2015): its data and its chains. `snakemake --cores all ccadl` makes all of it."""
 
-from sgtune.study.ccadl import settings as ccadl_settings
+from sgtune.study.ccadl.artifacts import data_settings, reference_settings, settings_of as ccadl_settings
 
 CCADL = f"{RUN}/ccadl"
 CCADL_CONFIG = config["ccadl"]
-DATA_SETTINGS = ccadl_settings.data_settings(config)
-REFERENCE_SETTINGS = ccadl_settings.reference_settings(config)
+DATA_SETTINGS = data_settings(config)
+REFERENCE_SETTINGS = reference_settings(config)
 
 
 localrules:

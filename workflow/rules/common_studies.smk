@@ -5,7 +5,7 @@ def settings_of_method(kind):
     """The configuration that one sampler's results of `kind` depend on, as a function of a job's wildcards."""
 
     def of_job(wildcards):
-        return ccadl_settings.settings_of(config, kind, wildcards.method, getattr(wildcards, "set", None))
+        return ccadl_settings(config, kind, wildcards.method, getattr(wildcards, "set", None))
 
     return of_job
 

@@ -4,7 +4,7 @@ from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.budget import batch_size_of
-    from sgtune.study.adam_mcmc.acceptance import SAMPLER
+    from sgtune.study.adam_mcmc.known_targets import SAMPLER
     from sgtune.study.adam_mcmc.races import least_costs
 
     model = this.load_model("logistic")

@@ -20,7 +20,7 @@ with job(snakemake) as this:
         facts = {key: value for key, value in found._asdict().items() if key != "position"}
         facts |= {"set": name, "missing": None, "test": at_position(model, found.position)}
         if isinstance(found.position, dict):
-            from sgtune.study.ccadl.drbm import sizes_of
+            from sgtune.study.ccadl.classifiers import sizes_of
 
             facts |= sizes_of(model)
         this.write(snakemake.output.facts, facts)

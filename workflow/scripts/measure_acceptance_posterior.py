@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.adam_mcmc.acceptance import acceptance_on_posterior
+    from sgtune.study.adam_mcmc.known_targets import acceptance_on_posterior
 
     model = this.load_model("logistic")
     settings = this.settings["adam_mcmc"]["acceptance"]

@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.adam_mcmc.bias import measure_bias
+    from sgtune.study.adam_mcmc.known_targets import measure_bias
     from sgtune.support.machine import watch_compilation
 
     watch_compilation()

@@ -9,7 +9,7 @@ with job(snakemake) as this:
     if reason := read_json(snakemake.input.data).get("missing"):
         this.write(snakemake.output.errors, {"set": data_set, "method": method, "missing": reason})
     else:
-        from sgtune.study.ccadl.drbm import sample_errors
+        from sgtune.study.ccadl.classifiers import sample_errors
 
         model = this.load_set_model(data_set)
         settings = this.settings["ccadl"]["drbm"]

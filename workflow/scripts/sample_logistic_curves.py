@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.ccadl.logistic import sample_curves
+    from sgtune.study.ccadl.classifiers import sample_curves
 
     model = this.load_set_model("mnist79")
     settings = this.settings["ccadl"]["logistic"]

@@ -3,9 +3,9 @@
 import pytest
 
 from sgtune.sampling.budget import CostTable
-from sgtune.study.adam_mcmc import bias, distances, figures, races
+from sgtune.study.adam_mcmc import distances, figures, known_targets, races
 from sgtune.study.adam_mcmc.artifacts import NAMES
-from sgtune.study.adam_mcmc.chains import standard_normal
+from sgtune.study.adam_mcmc.known_targets import standard_normal
 from sgtune.study.adam_mcmc.tables import (
     adam_acceptance,
     adam_bias,
@@ -89,7 +89,7 @@ def test_bias_stands_beside_its_acceptance_and_is_left_out_of_chains_that_are_to
     assert numbers["acceptance_rate", "1"][0] == 0.5
     [axis] = figures.adam_bias_curves(found).axes
     assert {x for line in axis.lines for x in line.get_xdata()} == {0.1}
-    assert set(figures.LOOKS) == set(bias.VARIANTS) <= set(NAMES)
+    assert set(figures.LOOKS) == set(known_targets.VARIANTS) <= set(NAMES)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
-from sgtune.study.adam_mcmc import chains as chains_module
-from sgtune.study.adam_mcmc.acceptance import _in_sds, acceptance_on_gaussian, acceptance_on_posterior
-from sgtune.study.adam_mcmc.bias import measure_bias
-from sgtune.study.adam_mcmc.chains import moments_of_chains, standard_normal
+from sgtune.study.adam_mcmc import known_targets
+from sgtune.study.adam_mcmc.known_targets import (
+    acceptance_on_gaussian,
+    acceptance_on_posterior,
+    measure_bias,
+    moments_of_chains,
+    standard_normal,
+)
 from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck, is_too_slow
 from sgtune.study.pipeline.parts import Parts
 
@@ -60,10 +64,8 @@ def test_numbers_of_chains_are_those_of_their_draws():
         return False
 
     options = {"warmup": 30, "steps": 2_500, "long": 6_000, "seed": 1, "replicate": "own"}
-    sds, centre = np.full(dimension, 0.5), np.full(dimension, 0.01)
-    found = moments_of_chains(
-        model, "adam-mcmc", arm, starts, is_decided=never, **options, **_in_sds(sds, centre)
-    )
+    options |= {"sds": np.full(dimension, 0.5), "centre": np.full(dimension, 0.01), "is_decided": never}
+    found = moments_of_chains(model, "adam-mcmc", arm, starts, **options)
     assert judged[:2] == [2_500, 5_000]
     assert found["steps"] == 6_000
     chains = independent_chains(model, "adam-mcmc", arm, starts, seed=1, replicate="own")
@@ -146,7 +148,7 @@ def minibatch_keys():
         return chains
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chains_module, "independent_chains", watched)
+        patch.setattr(known_targets, "independent_chains", watched)
         yield found
 
 

@@ -11,7 +11,7 @@ from sgtune.metrics import mean_prediction, xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.ccadl import chains, drbm, logistic, normal
+from sgtune.study.ccadl import chains, classifiers, normal
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.posteriors import classification
 from sgtune.study.posteriors import drbm as machines
@@ -35,8 +35,7 @@ TRUTH = {"mean": np.zeros(8), "sd": np.full(8, 2.0), "covariance": np.diag(np.fu
 
 @pytest.fixture(autouse=True)
 def without_costs(monkeypatch):
-    for module in (logistic, drbm):
-        monkeypatch.setattr(module, "measure_cost", lambda *args, **options: {})
+    monkeypatch.setattr(classifiers, "measure_cost", lambda *args, **options: {})
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +72,9 @@ def test_a_kept_replicate_is_of_its_seed_sampler_and_settings_and_of_no_number_o
         options = {"seed": seed, "parts": Asked()}
         sample = {
             "normal": lambda: normal.sample_normal(method, settings, **options),
-            "curves": lambda: logistic.sample_curves(method, regression, settings, **options),
-            "draws": lambda: logistic.sample_draws(method, regression, TRUTH, settings, **options),
-            "drbm": lambda: drbm.sample_errors("letter", method, machine, settings, **options),
+            "curves": lambda: classifiers.sample_curves(method, regression, settings, **options),
+            "draws": lambda: classifiers.sample_draws(method, regression, TRUTH, settings, **options),
+            "drbm": lambda: classifiers.sample_errors("letter", method, machine, settings, **options),
         }[name]
         with pytest.raises(LookupError) as said:
             sample()
@@ -94,16 +93,16 @@ def test_log_likelihoods_are_those_of_the_test_data(regression):
     positions = np.random.default_rng(0).standard_normal((3, 8))
     x, y = regression.test_data["inputs"].astype(float), regression.test_data["targets"]
     naive = [np.mean(np.log(np.where(y == 1, expit(x @ w), 1 - expit(x @ w)))) for w in positions]
-    assert np.allclose(logistic.mean_log_likelihoods(regression, positions), naive)
+    assert np.allclose(classifiers.mean_log_likelihoods(regression, positions), naive)
     positions[1, 2] = np.nan
-    found = logistic.mean_log_likelihoods(regression, positions)
+    found = classifiers.mean_log_likelihoods(regression, positions)
     assert np.allclose(found, [naive[0], np.nan, naive[2]], equal_nan=True)
 
 
 def test_late_means_are_of_the_last_half():
     draws = np.random.default_rng(1).standard_normal((9, 2))
     naive = [draws[first:last].mean(axis=0) for first, last in ((0, 1), (2, 4), (4, 9))]
-    assert np.allclose(logistic.late_means(draws, np.array([1, 4, 9])), naive)
+    assert np.allclose(classifiers.late_means(draws, np.array([1, 4, 9])), naive)
 
 
 def draws_of(model, sampler, cells, batch_size, start, n_steps, **options):
@@ -114,26 +113,26 @@ def draws_of(model, sampler, cells, batch_size, start, n_steps, **options):
 
 
 def test_curves_are_those_of_the_chains(regression):
-    record = logistic.sample_curves("sgnht", regression, LOGISTIC, seed=3, parts=Parts())
+    record = classifiers.sample_curves("sgnht", regression, LOGISTIC, seed=3, parts=Parts())
     assert np.allclose(record["passes"], [0.5, 1, 1.5, 2, 2.5, 3])
     cell = record["cells"][3]
     assert (cell["step_size"], cell["friction"]) == (0.005, 10.0)
     cells, start = product((0.002, 0.005), (1.0, 10.0)), regression.init(named_key(3, "ccadl", "logistic", 1))
     options = {"seed": 3, "replicate": "ccadl curves 1"}
     draws = draws_of(regression, "sgnht-shang", cells, 50, start, 30, **options)[:, 3]
-    means = logistic.late_means(draws, np.arange(5, 31, 5))
-    values = logistic.mean_log_likelihoods(regression, means)
+    means = classifiers.late_means(draws, np.arange(5, 31, 5))
+    values = classifiers.mean_log_likelihoods(regression, means)
     assert np.allclose(cell["replicates"][1]["log_likelihoods"], values)
 
 
 def test_long_chains_have_the_moments_of_their_draws(regression):
-    record = logistic.sample_draws("ccadl", regression, TRUTH, LOGISTIC, seed=3, parts=Parts())
+    record = classifiers.sample_draws("ccadl", regression, TRUTH, LOGISTIC, seed=3, parts=Parts())
     assert (record["steps"], record["sampler"]) == (1_200, "ccadl")
     options = {"seed": 3, "replicate": "ccadl draws 1"}
     cells = product((0.002, 0.005), (10.0,))
     draws = draws_of(regression, "ccadl", cells, 50, map_position(regression), 1_250, **options)[50:, 1]
     run, covariance = record["cells"][1]["replicates"][1], np.cov(draws.T)
-    of_two = list(logistic.COORDINATES)
+    of_two = list(classifiers.COORDINATES)
     assert np.allclose(run["mean"], draws.mean(axis=0)[of_two], atol=1e-5)
     assert np.allclose(run["covariance"], covariance[np.ix_(of_two, of_two)], rtol=1e-4)
     assert run["xi_rel"] == pytest.approx(xi_rel(draws.std(axis=0, ddof=1), TRUTH["sd"]), rel=1e-4)
@@ -146,7 +145,7 @@ def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression, fric
     """The noise of 50 of 500 data needs A from 1 to 10 at this h."""
     draws = LOGISTIC["draws"] | {"friction": friction, "steps": 200}
     settings, truth = {**LOGISTIC, "step_sizes": [0.005], "draws": draws}, TRUTH | {"covariance": None}
-    record = logistic.sample_draws("sghmc", regression, truth, settings, seed=0, parts=Parts())
+    record = classifiers.sample_draws("sghmc", regression, truth, settings, seed=0, parts=Parts())
     assert record["sampler"] == "sghmc-shang-lazy"
     for run in record["cells"][0]["replicates"]:
         assert run["statistics"]["clipped_share"] == share
@@ -156,16 +155,16 @@ def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression, fric
 
 def test_a_chain_that_diverges_is_marked(regression):
     unstable = {**LOGISTIC, "step_sizes": [50.0]}
-    curves = logistic.sample_curves("sgnht", regression, unstable, seed=0, parts=Parts())
+    curves = classifiers.sample_curves("sgnht", regression, unstable, seed=0, parts=Parts())
     assert np.isnan(curves["cells"][0]["replicates"][0]["log_likelihoods"][-1])
-    draws = logistic.sample_draws("sgnht", regression, TRUTH, unstable, seed=0, parts=Parts())
+    draws = classifiers.sample_draws("sgnht", regression, TRUTH, unstable, seed=0, parts=Parts())
     assert draws["cells"][0]["replicates"][0] == {"replicate": 0, "diverged": True, "statistics": {}}
 
 
 def test_predictions_are_averaged_once_the_burn_in_is_over_and_stay_lost_if_one_is_not_finite():
     targets, rng = np.array([0, 1, 2]), np.random.default_rng(0)
     read = rng.dirichlet(np.ones(3), size=(5, 3))
-    running = drbm.RunningPrediction(targets, burn_in=3)
+    running = classifiers.RunningPrediction(targets, burn_in=3)
     assert running.add(np.full((3, 3), np.nan)) == (None, None)
     for i, (error, loss) in enumerate([running.add(each) for each in read]):
         mean = read[i] if i < 2 else read[2 : i + 1].mean(axis=0)
@@ -176,8 +175,8 @@ def test_predictions_are_averaged_once_the_burn_in_is_over_and_stay_lost_if_one_
 
 def test_errors_are_those_of_the_chain(machine):
     sizes = {"n_train": 200, "n_test": 40, "n_classes": 26, "n_features": 16, "n_hidden": 5}
-    assert drbm.sizes_of(machine) == {**sizes, "n_parameters": 5 * (16 + 26 + 1) + 26}
-    record = drbm.sample_errors("letter", "ccadl", machine, DRBM, seed=1, parts=Parts())
+    assert classifiers.sizes_of(machine) == {**sizes, "n_parameters": 5 * (16 + 26 + 1) + 26}
+    record = classifiers.sample_errors("letter", "ccadl", machine, DRBM, seed=1, parts=Parts())
     assert np.allclose(record["passes"], [0.6, 1.2, 1.8, 2.4, 3.0])
     assert record["burn_in_passes"] == pytest.approx(1.2)
     start, cells = machine.init(named_key(1, "ccadl", "letter", 1)), product((0.01,), (1.0, 10.0))

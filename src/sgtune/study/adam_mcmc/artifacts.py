@@ -1,8 +1,13 @@
-"""The tables and figures of the study of AdamMCMC (Bieringer et al. 2023)."""
+"""The tables and figures of the study of AdamMCMC (Bieringer et al. 2023), and the settings of the configuration that
+each of its results depends on. Imports nothing heavy: the workflow reads it while it is parsed.
+"""
 
+from collections.abc import Mapping
+
+from sgtune.study.config import sections
 from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["NAMES", "STUDY"]
+__all__ = ["MODEL", "NAMES", "STUDY", "grid_of", "settings_of"]
 
 NAMES = {
     **{"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC", "map": "MAP"},
@@ -74,3 +79,53 @@ STUDY = Study(
     },
     names=NAMES,
 )
+
+MODEL = "logistic"
+"""On whose posterior samplers are compared."""
+
+OF_POSTERIOR = (
+    *("posterior_steps", "posterior_long", "posterior_warmup", "posterior_drifts"),
+    *("posterior_scales", "posterior_replicates", "batch_fraction"),
+)
+"""Keys of the section ``acceptance`` that the Gaussians do not use."""
+
+
+def grid_of(config: Mapping, sampler: str) -> dict:
+    """The arms of a sampler: the section's own for those with a Metropolis test, else the main study's."""
+    own = config["adam_mcmc"]["grids"]
+    grid = own[sampler] if sampler in own else sections.model_settings(config, MODEL)["grids"]
+    return {name: values for name, values in grid.items() if name != "smaller"}
+
+
+def settings_of(config: Mapping, result: str, sampler: str = "") -> dict:
+    """The settings that a result depends on; of ``race`` and ``evaluation``, of one sampler: others are not among them.
+
+    Args:
+        result: ``gaussians`` and ``posterior``, of the section ``acceptance``; ``bias``, ``distances``, ``costs``,
+            ``race`` or ``evaluation``.
+    """
+    section, seed = config["adam_mcmc"], {"seed": config["seed"]}
+    if result in ("bias", "distances"):
+        return {**seed, "adam_mcmc": {result: section[result]}}
+    if result == "gaussians":
+        others = ("dimensions", *OF_POSTERIOR)
+        own = {key: value for key, value in section["acceptance"].items() if key not in others}
+        return {**seed, "adam_mcmc": {"acceptance": own}}
+    if result == "posterior":
+        own = {key: section["acceptance"][key] for key in ("directional_noises", *OF_POSTERIOR)}
+        return {**seed, **sections.settings_of(config, "map", MODEL), "adam_mcmc": {"acceptance": own}}
+    if result == "costs":
+        # Those of the shapes of all arms.
+        samplers = dict.fromkeys([*section["race"]["samplers"], *section["evaluation"]["samplers"]])
+        grids = {own: grid_of(config, own) for own in samplers}
+        static = ("batch_fractions", "n_leapfrogs")
+        own = {"costs": section["costs"], "batch_fraction": section["acceptance"]["batch_fraction"]}
+        own["grids"] = {
+            name: {key: values for key, values in grid.items() if key in static}
+            for name, grid in grids.items()
+        }
+        return {**sections.settings_of(config, "map", MODEL), "adam_mcmc": own}
+    own = {key: value for key, value in section[result].items() if key != "samplers"}
+    race = {} if result == "race" else {"race": {"pruning_rate": section["race"]["pruning_rate"]}}
+    own = {result: own, **race, "grid": grid_of(config, sampler)}
+    return {**sections.settings_of(config, "reference", MODEL), "adam_mcmc": own}

@@ -16,11 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import logistic
 
 from sgtune.model import Model, define_model
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
-from sgtune.study.adam_mcmc.chains import flat
+from sgtune.study.adam_mcmc.known_targets import flat
 from sgtune.study.experiments.ladder import with_mode_at_zero
 
 __all__ = [
@@ -82,14 +83,6 @@ def logistic_density_model() -> Model:
     return with_mode_at_zero(model)
 
 
-def _log_density(x: np.ndarray) -> np.ndarray:
-    return -2 * np.logaddexp(x / 2, -x / 2)
-
-
-def _score(x: np.ndarray) -> np.ndarray:
-    return 1 - 2 * (1 / (1 + np.exp(-x)))
-
-
 def total_variation(p: Float[np.ndarray, "k n"], q: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
     """(1/2) sum |p - q|, in [0, 1], of k laws and one, all probabilities of the same n bins."""
     return np.abs(p - q).sum(axis=-1) / 2
@@ -97,22 +90,22 @@ def total_variation(p: Float[np.ndarray, "k n"], q: Float[np.ndarray, " n"]) -> 
 
 def mala_matrix(
     grid: Float[np.ndarray, " n"],
-    log_density: Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]],
-    score: Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]],
+    log_density: Float[np.ndarray, " n"],
+    scores: Float[np.ndarray, " n"],
     step_size: float,
 ) -> Float[np.ndarray, "n n"]:
     """P[i, j], the probability that MALA (`sgtune.samplers.mala`) goes from point i to point j of an equally spaced
-    grid, which must be finer than the proposal's sd, and wide enough for the target.
+    grid, which must be finer than the proposal's sd, and wide enough for the target; log density and scores are there.
 
     A proposal is N(x + step_size score(x), 2 step_size) on the points. Exactly reversible with respect to the target:
     if the proposals of a row sum to less than 1, the chain stays where it is with the remaining probability.
     """
     spacing, variance = float(grid[1] - grid[0]), 2 * step_size
-    residual = grid[None, :] - (grid + step_size * score(grid))[:, None]
+    residual = grid[None, :] - (grid + step_size * scores)[:, None]
     log_proposal = -(residual**2) / (2 * variance) - np.log(2 * np.pi * variance) / 2 + np.log(spacing)
     # Points stand for cells: a row's sum may exceed 1 by rounding.
     log_proposal -= np.log(np.maximum(1.0, np.exp(log_proposal).sum(axis=1)))[:, None]
-    log_flow = log_density(grid)[:, None] + log_proposal
+    log_flow = log_density[:, None] + log_proposal
     matrix = np.exp(log_proposal + np.minimum(0.0, log_flow.T - log_flow))
     np.fill_diagonal(matrix, 0.0)
     np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
@@ -214,8 +207,7 @@ def measure_distances(
     """
     model, n_steps, bins = logistic_density_model(), settings["steps"], settings["bins"]
     # Bins of equal probability; the first and the last have no end.
-    shares = np.arange(1, bins) / bins
-    edges, target = np.log(shares / (1 - shares)), np.full(bins, 1 / bins)
+    edges, target = logistic.ppf(np.arange(1, bins) / bins), np.full(bins, 1 / bins)
     lines = [_line("mala-grid", _exact(n_steps), 1e-8)]
     for name, (sampler, numbers) in LINES.items():
         n_chains, n_own, window = settings["chains"], n_steps, 1
@@ -246,8 +238,9 @@ def _exact(n_steps: int) -> Float[np.ndarray, " k"]:
     grid = np.linspace(-REACH, REACH, N_POINTS)
     start = np.zeros(N_POINTS)
     start[np.argmin(np.abs(grid - START))] = 1.0
-    target = np.exp(_log_density(grid))
-    matrix = mala_matrix(grid, _log_density, _score, LINES["mala"][1]["step_size"])
+    # The derivative of the log density is -tanh(x / 2).
+    matrix = mala_matrix(grid, logistic.logpdf(grid), -np.tanh(grid / 2), LINES["mala"][1]["step_size"])
+    target = logistic.pdf(grid)
     return distances_of_matrix(matrix, start, target / target.sum(), n_steps)
 
 

@@ -9,13 +9,14 @@ from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import Budget, CostTable
-from sgtune.study.experiments.evaluate import evaluate_run, in_short, stein_metrics
+from sgtune.study.experiments.evaluate import evaluate_tuned, stein_metrics
+from sgtune.study.experiments.losses import raced_arm
 from sgtune.study.experiments.screen import as_grid, rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.errors import InputError
-from sgtune.tuning import AllDivergedError, Halving, acceptance, at_horizon, make_arms, stein, tune
+from sgtune.tuning import Halving, acceptance, at_horizon, make_arms, stein
 from sgtune.tuning import calibrate_cost as calibrate
 
 __all__ = ["JUDGES", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
@@ -59,8 +60,7 @@ def least_costs(
 def _race(
     task: Task, judge: str, replicate: int, *, seconds: float, horizon: float, pruning_rate: int
 ) -> dict:
-    """Successive halving of all arms of the grid: ``judge``, ``replicate``, ``best`` (None: every arm diverged),
-    ``reason``, and ``warnings``, of the tuner, which name a chosen arm that accepted nothing.
+    """Successive halving of all arms of the grid: ``judge``, ``replicate`` and ``best`` (None: every arm diverged).
 
     Args:
         seconds: R, the budget of the arm that runs longest.
@@ -70,13 +70,8 @@ def _race(
     def run() -> dict:
         tuner = Halving(judge=JUDGES[judge](), pruning_rate=pruning_rate, grid=as_grid(task.grid))
         budgets = {"budget": Budget(seconds=seconds), "horizon": Budget(seconds=horizon)}
-        options = {"tuner": tuner, "cost": task.cost, "seed": task.seed, "replicate": replicate}
-        record = {"judge": judge, "replicate": replicate, "reason": "", "warnings": []}
-        try:
-            result = tune(task.model, task.sampler, **budgets, **options)
-        except AllDivergedError as failure:
-            return {**record, "best": None, "reason": str(failure)}
-        return {**record, "best": result.best.to_record(), "warnings": result.warnings}
+        arm = raced_arm(task, tuner=tuner, replicate=replicate, **budgets)
+        return {"judge": judge, "replicate": replicate, "best": arm and arm.to_record()}
 
     name = f"{judge} {replicate}"
     record = task.once(name, run, seconds=seconds, horizon=horizon)
@@ -117,33 +112,25 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
         section: the configuration's section ``adam_mcmc.evaluation``.
 
     Returns:
-        ``arms`` (None: no arm stayed finite), ``warnings`` of the races, ``table``, a row for each run
+        ``arms`` (None: no arm stayed finite), ``table``, a row for each run
         (`sgtune.study.experiments.evaluate.evaluate_run`), ``seconds``, ``race_seconds``, and ``map``: the ``ksd`` of
         a chain that stays there, of any length.
     """
     budget = {"seconds": section["race_seconds"], "horizon": section["seconds"], "pruning_rate": pruning_rate}
-    races = [_race(task, "mamba", replicate, **budget) for replicate in range(section["races"])]
-    arms = [None if race["best"] is None else Arm(**race["best"]) for race in races]
+    arms = [_race(task, "mamba", replicate, **budget)["best"] for replicate in range(section["races"])]
     judged = {**section, "prediction_draws": 0, "curves": {"replicates": 0}}
-    rows = []
-    for replicate in range(section["replicates"]):
-        arm = arms[replicate % len(arms)]
-        if arm is None:
-            rows.append({"replicate": replicate, "no_arm": True})
-            continue
-        run = partial(evaluate_run, task, arm, replicate, judged)
-        row = task.once(f"run {replicate}", lambda run=run: run()["table"], arm=arm.to_record())
-        task.report(f"run {replicate}: {row['n_samples']} samples, {in_short(row)}")
-        rows.append(row)
+    found = evaluate_tuned(task, {"mamba": arms}, judged)
     mode = flatten(map_position(task.model))
     (frozen,) = stein_metrics(task.model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])
     return {
         "tuner": "mamba",
-        "arms": [race["best"] for race in races],
-        "best": next((race["best"] for race in races if race["best"] is not None), None),
-        "table": rows,
+        "arms": arms,
+        "best": next((arm for arm in arms if arm is not None), None),
+        "table": [
+            {"replicate": replicate, "no_arm": True} if place is None else found["runs"][place]["table"]
+            for replicate, place in enumerate(found["tuners"][0]["runs"])
+        ],
         "race_seconds": section["race_seconds"],
         "seconds": section["seconds"],
-        "warnings": [warning for race in races for warning in race["warnings"]],
         "map": {"ksd": frozen["ksd"]},
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from time import perf_counter
 
 import jax
@@ -14,7 +15,7 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.artifacts import METHODS
 from sgtune.study.pipeline.parts import Parts
 
-__all__ = ["chains_of", "measure_cost", "replicated", "sampler_of"]
+__all__ = ["measure_cost", "replicated", "sampler_of"]
 
 BASELINE = "sgnht"
 ROUNDS = (3, 9)
@@ -34,63 +35,73 @@ def sampler_of(method: str, covariance: str) -> str:
     return f"{name}-diagonal" if covariance == "diagonal" and method != "sgnht" else name
 
 
-def chains_of(
+def replicated(
+    judged: Callable[[Lockstep], list[dict]],
     model: Model,
     sampler: str,
-    cells: Sequence[tuple[float, float]],
-    batch_size: int,
+    settings: Mapping,
     *,
-    start: PyTree,
+    start_of: Callable[[int], PyTree],
+    name: str,
     seed: int,
-    replicate: str,
-) -> Lockstep:
-    """A chain of ``sampler``, a name of `sgtune.samplers`, for each (h, A) of ``cells``, all from ``start``.
-
-    Args:
-        replicate: names their random streams: chains of two replicates share none.
-    """
-    arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
-    position = jax.tree.map(jnp.asarray, start)
-    return Lockstep.at_mode(model, sampler, arms, position=position, seed=seed, replicate=replicate)
-
-
-def replicated(
-    one: Callable[[int], tuple[Lockstep, list[dict]]],
-    n_replicates: int,
-    cells: Sequence[tuple[float, float]],
-    depends_on: Mapping,
     parts: Parts,
 ) -> list[dict]:
-    """Of each (h, A) of ``cells`` its ``replicates``: what was found of its chain, and the sampler's ``statistics``.
-    Replicates that an unfinished job kept are not made again.
+    """Of each (h, A) its ``replicates``: what was found of its chain, and the sampler's ``statistics``. Replicates that
+    an unfinished job kept are not made again.
 
     Args:
-        one: of a replicate's number its chains, and what was found of each.
-        depends_on: all that a replicate depends on beside its number and the code; no number of replicates.
+        judged: of the chains of one replicate after their ``warmup``, one of each (h, A), what was found of each.
+        sampler: a name of `sgtune.samplers`.
+        settings: ``step_sizes``, ``frictions``, ``batch_size``, ``replicates``, ``warmup`` (0 where there is none), and
+            whatever else ``judged`` depends on beside the data.
+        start_of: of a replicate's number, where all of its chains start.
+        name: of the random streams; no two replicates share any.
     """
+    cells = list(product(settings["step_sizes"], settings["frictions"]))
+    warmup = settings.get("warmup", 0)
+    depends_on = {"sampler": sampler, "name": name, "seed": seed, "data": model.checksum}
+    depends_on["settings"] = {**settings, "replicates": None}
 
     def make(replicate: int) -> list[dict]:
-        began = perf_counter()
-        chains, found = one(replicate)
-        statistics = chains.statistics
+        began, streams = perf_counter(), f"{name} {replicate}"
+        chains = _chains(model, sampler, cells, settings, start_of(replicate), seed, streams)
+        if warmup:
+            chains.advance(warmup, warmup)
+        found = judged(chains)
         parts.report(f"replicate {replicate}: {perf_counter() - began:.1f} s")
+        statistics = chains.statistics.items()
         return [
             {
                 "replicate": replicate,
                 **own,
-                "statistics": {name: float(values[i]) for name, values in statistics.items()},
+                "statistics": {key: float(values[i]) for key, values in statistics},
             }
             for i, own in enumerate(found)
         ]
 
+    replicates = range(settings["replicates"])
     runs = [
-        parts.once(f"replicate {replicate}", depends_on, partial(make, replicate))
-        for replicate in range(n_replicates)
+        parts.once(f"replicate {replicate}", depends_on, partial(make, replicate)) for replicate in replicates
     ]
     return [
         {"step_size": h, "friction": friction, "replicates": [run[i] for run in runs]}
         for i, (h, friction) in enumerate(cells)
     ]
+
+
+def _chains(
+    model: Model,
+    sampler: str,
+    cells: Sequence[tuple[float, float]],
+    settings: Mapping,
+    start: PyTree,
+    seed: int,
+    replicate: str,
+) -> Lockstep:
+    """A chain of each (h, A), all from ``start``."""
+    arms = [Arm(step_size=h, batch_size=settings["batch_size"], friction=friction) for h, friction in cells]
+    position = jax.tree.map(jnp.asarray, start)
+    return Lockstep.at_mode(model, sampler, arms, position=position, seed=seed, replicate=replicate)
 
 
 def measure_cost(
@@ -107,10 +118,9 @@ def measure_cost(
         each round, which of SGNHT itself are the same.
     """
     step_size = sorted(settings["step_sizes"])[len(settings["step_sizes"]) // 2]
-    cell, batch_size = (step_size, max(settings["frictions"])), settings["batch_size"]
-    options = {"start": start, "seed": seed, "replicate": "ccadl cost"}
+    cell = step_size, max(settings["frictions"])
     chains = {
-        name: chains_of(model, sampler_of(name, covariance), [cell], batch_size, **options)
+        name: _chains(model, sampler_of(name, covariance), [cell], settings, start, seed, "ccadl cost")
         for name in dict.fromkeys((BASELINE, method))
     }
 
@@ -125,7 +135,7 @@ def measure_cost(
     while len(rounds) < ROUNDS[0] or (len(rounds) < ROUNDS[1] and perf_counter() - began < SECONDS):
         rounds.append({name: timed(name) for name in chains})
     return {
-        **{"step_size": cell[0], "friction": cell[1], "batch_size": batch_size, "steps": STEPS},
+        **{"step_size": cell[0], "friction": cell[1], "batch_size": settings["batch_size"], "steps": STEPS},
         "seconds": [one[method] for one in rounds],
         "baseline_seconds": [one[BASELINE] for one in rounds],
     }

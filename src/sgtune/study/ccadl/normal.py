@@ -7,27 +7,25 @@ and mu is a Student t with 2 alpha_N degrees of freedom, located at mu_N, of sca
 """
 
 from collections.abc import Mapping
-from itertools import product
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy import fft
-from scipy.special import gammainc, gammaincinv, stdtr, stdtrit
+from scipy import stats
 
 import sgtune
 from sgtune.model import Model
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.ccadl.chains import chains_of, replicated, sampler_of
+from sgtune.study.ccadl.chains import replicated, sampler_of
+from sgtune.study.ground_truth.draws import arviz_module
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_seed
 
 __all__ = [
     "NAMES",
-    "NormalGamma",
-    "autocovariance",
     "batch_means_time",
+    "bins_of",
+    "density_in",
     "integrated_time",
     "normal_data",
     "normal_model",
@@ -39,69 +37,29 @@ __all__ = [
 NAMES = ("mu", "gamma")
 """The two parameters, in the order of a position."""
 
-
-class NormalGamma(NamedTuple):
-    """The posterior's parameters, by the names of the paper."""
-
-    mean: float
-    kappa: float
-    alpha: float
-    beta: float
-
-    @property
-    def means(self) -> tuple[float, float]:
-        """Of mu and gamma."""
-        return self.mean, self.alpha / self.beta
-
-    @property
-    def scale(self) -> float:
-        """Of mu's Student t."""
-        return float(np.sqrt(self.beta / (self.alpha * self.kappa)))
-
-    @property
-    def sds(self) -> tuple[float, float]:
-        """Of mu, sqrt(beta / (kappa (alpha - 1))), and of gamma, sqrt(alpha) / beta."""
-        return (
-            float(np.sqrt(self.beta / (self.kappa * (self.alpha - 1)))),
-            float(np.sqrt(self.alpha) / self.beta),
-        )
-
-    def cdf(self, name: str, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """P(parameter <= value) of each value."""
-        if name == "mu":
-            return stdtr(2 * self.alpha, (values - self.mean) / self.scale)
-        return gammainc(self.alpha, self.beta * np.maximum(values, 0.0))
-
-    def quantile(self, name: str, probability: float) -> float:
-        """The value below which a parameter is with this probability."""
-        if name == "mu":
-            return float(self.mean + self.scale * stdtrit(2 * self.alpha, probability))
-        return float(gammaincinv(self.alpha, probability) / self.beta)
-
-    def edges(self, name: str, n_bins: int, mass: float = 0.999) -> Float[np.ndarray, " m"]:
-        """``n_bins`` bins of one width over a parameter's central ``mass``."""
-        tail = (1 - mass) / 2
-        return np.linspace(self.quantile(name, tail), self.quantile(name, 1 - tail), n_bins + 1)
-
-    def density(self, name: str, edges: Float[np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
-        """The mean density within each bin: what a histogram of exact draws tends to."""
-        return np.diff(self.cdf(name, edges)) / np.diff(edges)
+Marginal = stats.distributions.rv_frozen
 
 
-def posterior_of(data: Float[np.ndarray, " n"]) -> NormalGamma:
-    """The posterior given ``data``: the paper's mu_N, kappa_N, alpha_N and beta_N."""
+def posterior_of(data: Float[np.ndarray, " n"]) -> dict[str, Marginal]:
+    """The marginal posteriors of mu and gamma given ``data``."""
     data = np.asarray(data, np.float64)
     n, mean = len(data), float(np.mean(data))
-    beta = 1 + np.sum((data - mean) ** 2) / 2 + n * mean**2 / (2 * (1 + n))
-    return NormalGamma(n * mean / (n + 1), 1.0 + n, 1 + n / 2, float(beta))
+    kappa, alpha = 1 + n, 1 + n / 2
+    beta = float(1 + np.sum((data - mean) ** 2) / 2 + n * mean**2 / (2 * kappa))
+    return {
+        "mu": stats.t(2 * alpha, loc=n * mean / kappa, scale=np.sqrt(beta / (alpha * kappa))),
+        "gamma": stats.gamma(alpha, scale=1 / beta),
+    }
 
 
-def autocovariance(draws: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """c_k = (1/n) sum over t of (x_t - mean)(x_{t+k} - mean) for k = 0, ..., n - 1, by FFT in O(n log n), float64."""
-    n = len(draws)
-    centred = np.asarray(draws, np.float64) - np.mean(draws, dtype=np.float64)
-    spectrum = fft.rfft(centred, fft.next_fast_len(2 * n))
-    return fft.irfft(np.abs(spectrum) ** 2, fft.next_fast_len(2 * n))[:n] / n
+def bins_of(marginal: Marginal, n_bins: int) -> Float[np.ndarray, " m"]:
+    """The edges of ``n_bins`` bins of one width over the central 99.9% of a parameter."""
+    return np.linspace(*marginal.interval(0.999), n_bins + 1)
+
+
+def density_in(marginal: Marginal, edges: Float[np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+    """The mean density within each bin: what a histogram of exact draws tends to."""
+    return np.diff(marginal.cdf(edges)) / np.diff(edges)
 
 
 def integrated_time(draws: Float[np.ndarray, " n"]) -> tuple[float, int]:
@@ -120,7 +78,7 @@ def integrated_time(draws: Float[np.ndarray, " n"]) -> tuple[float, int]:
     """
     if len(draws) < 4 or not np.isfinite(draws).all():
         return np.nan, 0
-    covariances = autocovariance(draws)
+    covariances = arviz_module().autocov(np.asarray(draws, np.float64))
     if not covariances[0] > 0:
         return np.nan, 0
     n_pairs = len(draws) // 2
@@ -201,23 +159,24 @@ def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) ->
         ``replicates`` and, by parameter, the mean ``density`` of those that are finite, and its `squared_bias`.
     """
     data = normal_data(settings["n_data"], settings["standardised"], seed)
-    exact, model, sampler = posterior_of(data), normal_model(data), sampler_of(method, "full")
-    edges = {name: exact.edges(name, settings["bins"]) for name in NAMES}
-    truth = {name: exact.density(name, edges[name]) for name in NAMES}
-    cells = list(product(settings["step_sizes"], settings["frictions"]))
+    exact, sampler = posterior_of(data), sampler_of(method, "full")
+    edges = {name: bins_of(exact[name], settings["bins"]) for name in NAMES}
+    truth = {name: density_in(exact[name], edges[name]) for name in NAMES}
 
-    def one(replicate: int) -> tuple[Lockstep, list[dict]]:
-        start = np.array(exact.means, np.float32)
-        options = {"start": start, "seed": seed, "replicate": f"ccadl {replicate}"}
-        chains = chains_of(model, sampler, cells, settings["batch_size"], **options)
-        if settings["warmup"]:
-            chains.advance(settings["warmup"], settings["warmup"])
+    def judged(chains: Lockstep) -> list[dict]:
         draws = chains.advance(settings["steps"])
-        found = [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(len(cells))]
-        return chains, found
+        return [_of_chain(draws[:, i].astype(np.float64), exact, edges) for i in range(chains.width)]
 
-    depends_on = {"method": method, "seed": seed, "settings": {**settings, "replicates": None}}
-    found = replicated(one, settings["replicates"], cells, depends_on, parts)
+    found = replicated(
+        judged,
+        normal_model(data),
+        sampler,
+        settings,
+        start_of=lambda replicate: np.array([exact[name].mean() for name in NAMES], np.float32),
+        name="ccadl",
+        seed=seed,
+        parts=parts,
+    )
     return {
         "method": method,
         "sampler": sampler,
@@ -230,20 +189,19 @@ def sample_normal(method: str, settings: Mapping, *, seed: int, parts: Parts) ->
 
 
 def _of_chain(
-    draws: Float[np.ndarray, "n 2"], exact: NormalGamma, edges: dict[str, np.ndarray]
+    draws: Float[np.ndarray, "n 2"], exact: Mapping[str, Marginal], edges: Mapping[str, np.ndarray]
 ) -> dict[str, object]:
     """Of each parameter: RMSE of the density, times, mean and sd in posterior sds, and the density itself."""
     if not np.isfinite(draws).all():
         return {"diverged": True}
     below = draws[:, 1] < 0
     own = {"diverged": False, "crossings": int(np.count_nonzero(below[1:] != below[:-1]))}
-    for name, values, mean, sd in zip(
-        NAMES, (draws[:, 0], np.abs(draws[:, 1])), exact.means, exact.sds, strict=True
-    ):
+    for name, values in (("mu", draws[:, 0]), ("gamma", np.abs(draws[:, 1]))):
         density = np.histogram(values, edges[name])[0] / (len(draws) * np.diff(edges[name]))
         time, lags = integrated_time(values)
+        mean, sd = exact[name].mean(), exact[name].std()
         own[name] = {
-            "density_rmse": float(np.sqrt(np.mean((density - exact.density(name, edges[name])) ** 2))),
+            "density_rmse": float(np.sqrt(np.mean((density - density_in(exact[name], edges[name])) ** 2))),
             "time": time,
             "lags": lags,
             "batch_means_time": batch_means_time(values),
@@ -256,21 +214,13 @@ def _of_chain(
 
 def _with_mean_density(cell: dict, truth: Mapping[str, np.ndarray]) -> dict:
     """The cell with the mean density of the replicates that are finite in place of one of each replicate."""
-    density, bias = {}, {}
+    cell |= {"density": {}, "bias": {}}
     whole = [run for run in cell["replicates"] if not run["diverged"]]
     for name in NAMES if whole else ():
-        densities = np.array([run[name]["density"] for run in whole])
-        density[name] = densities.mean(axis=0)
-        bias[name] = squared_bias(densities - np.asarray(truth[name]))
-    replicates = [
-        run | {name: _without_density(run[name]) for name in NAMES if name in run}
-        for run in cell["replicates"]
-    ]
-    return cell | {"density": density, "bias": bias, "replicates": replicates}
-
-
-def _without_density(of_parameter: dict) -> dict:
-    return {key: value for key, value in of_parameter.items() if key != "density"}
+        densities = np.array([run[name].pop("density") for run in whole])
+        cell["density"][name] = densities.mean(axis=0)
+        cell["bias"][name] = squared_bias(densities - truth[name])
+    return cell
 
 
 def squared_bias(errors: Float[np.ndarray, "r b"]) -> dict[str, float | None]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, isfinite, pi, sqrt
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,8 @@ __all__ = [
 NEAR = 0.01
 """Nats per test datum: predictions within this difference from NUTS's count as equally good."""
 
+PARAMETERS = ("mu", "gamma")
+
 SIZES = ("n_train", "n_test", "n_classes", "n_features", "n_hidden", "n_parameters")
 """What Table 2 of the paper has of a data set and its model."""
 
@@ -52,42 +55,40 @@ def in_print_order(records: Sequence[dict]) -> list[dict]:
     return sorted(records, key=lambda record: [ranks.get(record.get(name), 0) for name in ("set", "method")])
 
 
-def _settings(records: Sequence[dict]) -> Iterator[tuple[dict, dict]]:
-    """Each record with each (h, A) of it."""
+class _Runs(NamedTuple):
+    """The runs of one sampler with one (h, A)."""
+
+    model: str
+    method: str
+    cell: Mapping
+
+    def number(self, metric: str, value: float | None, se: float | None = None, **fields) -> Cell:
+        return Cell(self.model, self.method, "", metric, value, se=se, detail=setting(self.cell), **fields)
+
+    def of_finite(self, metric: str, value: float | None, se: float | None, n: int, missing: str) -> Cell:
+        """A number of ``n`` of the runs, with its standard error."""
+        return self.number(
+            metric, value, se, finite=n, replicates=len(self.cell["replicates"]), missing=missing
+        )
+
+    def mean(self, metric: str, pick: Callable[[dict], float | None], missing: str = DIVERGED) -> Cell:
+        """The mean of ``pick(run)`` over the runs that have not diverged and have it."""
+        found = [pick(run) for run in self.whole]
+        values = [value for value in found if value is not None]
+        se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+        return self.of_finite(metric, fmean(values) if values else None, se, len(values), missing)
+
+    @property
+    def whole(self) -> list[dict]:
+        """Those that have not diverged."""
+        return [run for run in self.cell["replicates"] if not run.get("diverged")]
+
+
+def _settings(records: Sequence[dict], model: str = "") -> Iterator[tuple[dict, _Runs]]:
+    """Each record with the runs of each (h, A) of it; those of a data set are of the model of its name."""
     for record in in_print_order(records):
         for cell in record["cells"]:
-            yield record, cell
-
-
-def _cell(
-    model: str,
-    method: str,
-    cell: Mapping,
-    metric: str,
-    mean: tuple[float | None, float | None],
-    finite: int,
-    missing: str = DIVERGED,
-) -> Cell:
-    """A number with its standard error, from ``finite`` of the runs with one (h, A)."""
-    value, se = mean
-    runs, where = len(cell["replicates"]), setting(cell)
-    return Cell(
-        model, method, "", metric, value, se=se, finite=finite, replicates=runs, detail=where, missing=missing
-    )
-
-
-def _mean(
-    model: str, method: str, cell: Mapping, metric: str, values: Sequence, missing: str = DIVERGED
-) -> Cell:
-    """The mean of ``values``, one per run, without the missing ones."""
-    values = [value for value in values if value is not None]
-    se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
-    return _cell(model, method, cell, metric, (fmean(values) if values else None, se), len(values), missing)
-
-
-def _of_runs(cell: Mapping, pick: Callable[[dict], float | None]) -> list[float | None]:
-    """``pick(run)`` of each run; None of one that has diverged."""
-    return [None if run.get("diverged") else pick(run) for run in cell["replicates"]]
+            yield record, _Runs(record.get("set", model), record["method"], cell)
 
 
 def _marked(cells: Sequence[Cell]) -> list[Cell]:
@@ -100,14 +101,15 @@ def _marked(cells: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def _clipping(model: str, method: str, cell: Mapping) -> list[Cell]:
+def _clipping(runs: _Runs) -> list[Cell]:
     """How often SGHMC's noise was clipped, and the least A without that."""
-    shares = _of_runs(cell, lambda run: run.get("statistics", {}).get("clipped_share"))
-    needed = _of_runs(cell, lambda run: run.get("statistics", {}).get("friction_needed"))
-    percent = [None if share is None else 100 * share for share in shares]
-    clipped = _mean(model, method, cell, "clipped_percent", percent, missing="")
-    least = _mean(model, method, cell, "friction_needed", needed, missing="")
-    return [clipped, replace(least, text=f"≤ {cell['friction']:g}") if clipped.value == 0 else least]
+
+    def of(name: str, factor: float) -> Callable[[dict], float | None]:
+        return lambda run: None if name not in run["statistics"] else factor * run["statistics"][name]
+
+    clipped = runs.mean("clipped_percent", of("clipped_share", 100), missing="")
+    least = runs.mean("friction_needed", of("friction_needed", 1), missing="")
+    return [clipped, replace(least, text=f"≤ {runs.cell['friction']:g}") if clipped.value == 0 else least]
 
 
 def relative_cost(cost: Mapping) -> tuple[float, float]:
@@ -122,60 +124,55 @@ def relative_cost(cost: Mapping) -> tuple[float, float]:
     return float(middle), float(sqrt(pi / 2) * sd / sqrt(len(ratios)))
 
 
-def _cost(model: str, record: Mapping, cell: Mapping) -> Cell:
+def _cost(record: Mapping, runs: _Runs) -> Cell:
     """Seconds of a pass over SGNHT's, for the setting with which they were measured."""
-    cost = record.get("cost") or {}
+    cost, cell = record.get("cost") or {}, runs.cell
     is_here = (cost.get("step_size"), cost.get("friction")) == (cell["step_size"], cell["friction"])
-    value, se = relative_cost(cost) if is_here else (None, None)
-    return Cell(model, record["method"], "", "seconds_per_pass", value, se=se, detail=setting(cell))
+    return runs.number("seconds_per_pass", *(relative_cost(cost) if is_here else (None, None)))
+
+
+def _published(records: Records, table: str, *keys: str) -> dict[tuple, float]:
+    """The numbers of a table of the paper."""
+    rows = [row for row in records.get("published") or [] if row["table"] == table]
+    return {tuple(row[key] for key in keys): row["value"] for row in rows}
 
 
 def normal(records: Records) -> list[Cell]:
     """Errors of the densities and autocorrelation times, beside those of the paper's Table 1."""
-    paper = {
-        (row["sampler"], float(row["step_size"]), float(row["friction"]), row["metric"]): row["value"]
-        for row in records.get("published") or []
-        if row["table"] == "table1"
-    }
+    published = _published(records, "table1", "sampler", "step_size", "friction", "metric")
+    paper = {(name, float(h), float(a), metric): own for (name, h, a, metric), own in published.items()}
     cells: list[Cell] = []
-    for record, cell in _settings(required(records, "normal")):
-        where = record["method"], cell["step_size"], cell["friction"]
-        times = {name: _of_parameter(record, cell, "time", name) for name in ("mu", "gamma")}
-        cells += [_of_parameter(record, cell, "density_rmse", name) for name in times]
-        cells.append(_of_paper(cell, "density_rmse_paper", where[0], paper.get((*where, "density_rmse"))))
+    for _, runs in _settings(required(records, "normal"), "normal"):
+        where = runs.method, runs.cell["step_size"], runs.cell["friction"]
+        times = {name: _of_parameter(runs, "time", name) for name in PARAMETERS}
+        cells += [_of_parameter(runs, "density_rmse", name) for name in PARAMETERS]
+        cells.append(runs.number("density_rmse_paper", paper.get((*where, "density_rmse"))))
         for name, time in times.items():
-            cells += [time, _of_parameter(record, cell, "batch_means_time", name)]
+            cells += [time, _of_parameter(runs, "batch_means_time", name)]
         theirs = paper.get((*where, "autocorrelation_time"))
-        cells.append(_of_paper(cell, "time_paper", where[0], theirs))
+        cells.append(runs.number("time_paper", theirs))
         for name, time in times.items():
             value, se = (None if None in (x, theirs) else x / theirs for x in (time.value, time.se))
             cells.append(replace(time, metric=f"time_ratio_{name}", value=value, se=se))
     return _marked(cells)
 
 
-def _of_parameter(record: Mapping, cell: Mapping, key: str, name: str) -> Cell:
+def _of_parameter(runs: _Runs, key: str, name: str) -> Cell:
     """The mean over runs of a number of the parameter ``name``."""
-    metric = f"{key.replace('batch_means', 'batch')}_{name}"
-    return _mean("normal", record["method"], cell, metric, _of_runs(cell, lambda run: run[name][key]))
-
-
-def _of_paper(cell: Mapping, metric: str, method: str, value: float | None) -> Cell:
-    return Cell("normal", method, "", metric, value, detail=setting(cell))
+    return runs.mean(f"{key.replace('batch_means', 'batch')}_{name}", lambda run: run[name][key])
 
 
 def normal_details(records: Records) -> list[Cell]:
     """What is behind the errors: bias of the density, widths, and steps across 0."""
     cells: list[Cell] = []
-    for record, cell in _settings(required(records, "normal")):
-        method, finite = record["method"], sum(not run["diverged"] for run in cell["replicates"])
-        for name in ("mu", "gamma"):
-            bias = _root(cell["bias"].get(name, {}))
-            missing = DASH if finite else DIVERGED
-            cells.append(_cell("normal", method, cell, f"density_bias_{name}", bias, finite, missing))
-        cells += [_of_parameter(record, cell, "sd_ratio", name) for name in ("mu", "gamma")]
-        crossings = _of_runs(cell, lambda run: float(run["crossings"]))
-        cells.append(_mean("normal", method, cell, "crossings", crossings))
-        cells += _clipping("normal", method, cell)
+    for _, runs in _settings(required(records, "normal"), "normal"):
+        finite = len(runs.whole)
+        for name in PARAMETERS:
+            bias = _root(runs.cell["bias"].get(name, {}))
+            cells.append(runs.of_finite(f"density_bias_{name}", *bias, finite, DASH if finite else DIVERGED))
+        cells += [_of_parameter(runs, "sd_ratio", name) for name in PARAMETERS]
+        cells.append(runs.mean("crossings", lambda run: float(run["crossings"])))
+        cells += _clipping(runs)
     return _marked(cells)
 
 
@@ -203,28 +200,29 @@ def logistic_convergence(records: Records) -> list[Cell]:
     curves = required(records, "logistic_curves")
     goal = required(records, "logistic_draws")[0]["truth_log_likelihood"]
     cells: list[Cell] = []
-    for record, cell in _settings(curves):
-        own, passes = ("mnist79", record["method"], cell), record["passes"]
-        runs = [run["log_likelihoods"] for run in cell["replicates"]]
-        missing = f"> {passes[-1]:g}" if any(run[-1] is not None for run in runs) else DIVERGED
-        reached = [passes_to(passes, run, goal - NEAR) for run in runs]
-        to_nuts = _mean(*own, "passes_to_reference", reached, missing)
+    for record, runs in _settings(curves, "mnist79"):
+        passes, end = (
+            record["passes"],
+            runs.mean("log_likelihood_end", lambda run: run["log_likelihoods"][-1]),
+        )
+        missing = f"> {passes[-1]:g}" if end.finite else DIVERGED
+
+        def reached(run: Mapping, passes: Sequence[float] = passes) -> float | None:
+            return passes_to(passes, run["log_likelihoods"], goal - NEAR)
+
+        to_nuts = runs.mean("passes_to_reference", reached, missing)
         if to_nuts.se is not None:
             # Runs have values only at given times, so passes are rounded up to the next one.
             rounding = (passes[1] - passes[0]) / sqrt(12 * to_nuts.finite)
             to_nuts = replace(to_nuts, se=hypot(to_nuts.se, rounding))
-        cells += [to_nuts, _mean(*own, "log_likelihood_end", [run[-1] for run in runs])]
-        cells += [_cost("mnist79", record, cell), *_clipping(*own)]
+        cells += [to_nuts, end, _cost(record, runs), *_clipping(runs)]
     return _marked(cells) + _beside("mnist79", "nuts", curves[0], {"log_likelihood_end": goal})
 
 
 def _beside(model: str, name: str, record: Mapping, numbers: Mapping[str, float]) -> list[Cell]:
     """Numbers of NUTS or of the MAP, which have no h and no A, beside each setting of a record."""
-    return [
-        Cell(model, name, "", metric, value, detail=setting(cell))
-        for metric, value in numbers.items()
-        for cell in record["cells"]
-    ]
+    runs = [_Runs(model, name, cell) for cell in record["cells"]]
+    return [own.number(metric, value) for metric, value in numbers.items() for own in runs]
 
 
 def logistic_errors(records: Records) -> list[Cell]:
@@ -236,14 +234,12 @@ def logistic_errors(records: Records) -> list[Cell]:
         "mean_error_sds": lambda run: run["mean_error"],
     }
     cells: list[Cell] = []
-    for record, cell in _settings(draws):
-        own = "mnist79", record["method"], cell
-        cells += [_mean(*own, metric, _of_runs(cell, pick)) for metric, pick in errors.items()]
-        whole = [run for run in cell["replicates"] if not run["diverged"]]
+    for record, runs in _settings(draws, "mnist79"):
+        cells += [runs.mean(metric, pick) for metric, pick in errors.items()]
         for place, coordinate in enumerate(record["coordinates"]):
-            ratio = pooled_sd_ratio(whole, place, reference["sd"][coordinate])
-            cells.append(_cell(*own, f"sd_ratio_{coordinate + 1}", ratio, len(whole)))
-        cells += _clipping(*own)
+            ratio = pooled_sd_ratio(runs.whole, place, reference["sd"][coordinate])
+            cells.append(runs.of_finite(f"sd_ratio_{coordinate + 1}", *ratio, len(runs.whole), DIVERGED))
+        cells += _clipping(runs)
     accuracy = reference["diagnostics"]
     truth = {"block_r_hat_max": accuracy["r_hat"], "block_ess_min": accuracy["ess_bulk"]}
     return _marked(cells) + _beside("mnist79", "nuts", draws[0], truth)
@@ -281,11 +277,7 @@ def pooled_sd_ratio(runs: Sequence[Mapping], place: int, sd: float) -> tuple[flo
 
 def drbm_sets(records: Records) -> list[Cell]:
     """Rows, classes, features and parameters of each data set, ours and the paper's."""
-    paper = {
-        (row["model"], row["metric"]): row["value"]
-        for row in records.get("published") or []
-        if row["table"] == "table2"
-    }
+    paper = _published(records, "table2", "model", "metric")
     return [
         Cell(record["set"], "", "", metric, value, detail=whose, missing="unavailable")
         for record in in_print_order(required(records, "map"))
@@ -297,20 +289,17 @@ def drbm_sets(records: Records) -> list[Cell]:
 def drbm_errors(records: Records) -> list[Cell]:
     """Test errors at the end of runs, and of the MAP; a set that no source has is marked as unavailable."""
     found = in_print_order(required(records, "drbm"))
+    ends = {
+        "error_percent": lambda run: None if run["errors"][-1] is None else 100 * run["errors"][-1],
+        "log_loss_end": lambda run: run["log_losses"][-1],
+    }
     cells: list[Cell] = []
-    for record, cell in _settings([record for record in found if not record["missing"]]):
-        own, runs = (record["set"], record["method"], cell), cell["replicates"]
-        errors = [run["errors"][-1] for run in runs]
-        cells += [
-            _mean(*own, "error_percent", [None if error is None else 100 * error for error in errors]),
-            _mean(*own, "log_loss_end", [run["log_losses"][-1] for run in runs]),
-            _cost(record["set"], record, cell),
-            *_clipping(*own),
-        ]
+    for record, runs in _settings([record for record in found if not record["missing"]]):
+        cells += [runs.mean(metric, pick) for metric, pick in ends.items()]
+        cells += [_cost(record, runs), *_clipping(runs)]
     cells = _marked(cells)
     maps = {record["set"]: record for record in required(records, "map")}
-    for record in {record["set"]: record for record in found}.values():
-        name = record["set"]
+    for name, record in {record["set"]: record for record in found}.items():
         if record["missing"]:
             cells.append(Cell(name, "", "", "error_percent", missing="unavailable"))
         else:
