@@ -26,18 +26,13 @@ N_CHAINS = 20_000
 
 
 def matrix_of_normal():
-    return mala_matrix(GRID, lambda x: -(x**2) / 2, np.negative, STEP_SIZE)
+    return mala_matrix(GRID, -(GRID**2) / 2, -GRID, STEP_SIZE)
 
 
 def from_start():
     start = np.zeros_like(GRID)
     start[np.argmin(np.abs(GRID - START))] = 1.0
     return start
-
-
-@pytest.fixture(scope="module")
-def model():
-    return gaussian_model(np.eye(1), np.zeros(1))
 
 
 def test_the_matrix_of_mala_is_reversible_and_its_line_has_the_slope_of_its_second_eigenvalue():
@@ -59,7 +54,7 @@ def test_the_matrix_of_mala_is_reversible_and_its_line_has_the_slope_of_its_seco
 
 
 @pytest.mark.parametrize("window", [1, 5])
-def test_the_sampler_mala_converges_as_its_matrix_does(model, window):
+def test_the_sampler_mala_converges_as_its_matrix_does(window):
     """Down to the floor: each step's law, and, of 42 steps by 5, the start and the mean laws of eight windows."""
     matrix, laws = matrix_of_normal(), [from_start()]
     for _ in range(40):
@@ -69,6 +64,7 @@ def test_the_sampler_mala_converges_as_its_matrix_does(model, window):
     *binned, target = (np.add.reduceat(law, [0, *range(21, 221, 20)]) for law in [*laws, TARGET])
     exact = total_variation(np.array(binned[1:]).reshape(40 // window, window, -1).mean(axis=1), target)
     options = {"start": START, "edges": edges, "n_chains": N_CHAINS, "n_steps": 40 + (window > 1) * 2}
+    model = gaussian_model(np.eye(1), np.zeros(1))
     arm = Arm(STEP_SIZE, model.n_data)
     found = distances_of_chains(model, "mala", arm, target=target, window=window, **options)
     assert found[0] == pytest.approx(total_variation(np.array(binned[:1]), target)[0])

@@ -25,14 +25,8 @@ pytestmark = pytest.mark.optimised
 
 ACCEPTANCE = {
     **{"drifts": [0.1, 1.0], "directional_noises": [0.0, 1.0], "scales": [0.7]},
-    **{
-        "steps": 2_000,
-        "warmup": 200,
-        "replicates": 4,
-        "steps_per_dimension": 0,
-        "most_steps": 10_000,
-        "long_up_to": 0,
-    },
+    **{"steps": 2_000, "warmup": 200, "replicates": 4},
+    **{"steps_per_dimension": 0, "most_steps": 10_000, "long_up_to": 0},
     "few_dimensions": {"up_to": 0, "replicates": 9, "steps_per_dimension": 1000},
 }
 POSTERIOR = {
@@ -152,20 +146,6 @@ def minibatch_keys():
         yield found
 
 
-@pytest.fixture(scope="module")
-def narrow():
-    """The bias with so small an s that chains keep their starts' squares, and their jumps are their noise; and keys."""
-    settings = BIAS | {"scale": 1e-3, "ratios": [0.1, 0.2], "steps": 20, "warmup": 1, "chains": 8}
-    with minibatch_keys() as keys:
-        return measure_bias(settings, Parts())["cells"], keys
-
-
-def test_no_two_chains_of_the_bias_share_minibatches(narrow):
-    """Neither those of one cell, nor those of two cells, which are compared."""
-    _, keys = narrow
-    assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
-
-
 def test_chains_on_a_posterior_have_steps_of_their_own_and_share_no_minibatches():
     with minibatch_keys() as keys:
         found = acceptance_on_posterior(standard_normal(2, 50), POSTERIOR, Parts())
@@ -174,13 +154,17 @@ def test_chains_on_a_posterior_have_steps_of_their_own_and_share_no_minibatches(
     assert [cell["steps"] for cell in found["cells"]] == [200, 400] * 2
 
 
-@pytest.mark.parametrize("key", ["squares", "jump"])
-def test_no_two_cells_of_the_bias_have_starts_or_noise_in_common(narrow, key):
-    cells, _ = narrow
-    assert [len(cell[key]) for cell in cells] == [8] * 8 + [64] * 2
-    for first, second in combinations((np.array(cell[key][:8]) for cell in cells), 2):
-        # Chains from the same starts, or of the same noise, would differ by a hundredth.
-        assert np.abs(second / first - 1).max() > 0.1
+def test_no_two_chains_of_the_bias_have_starts_noise_or_minibatches_in_common():
+    """With so small an s chains keep their starts' squares, and their jumps are their noise."""
+    with minibatch_keys() as keys:
+        settings = BIAS | {"scale": 1e-3, "ratios": [0.1, 0.2], "steps": 20, "warmup": 1, "chains": 8}
+        cells = measure_bias(settings, Parts())["cells"]
+    assert len(keys) == len(set(keys)) == 2 * (3 + 8 + 8)
+    assert [len(cell["squares"]) for cell in cells] == [8] * 8 + [64] * 2
+    for key in ("squares", "jump"):
+        for first, second in combinations((np.array(cell[key][:8]) for cell in cells), 2):
+            # Chains from the same starts, or of the same noise, would differ by a hundredth.
+            assert np.abs(second / first - 1).max() > 0.1
 
 
 def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():

@@ -214,17 +214,9 @@ def measure_distances(
         if name == SLOW_CURVE:
             n_chains, n_own = settings["slow_chains"], settings["slow_steps"]
             window = min(SLOW_WINDOW, n_own // 10)
+        arm, length = Arm(batch_size=1, **numbers), {"n_chains": n_chains, "n_steps": n_own, "window": window}
         distances = distances_of_chains(
-            model,
-            sampler,
-            Arm(batch_size=1, **numbers),
-            start=START,
-            edges=edges,
-            target=target,
-            n_chains=n_chains,
-            n_steps=n_own,
-            window=window,
-            seed=seed,
+            model, sampler, arm, start=START, edges=edges, target=target, seed=seed, **length
         )
         floor = monte_carlo_floor(target, n_chains)
         lines.append({"chains": n_chains, **_line(name, distances, floor, window)})

@@ -1,6 +1,7 @@
 """The figures of the study: acceptance and E x^2 against s, bias against gamma / s, total variation against steps."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from math import ceil, expm1
 from statistics import median
 
@@ -70,15 +71,12 @@ def adam_acceptance_curves(records: Records) -> Figure:
     )
     ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
-    lines = [
-        (ratio, along, {"color": color, "linestyle": style})
-        for ratio, color in zip(ratios, COLORS, strict=False)
-        for along, style in zip(alongs, STYLES, strict=False)
-    ]
+    colors, styles = dict(zip(ratios, COLORS, strict=False)), dict(zip(alongs, STYLES, strict=False))
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots(2, len(found), squeeze=False, sharex=True, sharey="row")
     for (rates, squares), record in zip(axes.T, found, strict=True):
-        for ratio, along, look in lines:
+        for ratio, along in product(colors, styles):
+            look = {"color": colors[ratio], "linestyle": styles[along]}
             own = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == (ratio, along)]
             _draw_line(rates, own, "acceptance", look)
             known = [c for c in own if record["n_data"] == 1 and not squares_cause(c, c["steps"])]
@@ -93,13 +91,10 @@ def adam_acceptance_curves(records: Records) -> Figure:
     axes[1, 0].set_ylim(bottom=0)
     axes[0, 0].set_ylabel("acceptance")
     axes[1, 0].set_ylabel("E x²")
-    handles = [
-        Line2D([], [], color=color, label=f"γ / s = {ratio:g}")
-        for ratio, color in zip(ratios, COLORS, strict=False)
-    ]
+    handles = [Line2D([], [], color=color, label=f"γ / s = {ratio:g}") for ratio, color in colors.items()]
     handles += [
         Line2D([], [], color=GREY, linestyle=style, label=f"s_d = {along:g}")
-        for along, style in zip(alongs, STYLES, strict=False)
+        for along, style in styles.items()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
     return figure
@@ -136,16 +131,10 @@ def adam_bias_curves(records: Records) -> Figure:
             if own:
                 _draw_bias(axis, sorted(own), color, marker)
             look = {"color": color, "marker": marker, "markersize": 3.8, "markerfacecolor": "white"}
-            axis.plot([], [], label=NAMES[variant] if axis is axes[0] else None, **look)
-        ratios = sorted(floors)
-        axis.fill_between(
-            ratios,
-            [median(floors[ratio]) for ratio in ratios],
-            color=INK,
-            alpha=0.12,
-            linewidth=0,
-            label="below the half-width of an interval" if axis is axes[0] else None,
-        )
+            axis.plot([], [], label=NAMES[variant], **look)
+        ratios, look = sorted(floors), {"color": INK, "alpha": 0.12, "linewidth": 0}
+        heights = [median(floors[ratio]) for ratio in ratios]
+        axis.fill_between(ratios, heights, label="below the half-width of an interval", **look)
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_title(f"D = {dimension}")
@@ -154,6 +143,7 @@ def adam_bias_curves(records: Records) -> Figure:
     axes[0].set_ylabel("|E x² − 1|")
     axes[0].set_ylim(bottom=LEAST_SHOWN)
     figure.legend(
+        *axes[0].get_legend_handles_labels(),
         loc="outside lower center",
         ncols=3,
         handlelength=2.6,
@@ -180,22 +170,21 @@ def adam_distances(records: Records) -> Figure:
     panel of the curves that fall fast, and one of the curve that needs more steps."""
     [found] = required(records, "distances")
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes, labelled = figure.subplots(1, 2, sharey=True), set()
+    axes, handles = figure.subplots(1, 2, sharey=True), {}
     for axis, is_slow in zip(axes, (False, True), strict=True):
         panel = [line for line in found["lines"] if (line["name"] == SLOW_CURVE) == is_slow]
         for line in panel:
             _draw_distances(axis, line)
         # A matrix has no chains: its floor is one of rounding.
         for number, floor in {line["chains"]: line["floor"] for line in panel if "chains" in line}.items():
-            # The legend belongs to both panels: it names a number of draws once.
-            label = None if number in labelled else f"{number:,} exact draws"
-            labelled.add(number)
-            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=label)
+            axis.axhline(floor, color=INK, alpha=0.35, linewidth=1.6, label=f"{number:,} exact draws")
         axis.set_xlabel("steps")
+        # The legend belongs to both panels: it names a number of draws once.
+        handles |= {handle.get_label(): handle for handle in axis.get_legend_handles_labels()[0]}
     axes[0].set_yscale("log")
     axes[0].set_ylim(bottom=found["floor"] / 3)
     axes[0].set_ylabel("total variation to the target")
-    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+    figure.legend(handles=handles.values(), loc="outside lower center", ncols=2, fontsize="small")
     return figure
 
 

@@ -227,8 +227,6 @@ def _measured(
     settings: Mapping,
     starts: Float[np.ndarray, "w d"],
     *,
-    sds: Float[np.ndarray, " d"] | float = 1.0,
-    centre: Float[np.ndarray, " d"] | float = 0.0,
     root_trace: float,
     batch_size: int,
     long: int,
@@ -236,9 +234,10 @@ def _measured(
     must_settle: bool = True,
     parts: Parts,
     seed: int,
+    **units: Float[np.ndarray, " d"],
 ) -> dict:
     """Of every (gamma / s, s_d, s) its arm, and what its chains did (`moments_of_chains`), ``square`` and ``jump`` in
-    units of the posterior's sds about ``centre``: 1 of the posterior.
+    ``units``, the posterior's sds about its centre: 1 of the posterior.
 
     The scale is s in units of 1 / ``root_trace``, the root of the trace of -log pi's Hessian: there log pi changes by
     about 1, of a random walk, for any D. ``long`` is the most steps of chains at the scales ``long_at``.
@@ -267,8 +266,6 @@ def _measured(
             replicate=f"adam_mcmc {name}",
             warmup=settings["warmup"],
             steps=settings["steps"],
-            sds=sds,
-            centre=centre,
             long=most,
             is_decided=partial(
                 verdicts.is_decided,
@@ -276,6 +273,7 @@ def _measured(
                 starts_are_exact=model.n_data == 1,
                 must_settle=must_settle,
             ),
+            **units,
         )
         own = parts.once(name, depends_on, make)
         parts.report(f"{name}: acceptance {np.mean(own['acceptance']):.3f}")
