@@ -105,8 +105,9 @@ def test_late_means_are_of_the_last_half():
     assert np.allclose(classifiers.late_means(draws, np.array([1, 4, 9])), naive)
 
 
-def draws_of(model, sampler, cells, batch_size, start, n_steps, **options):
+def draws_of(model, sampler, frictions, batch_size, start, n_steps, *, step_sizes=(0.002, 0.005), **options):
     """Draws of a chain of each (h, A), (n_steps, chains, D), by the library alone."""
+    cells = product(step_sizes, frictions)
     arms = [Arm(step_size=h, batch_size=batch_size, friction=friction) for h, friction in cells]
     chains = Lockstep.at_mode(model, sampler, arms, position=start, **options)
     return chains.advance(n_steps).astype(float)
@@ -117,9 +118,8 @@ def test_curves_are_those_of_the_chains(regression):
     assert np.allclose(record["passes"], [0.5, 1, 1.5, 2, 2.5, 3])
     cell = record["cells"][3]
     assert (cell["step_size"], cell["friction"]) == (0.005, 10.0)
-    cells, start = product((0.002, 0.005), (1.0, 10.0)), regression.init(named_key(3, "ccadl", "logistic", 1))
-    options = {"seed": 3, "replicate": "ccadl curves 1"}
-    draws = draws_of(regression, "sgnht-shang", cells, 50, start, 30, **options)[:, 3]
+    start, options = regression.init(named_key(3, "ccadl", "logistic", 1)), {"replicate": "ccadl curves 1"}
+    draws = draws_of(regression, "sgnht-shang", (1.0, 10.0), 50, start, 30, seed=3, **options)[:, 3]
     means = classifiers.late_means(draws, np.arange(5, 31, 5))
     values = classifiers.mean_log_likelihoods(regression, means)
     assert np.allclose(cell["replicates"][1]["log_likelihoods"], values)
@@ -128,9 +128,8 @@ def test_curves_are_those_of_the_chains(regression):
 def test_long_chains_have_the_moments_of_their_draws(regression):
     record = classifiers.sample_draws("ccadl", regression, TRUTH, LOGISTIC, seed=3, parts=Parts())
     assert (record["steps"], record["sampler"]) == (1_200, "ccadl")
-    options = {"seed": 3, "replicate": "ccadl draws 1"}
-    cells = product((0.002, 0.005), (10.0,))
-    draws = draws_of(regression, "ccadl", cells, 50, map_position(regression), 1_250, **options)[50:, 1]
+    start, options = map_position(regression), {"seed": 3, "replicate": "ccadl draws 1"}
+    draws = draws_of(regression, "ccadl", (10.0,), 50, start, 1_250, **options)[50:, 1]
     run, covariance = record["cells"][1]["replicates"][1], np.cov(draws.T)
     of_two = list(classifiers.COORDINATES)
     assert np.allclose(run["mean"], draws.mean(axis=0)[of_two], atol=1e-5)
@@ -179,9 +178,9 @@ def test_errors_are_those_of_the_chain(machine):
     record = classifiers.sample_errors("letter", "ccadl", machine, DRBM, seed=1, parts=Parts())
     assert np.allclose(record["passes"], [0.6, 1.2, 1.8, 2.4, 3.0])
     assert record["burn_in_passes"] == pytest.approx(1.2)
-    start, cells = machine.init(named_key(1, "ccadl", "letter", 1)), product((0.01,), (1.0, 10.0))
-    options = {"seed": 1, "replicate": "ccadl 1"}
-    chain = draws_of(machine, "ccadl-diagonal", cells, 20, start, 30, **options)
+    start = machine.init(named_key(1, "ccadl", "letter", 1))
+    options = {"step_sizes": (0.01,), "seed": 1, "replicate": "ccadl 1"}
+    chain = draws_of(machine, "ccadl-diagonal", (1.0, 10.0), 20, start, 30, **options)
     # Each reading of six steps has two draws, the second at its end; two readings are burn-in.
     mean = mean_prediction(machine, chain[[i - 1 for i in (15, 18, 21, 24, 27, 30)], 1].astype(np.float32))
     targets, last = machine.test_data["targets"], record["cells"][1]["replicates"][1]
