@@ -6,8 +6,7 @@ with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.posteriors import bnn
-    from sgtune.study.posteriors.data_sets import DATA_SETS
-    from sgtune.study.posteriors.downloads import check_download
+    from sgtune.study.posteriors.data_sets import DATA_SETS, check_download
 
     settings = this.settings["data"]["bnn"]
     if settings["simulated"] is None:

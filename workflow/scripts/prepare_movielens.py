@@ -6,8 +6,7 @@ with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.posteriors import pmf
-    from sgtune.study.posteriors.data_sets import DATA_SETS
-    from sgtune.study.posteriors.downloads import check_download
+    from sgtune.study.posteriors.data_sets import DATA_SETS, check_download
 
     data = this.settings["data"]["pmf"]
     if data["simulated"] is None:

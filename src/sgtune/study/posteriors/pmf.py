@@ -14,7 +14,6 @@ import numpy as np
 
 from sgtune.model import Model, define_model
 from sgtune.study.posteriors.store import StoredSet
-from sgtune.support.errors import check_integer
 
 __all__ = ["DATA", "N_FACTORS", "from_arrays", "load", "read_ratings", "simulate", "split_u1", "write"]
 
@@ -63,11 +62,7 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
 
     Rating = 3 + u_i' v_j + N(0, 1/3), rounded and clipped, with two factors of variance 1 for each user and
     item. About a quarter of all pairs of a user and an item have a rating.
-
-    Raises:
-        InputError: ``n_ratings`` is not an integer >= 10.
     """
-    n_ratings = check_integer("data.pmf.simulated", n_ratings, at_least=10)
     n_users = math.ceil(math.sqrt(3 * n_ratings))
     n_items = math.ceil(4 / 3 * n_users)
     rng = np.random.default_rng(seed)
