@@ -15,5 +15,10 @@ with job(snakemake, saved=False) as this:
         arrays, made_by = bnn.read_set(folder), "MNIST"
     else:
         arrays, made_by = bnn.simulate(settings["simulated"]), "sgtune.study.posteriors.bnn.simulate"
-    bnn.DATA.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
-    this.sign(snakemake.output.facts, "bnn")
+    facts = {
+        "n_hidden": settings["n_hidden"],
+        "made_by": made_by,
+        "model": "bnn",
+        "provenance": this.account(),
+    }
+    bnn.DATA.write(snakemake.output.facts, arrays, **facts)

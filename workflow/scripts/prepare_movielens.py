@@ -16,5 +16,5 @@ with job(snakemake, saved=False) as this:
     else:
         ratings = pmf.simulate(data["simulated"], data["seed"])
         made_by = "sgtune.study.posteriors.pmf.simulate"
-    pmf.write(snakemake.output.facts, ratings, made_by=made_by)
-    this.sign(snakemake.output.facts, "pmf")
+    facts = {"made_by": made_by, "model": "pmf", "provenance": this.account()}
+    pmf.write(snakemake.output.facts, ratings, **facts)

@@ -13,7 +13,7 @@ from damaged_data import assert_refuses
 
 from sgtune.study.posteriors import bnn, classification, data_sets, pmf
 from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes, parse_libsvm, read_idx
-from sgtune.study.posteriors.downloads import download
+from sgtune.study.posteriors.data_sets import download
 from sgtune.support.files import file_sha256
 
 # --- images ---
@@ -158,7 +158,7 @@ def test_movielens_from_its_package_gives_the_published_split(tmp_path):
         np.savetxt(tmp_path / "part", part, fmt="%d", delimiter="\t")
         sums.append(file_sha256(tmp_path / "part")[:16])
     assert sums == ["ce253ec86c448b44", "18c6014a4b2c7324"], "not u1.base and u1.test"
-    pmf.write(tmp_path / "pmf.json", ratings, made_by="a test")
+    pmf.write(tmp_path / "pmf.json", ratings)
     loaded = pmf.DATA.read(tmp_path / "pmf.json")
     assert (loaded["n_users"], loaded["n_items"]) == (943, 1682)
     assert (loaded["train"].shape, loaded["test"].shape) == ((80_000, 3), (20_000, 3))

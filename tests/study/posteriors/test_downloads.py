@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from damaged_data import assert_refuses
 
-from sgtune.study.posteriors import downloads
-from sgtune.study.posteriors.downloads import DataSet, check_download, debian_package, download, wheel
+from sgtune.study.posteriors import data_sets as downloads
+from sgtune.study.posteriors.data_sets import DataSet, check_download, debian_package, download, wheel
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 

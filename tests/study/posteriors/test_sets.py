@@ -32,7 +32,7 @@ def test_the_logistic_data_set_is_the_papers_own(logistic_data_dir):
 
 def test_simulated_sets_have_the_sums_that_they_always_had(tmp_path):
     """Of the training arrays; results that were made with them stay comparable."""
-    pmf.write(tmp_path / "pmf.json", pmf.simulate(400), made_by="a test")
+    pmf.write(tmp_path / "pmf.json", pmf.simulate(400))
     bnn.DATA.write(tmp_path / "bnn.json", bnn.simulate(300), n_hidden=5)
     sums = {name: load_model(name, tmp_path).checksum for name in ("pmf", "bnn")}
     for name in ("mnist79", "connect-4"):
@@ -76,13 +76,13 @@ def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_fro
     assert (len(train), len(test)) == (240, 60)
     for part, rows in ((test, ratings[:60]), (train, ratings[60:])):
         assert part.tolist() == sorted(rows.tolist())
-    pmf.write(tmp_path / "pmf.json", ratings, made_by="a test")
+    pmf.write(tmp_path / "pmf.json", ratings)
     loaded = pmf.DATA.read(tmp_path / "pmf.json")
     assert (loaded["n_users"], loaded["n_items"]) == tuple(ratings.max(axis=0)[:2])
     for part, name in ((train[random_order(240)], "train"), (test, "test")):
         assert loaded[name].dtype == np.int32
         np.testing.assert_array_equal(loaded[name], part[:, :3] - [1, 1, 0])
-    assert_refuses(r"test is int32 \(0, 3\)", pmf.write, tmp_path / "p.json", ratings[:4], made_by="a test")
+    assert_refuses(r"test is int32 \(0, 3\)", pmf.write, tmp_path / "p.json", ratings[:4])
 
 
 # --- images ---
@@ -110,7 +110,7 @@ def mnist_files(images) -> dict[str, bytes]:
 def test_downloaded_images_are_read_prepared_and_loaded(tmp_path):
     images = bnn.simulate(300)
     put_download(tmp_path / "mnist", mnist_files(images))
-    bnn.DATA.write(tmp_path / "bnn.json", bnn.read_set(tmp_path / "mnist"), n_hidden=None)
+    bnn.DATA.write(tmp_path / "bnn.json", bnn.read_set(tmp_path / "mnist"), n_hidden=100)
     loaded, order = bnn.DATA.read(tmp_path / "bnn.json"), random_order(300)
     for name in bnn.DATA.shapes:
         expected = images[name][order] if name.startswith("train") else images[name]
@@ -120,12 +120,12 @@ def test_downloaded_images_are_read_prepared_and_loaded(tmp_path):
 
 def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_model(tmp_path, monkeypatch):
     images = bnn.simulate(300)
-    bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=None)
+    bnn.DATA.write(tmp_path / "bnn.json", images, n_hidden=100)
     other = {data_sets.TEST_IMAGES: idx_bytes(images["ood"]["inputs"].reshape(-1, 28, 28))}
     for name, files, missing in (("notmnist", other, None), ("fashion-mnist", {}, "no source")):
         sums = put_download(tmp_path / name, files, missing)
         monkeypatch.setitem(DATA_SETS, name, replace(DATA_SETS[name], sha256=sums))
-        bnn.write_ood(tmp_path / f"{name}.json", bnn.read_ood(tmp_path / name), made_by="a test")
+        bnn.write_ood(tmp_path / f"{name}.json", bnn.read_ood(tmp_path / name))
     bare = load_model("bnn", tmp_path)
     given, without = (
         load_model("bnn", tmp_path, ood=tmp_path / f"{name}.json") for name in ("notmnist", "fashion-mnist")
@@ -146,7 +146,7 @@ def test_a_model_has_the_out_of_distribution_images_it_is_given_and_is_the_same_
 @pytest.mark.parametrize("name", SETS)
 def test_a_simulated_set_is_prepared_and_loaded(name, tmp_path):
     entry, arrays = SETS[name], classification.simulate(name, 300)
-    entry.data.write(tmp_path / f"{name}.json", arrays, made_by="a test")
+    entry.data.write(tmp_path / f"{name}.json", arrays)
     model = load_set_model(name, tmp_path)
     parameters = {"mnist79": 100, "connect-4": 2_603, "letter": 4_326, "acoustic": 1_083}
     assert (model.dimension, model.n_data) == (parameters[name], 300)

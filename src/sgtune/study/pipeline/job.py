@@ -3,7 +3,6 @@ compiles and runs its programs."""
 
 import logging
 import os
-import platform
 import signal
 import sys
 import threading
@@ -18,7 +17,7 @@ from zlib import crc32
 import sgtune
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline.parts import Parts, Task
-from sgtune.study.pipeline.provenance import Provenance
+from sgtune.study.pipeline.provenance import Provenance, of_processor
 from sgtune.study.pipeline.saved import save_job
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
@@ -166,10 +165,6 @@ class Job:
         config = fingerprint(self.settings) if self.settings is not None else None
         write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
 
-    def sign(self, path: str, model: str) -> None:
-        """Add ``model`` and the provenance to a JSON file that the library has written."""
-        write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
-
     def account(self) -> dict:
         """The provenance of a file that is written now, with the rule, the seconds of the whole process, and the
         seconds of start-up (until the model was loaded, or the script began) and of compilation."""
@@ -189,15 +184,6 @@ class Job:
         self.report(line)
         print(line, file=sys.__stdout__, flush=True)
 
-    def save(self, snakemake) -> None:
-        """Save a copy of the files that this job has written (`sgtune.study.pipeline.saved`)."""
-        wildcards = dict(snakemake.wildcards.items())
-        try:
-            save_job(self.run, self.rule, wildcards, self.settings, snakemake.input, snakemake.output)
-        except OSError as error:
-            # A warning only: the results exist, and may have taken hours.
-            self.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
-
 
 @contextmanager
 def job(snakemake, saved: bool = True) -> Iterator[Job]:
@@ -207,20 +193,27 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     """
     _open_log(snakemake)
     _end_with_workflow()
-    compile_quickly()
-    use_threads(snakemake.threads)
-    share_compiled_programs(Path("results", ".cache", "jax"))
+    set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
     try:
         this = Job(snakemake)
         yield this
         this.parts.clear()
         if saved:
-            this.save(snakemake)
+            _save(this, snakemake)
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         # In the log and, for the user, on the terminal.
         print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
         os._exit(1)
+
+
+def _save(this: Job, snakemake) -> None:
+    wildcards = dict(snakemake.wildcards.items())
+    try:
+        save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
+    except OSError as error:
+        # A warning only: the results exist, and may have taken hours.
+        this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
 
 
 def _end_with_workflow(every: float = 1.0) -> None:
@@ -260,13 +253,20 @@ def _open_log(snakemake) -> None:
     logging.getLogger("sgtune").setLevel(logging.INFO)
 
 
-def compile_quickly() -> None:
-    """LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
-    models), because their inner loops are products of matrices, gathers and random bits.
+def set_up_xla(n_threads: int, cache: Path) -> None:
+    """How XLA compiles and runs the job's programs, unless the user's environment says otherwise.
 
-    A program is compiled in one part. Parts would be compiled on several threads, which the other jobs use: together
-    five jobs of the default run take 4% less time (measured on two cores; not measured for a job that runs alone). XLA
-    does not start if it does not know a flag, and a later XLA may drop this one, so it is set only where it is known.
+    LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
+    models), because their inner loops are products of matrices, gathers and random bits. A program is compiled in one
+    part. Parts would be compiled on several threads, which the other jobs use: together five jobs of the default run
+    take 4% less time (measured on two cores; not measured for a job that runs alone). XLA does not start if it does
+    not know a flag, and a later XLA may drop this one, so it is set only where it is known.
+
+    As many threads as the job's rule has. With one for every core in each of two jobs that run beside each other,
+    steps of cheap arithmetic take up to 1.7 times as long (measured on two cores).
+
+    JAX's persistent ``cache``: the hundredth job does not compile what the first one did. There is one folder for each
+    kind of processor: on a shared file system, programs for another processor may not run.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     wanted = {OPTIMISATION: 1}
@@ -274,30 +274,9 @@ def compile_quickly() -> None:
         wanted["xla_cpu_parallel_codegen_split_count"] = 1
     ours = [f"--{name}={number}" for name, number in wanted.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
-
-
-def use_threads(number: int) -> None:
-    """As many threads of XLA as the job's rule has. With one for every core in each of two jobs that run beside each
-    other, steps of cheap arithmetic take up to 1.7 times as long (measured on two cores)."""
-    os.environ.setdefault("PJRT_NPROC", str(number))
-
-
-def share_compiled_programs(folder: Path) -> None:
-    """JAX's persistent cache: the hundredth job does not compile what the first one did.
-
-    There is one folder for each kind of processor: on a shared file system, programs for another processor may not run.
-    """
-    folder = folder / _processor()
+    os.environ.setdefault("PJRT_NPROC", str(n_threads))
+    folder = cache / f"{crc32(of_processor('flags', 'Features').encode()):08x}"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
     # Small programs are cached, too: a job has dozens, and each takes a twentieth of a second.
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features = next(line for line in lines if line.startswith(("flags", "Features")))
-    except (OSError, StopIteration):
-        features = platform.processor() or platform.machine()
-    return f"{crc32(features.encode()):08x}"

@@ -98,9 +98,9 @@ def read_ood(folder: Path) -> dict:
     return {"name": record["name"], "inputs": inputs, "missing": record["missing"]}
 
 
-def write_ood(path_json: str | Path, ood: dict, *, made_by: str) -> None:
+def write_ood(path_json: str | Path, ood: dict, **facts: object) -> None:
     """What `read_ood` or `simulate` gives, as ``path_json`` and the file beside it, for `load_ood`."""
-    facts = {"name": ood["name"], "missing": ood["missing"], "made_by": made_by}
+    facts |= {"name": ood["name"], "missing": ood["missing"]}
     if ood["missing"]:
         write_json(path_json, facts)
     else:

@@ -74,7 +74,7 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
     return np.column_stack((user + 1, item + 1, rating, first_second + np.arange(n_ratings)))
 
 
-def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
+def write(path_json: str | Path, ratings: np.ndarray, **facts: object) -> None:
     """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) as `DATA`.
 
     Raises:
@@ -82,8 +82,7 @@ def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
     """
     n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
     train, test = ((part[:, :3] - [1, 1, 0]).astype(np.int32) for part in split_u1(ratings))
-    arrays = {"train": train, "test": test}
-    DATA.write(path_json, arrays, made_by=made_by, n_users=n_users, n_items=n_items)
+    DATA.write(path_json, {"train": train, "test": test}, n_users=n_users, n_items=n_items, **facts)
 
 
 def log_prior(position: dict) -> jax.Array:
