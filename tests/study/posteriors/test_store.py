@@ -44,9 +44,9 @@ def test_what_is_written_is_what_is_loaded(tmp_path):
     ("name", "change", "words"),
     [
         ("train_inputs", lambda array: array * np.nan, "train_inputs holds values that are not finite"),
-        ("train_inputs", lambda array: array[:, :2], r"\(200, 2\); expected float32 \(n_train, 3\)"),
+        ("train_inputs", lambda array: array[:, :2], r"\(200, 2\); expected float32 \(n_train, dimension\)"),
         ("train_inputs", lambda array: array.astype(float), "train_inputs is float64"),
-        ("train_targets", lambda array: array[1:], r"\(199,\); expected uint8 \(200\)"),
+        ("train_targets", lambda array: array[1:], r"\(199,\); expected uint8 \(n_train\)"),
     ],
 )
 def test_arrays_that_are_not_the_data_set_are_not_written(tmp_path, name, change, words):

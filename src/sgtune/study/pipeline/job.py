@@ -63,7 +63,7 @@ class Job:
         self.files, self.params, self.wildcards = snakemake.input, snakemake.params, snakemake.wildcards
         self.settings = self.params.get("settings")
         self.parts = Parts(self.params.get("parts"), self.report)
-        self.provenance = Provenance(self.run, self.seed)
+        self.provenance = Provenance()
         self.startup = 0.0
 
     def load_model(self, name: str | None = None) -> "Model":
@@ -139,12 +139,11 @@ class Job:
 
     def seconds_since_start(self) -> float:
         """Seconds since this process was started: imports included."""
-        try:
-            with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
-                ticks = int(stat.read().rpartition(")")[2].split()[19])
-                return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
-        except OSError:
+        process = _process(os.getpid())
+        if process is None:
             return perf_counter() - self.began
+        uptime, ticks = float(Path("/proc/uptime").read_text().split()[0]), int(process.split()[1])
+        return uptime - ticks / os.sysconf("SC_CLK_TCK")
 
     def read(self, path: str, settings: dict | None = None) -> dict:
         """A result file, made with ``settings`` (not checked if None).
@@ -172,6 +171,8 @@ class Job:
 
         now = self.seconds_since_start()
         return {
+            "run": self.run,
+            "seed": self.seed,
             **self.provenance.finish(),
             "rule": self.rule,
             "process_seconds": round(now, 3),
@@ -219,7 +220,7 @@ def _save(this: Job, snakemake) -> None:
 def _end_with_workflow(every: float = 1.0) -> None:
     """End this process when Snakemake has ended, even by a SIGKILL, after which it would run on as an orphan."""
     workflow = os.environ.get(WORKFLOW_PROCESS)
-    if not workflow or not Path("/proc").is_dir():
+    if not workflow:
         return
 
     def watch() -> None:
@@ -231,8 +232,8 @@ def _end_with_workflow(every: float = 1.0) -> None:
 
 
 def _process(pid: int) -> str | None:
-    """A process, identified by its number and its start, because numbers are reused; None if there is none, or only a
-    zombie."""
+    """A process, identified by its number and its start, in ticks since the machine's, because numbers are reused; None
+    if there is none, or only a zombie, or no /proc."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

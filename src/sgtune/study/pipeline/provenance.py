@@ -69,8 +69,7 @@ def _load() -> list[float]:
 class Provenance:
     """The clock and the load at the start of a job: made before the work, and `finish` called after it."""
 
-    def __init__(self, run: str | None, seed: int | None):
-        self._run, self._seed = run, seed
+    def __init__(self):
         self._load_before = _load()
         self._created = _to_ms(datetime.now(UTC))
         self._start = time.perf_counter()
@@ -78,13 +77,11 @@ class Provenance:
     def finish(self) -> dict:
         """The provenance of the results since the start.
 
-        Its keys are run, seed, commit (None outside git), created (start of the job, UTC), versions (None if a package
+        Its keys are commit (None outside git), created (start of the job, UTC), versions (None if a package
         is not installed), cpu, cores, load averages over 1, 5 and 15 minutes before and after, the seconds between, and
         the process's peak memory in GiB.
         """
         return {
-            "run": self._run,
-            "seed": self._seed,
             "commit": _commit(),
             "created": self._created,
             "versions": {package: _version(package) for package in PACKAGES},

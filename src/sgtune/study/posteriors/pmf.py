@@ -135,12 +135,6 @@ def functionals_of(test: np.ndarray) -> Callable:
     return partial(_products, rows={"user": pairs[:, 0], "item": pairs[:, 1]})
 
 
-def as_test(rows: dict, mean_rating: float) -> dict:
-    """Training rows in the form of test data; their ratings are centred by ``mean_rating``."""
-    inputs = {"user": rows["user"], "item": rows["item"], "mean_rating": np.float32(mean_rating)}
-    return {"inputs": inputs, "targets": rows["rating"] + np.float32(mean_rating)}
-
-
 def from_arrays(
     train: np.ndarray,
     test: np.ndarray | None = None,
@@ -156,11 +150,11 @@ def from_arrays(
     """
     train = np.asarray(train)
     mean_rating = float(train[:, 2].mean())
-    test_data = None
-    if test is not None:
-        inputs = {"user": test[:, 0], "item": test[:, 1], "mean_rating": np.float32(mean_rating)}
-        test_data = {"inputs": inputs, "targets": np.asarray(test[:, 2], np.float32)}
     sizes = {"users": n_users, "items": n_items}
+
+    def as_test(user: np.ndarray, item: np.ndarray, targets: np.ndarray) -> dict:
+        inputs = {"user": user, "item": item, "mean_rating": np.float32(mean_rating)}
+        return {"inputs": inputs, "targets": targets}
 
     def init(key: jax.Array) -> dict:
         position = {}
@@ -181,9 +175,9 @@ def from_arrays(
         },
         init=init,
         predict=predict,
-        test_data=test_data,
+        test_data=None if test is None else as_test(*test.T[:2], np.asarray(test[:, 2], np.float32)),
         functionals=None if test is None else functionals_of(test),
-        as_test=partial(as_test, mean_rating=mean_rating),
+        as_test=lambda rows: as_test(rows["user"], rows["item"], rows["rating"] + np.float32(mean_rating)),
         task="regression",
         # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
         max_lockstep=1,

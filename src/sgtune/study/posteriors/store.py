@@ -90,19 +90,15 @@ class StoredSet:
 
     def _lengths(self, path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
         """The lengths that shapes name, if all arrays have their dtypes and shapes."""
-        lengths = {}
+        lengths: dict[str, int] = {}
         for name, (dtype, shape) in self.shapes.items():
             array = arrays[name]
-            wanted = tuple(lengths.get(length, length) for length in shape)
-            fits = array.ndim == len(wanted) and all(
-                found > 0 if isinstance(expected, str) else found == expected
-                for found, expected in zip(array.shape, wanted, strict=True)
-            )
-            if not fits or array.dtype != dtype:
-                expected = f"{np.dtype(dtype)} ({', '.join(map(str, wanted))})"
+            own = {size: n for size, n in zip(shape, array.shape, strict=False) if isinstance(size, str)}
+            lengths = own | lengths
+            wanted = tuple(lengths.get(size, size) for size in shape)
+            if array.dtype != dtype or array.shape != wanted or not array.size:
+                expected = f"{np.dtype(dtype)} ({', '.join(map(str, shape))})"
                 raise DataError(f"{path}: {name} is {array.dtype} {array.shape}; expected {expected}")
-            named = zip(shape, array.shape, strict=True)
-            lengths |= {size: found for size, found in named if isinstance(size, str)}
         return lengths
 
 
