@@ -12,14 +12,8 @@ from sgtune.study.pipeline.saved import identity, read_notes, restore, save_job
 from sgtune.support.errors import DataError
 
 RUN, SAVED = Path("results/mine"), Path("results/saved/mine")
-NAMES = (
-    "data/pmf.json",
-    "data/pmf.map.npz",
-    "cost/pmf.json",
-    "tuning/pmf/sgld.json",
-    "evaluation/pmf/sgld.json",
-)
-FACTS, MAP, COST, TUNED, JUDGED = (str(RUN / name) for name in NAMES)
+FACTS, MAP, COST = (str(RUN / name) for name in ("data/pmf.json", "data/pmf.map.npz", "cost/pmf.json"))
+TUNED, JUDGED = (str(RUN / kind / "pmf/sgld.json") for kind in ("tuning", "evaluation"))
 SETTINGS = {
     "find_map/pmf": {"map": {"epochs": 3}},
     "calibrate_cost/pmf": None,

