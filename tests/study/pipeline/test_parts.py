@@ -8,8 +8,7 @@ from sgtune.study.pipeline import parts as module
 from sgtune.study.pipeline.parts import Parts, Task
 
 TAKEN = "grid: kept from an unfinished job"
-DAMAGED = "grid: kept from an unfinished job, but damaged: made again"
-OTHER = "grid: kept from an unfinished job, but with other settings, inputs or code: made again"
+OTHER = "grid: made again: damaged, or of other settings, inputs or code"
 RECORD = {"rows": [1, 0.1, None, "x"], "best": {"step_size": 1e-7}}
 
 
@@ -70,7 +69,7 @@ def test_a_damaged_file_is_made_again(parts, text):
     path.write_text(text)
     assert is_made(parts)
     assert not is_made(parts)
-    assert parts.lines == [DAMAGED, TAKEN]
+    assert parts.lines == [OTHER, TAKEN]
 
 
 def test_names_of_any_characters_are_names_of_files(parts, tmp_path):

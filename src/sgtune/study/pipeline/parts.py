@@ -71,17 +71,15 @@ class Parts:
 
     def _held(self, name: str, own: str) -> dict | None:
         """The file of the piece ``name``, if it is whole and has the fingerprint ``own``."""
-        path, held, why = self._path(name), None, ""
-        if not path.is_file():
+        if not self._path(name).is_file():
             return None
-        with suppress(DataError):
-            held = read_json(path)
-        if not isinstance(held, dict) or "record" not in held:
-            why = ", but damaged: made again"
-        elif held.get("fingerprint") != own:
-            why = ", but with other settings, inputs or code: made again"
-        self.report(f"{name}: kept from an unfinished job{why}")
-        return None if why else held
+        with suppress(DataError, KeyError, TypeError):
+            held = read_json(self._path(name))
+            if held["fingerprint"] == own and "record" in held:
+                self.report(f"{name}: kept from an unfinished job")
+                return held
+        self.report(f"{name}: made again: damaged, or of other settings, inputs or code")
+        return None
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
