@@ -8,7 +8,7 @@ import pytest
 from damaged_data import assert_refuses
 
 from sgtune.study.posteriors import bnn, classification, data_sets, load_model, logistic, pmf
-from sgtune.study.posteriors.classification import SETS, load_set_model
+from sgtune.study.posteriors.classification import SETS
 from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes
 from sgtune.study.posteriors.store import random_order
 from sgtune.support.errors import InputError
@@ -49,7 +49,7 @@ def test_simulated_sets_have_the_sums_that_they_always_had_and_are_loaded(name, 
         bnn.DATA.write(path, bnn.simulate(300), n_hidden=5)
     else:
         SETS[name].data.write(path, classification.simulate(name, 200))
-    model = (load_set_model if name in SETS else load_model)(name, tmp_path)
+    model = load_model(name, tmp_path)
     assert (model.name, model.checksum[:16], model.dimension, model.n_data) == SIMULATED[name]
     found = model.predict(model.init(jax.random.key(0)), model.test_data["inputs"])
     assert len(found) == len(model.test_data["targets"])

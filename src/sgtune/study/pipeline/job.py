@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -69,20 +69,11 @@ class Job:
     def load_model(self, name: str | None = None) -> "Model":
         """The model ``name``, or that of the job's wildcard, with the input files ``data`` and ``ood``."""
         from sgtune.study.posteriors import load_model
-
-        return self._loaded(load_model, name or self.wildcards.model, ood=self.file("ood"))
-
-    def load_set_model(self, name: str) -> "Model":
-        """The model of a data set of `sgtune.study.posteriors.classification`."""
-        from sgtune.study.posteriors.classification import load_set_model
-
-        return self._loaded(load_set_model, name)
-
-    def _loaded(self, load: Callable, name: str, **options: object) -> "Model":
         from sgtune.support.machine import watch_compilation
 
         watch_compilation()
-        model = load(name, Path(self.file("data")).parent, **options)
+        folder = Path(self.file("data")).parent
+        model = load_model(name or self.wildcards.model, folder, ood=self.file("ood"))
         self.startup = self.seconds_since_start()
         return model
 

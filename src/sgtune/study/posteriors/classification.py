@@ -13,7 +13,7 @@ from sgtune.study.posteriors.data_sets import DataSet, check_download, read_idx
 from sgtune.study.posteriors.store import StoredSet, load_stored
 from sgtune.support.errors import DataError
 
-__all__ = ["SETS", "ClassificationSet", "load_set_model", "mnist79", "read_set", "simulate"]
+__all__ = ["SETS", "ClassificationSet", "load", "mnist79", "read_set", "simulate"]
 
 SEVEN, NINE = 7, 9
 N_PROJECTED, PROJECTION_SEED, PROJECTION_BITS = 100, 0, 20
@@ -153,7 +153,7 @@ mnist79 = partial(logistic.from_arrays, name="mnist79", prior_variance=1.0)
 is `sgtune.study.posteriors.logistic`'s; its prior is N(0, I)."""
 
 
-def load_set_model(name: str, data_dir: str | Path) -> Model:
+def load(name: str, data_dir: str | Path) -> Model:
     """The paper's model of the set ``name`` of `SETS` with its data from ``data_dir``, where its MAP is kept too.
 
     It is the logistic regression `mnist79`, or a model ``drbm-{name}`` with the paper's hidden units (Table 2).

