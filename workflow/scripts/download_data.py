@@ -5,8 +5,7 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False):
     from pathlib import Path
 
-    from sgtune.study.posteriors.data_sets import DATA_SETS
-    from sgtune.study.posteriors.downloads import download
+    from sgtune.study.posteriors.data_sets import DATA_SETS, download
 
     name = snakemake.params.get("data_set") or snakemake.wildcards.download
     # Not in params: another mirror has the same files, and nothing need be made again.

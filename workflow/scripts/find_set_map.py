@@ -11,7 +11,7 @@ with job(snakemake) as this:
     if reason := read_json(snakemake.input.data).get("missing"):
         this.write(snakemake.output.facts, {"set": name, "missing": reason})
     else:
-        model = this.load_set_model(name)
+        model = this.load_model(name)
         found = map_result(model, **this.settings["map"])
         if not found.converged:
             this.warn(

@@ -6,8 +6,7 @@ with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.posteriors import bnn
-    from sgtune.study.posteriors.data_sets import DATA_SETS
-    from sgtune.study.posteriors.downloads import check_download
+    from sgtune.study.posteriors.data_sets import DATA_SETS, check_download
 
     settings = this.settings["data"]["bnn"]
     if settings["simulated"] is None:
@@ -16,5 +15,10 @@ with job(snakemake, saved=False) as this:
         arrays, made_by = bnn.read_set(folder), "MNIST"
     else:
         arrays, made_by = bnn.simulate(settings["simulated"]), "sgtune.study.posteriors.bnn.simulate"
-    bnn.DATA.write(snakemake.output.facts, arrays, made_by=made_by, n_hidden=settings["n_hidden"])
-    this.sign(snakemake.output.facts, "bnn")
+    facts = {
+        "n_hidden": settings["n_hidden"],
+        "made_by": made_by,
+        "model": "bnn",
+        "provenance": this.account(),
+    }
+    bnn.DATA.write(snakemake.output.facts, arrays, **facts)

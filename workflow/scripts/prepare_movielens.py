@@ -6,8 +6,7 @@ with job(snakemake, saved=False) as this:
     from pathlib import Path
 
     from sgtune.study.posteriors import pmf
-    from sgtune.study.posteriors.data_sets import DATA_SETS
-    from sgtune.study.posteriors.downloads import check_download
+    from sgtune.study.posteriors.data_sets import DATA_SETS, check_download
 
     data = this.settings["data"]["pmf"]
     if data["simulated"] is None:
@@ -17,5 +16,5 @@ with job(snakemake, saved=False) as this:
     else:
         ratings = pmf.simulate(data["simulated"], data["seed"])
         made_by = "sgtune.study.posteriors.pmf.simulate"
-    pmf.write(snakemake.output.facts, ratings, made_by=made_by)
-    this.sign(snakemake.output.facts, "pmf")
+    facts = {"made_by": made_by, "model": "pmf", "provenance": this.account()}
+    pmf.write(snakemake.output.facts, ratings, **facts)

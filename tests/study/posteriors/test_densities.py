@@ -20,8 +20,6 @@ from sgtune.study.posteriors import bnn, drbm, pmf
 from sgtune.study.posteriors.classification import mnist79
 from sgtune.support.errors import InputError
 
-N_USERS, N_ITEMS, N_FACTORS = 7, 9, 3
-
 # --- the papers' densities ---
 
 
@@ -43,50 +41,18 @@ def pmf_log_prior(position):
 
 def pmf_log_likelihood(position, ratings):
     """One value per rating: ratings minus their overall mean ~ N(U_i' V_j, 1 / 3)."""
-    users, items, values = ratings.T
-    products = np.array(
-        [position["users"][u] @ position["items"][v] for u, v in zip(users, items, strict=True)]
-    )
-    return stats.norm.logpdf(values - values.mean(), products, 3**-0.5)
+    values = ratings[:, 2]
+    return stats.norm.logpdf(values - values.mean(), products_of(position, ratings), 3**-0.5)
+
+
+def products_of(position, ratings):
+    return np.sum(position["users"][ratings[:, 0]] * position["items"][ratings[:, 1]], axis=1)
 
 
 def network_probabilities(position, images):
     """softmax(softmax(x B + b) A + a) of pixels scaled to [0, 1]."""
     hidden = special.softmax(images / 255 @ position["B"] + position["b"], axis=1)
     return special.softmax(hidden @ position["A"] + position["a"], axis=1)
-
-
-def normal_log_prior(position):
-    return sum(stats.norm.logpdf(leaf).sum() for leaf in position.values())
-
-
-def simulated_ratings(n, seed=0, n_users=N_USERS, n_items=N_ITEMS):
-    """Rows (user, item, rating), no pair twice."""
-    rng = np.random.default_rng(seed)
-    pairs = rng.choice(n_users * n_items, n, replace=False)
-    return np.column_stack([pairs // n_items, pairs % n_items, rng.integers(1, 6, n)])
-
-
-def pmf_position(seed, n_users=N_USERS, n_items=N_ITEMS, n_factors=N_FACTORS):
-    rng = np.random.default_rng(seed)
-    position = {}
-    for side, size in (("users", n_users), ("items", n_items)):
-        precision = rng.gamma(4, 1 / 5, n_factors)
-        mean = rng.normal(size=n_factors) / np.sqrt(precision)
-        position[f"log_precision_{side}"] = np.log(precision)
-        position[f"mean_{side}"] = mean
-        position[side] = mean + rng.normal(size=(size, n_factors)) / np.sqrt(precision)
-    return position
-
-
-def single(position):
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), position)
-
-
-def small_pmf(n=40, test=None):
-    ratings = simulated_ratings(n)
-    sizes = {"n_users": N_USERS, "n_items": N_ITEMS, "n_factors": N_FACTORS}
-    return pmf.from_arrays(ratings, test, **sizes, shuffle_seed=None), ratings
 
 
 def boltzmann_log_probabilities(position, inputs):
@@ -101,7 +67,36 @@ def boltzmann_log_probabilities(position, inputs):
     return special.log_softmax(special.logsumexp(energies, axis=1), axis=1)
 
 
-def normals(shapes):
+def normal_log_prior(position):
+    return sum(stats.norm.logpdf(leaf).sum() for leaf in position.values())
+
+
+# --- small models ---
+
+SIZES = {"n_users": 7, "n_items": 9, "n_factors": 3}
+ROWS = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+N = np.arange(len(ROWS))
+
+
+def simulated_ratings(n, n_users, n_items, **_):
+    """Rows (user, item, rating), no pair twice."""
+    rng = np.random.default_rng(0)
+    pairs = rng.choice(n_users * n_items, n, replace=False)
+    return np.column_stack([pairs // n_items, pairs % n_items, rng.integers(1, 6, n)])
+
+
+RATINGS = simulated_ratings(40, **SIZES)
+
+
+def small_pmf(test=None):
+    return pmf.from_arrays(RATINGS, test, **SIZES, shuffle_seed=None)
+
+
+def classes(n_classes):
+    return np.random.default_rng(1).integers(n_classes, size=40).astype(np.uint8)
+
+
+def normals(**shapes):
     """seed -> normal arrays of these shapes by name."""
 
     def draw(seed):
@@ -111,48 +106,40 @@ def normals(shapes):
     return draw
 
 
-NETWORK = normals({"A": (5, 10), "B": (12, 5), "a": (10,), "b": (5,)})
-MACHINE = normals({"U": (4, 3), "W": (4, 5), "c": (4,), "d": (3,)})
+def factors(n_users, n_items, n_factors):
+    sides = {"users": n_users, "items": n_items}
+    shapes = {f"{part}_{side}": (n_factors,) for side in sides for part in ("mean", "log_precision")}
+    return normals(**shapes, **{side: (size, n_factors) for side, size in sides.items()})
 
 
-def labelled(n_features, n_classes):
-    """40 rows of inputs and labels."""
-    rng = np.random.default_rng(0)
-    inputs = rng.normal(size=(40, n_features)).astype(np.float32)
-    return inputs, rng.integers(n_classes, size=40).astype(np.uint8)
-
-
-def small_machine():
-    inputs, labels = labelled(5, 3)
-    model = drbm.from_arrays(inputs, labels, n_hidden=4, n_classes=3, shuffle_seed=None)
-    n = np.arange(40)
-    return model, lambda p: boltzmann_log_probabilities(p, inputs.astype(float))[n, labels]
+FACTORS = factors(**SIZES)
+MACHINE = normals(U=(4, 3), W=(4, 6), c=(4,), d=(3,))
 
 
 @cache
 def cases():
     """By name: a small model, a drawer of positions, and the exact log prior and log-likelihoods."""
-    factorisation, ratings = small_pmf()
     images = np.random.default_rng(0).integers(0, 256, (40, 12), dtype=np.uint8)
-    _, labels = labelled(1, 10)
-    network = bnn.from_arrays(images, labels, n_hidden=5, shuffle_seed=None)
-    machine, of_machine = small_machine()
-    rows, classes = labelled(6, 2)
-    regression = mnist79(rows, classes, shuffle_seed=None)
+    labels = {n: classes(n) for n in (2, 3, 10)}
     # The paper's likelihood 1 / (1 + exp(-y w' x)), y of -1 and 1.
-    signed = (2.0 * classes - 1)[:, None] * rows.astype(float)
+    signed = (2.0 * labels[2] - 1)[:, None] * ROWS.astype(float)
     return {
-        "pmf": (factorisation, pmf_position, pmf_log_prior, lambda p: pmf_log_likelihood(p, ratings)),
+        "pmf": (small_pmf(), FACTORS, pmf_log_prior, lambda p: pmf_log_likelihood(p, RATINGS)),
         "bnn": (
-            network,
-            NETWORK,
+            bnn.from_arrays(images, labels[10], n_hidden=5, shuffle_seed=None),
+            normals(A=(5, 10), B=(12, 5), a=(10,), b=(5,)),
             normal_log_prior,
-            lambda p: np.log(network_probabilities(p, images)[np.arange(40), labels]),
+            lambda p: np.log(network_probabilities(p, images)[N, labels[10]]),
         ),
-        "drbm": (machine, MACHINE, normal_log_prior, of_machine),
+        "drbm": (
+            drbm.from_arrays(ROWS, labels[3], n_hidden=4, n_classes=3, shuffle_seed=None),
+            MACHINE,
+            normal_log_prior,
+            lambda p: boltzmann_log_probabilities(p, ROWS.astype(float))[N, labels[3]],
+        ),
         "mnist79": (
-            regression,
-            normals({"w": (6,)}),
+            mnist79(ROWS, labels[2], shuffle_seed=None),
+            normals(w=(6,)),
             normal_log_prior,
             lambda p: special.log_expit(signed @ p["w"]),
         ),
@@ -162,6 +149,10 @@ def cases():
 @pytest.fixture(scope="module", params=["pmf", "bnn", "drbm", "mnist79"])
 def case(request):
     return cases()[request.param]
+
+
+def single(position):
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), position)
 
 
 def in_form_of(model, position):
@@ -228,55 +219,47 @@ def test_a_factorisation_has_the_papers_parameters():
 
 # --- predictions ---
 
-
 FEW = np.array([[0, 0, 5], [6, 8, 1], [3, 2, 4]])
 
 
-def few_products(position):
-    return np.sum(position["users"][FEW[:, 0]] * position["items"][FEW[:, 1]], axis=1)
-
-
 def test_predicted_ratings_are_products_about_the_mean_clipped():
-    model, ratings = small_pmf(test=FEW)
+    model, position = small_pmf(test=FEW), FACTORS(0)
     np.testing.assert_array_equal(model.test_data["targets"], FEW[:, 2])
-    position = pmf_position(0)
-    products = few_products(position)
     for factor in (0.01, 1, 100):
         scaled = {**position, "users": factor * position["users"]}
         found = np.asarray(model.predict(single(scaled), model.test_data["inputs"]))
-        np.testing.assert_allclose(found, np.clip(ratings[:, 2].mean() + factor * products, 1, 5), rtol=1e-5)
+        exact = np.clip(RATINGS[:, 2].mean() + products_of(scaled, FEW), 1, 5)
+        np.testing.assert_allclose(found, exact, rtol=1e-5)
     assert set(found) <= {1.0, 5.0}
 
 
 def test_functionals_of_a_factorisation_are_products_of_test_pairs():
     """Few rows are all used. Of many rows 2,000 are drawn once from the whole test set, which is sorted."""
-    model, _ = small_pmf(test=FEW)
-    position = pmf_position(2)
-    found = np.sort(model.functionals(single(position)))
-    np.testing.assert_allclose(found, np.sort(few_products(position)), rtol=1e-5)
-    assert small_pmf()[0].functionals is None
-    sizes = {"n_users": 60, "n_items": 70}
+    position = FACTORS(2)
+    found = np.sort(small_pmf(test=FEW).functionals(single(position)))
+    np.testing.assert_allclose(found, np.sort(products_of(position, FEW)), rtol=1e-5)
+    assert small_pmf().functionals is None
+    sizes = {"n_users": 60, "n_items": 70, "n_factors": 1}
     many = simulated_ratings(3_000, **sizes)
     many = many[np.lexsort((many[:, 1], many[:, 0]))]
     # With one feature, the product of the user's and the item's numbers identifies the pair.
-    position = pmf_position(0, **sizes, n_factors=1)
+    position = factors(**sizes)(0)
     position["users"][:, 0], position["items"][:, 0] = np.arange(60) + 1, 1 + np.arange(70) / 100
-    models = (pmf.from_arrays(many[:10], many, **sizes, n_factors=1) for _ in range(2))
+    models = (pmf.from_arrays(many[:10], many, **sizes) for _ in range(2))
     one, other = (np.asarray(model.functionals(single(position)), np.float64) for model in models)
     assert len(one) == 2_000
     np.testing.assert_array_equal(one, other)
-    every = (many[:, 0] + 1) * (1 + many[:, 1] / 100)
+    every = products_of(position, many)
     # Drawn without replacement, so the standard error is less than this; the first 2,000 are 8 away.
     assert abs(one.mean() - every.mean()) < 4 * every.std() / np.sqrt(2_000)
 
 
 def test_training_ratings_have_the_form_of_test_data():
-    _, ratings = small_pmf()
-    model, _ = small_pmf(test=ratings[:7])
+    model, position = small_pmf(test=RATINGS[:7]), single(FACTORS(1))
     rows = model.as_test({name: leaf[:7] for name, leaf in model.data.items()})
     np.testing.assert_allclose(rows["targets"], model.test_data["targets"], atol=1e-6)
-    position, inputs = single(pmf_position(1)), (rows["inputs"], model.test_data["inputs"])
-    np.testing.assert_allclose(*(model.predict(position, found) for found in inputs), rtol=1e-6)
+    found = (model.predict(position, inputs) for inputs in (rows["inputs"], model.test_data["inputs"]))
+    np.testing.assert_allclose(*found, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bnn", "drbm", "mnist79"])
@@ -333,7 +316,7 @@ def test_positions_far_outside_the_posterior_give_finite_numbers():
 
 def test_curvatures_are_differences_of_exact_gradients():
     """Second derivatives, which Hutchinson's diagonal and Newton's steps use."""
-    model, log_likelihood = small_machine()
+    model, _, _, log_likelihood = cases()["drbm"]
     position, direction = MACHINE(4), MACHINE(5)
     score = jax.grad(lambda p: jnp.sum(model.log_likelihood(p, model.data)))
     _, found = jax.jit(lambda p, v: jax.jvp(score, (p,), (v,)))(single(position), single(direction))
@@ -348,11 +331,6 @@ def test_curvatures_are_differences_of_exact_gradients():
     assert abs(along) > 1
 
 
-def test_sizes_out_of_range_are_refused():
-    inputs, labels = np.zeros((2, 3)), np.array([0, 1])
-    for sizes, words in (
-        ((128, 2), "n_hidden: 128 .* >= 1 and <= 127"),
-        ((1, 1), "n_classes: 1 .* >= 2 and <= 256"),
-    ):
-        with pytest.raises(InputError, match=words):
-            drbm.from_arrays(inputs, labels, n_hidden=sizes[0], n_classes=sizes[1])
+def test_more_hidden_units_than_a_product_of_float32_holds_are_refused():
+    with pytest.raises(InputError, match=r"n_hidden: 128 .* >= 1 and <= 127"):
+        drbm.from_arrays(np.zeros((2, 3)), np.array([0, 1]), n_hidden=128, n_classes=2)

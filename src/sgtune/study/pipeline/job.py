@@ -3,11 +3,10 @@ compiles and runs its programs."""
 
 import logging
 import os
-import platform
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,7 @@ from zlib import crc32
 import sgtune
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline.parts import Parts, Task
-from sgtune.study.pipeline.provenance import Provenance
+from sgtune.study.pipeline.provenance import Provenance, of_processor
 from sgtune.study.pipeline.saved import save_job
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
@@ -64,26 +63,17 @@ class Job:
         self.files, self.params, self.wildcards = snakemake.input, snakemake.params, snakemake.wildcards
         self.settings = self.params.get("settings")
         self.parts = Parts(self.params.get("parts"), self.report)
-        self.provenance = Provenance(self.run, self.seed)
+        self.provenance = Provenance()
         self.startup = 0.0
 
     def load_model(self, name: str | None = None) -> "Model":
         """The model ``name``, or that of the job's wildcard, with the input files ``data`` and ``ood``."""
         from sgtune.study.posteriors import load_model
-
-        return self._loaded(load_model, name or self.wildcards.model, ood=self.file("ood"))
-
-    def load_set_model(self, name: str) -> "Model":
-        """The model of a data set of `sgtune.study.posteriors.classification`."""
-        from sgtune.study.posteriors.classification import load_set_model
-
-        return self._loaded(load_set_model, name)
-
-    def _loaded(self, load: Callable, name: str, **options: object) -> "Model":
         from sgtune.support.machine import watch_compilation
 
         watch_compilation()
-        model = load(name, Path(self.file("data")).parent, **options)
+        folder = Path(self.file("data")).parent
+        model = load_model(name or self.wildcards.model, folder, ood=self.file("ood"))
         self.startup = self.seconds_since_start()
         return model
 
@@ -140,12 +130,11 @@ class Job:
 
     def seconds_since_start(self) -> float:
         """Seconds since this process was started: imports included."""
-        try:
-            with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
-                ticks = int(stat.read().rpartition(")")[2].split()[19])
-                return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
-        except OSError:
+        process = _process(os.getpid())
+        if process is None:
             return perf_counter() - self.began
+        uptime, ticks = float(Path("/proc/uptime").read_text().split()[0]), int(process.split()[1])
+        return uptime - ticks / os.sysconf("SC_CLK_TCK")
 
     def read(self, path: str, settings: dict | None = None) -> dict:
         """A result file, made with ``settings`` (not checked if None).
@@ -166,10 +155,6 @@ class Job:
         config = fingerprint(self.settings) if self.settings is not None else None
         write_json(path, {**record, "run": self.run, "config": config, "provenance": self.account()})
 
-    def sign(self, path: str, model: str) -> None:
-        """Add ``model`` and the provenance to a JSON file that the library has written."""
-        write_json(path, {**read_json(path), "model": model, "provenance": self.account()})
-
     def account(self) -> dict:
         """The provenance of a file that is written now, with the rule, the seconds of the whole process, and the
         seconds of start-up (until the model was loaded, or the script began) and of compilation."""
@@ -177,6 +162,8 @@ class Job:
 
         now = self.seconds_since_start()
         return {
+            "run": self.run,
+            "seed": self.seed,
             **self.provenance.finish(),
             "rule": self.rule,
             "process_seconds": round(now, 3),
@@ -189,15 +176,6 @@ class Job:
         self.report(line)
         print(line, file=sys.__stdout__, flush=True)
 
-    def save(self, snakemake) -> None:
-        """Save a copy of the files that this job has written (`sgtune.study.pipeline.saved`)."""
-        wildcards = dict(snakemake.wildcards.items())
-        try:
-            save_job(self.run, self.rule, wildcards, self.settings, snakemake.input, snakemake.output)
-        except OSError as error:
-            # A warning only: the results exist, and may have taken hours.
-            self.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
-
 
 @contextmanager
 def job(snakemake, saved: bool = True) -> Iterator[Job]:
@@ -207,15 +185,13 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     """
     _open_log(snakemake)
     _end_with_workflow()
-    compile_quickly()
-    use_threads(snakemake.threads)
-    share_compiled_programs(Path("results", ".cache", "jax"))
+    set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
     try:
         this = Job(snakemake)
         yield this
         this.parts.clear()
         if saved:
-            this.save(snakemake)
+            _save(this, snakemake)
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         # In the log and, for the user, on the terminal.
@@ -223,10 +199,19 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
         os._exit(1)
 
 
+def _save(this: Job, snakemake) -> None:
+    wildcards = dict(snakemake.wildcards.items())
+    try:
+        save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
+    except OSError as error:
+        # A warning only: the results exist, and may have taken hours.
+        this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
+
+
 def _end_with_workflow(every: float = 1.0) -> None:
     """End this process when Snakemake has ended, even by a SIGKILL, after which it would run on as an orphan."""
     workflow = os.environ.get(WORKFLOW_PROCESS)
-    if not workflow or not Path("/proc").is_dir():
+    if not workflow:
         return
 
     def watch() -> None:
@@ -238,8 +223,8 @@ def _end_with_workflow(every: float = 1.0) -> None:
 
 
 def _process(pid: int) -> str | None:
-    """A process, identified by its number and its start, because numbers are reused; None if there is none, or only a
-    zombie."""
+    """A process, identified by its number and its start, in ticks since the machine's, because numbers are reused; None
+    if there is none, or only a zombie, or no /proc."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -260,13 +245,20 @@ def _open_log(snakemake) -> None:
     logging.getLogger("sgtune").setLevel(logging.INFO)
 
 
-def compile_quickly() -> None:
-    """LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
-    models), because their inner loops are products of matrices, gathers and random bits.
+def set_up_xla(n_threads: int, cache: Path) -> None:
+    """How XLA compiles and runs the job's programs, unless the user's environment says otherwise.
 
-    A program is compiled in one part. Parts would be compiled on several threads, which the other jobs use: together
-    five jobs of the default run take 4% less time (measured on two cores; not measured for a job that runs alone). XLA
-    does not start if it does not know a flag, and a later XLA may drop this one, so it is set only where it is known.
+    LLVM's first level of optimisation: programs compile in half the time, and run as fast (measured for all three
+    models), because their inner loops are products of matrices, gathers and random bits. A program is compiled in one
+    part. Parts would be compiled on several threads, which the other jobs use: together five jobs of the default run
+    take 4% less time (measured on two cores; not measured for a job that runs alone). XLA does not start if it does
+    not know a flag, and a later XLA may drop this one, so it is set only where it is known.
+
+    As many threads as the job's rule has. With one for every core in each of two jobs that run beside each other,
+    steps of cheap arithmetic take up to 1.7 times as long (measured on two cores).
+
+    JAX's persistent ``cache``: the hundredth job does not compile what the first one did. There is one folder for each
+    kind of processor: on a shared file system, programs for another processor may not run.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     wanted = {OPTIMISATION: 1}
@@ -274,30 +266,9 @@ def compile_quickly() -> None:
         wanted["xla_cpu_parallel_codegen_split_count"] = 1
     ours = [f"--{name}={number}" for name, number in wanted.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
-
-
-def use_threads(number: int) -> None:
-    """As many threads of XLA as the job's rule has. With one for every core in each of two jobs that run beside each
-    other, steps of cheap arithmetic take up to 1.7 times as long (measured on two cores)."""
-    os.environ.setdefault("PJRT_NPROC", str(number))
-
-
-def share_compiled_programs(folder: Path) -> None:
-    """JAX's persistent cache: the hundredth job does not compile what the first one did.
-
-    There is one folder for each kind of processor: on a shared file system, programs for another processor may not run.
-    """
-    folder = folder / _processor()
+    os.environ.setdefault("PJRT_NPROC", str(n_threads))
+    folder = cache / f"{crc32(of_processor('flags', 'Features').encode()):08x}"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve()))
     # Small programs are cached, too: a job has dozens, and each takes a twentieth of a second.
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features = next(line for line in lines if line.startswith(("flags", "Features")))
-    except (OSError, StopIteration):
-        features = platform.processor() or platform.machine()
-    return f"{crc32(features.encode()):08x}"

@@ -57,34 +57,23 @@ class Parts:
         if self.folder is None:
             return make()
         own = fingerprint({"piece": name, "depends_on": depends_on, "code": code_digest()})
-        held = self._held(name, own)
-        if held is not None:
-            return held["record"]
+        path = self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
+        if path.is_file():
+            with suppress(DataError, KeyError, TypeError):
+                held = read_json(path)
+                if held["fingerprint"] == own:
+                    record = held["record"]
+                    self.report(f"{name}: kept from an unfinished job")
+                    return record
+            self.report(f"{name}: made again: damaged, or of other settings, inputs or code")
         record = make()
-        write_json(self._path(name), {"fingerprint": own, "record": record})
+        write_json(path, {"fingerprint": own, "record": record})
         return record
 
     def clear(self) -> None:
         """The job is done: delete its pieces, so that it starts from scratch if it is run again."""
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _held(self, name: str, own: str) -> dict | None:
-        """The file of the piece ``name``, if it is whole and has the fingerprint ``own``."""
-        path, held, why = self._path(name), None, ""
-        if not path.is_file():
-            return None
-        with suppress(DataError):
-            held = read_json(path)
-        if not isinstance(held, dict) or "record" not in held:
-            why = ", but damaged: made again"
-        elif held.get("fingerprint") != own:
-            why = ", but with other settings, inputs or code: made again"
-        self.report(f"{name}: kept from an unfinished job{why}")
-        return None if why else held
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '_', name)}.json"
 
 
 class Task(NamedTuple):

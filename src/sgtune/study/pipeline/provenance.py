@@ -6,13 +6,14 @@ import resource
 import subprocess
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sgtune.support.machine import cores
 
-__all__ = ["Provenance", "describe", "summarise"]
+__all__ = ["Provenance", "describe", "of_processor", "summarise"]
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", *Path(__file__).parts[-4:])
@@ -52,28 +53,23 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _cpu() -> str:
-    try:
+def of_processor(*names: str) -> str:
+    """What Linux says of the processor under the first of these names; elsewhere what Python knows of it."""
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
+            if line.startswith(names):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()
 
 
-def _load() -> list[float] | None:
-    try:
-        return [round(load, 2) for load in os.getloadavg()]
-    except (OSError, AttributeError):
-        return None
+def _load() -> list[float]:
+    return [round(load, 2) for load in os.getloadavg()]
 
 
 class Provenance:
     """The clock and the load at the start of a job: made before the work, and `finish` called after it."""
 
-    def __init__(self, run: str | None, seed: int | None):
-        self._run, self._seed = run, seed
+    def __init__(self):
         self._load_before = _load()
         self._created = _to_ms(datetime.now(UTC))
         self._start = time.perf_counter()
@@ -81,27 +77,21 @@ class Provenance:
     def finish(self) -> dict:
         """The provenance of the results since the start.
 
-        Its keys are run, seed, commit (None outside git), created (start of the job, UTC), versions (None if a package
+        Its keys are commit (None outside git), created (start of the job, UTC), versions (None if a package
         is not installed), cpu, cores, load averages over 1, 5 and 15 minutes before and after, the seconds between, and
         the process's peak memory in GiB.
         """
         return {
-            "run": self._run,
-            "seed": self._seed,
             "commit": _commit(),
             "created": self._created,
             "versions": {package: _version(package) for package in PACKAGES},
-            "cpu": _cpu(),
+            "cpu": of_processor("model name"),
             "cores": cores(),
             "load_before": self._load_before,
             "load_after": _load(),
             "seconds": round(time.perf_counter() - self._start, 3),
             "peak_memory_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
         }
-
-
-def _distinct(values: Iterable) -> list:
-    return sorted({value for value in values if value is not None})
 
 
 def _to_ms(moment: datetime) -> str:
@@ -116,22 +106,26 @@ def summarise(provenances: Iterable[dict]) -> dict:
     shows it is reproducible byte for byte.
     """
     found = list(provenances)
-    versions = {
-        package: _distinct((one.get("versions") or {}).get(package) for one in found) for package in PACKAGES
-    }
-    dated = [one for one in found if one.get("created")]
-    starts = [datetime.fromisoformat(one["created"]) for one in dated]
-    ends = [
-        start + timedelta(seconds=one.get("seconds") or 0.0) for start, one in zip(starts, dated, strict=True)
+
+    def distinct(key: str, records: Iterable[dict] = found) -> list:
+        return sorted({one[key] for one in records if one.get(key) is not None})
+
+    versions = [one.get("versions") or {} for one in found]
+    spans = [
+        (
+            start := datetime.fromisoformat(one["created"]),
+            start + timedelta(seconds=one.get("seconds") or 0.0),
+        )
+        for one in found
+        if one.get("created")
     ]
+    first_and_last = {min(spans)[0], max(end for _, end in spans)} if spans else ()
     loads = [one["load_before"][0] for one in found if one.get("load_before")]
     return {
         "files": len(found),
-        **{
-            key: _distinct(one.get(key) for one in found) for key in ("run", "seed", "commit", "cpu", "cores")
-        },
-        "versions": {package: values for package, values in versions.items() if values},
-        "created": _distinct([_to_ms(min(starts)), _to_ms(max(ends))]) if starts else [],
+        **{key: distinct(key) for key in ("run", "seed", "commit", "cpu", "cores")},
+        "versions": {package: own for package in PACKAGES if (own := distinct(package, versions))},
+        "created": [_to_ms(moment) for moment in sorted(first_and_last)],
         "highest_load_before": max(loads, default=None),
         "seconds": round(sum(one.get("seconds") or 0.0 for one in found), 3),
     }
@@ -143,11 +137,11 @@ def describe(summary: dict) -> str:
     def listed(values: Iterable) -> str:
         return ", ".join(str(value) for value in values) or "unknown"
 
-    load = summary["highest_load_before"]
+    n_files, load = summary["files"], summary["highest_load_before"]
     versions = "; ".join(f"{package} {listed(values)}" for package, values in summary["versions"].items())
     return " · ".join(
         [
-            f"{summary['files']} result file{'' if summary['files'] == 1 else 's'}",
+            f"{n_files} result file{'' if n_files == 1 else 's'}",
             f"run {listed(summary['run'])}",
             f"seed {listed(summary['seed'])}",
             f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",

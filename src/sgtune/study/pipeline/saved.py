@@ -10,10 +10,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 from sgtune.study.config.sections import canonical, leaves
 from sgtune.support.errors import DataError
@@ -28,8 +28,7 @@ LARGEST = 8_000_000
 """Largest file that is saved, in bytes: draws of a small model are saved, draws of the matrix factorisation are not."""
 
 
-@dataclass(frozen=True, eq=False)
-class Note:
+class Note(NamedTuple):
     """The note of a finished job.
 
     Attributes:
@@ -86,7 +85,7 @@ def save_job(
         else:
             twin.unlink(missing_ok=True)
     note = Note(rule, dict(wildcards), settings, {path: identity(path) for path in inputs}, facts)
-    write_json(SAVED / run / "jobs" / f"{note.name}.json", vars(note))
+    write_json(SAVED / run / "jobs" / f"{note.name}.json", note._asdict())
 
 
 def read_notes(run: str) -> list[Note]:
@@ -117,8 +116,7 @@ def _copy_whole(source: str | Path, target: str | Path) -> None:
         shutil.copyfile(source, temporary)
 
 
-@dataclass
-class Restored:
+class Restored(NamedTuple):
     """The result of `restore`.
 
     Attributes:
@@ -128,10 +126,10 @@ class Restored:
         chains: files from which unfinished chains of NUTS continue.
     """
 
-    files: dict[str, list[int]] = field(default_factory=dict)
-    absent: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    chains: list[str] = field(default_factory=list)
+    files: dict[str, list[int]]
+    absent: dict[str, int]
+    left_out: dict[str, str]
+    chains: list[str]
 
     def lines(self, run: str) -> Iterator[str]:
         """For the terminal."""
@@ -158,27 +156,35 @@ def restore(run: str, settings: Mapping[str, dict | None]) -> Restored:
         DataError: nothing is saved; or a job was done with other settings or on other data, or one of its files exists
             in ``results/{run}`` and differs. Nothing is copied then.
     """
-    notes = _checked(run, settings)
+    notes = {note.name: note for note in _checked(run, settings)}
     others = [note.name for note in read_notes(run) if note.name not in settings]
-    done = Restored(left_out=dict.fromkeys(others, "this configuration has no such job"))
-    ready = _in_order(run, notes, done)
-    for note in ready:
-        for path, facts in note.outputs.items():
-            if Path(path).is_file() and identity(path) != facts["identity"]:
-                twin = _saved_as(run, path)
-                raise DataError(f"{path}: another file than the saved one ({twin}); delete one of them")
-    for note in ready:
-        for path, facts in note.outputs.items():
-            if Path(path).is_file():
-                # Not older than its inputs, which may have been copied just now.
-                os.utime(path)
-            elif facts["saved"]:
-                _copy_whole(_saved_as(run, path), path)
-            else:
-                done.absent[path] = facts["bytes"]
-                continue
-            done.files.setdefault(note.rule, []).append(facts["bytes"])
-    done.chains = list(_put_chains_back(run))
+    done = Restored({}, {}, dict.fromkeys(others, "this configuration has no such job"), [])
+    makers = {path: note for note in notes.values() for path in note.outputs}
+    made_from = {
+        name: {makers[path].name for path in note.inputs if path in makers} for name, note in notes.items()
+    }
+    ready = []
+    for name in TopologicalSorter(made_from).static_order():
+        if why := _reason_against(run, notes[name], makers, done.left_out):
+            done.left_out[name] = why
+        else:
+            ready += [(notes[name].rule, path, facts) for path, facts in notes[name].outputs.items()]
+    for _, path, facts in ready:
+        if Path(path).is_file() and identity(path) != facts["identity"]:
+            raise DataError(
+                f"{path}: another file than the saved one ({_saved_as(run, path)}); delete one of them"
+            )
+    for rule, path, facts in ready:
+        if not (Path(path).is_file() or facts["saved"]):
+            done.absent[path] = facts["bytes"]
+            continue
+        if Path(path).is_file():
+            # Not older than its inputs, which may have been copied just now.
+            os.utime(path)
+        else:
+            _copy_whole(_saved_as(run, path), path)
+        done.files.setdefault(rule, []).append(facts["bytes"])
+    done.chains.extend(_put_chains_back(run))
     return done
 
 
@@ -192,12 +198,15 @@ def _checked(run: str, settings: Mapping[str, dict | None]) -> list[Note]:
     if not notes:
         raise DataError(f"{SAVED / run}: no finished job is saved there")
     wanted = [note for note in notes if note.name in settings]
-    differ = {note: _difference(note.settings, settings[note.name]) for note in wanted}
-    others = [note for note, difference in differ.items() if difference]
-    if others:
-        first, more = others[0], f" and {len(others) - 1} more" if len(others) > 1 else ""
+    differ = [
+        (note, difference)
+        for note in wanted
+        if (difference := _difference(note.settings, settings[note.name]))
+    ]
+    if differ:
+        (first, difference), more = differ[0], f" and {len(differ) - 1} more" if len(differ) > 1 else ""
         raise DataError(
-            f"{_file(run, first)}{more}: made with another configuration ({differ[first]}); restore with that "
+            f"{_file(run, first)}{more}: made with another configuration ({difference}); restore with that "
             f"configuration, or delete {SAVED / run / 'jobs' / first.name}.json to make it again"
         )
     return wanted
@@ -219,57 +228,36 @@ def _file(run: str, note: Note) -> Path:
 def _difference(theirs: object, ours: object) -> str:
     """The first key in which two settings differ; empty if there is none."""
     old, new = (dict(leaves({"": canonical(settings)})) for settings in (theirs, ours))
-    for key in {**old, **new}:
-        then, now = (one.get(key, "nothing") for one in (old, new))
+    for key in old | new:
+        then, now = old.get(key, "nothing"), new.get(key, "nothing")
         if then != now:
             return f"{key.lstrip('.')}: {then!r} then, {now!r} now"
     return ""
 
 
-def _in_order(run: str, notes: Sequence[Note], done: Restored) -> list[Note]:
-    """The notes of the jobs that can be restored, each after those that made its inputs."""
-    makers = {path: note for note in notes for path in note.outputs}
-    by_name = {note.name: note for note in notes}
-    graph = {note.name: {makers[path].name for path in note.inputs if path in makers} for note in notes}
-    ready = []
-    for name in TopologicalSorter(graph).static_order():
-        why = _reason_against(run, by_name[name], makers, done)
-        if why:
-            done.left_out[name] = why
-        else:
-            ready.append(by_name[name])
-    return ready
-
-
-def _reason_against(run: str, note: Note, makers: Mapping[str, Note], done: Restored) -> str:
+def _reason_against(run: str, note: Note, makers: Mapping[str, Note], left_out: Mapping[str, str]) -> str:
     """Why a job cannot be restored; empty if it can."""
     for path, expected in note.inputs.items():
         maker = makers.get(path)
         if maker is None and not Path(path).is_file():
             return f"it was made from {path}, which was not saved"
-        if maker is not None and maker.name in done.left_out:
+        if maker is not None and maker.name in left_out:
             return f"it was made from {path}, which will be made again"
-        if expected == (identity(path) if maker is None else maker.outputs[path]["identity"]):
-            continue
-        if maker is None and _is_given(run, path):
-            raise DataError(
-                f"{path}: not the file that {_file(run, note)} was made from; restore where that file is, "
-                f"or delete {SAVED / run} to start from scratch"
-            )
-        return f"{path} was made again after it"
+        if expected != (identity(path) if maker is None else maker.outputs[path]["identity"]):
+            # Data sets, the files beside them, and files outside the run are not saved: they are given.
+            folder = Path("results", run)
+            if maker is None and (Path(path).parent == folder / "data" or folder not in Path(path).parents):
+                raise DataError(
+                    f"{path}: not the file that {_file(run, note)} was made from; restore where that file is, "
+                    f"or delete {SAVED / run} to start from scratch"
+                )
+            return f"{path} was made again after it"
     for path, facts in note.outputs.items():
         twin = _saved_as(run, path)
-        if not facts["saved"] or Path(path).is_file():
-            continue
-        if not twin.is_file() or identity(twin) != facts["identity"]:
+        is_needed = facts["saved"] and not Path(path).is_file()
+        if is_needed and not (twin.is_file() and identity(twin) == facts["identity"]):
             return f"{twin} is missing or was not saved completely"
     return ""
-
-
-def _is_given(run: str, path: str) -> bool:
-    """Whether a file is a data set or beside one, or outside the run: such files are not saved."""
-    folder = Path("results", run)
-    return Path(path).parent == folder / "data" or folder not in Path(path).parents
 
 
 def _put_chains_back(run: str) -> Iterator[str]:

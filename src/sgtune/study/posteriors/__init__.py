@@ -13,7 +13,7 @@ __all__ = ["load_model"]
 
 
 def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None) -> "Model":
-    """The model ``name`` with its data from ``data_dir``, where its MAP is kept too.
+    """The model ``name``, or that of a set of CCAdL's, with its data from ``data_dir``, where its MAP is kept too.
 
     Args:
         ood: file of the rule prepare_ood, whose inputs become ``test_data["ood"]`` (name, inputs, missing); only
@@ -25,12 +25,16 @@ def load_model(name: str, data_dir: str | Path, *, ood: str | Path | None = None
     """
     from sgtune.study.catalogue import MODELS
 
-    entry = MODELS[check_choice("model", name, MODELS)]
-    if ood is not None and not entry.out_of_distribution:
+    if ood is not None and not (name in MODELS and MODELS[name].out_of_distribution):
         raise InputError(
             f"ood: {str(ood)!r} is not allowed; model {name!r} has no out-of-distribution inputs"
         )
-    module, _, loader = entry.loader.partition(":")
+    if name not in MODELS:
+        from sgtune.study.posteriors import classification
+
+        check_choice("model", name, (*MODELS, *classification.SETS))
+        return classification.load(name, data_dir)
+    module, _, loader = MODELS[name].loader.partition(":")
     model = getattr(import_module(module), loader)(data_dir)
     if ood is not None:
         from sgtune.study.posteriors.bnn import load_ood

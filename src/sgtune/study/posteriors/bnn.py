@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgtune.model import Model, define_model
-from sgtune.study.posteriors.data_sets import DATA_SETS, TEST_IMAGES, read_idx
-from sgtune.study.posteriors.downloads import check_download
-from sgtune.study.posteriors.store import StoredSet, load_stored, read_facts
-from sgtune.support.errors import check_integer
+from sgtune.study.posteriors.data_sets import DATA_SETS, TEST_IMAGES, check_download, read_idx
+from sgtune.study.posteriors.store import StoredSet, load_stored, reading
+from sgtune.support.files import write_json
 
 __all__ = [
     "DATA",
@@ -48,8 +47,10 @@ DATA = StoredSet(
     shuffle=True,
     facts=("n_hidden",),
 )
-"""The files of the digits: pixels from 0 to 255, labels from 0 to 9; and the hidden units of the network for them, None
-for as many as it has by default."""
+"""The files of the digits: pixels from 0 to 255, labels from 0 to 9; and the hidden units of the network for them."""
+
+OOD = StoredSet("the rule prepare_ood", {"images": (np.uint8, ("n", N_PIXELS))}, facts=("name",))
+"""The file of the out-of-distribution images, if a source has them."""
 
 
 def read_set(folder: Path) -> dict[str, np.ndarray]:
@@ -66,11 +67,7 @@ def simulate(n_images: int, seed: int = 0) -> dict:
 
     An image shows a blob of light, whose place on a circle depends on the digit, up to noise of a pixel. The entry
     ``ood`` has as many images of bars as there are test images, in the form of `load_ood`.
-
-    Raises:
-        InputError: ``n_images`` is not an integer >= 10.
     """
-    n_images = check_integer("data.bnn.simulated", n_images, at_least=10)
     n_test = n_images // 5
     rng = np.random.default_rng(seed)
     labels = rng.integers(N_CLASSES, size=n_images + n_test).astype(np.uint8)
@@ -101,16 +98,13 @@ def read_ood(folder: Path) -> dict:
     return {"name": record["name"], "inputs": inputs, "missing": record["missing"]}
 
 
-def _ood(missing: str | None) -> StoredSet:
-    images = {"images": (np.uint8, (0 if missing else "n", N_PIXELS))}
-    return StoredSet("the rule prepare_ood", images, facts=("name", "missing"))
-
-
-def write_ood(path_json: str | Path, ood: dict, *, made_by: str) -> None:
+def write_ood(path_json: str | Path, ood: dict, **facts: object) -> None:
     """What `read_ood` or `simulate` gives, as ``path_json`` and the file beside it, for `load_ood`."""
-    name, missing = ood["name"], ood["missing"]
-    images = np.zeros((0, N_PIXELS), np.uint8) if missing else ood["inputs"]
-    _ood(missing).write(path_json, {"images": images}, made_by=made_by, name=name, missing=missing)
+    facts |= {"name": ood["name"], "missing": ood["missing"]}
+    if ood["missing"]:
+        write_json(path_json, facts)
+    else:
+        OOD.write(path_json, {"images": ood["inputs"]}, **facts)
 
 
 def load_ood(path_json: str | Path) -> dict:
@@ -121,11 +115,11 @@ def load_ood(path_json: str | Path) -> dict:
         are none).
 
     Raises:
-        DataError: the ``.json`` or the file that it names is missing, truncated, or of another dtype or shape.
+        DataError: as of `StoredSet.read`.
     """
-    missing = read_facts(path_json, "the rule prepare_ood", ("name", "missing"))["missing"]
-    found = _ood(missing).read(path_json)
-    return {"name": found["name"], "inputs": None if missing else found["images"], "missing": missing}
+    with reading(Path(path_json), OOD.made_by) as facts:
+        found = {"name": facts["name"], "inputs": None, "missing": facts["missing"]}
+    return found if found["missing"] else found | {"inputs": OOD.read(path_json)["images"]}
 
 
 def log_prior(position: dict) -> jax.Array:
@@ -157,12 +151,12 @@ def normal_start(key: jax.Array, *, shapes: dict[str, tuple[int, ...]], sd: floa
     return {name: sd * jax.random.normal(keys[name], shape) for name, shape in shapes.items()}
 
 
-def from_arrays(images: np.ndarray, labels: np.ndarray, *, n_hidden: int | None = None, **options) -> Model:
-    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9, by default of 100 hidden units.
+def from_arrays(images: np.ndarray, labels: np.ndarray, *, n_hidden: int = N_HIDDEN, **options) -> Model:
+    """The network for ``images`` (N, pixels) uint8 and ``labels`` (N,) from 0 to 9.
 
     ``options`` are those of `sgtune.define_model`.
     """
-    images, n_hidden = np.asarray(images, np.uint8), n_hidden or N_HIDDEN
+    images = np.asarray(images, np.uint8)
     shapes = {
         "A": (n_hidden, N_CLASSES),
         "B": (images.shape[1], n_hidden),

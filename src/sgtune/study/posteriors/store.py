@@ -7,7 +7,8 @@ work is done once, when it is written: rows are shuffled, values are checked, su
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from sgtune.support.files import atomic_write, file_sha256, read_json, write_jso
 if TYPE_CHECKING:
     from sgtune.model import Model
 
-__all__ = ["StoredSet", "check_sum", "load_stored", "random_order", "read_facts", "verify"]
+__all__ = ["StoredSet", "check_sum", "load_stored", "random_order", "reading", "verify"]
 
 
 def random_order(n_rows: int) -> np.ndarray:
@@ -81,35 +82,43 @@ class StoredSet:
                 missing or has another size, dtype or shape. The line says how to make it again.
         """
         path = Path(path_json)
-        facts = read_facts(path, self.made_by, self.facts)
-        remedy, entries = _remedy(path, self.made_by), facts["arrays"]
-        _check_entries(f"{path}, arrays", entries, self.shapes, remedy)
-        arrays = {
-            name: _map_array(path.parent / entries[name]["file"], entries[name], remedy)
-            for name in self.shapes
-        }
-        self._lengths(path, arrays, f"; {remedy}")
-        return {name: facts[name] for name in ("checksum", *self.facts)} | arrays
+        with reading(path, self.made_by) as facts:
+            found = {name: facts[name] for name in ("checksum", *self.facts)}
+            arrays = {name: _map_array(path.parent, facts["arrays"][name]) for name in self.shapes}
+            self._lengths(path, arrays)
+        return found | arrays
 
-    def _lengths(self, path: Path, arrays: Mapping[str, np.ndarray], what_now: str = "") -> dict[str, int]:
+    def _lengths(self, path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
         """The lengths that shapes name, if all arrays have their dtypes and shapes."""
-        lengths = {}
+        lengths: dict[str, int] = {}
         for name, (dtype, shape) in self.shapes.items():
             array = arrays[name]
-            shape = [lengths.get(length, length) for length in shape]
-            fits = array.ndim == len(shape) and all(
-                found > 0 if isinstance(expected, str) else found == expected
-                for found, expected in zip(array.shape, shape, strict=True)
-            )
-            if not fits or array.dtype != dtype:
-                wanted = ", ".join(str(length) for length in shape) + ("," if len(shape) == 1 else "")
-                raise DataError(
-                    f"{path}: {name} is {array.dtype} {array.shape}; "
-                    f"expected {np.dtype(dtype)} ({wanted}){what_now}"
-                )
-            named = zip(shape, array.shape, strict=True)
-            lengths |= {expected: found for expected, found in named if isinstance(expected, str)}
+            own = {size: n for size, n in zip(shape, array.shape, strict=False) if isinstance(size, str)}
+            lengths = own | lengths
+            wanted = tuple(lengths.get(size, size) for size in shape)
+            if array.dtype != dtype or array.shape != wanted or not array.size:
+                expected = f"{np.dtype(dtype)} ({', '.join(map(str, shape))})"
+                raise DataError(f"{path}: {name} is {array.dtype} {array.shape}; expected {expected}")
         return lengths
+
+
+@contextmanager
+def reading(path: Path, made_by: str, *, delete: str = "") -> Iterator[dict]:
+    """The contents of the ``.json`` of a set; of a fault in the block a line that says how to make the set again.
+
+    Raises:
+        DataError: the file is missing or damaged, the block looks for an entry that it does not have, or raises one.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: the file is missing; {made_by} makes it")
+    # Snakemake knows a set by its .json, and would not look for one array of it.
+    remedy = f"delete {delete or path.name}, and {made_by} makes it again"
+    try:
+        yield read_json(path)
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not as this version of sgtune writes it: {error}; {remedy}") from None
+    except DataError as error:
+        raise DataError(f"{error}; {remedy}") from None
 
 
 def load_stored(data: StoredSet, path_json: Path, from_arrays: "Callable[..., Model]") -> "Model":
@@ -121,10 +130,10 @@ def load_stored(data: StoredSet, path_json: Path, from_arrays: "Callable[..., Mo
         DataError: as of `StoredSet.read`.
     """
     arrays = data.read(path_json)
-    test = (arrays[name.replace("train", "test")] for name in data.training)
+    inputs, targets = (name.replace("train", "test") for name in data.training)
     return from_arrays(
         *(arrays[name] for name in data.training),
-        test_data=dict(zip(("inputs", "targets"), test, strict=True)),
+        test_data={"inputs": arrays[inputs], "targets": arrays[targets]},
         data_dir=path_json.parent,
         shuffle_seed=None,
         checksum=arrays["checksum"],
@@ -153,68 +162,30 @@ def _checksum(entries: Mapping[str, dict], training: Iterable[str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def read_facts(path: str | Path, made_by: str = "its rule", names: Iterable[str] = ()) -> dict:
-    """The contents of a ``.json`` of `StoredSet.write`; a DataError if it is missing, or lacks one of ``names``."""
-    path = Path(path)
+def _map_array(folder: Path, entry: dict) -> np.ndarray:
+    path, expected = folder / entry["file"], entry["bytes"]
     if not path.is_file():
-        raise DataError(f"{path}: the file is missing; {made_by} makes it")
-    remedy = _remedy(path, made_by)
-    try:
-        facts = read_json(path)
-    except DataError as error:
-        raise DataError(f"{error}; {remedy}") from None
-    _check_entries(str(path), facts, ("arrays", "checksum", "training", *names), remedy)
-    for name, entry in facts["arrays"].items():
-        _check_entries(f"{path}, array {name}", entry, ("file", "bytes", "sha256"), remedy)
-    return facts
-
-
-def _remedy(path: Path, made_by: str) -> str:
-    # Snakemake knows a set by its .json, and would not look for one array of it.
-    return f"delete {path.name}, and {made_by} makes it again"
-
-
-def _check_entries(where: str, found: object, names: Iterable[str], remedy: str) -> None:
-    for name in names:
-        if not isinstance(found, dict) or name not in found:
-            raise DataError(
-                f"{where}: no entry {name!r} as this version of sgtune writes it; "
-                f"expected {', '.join(names)}; {remedy}"
-            )
-
-
-def _map_array(path: Path, entry: dict, remedy: str) -> np.ndarray:
-    if not path.is_file():
-        raise DataError(f"{path}: the file is missing; {remedy}")
-    if (found := path.stat().st_size) != entry["bytes"]:
-        raise DataError(f"{path}: truncated or changed: {found} bytes, expected {entry['bytes']}; {remedy}")
+        raise DataError(f"{path}: the file is missing")
+    if (found := path.stat().st_size) != expected:
+        raise DataError(f"{path}: truncated or changed: {found} bytes, expected {expected}")
     try:
         # What np.load(mmap_mode="r") calls for .npy files; that would open a .zip file as well.
         return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
-        text = " ".join(str(error).split())
-        raise DataError(f"{path}: not a readable .npy file ({text}); {remedy}") from None
+        raise DataError(f"{path}: not a readable .npy file ({' '.join(str(error).split())})") from None
 
 
 def verify(path_json: str | Path) -> None:
     """Read all that `StoredSet.write` wrote; a DataError if a file is missing, truncated or changed."""
     path = Path(path_json)
-    facts = read_facts(path)
-    remedy, entries = _remedy(path, "its rule"), facts["arrays"]
-    for entry in entries.values():
-        file = path.parent / entry["file"]
-        _map_array(file, entry, remedy)
-        check_sum(file, entry["sha256"], remedy)
-    if (
-        not set(facts["training"]) <= set(entries)
-        or _checksum(entries, facts["training"]) != facts["checksum"]
-    ):
-        raise DataError(f"{path}: the checksum differs from the training arrays' checksum; {remedy}")
+    with reading(path, "its rule") as facts:
+        for entry in facts["arrays"].values():
+            check_sum(path.parent / entry["file"], entry["sha256"])
+        if _checksum(facts["arrays"], facts["training"]) != facts["checksum"]:
+            raise DataError(f"{path}: the checksum differs from the training arrays' checksum")
 
 
-def check_sum(path: Path, expected: str, what_now: str) -> None:
+def check_sum(path: Path, expected: str) -> None:
     """A DataError if the file ``path`` is missing, or has another SHA-256 than ``expected``."""
     if (found := file_sha256(path)) != expected:
-        raise DataError(
-            f"{path}: truncated or changed: SHA-256 {found[:12]}..., expected {expected[:12]}...; {what_now}"
-        )
+        raise DataError(f"{path}: truncated or changed: SHA-256 {found[:12]}..., expected {expected[:12]}...")
