@@ -136,7 +136,7 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
         task.report(f"run {replicate}: {row['n_samples']} samples, {in_short(row)}")
         rows.append(row)
     mode = flatten(map_position(task.model))
-    (frozen,) = stein_metrics(task.model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])
+    frozen = stein_metrics(task.model, np.stack([mode, mode]), 2, "frozen")
     return {
         "tuner": "mamba",
         "arms": [race["best"] for race in races],
