@@ -30,15 +30,15 @@ from sgtune.study.experiments.ladder import (
 from sgtune.study.pipeline.parts import Parts
 from sgtune.tuning import TUNERS, Heuristic, make_arms
 
-ROWS, DIMENSION = 200, 10
+DIMENSION = 10
 SIZES = [(kind, dimension) for kind in KINDS for dimension in (2, 13)]
 SECTION = {"seconds": 0.01, "points": 20, "replicates": 2}
 
 
 def dense(kind, dimension):
     """The known quantities, Q, and the model."""
-    known = gaussian(kind, dimension, ROWS, seed=3)
-    return known, known.across(np.eye(dimension)).T, ladder_model(kind, dimension, ROWS, seed=3)
+    known = gaussian(kind, dimension, seed=3)
+    return known, known.across(np.eye(dimension)).T, ladder_model(known, seed=3)
 
 
 @pytest.mark.parametrize(("kind", "dimension"), SIZES)
@@ -68,18 +68,18 @@ def test_the_posterior_has_the_mode_the_precision_and_the_noise_that_are_known(k
 
 
 def test_curvatures_are_what_the_kinds_say():
-    axis = gaussian("axis", 100, ROWS)
+    axis = gaussian("axis", 100)
     assert axis.eigenvalues.max() / axis.eigenvalues.min() == pytest.approx(1000)
-    np.testing.assert_array_equal(axis.eigenvalues, gaussian("rotated", 100, ROWS).eigenvalues)
-    np.testing.assert_allclose(gaussian("axis-narrow", 100, ROWS).precision, 1_000 * axis.precision)
+    np.testing.assert_array_equal(axis.eigenvalues, gaussian("rotated", 100).eigenvalues)
+    np.testing.assert_allclose(gaussian("axis-narrow", 100).precision, 1_000 * axis.precision)
     known, q, _ = dense("equicorrelated", 13)
     covariance = np.linalg.inv(q * known.eigenvalues @ q.T)
     sd = np.sqrt(np.diag(covariance))
     correlations = np.where(np.eye(13), 1, CORRELATION)
     np.testing.assert_allclose(covariance / np.outer(sd, sd), correlations, atol=1e-10)
-    assert known.precision.min() == pytest.approx(1.001 * ROWS * known.eigenvalues.min())
+    assert known.precision.min() == pytest.approx(1.001 * N_DATA * known.eigenvalues.min())
     # A rotation mixes all parameters, at any D: no entry of Q is above sqrt(2 / D).
-    some = gaussian("rotated", 1_000, ROWS).along(np.eye(1_000)[:20])
+    some = gaussian("rotated", 1_000).along(np.eye(1_000)[:20])
     assert np.abs(some).max() <= np.sqrt(2 / 1_000) * (1 + 1e-9)
 
 
@@ -96,7 +96,8 @@ def test_the_oracles_error_is_xi_white(kind):
 @pytest.mark.parametrize("sampler", ["sgld", "sghmc-cv"])
 def test_expected_errors_are_those_of_chains(sampler):
     """Mean squared errors and mean marginal variances of 24 chains of one arm, which share minibatches."""
-    known, model = gaussian("rotated", DIMENSION), ladder_model("rotated", DIMENSION)
+    known = gaussian("rotated", DIMENSION)
+    model = ladder_model(known)
     arm = Arm(1e-4, 100, 5) if sampler == "sghmc-cv" else Arm(3e-4, 100)
     expected = expected_of(known, sampler, [arm], seconds=0.02)[arm]
     copies = [Arm(**{**arm, "step_size": arm.step_size * (1 + 1e-9 * i)}) for i in range(24)]

@@ -11,6 +11,7 @@ from sgtune import CostTable, metrics
 from sgtune.mode.find import map_position
 from sgtune.study.catalogue import TUNERS as ENTRIES
 from sgtune.study.config.sections import n_races
+from sgtune.study.experiments import losses
 from sgtune.study.experiments import tune as module
 from sgtune.study.experiments.tune import (
     AHEAD,
@@ -185,7 +186,7 @@ def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_
     foreseen = {(one["tuner"], one["horizon"]): one["foreseen"] for one in own["chosen"]}
     assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
     races = Calls(monkeypatch, module, "tune", lambda *_, tuner, horizon, **__: (tuner, horizon.seconds))
-    runs = Calls(monkeypatch, module, "run_arms", lambda *_, replicate, **__: replicate)
+    runs = Calls(monkeypatch, losses, "run_arms", lambda *_, replicate, **__: replicate)
     runs.killed_at = "horizons 1"
     with pytest.raises(KeyboardInterrupt):
         compared(tmp_path / "killed")

@@ -102,7 +102,9 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
         found |= {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride}
         found |= dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error"))
         if is_table and task.reference is not None:
-            found |= _errors(model, draws, task.reference)
+            moments = metrics.moments_of(model, draws, task.reference)
+            by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), task.reference.sd)
+            found |= moments.errors(0) | {"relative_sd_error_by_block": by_block}
         found |= _predictions(model, draws, wanted["prediction_draws"], is_table)
         if wanted["ksd_points"]:
             thinned = thin_draws(draws, max(1, section["thin"] // chain.stride))
@@ -124,12 +126,6 @@ def _made_by(chain: Chain, seconds: float, budget: float) -> int:
     if chain.seconds_per_step is not None and seconds == budget:
         return chain.n_samples
     return chain.made_by(seconds)
-
-
-def _errors(model: Model, draws: np.ndarray, reference: metrics.Reference) -> dict:
-    moments = metrics.moments_of(model, draws, reference)
-    by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), reference.sd)
-    return moments.errors(0) | {"relative_sd_error_by_block": by_block}
 
 
 def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -> dict:

@@ -15,15 +15,7 @@ import numpy as np
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.sampling.thinning import random_subset
-from sgtune.study.experiments.losses import (
-    frozen_losses,
-    losses_of,
-    over_replicates,
-    raced_arm,
-    run_arms,
-    runs_of,
-    width_of,
-)
+from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm, run_replicates
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving, make_arms
 
@@ -56,10 +48,7 @@ def screen_grid(
     seconds, replicates = screen["seconds"], screen["replicates"]
     regular = make_arms(task.model.n_data, task.sampler, **task.grid)
     arms = list(dict.fromkeys([*regular, *extra]))
-    width = width_of(task.grid, seconds * replicates)
-    run = partial(run_arms, task, arms, losses=losses, seconds=[seconds], width=width)
-    names = [f"screen {i}" for i in range(replicates)]
-    runs = [task.once(name, partial(run, replicate=name), grid=task.grid) for name in names]
+    runs = run_replicates(task, arms, "screen", replicates, losses=losses, seconds=[seconds])
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
         judge, grid = losses.judge(loss), as_grid(task.grid)
@@ -75,9 +64,9 @@ def screen_grid(
             {
                 **arm.to_record(),
                 "is_extra": arm not in regular,
-                **over_replicates([run[place][0] for run in runs]),
+                **{name: values for name, values in run.items() if name not in ("arm", "seconds")},
             }
-            for place, arm in enumerate(arms)
+            for arm, run in zip(arms, runs, strict=True)
         ],
         "oracles": {
             loss: [
@@ -132,18 +121,14 @@ def rerun_finalists(
     wanted = chain(*finalists.values(), at_random, *by_tuner.values(), *by_oracle.values())
     arms = list(dict.fromkeys(arm for arm in wanted if arm is not None))
     place = {None: None} | {arm: number for number, arm in enumerate(arms)}
-    width = width_of(task.grid, seconds[-1] * section["replicates"])
-    run = partial(run_arms, task, arms, losses=losses, seconds=seconds, width=width)
-    records = [arm.to_record() for arm in arms]
-    names = [f"finalists {i}" for i in range(section["replicates"])]
-    runs = [task.once(name, partial(run, replicate=name), arms=records) for name in names]
+    options = {"losses": losses, "seconds": seconds}
     return {
         "losses": list(losses.names),
-        "arms": records,
+        "arms": [arm.to_record() for arm in arms],
         "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
         "chosen": [{"tuner": name, "arms": [place[arm] for arm in own]} for name, own in by_tuner.items()],
         "oracles": {name: [place[arm] for arm in own] for name, own in by_oracle.items()},
-        "runs": runs_of(runs, seconds),
+        "runs": run_replicates(task, arms, "finalists", section["replicates"], **options),
         "screen": {
             "seconds": screened["seconds"],
             "replicates": screened["replicates"],

@@ -13,7 +13,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.study.catalogue import TUNERS, method_of
 from sgtune.study.config.sections import n_races
-from sgtune.study.experiments.losses import losses_of, run_arms, runs_of
+from sgtune.study.experiments.losses import losses_of, run_replicates
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
@@ -133,11 +133,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
         chosen = own.once(sampler, partial(_choices, own, settings))
         best = [one["best"] and Arm(**one["best"]) for one in chosen]
         arms = list(dict.fromkeys(arm for arm in best if arm is not None))
-        run = partial(run_arms, own, arms, losses=losses, seconds=section["seconds"])
-        replicates = [
-            own.once(f"{sampler}-{i}", partial(run, replicate=f"horizons {i}"))
-            for i in range(section["replicates"])
-        ]
+        options = {"losses": losses, "seconds": section["seconds"]}
         return {
             "sampler": sampler,
             "arms": [arm.to_record() for arm in arms],
@@ -148,7 +144,7 @@ def compare_horizons(task: Task, settings: Mapping) -> dict:
                 }
                 for one, arm in zip(chosen, best, strict=True)
             ],
-            "runs": runs_of(replicates, section["seconds"]),
+            "runs": run_replicates(own, arms, "horizons", section["replicates"], **options),
         }
 
     return {
