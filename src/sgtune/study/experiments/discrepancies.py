@@ -160,23 +160,19 @@ class Perturbation(NamedTuple):
     sizes: tuple[float, ...]
 
 
-def _width(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-    """N(0, I), every coordinate shrunk or stretched: x = size z, score -x."""
-    positions = np.float32(size) * normals.noise
-    return positions, -positions
+def _standard(change: Callable[[Matrix, np.float32], Matrix]) -> Callable[..., tuple[Matrix, Matrix]]:
+    """Draws z of N(0, I), changed: x = change(z, size), score -x."""
+
+    def draw(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+        positions = change(normals.noise, np.float32(size))
+        return positions, -positions
+
+    return draw
 
 
-def _shift(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-    """N(0, I), every coordinate moved: x = z + size, score -x."""
-    positions = normals.noise + np.float32(size)
-    return positions, -positions
-
-
-def _coordinate(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
-    """N(0, I), only the first coordinate shrunk or stretched."""
-    positions = normals.noise.copy()
-    positions[:, 0] *= np.float32(size)
-    return positions, -positions
+def _first_times(noise: Matrix, size: np.float32) -> Matrix:
+    """Only the first coordinate shrunk or stretched."""
+    return noise * np.where(np.arange(noise.shape[1]) == 0, size, np.float32(1))
 
 
 def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
@@ -187,7 +183,7 @@ def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
     coordinate. Above, they are in units of the marginal sds.
     """
     if normals.noise.shape[1] <= PAIRS_UP_TO:
-        return _coordinate(normals, size)
+        return _standard(_first_times)(normals, size)
     rest = 1.0 - CORRELATION
     positions = np.sqrt(rest, dtype=np.float32) * normals.noise
     positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
@@ -213,9 +209,9 @@ def _weights(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
 WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
 
 PERTURBATIONS = {
-    "width": Perturbation(_width, 1.0, WIDTHS),
-    "shift": Perturbation(_shift, 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
-    "coordinate": Perturbation(_coordinate, 1.0, WIDTHS),
+    "width": Perturbation(_standard(lambda noise, size: size * noise), 1.0, WIDTHS),
+    "shift": Perturbation(_standard(np.add), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
+    "coordinate": Perturbation(_standard(_first_times), 1.0, WIDTHS),
     "direction": Perturbation(_direction, 1.0, (0.0, 0.25, 0.5, 0.75)),
     "weights": Perturbation(_weights, 0.5, (0.6, 0.7, 0.8, 0.9, 1.0)),
 }

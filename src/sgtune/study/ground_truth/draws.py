@@ -236,8 +236,6 @@ def write_draws(path: str | Path, idata: "InferenceData") -> None:
 
 def read_draws(path: str | Path) -> "InferenceData":
     """What `write_draws` wrote, in memory; a DataError if the file is missing or not readable."""
-    if not Path(path).is_file():
-        raise DataError(f"{path}: the file is missing")
     arviz = arviz_module()
     try:
         with arviz.rc_context({"data.load": "eager"}):

@@ -97,7 +97,8 @@ def sample_nuts(
     scale = laplace_scale(model)
     covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
     offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
-    key = named_key(seed, "nuts", model.name, chain)
+    # Raw, so that all leaves of a state are arrays.
+    key = jax.random.key_data(named_key(seed, "nuts", model.name, chain))
     state = initial_state(kernel, start, covariance, key, model.data, offset)
     if kept.blocks:
         last = kept.blocks[-1]
@@ -262,28 +263,15 @@ def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
     return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / most_bytes)))
 
 
-def is_key(leaf) -> bool:
-    """Whether a leaf of a state is a random key."""
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
-    """The leaves of a state, with random keys as their raw data."""
-    leaves = jax.tree.leaves(state)
-    return {
-        f"state_{i}": np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
-        for i, leaf in enumerate(leaves)
-    }
+    """The leaves of a state."""
+    return {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
 
 
 def state_of(arrays: dict[str, np.ndarray], like: PyTree) -> PyTree:
     """The inverse of `state_to_arrays`, for a state ``like`` this one."""
-    leaves, structure = jax.tree.flatten(like)
-    values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
-    return structure.unflatten(
-        jax.random.wrap_key_data(value) if is_key(leaf) else value
-        for leaf, value in zip(leaves, values, strict=True)
-    )
+    structure = jax.tree.structure(like)
+    return structure.unflatten(jnp.asarray(arrays[f"state_{i}"]) for i in range(structure.num_leaves))
 
 
 def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
@@ -338,9 +326,7 @@ def initial_state(kernel: Kernel, position, covariance, key, data, offset):
     init, _ = kernel.build()
     state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
     # With a weakly typed leaf the first block would be compiled separately.
-    return jax.tree.map(
-        lambda leaf: leaf if is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
-    )
+    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), state)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
