@@ -71,12 +71,6 @@ CORRELATION = 0.9
 PRIOR_SHARE = 1e-3
 """The prior's precision over the data's smallest precision of any direction: the prior is nearly flat."""
 
-LOG10_STEP_SIZES = tuple(-2.0 - 0.5 * i for i in range(11))
-BATCH_FRACTIONS = (0.1, 0.01)
-N_LEAPFROGS = (5,)
-"""The grid of arms where the largest curvature is 1: from step sizes at which all chains diverge to step sizes at which
-none moves."""
-
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
 """The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
 all that is chosen, are the same on every machine; about what two cores take where D = 10."""
@@ -254,12 +248,12 @@ NO_ARM = Expected(0, np.inf, np.inf, np.inf)
 
 
 def grid_of(largest: float = 1.0) -> dict[str, tuple]:
-    """The axes of the grid, as `sgtune.tuning.Grid` takes them; step sizes are multiples of the inverse of the
-    ``largest`` curvature."""
+    """The axes of the grid, as `sgtune.tuning.Grid` takes them: step sizes are multiples of the inverse of the
+    ``largest`` curvature, from those at which all chains diverge to those at which none moves."""
     return {
-        "log10_step_sizes": tuple(power - log10(largest) for power in LOG10_STEP_SIZES),
-        "batch_fractions": BATCH_FRACTIONS,
-        "n_leapfrogs": N_LEAPFROGS,
+        "log10_step_sizes": tuple(-2.0 - 0.5 * i - log10(largest) for i in range(11)),
+        "batch_fractions": (0.1, 0.01),
+        "n_leapfrogs": (5,),
     }
 
 
