@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.horizons import compare_horizons
+    from sgtune.study.experiments.tune import compare_horizons
 
     task = this.task()
     names = {"model": task.model.name, "n_data": task.model.n_data}

@@ -3,7 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
-    from sgtune.study.experiments.sensitivity import measure_sensitivity
+    from sgtune.study.experiments.discrepancies import measure_sensitivity
     from sgtune.support.machine import watch_compilation
 
     watch_compilation()

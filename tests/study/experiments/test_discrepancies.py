@@ -1,5 +1,9 @@
-"""The study of the discrepancies of draws of known width."""
+"""The studies of discrepancies: estimates, draws of known width, and the errors that each judge sees in exact draws."""
 
+from functools import partial
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from job_pieces import Log
@@ -8,10 +12,25 @@ from small_models import gaussian_model
 from sgtune.mode.curvature import laplace_scale
 from sgtune.model.posterior import scores
 from sgtune.sampling.budget import CostTable
-from sgtune.stein import fssd, ksd
-from sgtune.study.experiments.discrepancies import estimate_discrepancies, measure_widths
+from sgtune.stein import fssd, fssd_at, ksd, optimise_locations, psd, virial
+from sgtune.study.experiments.discrepancies import (
+    CORRELATION,
+    HALF_DISTANCE,
+    JUDGES,
+    PERTURBATIONS,
+    draw_normals,
+    estimate_discrepancies,
+    judged,
+    measure_sensitivity,
+    measure_widths,
+    numbers_of_points,
+    signal_over_noise,
+)
+
+pytestmark = pytest.mark.optimised
 
 PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
+SIGMAS = 4.5
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +86,137 @@ def test_estimates_in_four_ways_and_an_arm_of_both_figures_once(model):
         for name in ("ksd", "fssd", "ksd_scaled", "fssd_scaled"):
             assert estimated[name] == pytest.approx(exact[name], rel=1e-4)
             assert found["step_size", 0.01, 4, "stochastic", points][name] != exact[name]
+
+
+@pytest.mark.parametrize("name", ["width", "shift", "coordinate", "direction"])
+@pytest.mark.parametrize("dimension", [3, 201])
+def test_scores_are_those_of_the_gaussian_that_exact_draws_are_from(name, dimension):
+    disturbed = PERTURBATIONS[name]
+    correlation = CORRELATION if name == "direction" and dimension == 201 else 0.0
+    covariance = (1 - correlation) * np.eye(dimension) + correlation
+    for size in (disturbed.exact, disturbed.sizes[1]):
+        positions, scores = disturbed.draw(draw_normals(50, dimension, 0), size)
+        assert np.allclose(scores, -np.linalg.solve(covariance, positions.T.astype(float)).T, atol=1e-4)
+    exact, _ = disturbed.draw(draw_normals(4_000, dimension, 0), disturbed.exact)
+    # The variance equals the target's in any direction: one coordinate, and the sum of all.
+    for direction in (np.eye(dimension)[0], np.ones(dimension)):
+        variance = direction @ covariance @ direction
+        along = exact @ direction
+        assert abs(along.mean()) < SIGMAS * np.sqrt(variance / 4_000)
+        assert abs(along.var() / variance - 1) < SIGMAS * np.sqrt(2 / 4_000)
+
+
+def test_scores_of_the_mixture_are_slopes_of_its_log_density():
+    def log_density(x):
+        at = HALF_DISTANCE * jnp.eye(3)[0]
+        return jnp.logaddexp(-0.5 * jnp.sum((x - at) ** 2), -0.5 * jnp.sum((x + at) ** 2))
+
+    positions, scores = PERTURBATIONS["weights"].draw(draw_normals(40, 3, 0), 0.5)
+    assert np.allclose(scores, jax.vmap(jax.grad(log_density))(positions), atol=1e-4)
+
+
+def test_a_disturbance_is_of_what_it_says_and_leaves_the_rest_as_it_is():
+    same = draw_normals(2_000, 250, 0)
+
+    def drawn(name, size):
+        return PERTURBATIONS[name].draw(same, size)[0].astype(float)
+
+    assert np.allclose(drawn("width", 1.5), 1.5 * same.noise, rtol=1e-6)
+    assert np.allclose(drawn("shift", 0.5), same.noise + 0.5, atol=1e-6)
+    assert np.allclose(drawn("coordinate", 3.0)[:, 0], 3 * same.noise[:, 0], rtol=1e-6)
+    assert np.array_equal(drawn("coordinate", 3.0)[:, 1:], same.noise[:, 1:])
+    exact, half, frozen = (drawn("direction", size) for size in (1.0, 0.5, 0.0))
+    assert np.allclose(half.mean(axis=1), 0.5 * exact.mean(axis=1), atol=1e-5)
+    assert np.allclose(frozen - exact, -exact.mean(axis=1)[:, None], atol=1e-5)
+    for size, rate in ((0.5, 0.5), (0.8, 0.8), (1.0, 1.0)):
+        share = np.mean(drawn("weights", size)[:, 0] > 0)
+        assert abs(share - rate) < SIGMAS * np.sqrt(rate * (1 - rate) / 2_000) + 0.002
+
+
+@pytest.mark.parametrize(("dimension", "n"), [(4, 14), (203, 9)])
+def test_readings_are_those_of_the_library_and_their_squares_are_jackknifed(dimension, n):
+    """Which leaves each draw with itself out, where a square is a mean over pairs: it has no bias."""
+    positions, scores = PERTURBATIONS["coordinate"].draw(draw_normals(n, dimension, 0), 2.0)
+    found = judged(positions, scores, seed=3)
+    x, s = positions.astype(float), scores.astype(float)
+    wide = np.full(dimension, np.sqrt(dimension))
+    locations = optimise_locations(positions[::2], scores[::2], 3)
+    measures = {
+        "ksd": (ksd, x, s),
+        "ksd_wide": (partial(ksd, scale=wide), x, s),
+        "fssd": (partial(fssd_at, locations=locations), x[1::2], s[1::2]),
+        "psd": (psd, x, s),
+        "virial": (virial, x, s),
+    }
+    assert set(found) == set(measures) == set(JUDGES)
+    for judge, (measure, x_read, s_read) in measures.items():
+        value, m = measure(x_read, s_read), len(x_read)
+        own = np.mean([measure(x_read[[i]], s_read[[i]]) ** 2 for i in range(m)])
+        rest = [(np.delete(x_read, i, 0), np.delete(s_read, i, 0)) for i in range(m)]
+        jackknife = m * value**2 - (m - 1) * np.mean([measure(*one) ** 2 for one in rest])
+        assert found[judge].value == pytest.approx(value, rel=1e-5)
+        assert found[judge].square == pytest.approx(jackknife, rel=1e-4, abs=m * 1e-5 * own)
+        if judge != "virial":
+            pairs = (m * value**2 - own) / (m - 1)
+            assert found[judge].square == pytest.approx(pairs, rel=1e-5, abs=1e-5 * own)
+    assert found["fssd"].value == pytest.approx(fssd(positions, scores, seed=3), rel=1e-5)
+
+
+def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
+    rng = np.random.default_rng(0)
+    own, exact = 7 + 2 * rng.standard_normal((3_000, 20)), 1 + rng.standard_normal((3_000, 20))
+    signals, errors = np.array([signal_over_noise(*pair) for pair in zip(own, exact, strict=True)]).T
+    # Six in units of sqrt((4 + 1) / 2); with 20 replicates an estimate is 2% too large, or 5% if sds differ.
+    assert signals.mean() == pytest.approx(6 / np.sqrt(2.5), rel=0.05)
+    assert errors.mean() == pytest.approx(signals.std(), rel=0.25)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """The rows by disturbance, size and judge, for 25 draws in 300 dimensions."""
+    rows = measure_sensitivity(dimensions=[300], points=[25], replicates=12, seed=1)
+    assert len(rows) == len(JUDGES) * sum(1 + len(disturbed.sizes) for disturbed in PERTURBATIONS.values())
+    return {(row["perturbation"], row["size"], row["judge"]): row for row in rows}
+
+
+def is_seen(row) -> bool:
+    return row["square_signal"] > 2 + SIGMAS / 2 * row["square_signal_se"]
+
+
+def is_unseen(row) -> bool:
+    return abs(row["square_signal"]) < 2
+
+
+def test_which_errors_each_judge_sees_in_many_dimensions(found):
+    """Widths: the PSD and the virials. A shift: all. Weights of modes: none. A frozen common mode: the PSD alone."""
+    for width in (0.5, 1.5):
+        assert is_seen(found["width", width, "psd"])
+        assert is_seen(found["width", width, "virial"])
+        assert is_unseen(found["width", width, "ksd_wide"])
+    assert is_unseen(found["width", 1.5, "ksd"])
+    for judge in JUDGES:
+        assert is_seen(found["shift", 1.0, judge])
+        assert is_unseen(found["weights", 0.9, judge])
+        assert is_unseen(found["coordinate", 1.5, judge])
+        assert (is_seen if judge == "psd" else is_unseen)(found["direction", 0.0, judge])
+    # By its value a KSD of few draws prefers narrow ones.
+    for judge in ("ksd", "ksd_wide"):
+        narrow, exact, wide = (found["width", width, judge] for width in (0.5, 1.0, 1.5))
+        assert narrow["value_signal"] < -10 < 0 == exact["value_signal"] < 10 < wide["value_signal"]
+
+
+def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dimensions(found):
+    """The signal 1 / D over the noise: the sd of the mean over D of (root - 1)^2, each a chi-square over 2 n."""
+    row = found["coordinate", 0.0, "virial"]
+    assert row["square"] == pytest.approx(1 / 300, abs=SIGMAS * row["square_se"])
+    assert row["square_signal"] == pytest.approx(25 * np.sqrt(2 / 300), abs=SIGMAS * row["square_signal_se"])
+
+
+def test_rows_repeat_depend_on_the_seed_and_have_draws_that_fit():
+    first, again, other = (
+        measure_sensitivity(dimensions=[3], points=[10], replicates=2, seed=seed) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+    assert numbers_of_points(10, [500, 15]) == [15, 500]
+    assert numbers_of_points(50_000, [15, 100, 500]) == [15, 100]

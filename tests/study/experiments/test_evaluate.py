@@ -95,20 +95,18 @@ def test_rows_are_of_the_draws_after_the_burn_in_and_up_to_their_time(monkeypatc
     chain = Chain(model, Arm(1e-3, 10), draws, 3, 120, 4.0, False, clock)
     scored = []
     monkeypatch.setattr(module, "sample", lambda *arguments, **options: chain)
-    monkeypatch.setattr(module, "scores", lambda model, points, chunk: scored.append(points) or -points)
+    monkeypatch.setattr(module, "scores", lambda model, points: scored.append(points) or -points)
     changes = {"burn_in": burn_in, "seconds": 12, "thin": 6, "ksd_points": 5, "prediction_draws": 4}
     changes["curves"] = {"seconds": [0.05, 0.21, 2.01], "ksd_points": 5, "prediction_draws": 4}
     record = run(model, chain.arm, reference=metrics.Reference(np.ones(model.dimension)), **changes)
-    start = 0
-    for row, n_kept in zip((*record["curves"], record["table"]), (0, 2, 20, 40), strict=True):
+    for row, n_kept in zip((record["table"], *record["curves"]), (40, 0, 2, 20), strict=True):
         used = draws[int(burn_in * n_kept) : n_kept]
         assert (row["n_samples"], row["n_burn_in"]) == (3 * n_kept, 3 * int(burn_in * n_kept))
         if n_kept == 0:
             assert (row["n_points"], row["ksd"], row["ksd_se"], row["ksd_floor"]) == (0, np.inf, None, None)
             assert np.isnan(row["rmse"])
             continue
-        points = scored[0][start : start + row["n_points"]]
-        start += row["n_points"]
+        points = scored.pop(0)
         places = [int(np.flatnonzero((used == point).all(axis=1))[0]) for point in points]
         assert places == sorted(set(places)), "each at most once, in their order"
         if len(used) >= 20:
@@ -121,21 +119,27 @@ def test_rows_are_of_the_draws_after_the_burn_in_and_up_to_their_time(monkeypatc
     assert record["table"]["relative_sd_error"] == pytest.approx(error)
 
 
-@pytest.mark.parametrize(("seconds_per_step", "table", "curve"), [(1e-3, 100, [20, 50]), (1.0, 10, [0, 0])])
-def test_by_a_cost_table_a_run_is_the_same_every_time(seconds_per_step, table, curve):
+def test_by_a_cost_table_a_run_repeats_and_a_curve_is_its_first_seconds():
     """Steps are what the budget buys, at least ten. All but measured seconds repeat bit for bit; replicates differ."""
-    model, cost = small_pmf(), CostTable({("sgld", 50, None): seconds_per_step})
-    reference = metrics.Reference(np.ones(model.dimension))
+    model, curves = small_pmf(), {"ksd_points": 5, "prediction_draws": 10}
+    options = {"reference": metrics.Reference(np.ones(model.dimension)), "ksd_points": 5, "kept_draws": 100}
 
-    def record(replicate):
-        made = run(model, Arm(1e-3, 50), replicate, reference=reference, cost=cost, curves={"ksd_points": 5})
-        assert all(row.pop("wall_seconds") > 0 for row in (made["table"], *made["curves"]))
-        return made
+    def rows(replicate=0, price=1e-3, seconds=(0.02, 0.05), **changes):
+        cost = CostTable({("sgld", 50, None): price})
+        changes |= {"cost": cost, "curves": curves | {"seconds": list(seconds)}, **options}
+        made = run(model, Arm(1e-3, 50), replicate, **changes)
+        own = [made["table"], *made["curves"]]
+        assert all(row is None or row.pop("wall_seconds") > 0 for row in own)
+        return own
 
-    first, other = record(0), record(1)
-    assert [row["n_samples"] for row in (first["table"], *first["curves"])] == [table, *curve]
-    assert record(0) == first
-    assert other["table"]["relative_sd_error"] != first["table"]["relative_sd_error"]
+    table, *early, late = rows(seconds=(0.02, 0.05, 0.1))
+    assert [row["n_samples"] for row in (table, *early, late)] == [100, 20, 50, 100]
+    shown = late.keys() - {"relative_sd_error"}
+    assert {name: late[name] for name in shown} == {name: table[name] for name in shown}
+    assert rows() == [table, *early]
+    assert rows(replicates=0) == [None, *early]
+    assert rows(1)[0]["relative_sd_error"] != table["relative_sd_error"]
+    assert [row["n_samples"] for row in rows(price=1.0)] == [10, 0, 0]
 
 
 def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
@@ -157,20 +161,6 @@ def test_a_run_replays_no_race_and_replicates_share_no_minibatches():
     assert found == [pytest.approx(own[stream], rel=1e-6) for stream in streams[:2]]
 
 
-def test_a_curve_is_the_first_seconds_of_the_run_behind_the_table():
-    curves, cost = {"ksd_points": 5, "prediction_draws": 10}, CostTable({("sgld", 50, None): 1e-3})
-    long = partial(run, small_pmf(), Arm(1e-3, 50), cost=cost, ksd_points=5, kept_draws=100)
-    whole = long(curves={**curves, "seconds": [0.02, 0.05, 0.1]})
-
-    def numbers(row):
-        return {name: value for name, value in row.items() if name not in ("wall_seconds", "diverged")}
-
-    assert numbers(whole["curves"][-1]) == numbers(whole["table"])
-    short = long(replicates=0, curves=curves)
-    assert short["table"] is None
-    assert [numbers(row) for row in short["curves"]] == [numbers(row) for row in whole["curves"][:2]]
-
-
 def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
     """Not as many as in the subset that the KSD is estimated from."""
     precision = np.diag([400.0, 25.0, 1.0]) + 0.5
@@ -179,7 +169,7 @@ def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
     squares, floors = {"ksd": [], "ksd_scaled": []}, {}
     for _ in range(400):
         draws = (rng.standard_normal((60, 3)) @ factor.T).astype(np.float32)
-        (row,) = module.stein_metrics(model, [draws], at_most=[20], streams=[(0,)])
+        row = module.stein_metrics(model, draws, 20, 0)
         assert row["n_points"] == 20
         for name, values in squares.items():
             values.append(row[f"{name}_squared"])

@@ -15,7 +15,7 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.study.experiments import screen
+from sgtune.study.experiments import losses as module
 from sgtune.study.experiments.losses import (
     Losses,
     capped,
@@ -24,7 +24,7 @@ from sgtune.study.experiments.losses import (
     raced_arm,
     run_arms,
 )
-from sgtune.study.experiments.screen import best_arms, random_arms, rerun_finalists, screen_grid
+from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving
 
@@ -132,15 +132,6 @@ def test_an_oracle_judges_by_the_true_loss_of_its_own_draws(model, losses):
     assert raced_arm(task, tuner=tuner, budget=budget, replicate=0) is None
 
 
-def test_the_best_and_a_random_arm():
-    arms = [Arm(step, 10) for step in (1.0, 2.0, 3.0, 4.0)]
-    means = dict(zip(arms, (2.0, 1.0, 10.0, 3.0), strict=True))
-    assert best_arms(means, 2) == [arms[1], arms[0]]
-    drawn = {frozenset(random_arms(arms, 2, seed)) for seed in range(60)}
-    assert len(drawn) == 6, "every pair comes"
-    assert random_arms(arms, 9, 0) == arms
-
-
 @pytest.fixture
 def screened(model, reference):
     def run(folder, grid=GRID):
@@ -196,7 +187,7 @@ def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
 def test_a_killed_job_equals_an_unbroken_one(screened, reran, tmp_path, monkeypatch):
     whole, _ = screened(tmp_path / "whole")
     again, _ = reran(whole, tmp_path / "whole finalists", {})
-    calls = Calls(monkeypatch, screen, "run_arms", lambda *_, replicate, **__: replicate)
+    calls = Calls(monkeypatch, module, "run_arms", lambda *_, replicate, **__: replicate)
     for name, run, wanted in (
         ("screen 1", screened, whole),
         ("finalists 2", partial(reran, whole, chosen={}), again),
@@ -206,7 +197,7 @@ def test_a_killed_job_equals_an_unbroken_one(screened, reran, tmp_path, monkeypa
             run(folder=tmp_path / "part")
         found, log = run(folder=tmp_path / "part")
         assert found == wanted
-        assert log.taken() == calls[:-1]
+        assert log.taken() == [f"sgld {call}" for call in calls[:-1]]
         assert calls == [f"{name[:-2]} {i}" for i in range(len(calls))], "each once"
         calls.clear()
 

@@ -1,16 +1,26 @@
-"""A sampler is tuned by all its tuners, and a killed job goes on with the numbers of an unbroken one."""
+"""A sampler is tuned by all its tuners, for one run or for several horizons, and killed jobs go on."""
 
 import json
 
+import numpy as np
 import pytest
 from job_pieces import Calls, Log
 from small_models import small_logistic_model
 
-from sgtune import CostTable
+from sgtune import CostTable, metrics
+from sgtune.mode.find import map_position
 from sgtune.study.catalogue import TUNERS as ENTRIES
 from sgtune.study.config.sections import n_races
+from sgtune.study.experiments import losses
 from sgtune.study.experiments import tune as module
-from sgtune.study.experiments.tune import chosen_arms, tune_sampler, tuning_arguments, with_facts
+from sgtune.study.experiments.tune import (
+    AHEAD,
+    chosen_arms,
+    compare_horizons,
+    tune_sampler,
+    tuning_arguments,
+    with_facts,
+)
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import Settings
 
@@ -144,3 +154,41 @@ def test_only_tuners_that_race_have_replicates_and_a_grid_search_may_have_fewer(
     assert races("mamba-ksd", "mamba") == races("grid", "grid") == races("grid", "grid", replicates=7) == 5
     assert races("grid", "grid", replicates=3) == 3
     assert races("heuristic", "heuristic") == 1
+
+
+@pytest.fixture(scope="module")
+def compared(model):
+    """`compare_horizons` of a small model, with pieces in a folder."""
+    mode = np.asarray(map_position(model))
+    draws = mode + 0.1 * np.random.default_rng(0).standard_normal((400, len(mode)))
+    reference = metrics.Reference(sd=draws.std(axis=0), covariance=np.cov(draws.T))
+    settings = {
+        "grids": GRIDS | {"log10_step_sizes": [-3, -4, -5]},
+        "tuning": TUNING,
+        "mamba": MAMBA | {"seconds": 0.05, "thin": None},
+        "horizons": {"seconds": [0.05, 0.2], "samplers": ["sgld"], "replicates": 2},
+    }
+    return lambda folder: compare_horizons(Log(folder, model, reference=reference, cost=COST).task, settings)
+
+
+def test_every_choice_is_run_for_the_longest_horizon_and_a_killed_job_loses_one_replicate(
+    compared, tmp_path, monkeypatch
+):
+    record = compared(tmp_path / "whole")
+    (own,) = record["samplers"]
+    pairs = [(tuner, seconds) for tuner in AHEAD for seconds in (0.05, 0.2)]
+    assert [(one["tuner"], one["horizon"]) for one in own["chosen"]] == pairs
+    assert {one["arm"] for one in own["chosen"]} == set(range(len(own["arms"])))
+    # The seconds buy 50 and 200 steps.
+    assert {(run["seconds"], run["steps"]) for run in own["runs"]} == {(0.05, 50), (0.2, 200)}
+    assert len(own["runs"]) == 2 * len(own["arms"])
+    # Longer runs of a stable arm have smaller predicted errors.
+    foreseen = {(one["tuner"], one["horizon"]): one["foreseen"] for one in own["chosen"]}
+    assert foreseen["theory", 0.2] < foreseen["theory", 0.05]
+    races = Calls(monkeypatch, module, "tune", lambda *_, tuner, horizon, **__: (tuner, horizon.seconds))
+    runs = Calls(monkeypatch, losses, "run_arms", lambda *_, replicate, **__: replicate)
+    runs.killed_at = "horizons 1"
+    with pytest.raises(KeyboardInterrupt):
+        compared(tmp_path / "killed")
+    assert compared(tmp_path / "killed") == record
+    assert (races, runs) == (pairs, ["horizons 0", "horizons 1"])

@@ -65,17 +65,13 @@ def test_of_each_parameter_they_are_arvizs(kind, n_chains):
         assert equal.mean() > 0.97
 
 
-@pytest.mark.parametrize("carried", [-0.4, 0.0, 0.6])
-def test_sizes_and_standard_errors_of_autoregressive_draws_are_the_known_ones(carried):
-    """ESS n (1 - a) / (1 + a), of squares n (1 - a^2) / (1 + a^2); medians over parameters err by a few percent."""
+@pytest.mark.parametrize("carried", [-0.4, 0.6])
+def test_standard_errors_of_the_sd_of_autoregressive_draws_are_the_known_ones(carried):
+    """The ESS of squares is n (1 - a^2) / (1 + a^2); medians over parameters err by a few percent."""
     n = 4_000
-    values = autoregressive(np.random.default_rng(2), carried, (4, n // 4, 200))
+    values = 5 * autoregressive(np.random.default_rng(2), carried, (4, n // 4, 200))
     # In two arrays, of which some columns are taken at a time.
-    found = per_parameter([5 * values[..., :77], 5 * values[..., 77:]])
-    ess = n * (1 - carried) / (1 + carried)
-    assert np.median(found.ess_bulk) == pytest.approx(ess, rel=0.04)
-    assert found.r_hat.max() < 1.03
-    assert np.median(found.mean_error) == pytest.approx(5 / np.sqrt(ess), rel=0.03)
+    found = per_parameter([values[..., :77], values[..., 77:]])
     of_sd = 5 * np.sqrt((1 + carried**2) / (1 - carried**2) / (2 * n))
     assert np.median(found.sd_error) == pytest.approx(of_sd, rel=0.03)
 

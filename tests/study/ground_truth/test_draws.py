@@ -58,8 +58,6 @@ def test_chains_are_joined_with_their_variables_and_totals(matrices):
 def test_chains_of_different_runs_are_not_joined(matrices):
     model, _, _ = gaussian_model()
     chain = one_chain(model, matrices[0])
-    with pytest.raises(InputError, match="chains: none"):
-        draws.combine_chains([])
     cut = chain.copy()
     cut.posterior = cut.posterior.isel(draw=slice(-10))
     others = [
@@ -91,5 +89,5 @@ def test_files_that_are_no_draws_are_named(tmp_path):
     (tmp_path / "nuts.nc").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"nuts.nc: not a readable NetCDF"):
         draws.read_draws(tmp_path / "nuts.nc")
-    with pytest.raises(DataError, match=r"none.nc: the file is missing"):
+    with pytest.raises(DataError, match=r"none.nc: .*No such file"):
         draws.read_draws(tmp_path / "none.nc")

@@ -121,7 +121,7 @@ def evaluate_sampler(task: Task, section: Mapping, pruning_rate: int) -> dict:
     judged = {**section, "prediction_draws": 0, "curves": {"replicates": 0}}
     found = evaluate_tuned(task, {"mamba": arms}, judged)
     mode = flatten(map_position(task.model))
-    (frozen,) = stein_metrics(task.model, [np.stack([mode, mode])], at_most=[2], streams=[("frozen",)])
+    frozen = stein_metrics(task.model, np.stack([mode, mode]), 2, "frozen")
     return {
         "tuner": "mamba",
         "arms": arms,

@@ -1,6 +1,12 @@
-"""Two studies of the discrepancies themselves: estimates of them, and the widths that they see."""
+"""Studies of the discrepancies themselves: estimates of them, the widths that they see, and the errors that they see.
 
-from collections.abc import Iterator, Mapping
+For the last no model and no chain is used, but exact draws of known targets with one error at a time. The draws are
+independent, the targets have unit sds about their modes and scores in closed form: an error that a discrepancy does not
+see here it cannot see in a chain either.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -16,10 +22,22 @@ from sgtune.sampling.arm import Arm, shape_of
 from sgtune.sampling.budget import batch_size_of
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.stein import DISCREPANCIES
+from sgtune.stein import DISCREPANCIES, fssd_at, ksd_stretches, optimise_locations, psd_stretches, virial
+from sgtune.stein.psd import PAIRS_UP_TO
+from sgtune.stein.virials import squared_error
 from sgtune.study.pipeline.parts import Task
+from sgtune.support.randomness import named_seed
 
-__all__ = ["estimate_discrepancies", "measure_widths"]
+__all__ = [
+    "JUDGES",
+    "PERTURBATIONS",
+    "draw_normals",
+    "estimate_discrepancies",
+    "judged",
+    "measure_sensitivity",
+    "measure_widths",
+    "numbers_of_points",
+]
 
 
 def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:
@@ -103,3 +121,227 @@ def measure_widths(
             }
             rows.append(row | {"value": value, "n_points": len(draws)})
     return rows
+
+
+# --- the errors that a judge sees ---
+
+CORRELATION = 0.9
+"""Correlation c between any two coordinates of the correlated target: its common mode has variance 1 - c + c D, all
+other directions 1 - c."""
+
+HALF_DISTANCE = 4.0
+"""The modes of the mixture are this many sds to either side of zero, in the first coordinate."""
+
+MOST_NUMBERS = 5_000_000
+"""The largest n D of one set of draws. A set has 20 MB of float32, and its scores as much."""
+
+Matrix = Float[np.ndarray, "n d"]
+
+
+class Normals(NamedTuple):
+    """The random numbers that all draws of one replicate share: they differ only by their perturbation."""
+
+    noise: Matrix
+    common: Float[np.ndarray, " n"]
+    uniform: Float[np.ndarray, " n"]
+
+
+class Perturbation(NamedTuple):
+    """An error that is added to exact draws.
+
+    Attributes:
+        draw: (normals, size) -> positions and scores.
+        exact: the size at which the draws are exact.
+        sizes: all other sizes.
+    """
+
+    draw: Callable[[Normals, float], tuple[Matrix, Matrix]]
+    exact: float
+    sizes: tuple[float, ...]
+
+
+def _standard(change: Callable[[Matrix, np.float32], Matrix]) -> Callable[..., tuple[Matrix, Matrix]]:
+    """Draws z of N(0, I), changed: x = change(z, size), score -x."""
+
+    def draw(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+        positions = change(normals.noise, np.float32(size))
+        return positions, -positions
+
+    return draw
+
+
+def _first_times(noise: Matrix, size: np.float32) -> Matrix:
+    """Only the first coordinate shrunk or stretched."""
+    return noise * np.where(np.arange(noise.shape[1]) == 0, size, np.float32(1))
+
+
+def _direction(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(0, (1 - c) I + c 1 1'), the mean m of a draw's coordinates times ``size``: at 0 the common mode is frozen.
+
+    The score is -(x - m) / (1 - c) - m / (1 - c + c D). Up to the dimension where the study's judges know the whole
+    covariance, draws are along its eigenvectors, in sds: there the target is N(0, I), and the common mode is its first
+    coordinate. Above, they are in units of the marginal sds.
+    """
+    if normals.noise.shape[1] <= PAIRS_UP_TO:
+        return _standard(_first_times)(normals, size)
+    rest = 1.0 - CORRELATION
+    positions = np.sqrt(rest, dtype=np.float32) * normals.noise
+    positions += (np.sqrt(CORRELATION) * normals.common).astype(np.float32)[:, None]
+    mean = positions.mean(axis=1, dtype=np.float64)[:, None]
+    positions += ((size - 1.0) * mean).astype(np.float32)
+    across = -1.0 / rest
+    along = -1.0 / (rest + CORRELATION * positions.shape[1])
+    return positions, np.float32(across) * positions + ((along - across) * size * mean).astype(np.float32)
+
+
+def _weights(normals: Normals, size: float) -> tuple[Matrix, Matrix]:
+    """N(-a e, I) and N(a e, I) in equal parts, e the first axis; a draw is from the second with probability ``size``.
+
+    The score is -x + a tanh(a x_1) e.
+    """
+    positions = normals.noise.copy()
+    positions[:, 0] += np.where(normals.uniform < size, HALF_DISTANCE, -HALF_DISTANCE)
+    scores = -positions
+    scores[:, 0] += HALF_DISTANCE * np.tanh(HALF_DISTANCE * positions[:, 0])
+    return positions, scores
+
+
+WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
+
+PERTURBATIONS = {
+    "width": Perturbation(_standard(lambda noise, size: size * noise), 1.0, WIDTHS),
+    "shift": Perturbation(_standard(np.add), 0.0, (0.1, 0.25, 0.5, 1.0, 2.0)),
+    "coordinate": Perturbation(_standard(_first_times), 1.0, WIDTHS),
+    "direction": Perturbation(_direction, 1.0, (0.0, 0.25, 0.5, 0.75)),
+    "weights": Perturbation(_weights, 0.5, (0.6, 0.7, 0.8, 0.9, 1.0)),
+}
+
+
+class Reading(NamedTuple):
+    """The value of a judge for some draws.
+
+    ``value``: the discrepancy of these draws. ``square``: an estimate of the squared discrepancy of their density; it
+    may be negative. It is the jackknife, n V - (n - 1) times the mean of V without one draw, V the squared discrepancy
+    (for the FSSD at its locations). For all but the virial this is the mean of the discrepancy's terms over pairs of
+    two different draws, which is unbiased. For the virial the jackknife removes the bias of order 1/n, but not of
+    order 1/n^2.
+    """
+
+    value: float
+    square: float
+
+
+JUDGES = ("ksd", "ksd_wide", "fssd", "psd", "virial")
+"""KSD with kernels of width 1 and sqrt(D) in posterior sds, FSSD, PSD, and the virials, all about the origin."""
+
+
+def judged(positions: Matrix, scores: Matrix, seed: int) -> dict[str, Reading]:
+    """The reading of every judge of `JUDGES`; ``seed``: of the FSSD."""
+    n, dimension = positions.shape
+    one_stretch = np.zeros(n, np.int64)
+    sums = {
+        "ksd": ksd_stretches(positions, scores, one_stretch),
+        "ksd_wide": ksd_stretches(positions, scores, one_stretch, np.full(dimension, np.sqrt(dimension))),
+        "psd": psd_stretches(positions, scores, one_stretch, centre=None),
+    }
+    found = {
+        judge: _of_mean((own.sum() + others.sum()) / n**2, own.sum() / n, n)
+        for judge, (_, others, own) in sums.items()
+    }
+    # As in the FSSD, one half chooses the locations for the other.
+    locations, odd = optimise_locations(positions[::2], scores[::2], seed), slice(1, None, 2)
+    alone = [
+        fssd_at(x[None], s[None], locations) ** 2 for x, s in zip(positions[odd], scores[odd], strict=True)
+    ]
+    mean = fssd_at(positions[odd], scores[odd], locations) ** 2
+    found["fssd"] = _of_mean(mean, np.mean(alone), len(alone))
+    value, own = virial(positions, scores), -positions.astype(np.float64) * scores
+    without = squared_error((own.sum(axis=0) - own) / (n - 1)).mean()
+    found["virial"] = Reading(value, float(n * value**2 - (n - 1) * without))
+    return found
+
+
+def _of_mean(mean: float, own: float, n: int) -> Reading:
+    """The reading of n draws, from the mean over all pairs and the mean over the pairs of a draw with itself."""
+    return Reading(float(np.sqrt(max(mean, 0.0))), float((n * mean - own) / (n - 1)))
+
+
+def numbers_of_points(dimension: int, points: Sequence[int]) -> list[int]:
+    """The numbers of draws for this dimension, ascending: ``points``, but n D <= `MOST_NUMBERS`."""
+    return sorted({min(n, MOST_NUMBERS // dimension) for n in points})
+
+
+def measure_sensitivity(
+    *,
+    dimensions: Sequence[int],
+    points: Sequence[int],
+    replicates: int,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """The values of every judge for draws with every perturbation, compared with its values for exact draws.
+
+    A row has one perturbation, size, D, n and judge: the means over the replicates of ``value`` and ``square``
+    (`Reading`), their standard errors, and for both the signal over the noise of one reading,
+
+        (mean - mean of exact draws) / sqrt((variance + variance of exact draws) / 2),
+
+    with its standard error for independent samples: exact and perturbed draws of a replicate come from the same
+    normals, so the true standard error is at most this. A negative signal means that the judge prefers these draws to
+    exact ones.
+
+    Memory: three sets of draws in float32 and three in float64, each of at most `MOST_NUMBERS`, and what the
+    discrepancies need.
+
+    Args:
+        dimensions: D.
+        points: n, at least 4; fewer where these are too many for a D (`numbers_of_points`).
+        replicates: at least 2.
+    """
+    rows = []
+    for dimension in dimensions:
+        counts = numbers_of_points(dimension, points)
+        readings: dict[tuple, list[Reading]] = {}
+        for replicate in range(replicates):
+            of_replicate = named_seed(seed, "sensitivity", dimension, replicate)
+            normals = draw_normals(max(counts), dimension, of_replicate)
+            for name, perturbation in PERTURBATIONS.items():
+                for size in (perturbation.exact, *perturbation.sizes):
+                    positions, scores = perturbation.draw(normals, size)
+                    for n in counts:
+                        for judge, reading in judged(positions[:n], scores[:n], of_replicate).items():
+                            readings.setdefault((name, judge, n, size), []).append(reading)
+        rows += _rows(dimension, readings)
+        report(f"D = {dimension:,}: {replicates} replicates of {max(counts)} draws")
+    return rows
+
+
+def draw_normals(n: int, dimension: int, seed: int) -> Normals:
+    """The numbers of one replicate, of n draws."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((n, dimension), dtype=np.float32)
+    return Normals(noise, rng.standard_normal(n), rng.uniform(size=n))
+
+
+def _rows(dimension: int, readings: dict[tuple, list[Reading]]) -> list[dict]:
+    rows = []
+    for (name, judge, n, size), found in readings.items():
+        exact = readings[name, judge, n, PERTURBATIONS[name].exact]
+        row = {"perturbation": name, "size": size, "dimension": dimension, "points": n, "judge": judge}
+        for place, statistic in enumerate(Reading._fields):
+            own, theirs = (np.array([reading[place] for reading in some]) for some in (found, exact))
+            row |= {
+                statistic: float(own.mean()),
+                f"{statistic}_se": float(own.std(ddof=1) / np.sqrt(len(own))),
+            }
+            signal, error = (0.0, 0.0) if found is exact else signal_over_noise(own, theirs)
+            row |= {f"{statistic}_signal": signal, f"{statistic}_signal_se": error}
+        rows.append(row)
+    return rows
+
+
+def signal_over_noise(own: Float[np.ndarray, " r"], exact: Float[np.ndarray, " r"]) -> tuple[float, float]:
+    """The standardised difference of two means (Cohen's d), and its standard error (Hedges and Olkin 1985)."""
+    n = len(own)
+    signal = float((own.mean() - exact.mean()) / np.sqrt((own.var(ddof=1) + exact.var(ddof=1)) / 2))
+    return signal, float(np.sqrt(2 / n + signal**2 / (4 * n)))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sgtune import metrics
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.model import Model
-from sgtune.model.posterior import score_chunk, scores
+from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.sampling.chain import Chain, sample
@@ -29,48 +29,32 @@ __all__ = [
 
 
 def stein_metrics(
-    model: Model,
-    chains: Sequence[Float[np.ndarray, "_ d"]],
-    *,
-    at_most: Sequence[int],
-    streams: Sequence[Sequence[object]],
-) -> list[dict[str, float | int | None]]:
-    """``ksd`` and ``ksd_scaled`` of each chain's draws with full-batch scores, each with ``_squared``, ``_se`` and
-    ``_floor``; ``n_points``.
+    model: Model, draws: Float[np.ndarray, "n d"], at_most: int, *stream: object
+) -> dict[str, float | int | None]:
+    """``ksd`` and ``ksd_scaled`` of the draws with full-batch scores, each with ``_squared``, ``_se`` and ``_floor``;
+    ``n_points``.
 
     They are estimated from a uniformly random subset of at most ``at_most`` draws. ``_squared`` is an unbiased estimate
     of KSD^2 of all draws (`sgtune.stein.ksd_estimate`), and may be negative; the KSD is its root, or 0. ``_se`` is the
     standard error from choosing the subset. ``_floor``: the KSD of as many independent draws of the posterior's Laplace
-    approximation (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none. All
-    scores are computed at once, so they are padded only once.
+    approximation (`sgtune.stein.ksd_floor`). The KSD is infinite if draws are not finite, or if there are none.
 
     Args:
-        streams: for each chain, the names of the random stream of its subset.
+        stream: the names of the random stream of the subset, the seed first.
     """
-    usable = [len(draws) > 0 and bool(np.isfinite(draws).all()) for draws in chains]
-    points = [
-        draws[random_subset(len(draws), most, *stream)]
-        for draws, most, stream in zip(chains, at_most, streams, strict=True)
-    ]
-    wanted = [some for some, use in zip(points, usable, strict=True) if use]
-    gradients = iter(())
-    if wanted:
-        stacked = scores(model, np.concatenate(wanted), chunk=score_chunk(model, sum(map(len, wanted))))
-        gradients = iter(np.split(stacked, np.cumsum([len(some) for some in wanted])[:-1]))
-    scales = {"ksd": "identity", "ksd_scaled": laplace_scale(model)}
-    traces = {"ksd": hessian_trace(model), "ksd_scaled": model.dimension}
-    rows = []
-    for draws, some, use in zip(chains, points, usable, strict=True):
-        row: dict[str, float | int | None] = {"n_points": len(some)}
-        own = next(gradients) if use else None
-        for name, scale in scales.items():
-            value, error, squared = np.inf, None, np.inf
-            if use:
-                value, error, squared = ksd_estimate(some, own, scale, n_draws=len(draws))
-            floor = ksd_floor(traces[name], model.dimension, len(draws)) if len(draws) else None
-            row |= {name: value, f"{name}_se": error, f"{name}_squared": squared, f"{name}_floor": floor}
-        rows.append(row)
-    return rows
+    points, is_finite = draws[random_subset(len(draws), at_most, *stream)], bool(np.isfinite(draws).all())
+    gradients = scores(model, points) if len(draws) and is_finite else None
+    row: dict[str, float | int | None] = {"n_points": len(points)}
+    for name, scale, trace in (
+        ("ksd", "identity", hessian_trace(model)),
+        ("ksd_scaled", laplace_scale(model), model.dimension),
+    ):
+        value, error, squared = np.inf, None, np.inf
+        if gradients is not None:
+            value, error, squared = ksd_estimate(points, gradients, scale, n_draws=len(draws))
+        floor = ksd_floor(trace, model.dimension, len(draws)) if len(draws) else None
+        row |= {name: value, f"{name}_se": error, f"{name}_squared": squared, f"{name}_floor": floor}
+    return row
 
 
 def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict:
@@ -109,33 +93,30 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
         kept_draws=section["kept_draws"],
         cost=task.cost,
     )
-    looks = [(at, _made_by(chain, at, budget), curves) for at in (curves["seconds"] if has_curve else ())]
-    looks += [(budget, chain.n_samples, section)] * has_table
-    draws, rows = [], []
-    for seconds, n_samples, wanted in looks:
-        n_kept = n_samples // chain.stride
+
+    def row(seconds: float, n_samples: int, is_table: bool) -> dict:
+        wanted, n_kept = section if is_table else curves, n_samples // chain.stride
         n_burn_in = int(section["burn_in"] * n_kept)
-        draws.append(chain.draws[n_burn_in:n_kept])
-        row = dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error")) | {"n_points": 0}
-        if wanted is section and task.reference is not None:
-            row |= _errors(model, draws[-1], task.reference)
-        row |= _predictions(model, draws[-1], wanted["prediction_draws"], wanted is section)
-        row |= {"replicate": replicate, "seconds": seconds, "wall_seconds": chain.seconds}
-        rows.append(row | {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride})
-    judged = [place for place, (_, _, wanted) in enumerate(looks) if wanted["ksd_points"]]
-    found = stein_metrics(
-        model,
-        [thin_draws(draws[place], max(1, section["thin"] // chain.stride)) for place in judged],
-        at_most=[looks[place][2]["ksd_points"] for place in judged],
-        streams=[
-            (task.seed, "ksd", task.sampler, named(arm), replicate, looks[place][0]) for place in judged
-        ],
-    )
-    for place, of_points in zip(judged, found, strict=True):
-        rows[place] |= of_points
-    table = rows.pop() | {"diverged": chain.diverged} if has_table else None
+        draws = chain.draws[n_burn_in:n_kept]
+        found = {"replicate": replicate, "seconds": seconds, "wall_seconds": chain.seconds, "n_points": 0}
+        found |= {"n_samples": n_samples, "n_burn_in": n_burn_in * chain.stride}
+        found |= dict.fromkeys(("ksd", "ksd_scaled", "relative_sd_error"))
+        if is_table and task.reference is not None:
+            moments = metrics.moments_of(model, draws, task.reference)
+            by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), task.reference.sd)
+            found |= moments.errors(0) | {"relative_sd_error_by_block": by_block}
+        found |= _predictions(model, draws, wanted["prediction_draws"], is_table)
+        if wanted["ksd_points"]:
+            thinned = thin_draws(draws, max(1, section["thin"] // chain.stride))
+            stream = task.seed, "ksd", task.sampler, named(arm), replicate, seconds
+            found |= stein_metrics(model, thinned, wanted["ksd_points"], *stream)
+        return found
+
+    table = row(budget, chain.n_samples, True) | {"diverged": chain.diverged} if has_table else None
     if has_table and "acceptance_rate" in chain.statistics:
         table["acceptance_rate"] = chain.statistics["acceptance_rate"]
+    times = curves["seconds"] if has_curve else ()
+    rows = [row(seconds, _made_by(chain, seconds, budget), False) for seconds in times]
     return {"arm": arm.to_record(), "replicate": replicate, "table": table, "curves": rows}
 
 
@@ -145,12 +126,6 @@ def _made_by(chain: Chain, seconds: float, budget: float) -> int:
     if chain.seconds_per_step is not None and seconds == budget:
         return chain.n_samples
     return chain.made_by(seconds)
-
-
-def _errors(model: Model, draws: np.ndarray, reference: metrics.Reference) -> dict:
-    moments = metrics.moments_of(model, draws, reference)
-    by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), reference.sd)
-    return moments.errors(0) | {"relative_sd_error_by_block": by_block}
 
 
 def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -> dict:

@@ -24,9 +24,8 @@ step sizes scaled to match: only a judge that depends on units chooses another a
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
-from math import isfinite, log10
-from time import perf_counter
+from itertools import chain, product
+from math import log10
 from typing import NamedTuple
 
 import jax
@@ -72,12 +71,6 @@ CORRELATION = 0.9
 PRIOR_SHARE = 1e-3
 """The prior's precision over the data's smallest precision of any direction: the prior is nearly flat."""
 
-LOG10_STEP_SIZES = tuple(-2.0 - 0.5 * i for i in range(11))
-BATCH_FRACTIONS = (0.1, 0.01)
-N_LEAPFROGS = (5,)
-"""The grid of arms where the largest curvature is 1: from step sizes at which all chains diverge to step sizes at which
-none moves."""
-
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
 """The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
 all that is chosen, are the same on every machine; about what two cores take where D = 10."""
@@ -99,14 +92,11 @@ class Gaussian:
 
     Attributes:
         eigenvalues: a_i of A: of a datum's curvature, and the variance of its gradient (module docstring).
-        prior_precision: p.
         signs: of the kind ``rotated``: those of the parameters before the cosine transform.
     """
 
     kind: str
-    n_data: int
     eigenvalues: Float[np.ndarray, " d"]
-    prior_precision: float
     signs: Float[np.ndarray, " d"]
 
     @property
@@ -115,25 +105,37 @@ class Gaussian:
         return len(self.eigenvalues)
 
     @property
+    def prior_precision(self) -> float:
+        """p."""
+        return PRIOR_SHARE * N_DATA * float(self.eigenvalues.min())
+
+    @property
     def precision(self) -> Float[np.ndarray, " d"]:
         """N a_i + p, of the posterior along each direction."""
-        return self.n_data * self.eigenvalues + self.prior_precision
+        return N_DATA * self.eigenvalues + self.prior_precision
 
     @property
     def sd(self) -> Float[np.ndarray, " d"]:
         """Of the posterior along each direction."""
         return 1 / np.sqrt(self.precision)
 
-    def along(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
-        """Q' of each row, in float64: positions in the coordinates of the directions."""
-        rows = np.asarray(rows, np.float64)
+    def along(self, rows: Float[Array | np.ndarray, "*n d"]) -> Float[Array | np.ndarray, "*n d"]:
+        """Q' of each row, in float64 (of JAX's arrays in JAX): positions in the coordinates of the directions."""
+        in_jax = isinstance(rows, jax.Array)
+        rows = rows if in_jax else np.asarray(rows, np.float64)
         if self.kind == "rotated":
-            return scipy.fft.dct(self.signs * rows, norm="ortho")
-        return _reflected(rows, np) if self.kind == "equicorrelated" else rows
+            dct = jax.scipy.fft.dct if in_jax else scipy.fft.dct
+            return dct(self.signs * rows, norm="ortho")
+        if self.kind == "equicorrelated":
+            # A reflection, its own inverse: rows - 2 u (u . rows), u along e_1 - 1/sqrt(D), of squared length
+            # 2 - 2/sqrt(D).
+            root = np.sqrt(self.dimension)
+            away = (rows[..., :1] - rows.sum(axis=-1, keepdims=True) / root) / (1 - 1 / root)
+            return rows - away * ((np.arange(self.dimension) == 0) - 1 / root)
+        return rows
 
     def across(self, rows: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n d"]:
         """Q of each row: back from `along`."""
-        rows = np.asarray(rows, np.float64)
         if self.kind == "rotated":
             return self.signs * scipy.fft.idct(rows, norm="ortho")
         return self.along(rows)
@@ -147,29 +149,14 @@ class Gaussian:
             return np.asarray(variances, np.float64)
         found = np.empty(np.shape(variances))
         for start in range(0, self.dimension, CHUNK):
-            places = np.arange(start, min(start + CHUNK, self.dimension))
-            units = np.zeros((len(places), self.dimension))
-            units[np.arange(len(places)), places] = 1.0
             # Rows of Q: what its transpose makes of unit vectors.
-            found[places] = self.along(units) ** 2 @ variances
+            rows = self.along(np.eye(min(CHUNK, self.dimension - start), self.dimension, start))
+            found[start : start + CHUNK] = rows**2 @ variances
         return found
 
 
-def _reflected(rows, xp):
-    """The Householder reflection that takes e_1 to 1/sqrt(D); its own inverse."""
-    dimension = rows.shape[-1]
-    root = np.sqrt(dimension)
-    if dimension == 1:
-        return rows
-    # rows - 2 u (u . rows) with u along e_1 - 1/sqrt(D), of squared length 2 - 2/sqrt(D).
-    product = rows[..., :1] - rows.sum(axis=-1, keepdims=True) / root
-    away = product / (1 - 1 / root)
-    first = xp.arange(dimension) == 0
-    return rows - away * (first - 1 / root)
-
-
 def _axis(dimension: int) -> Float[np.ndarray, " d"]:
-    return np.logspace(-DECADES, 0.0, dimension) if dimension > 1 else np.ones(1)
+    return np.logspace(-DECADES, 0.0, dimension)
 
 
 def _equicorrelated(dimension: int) -> Float[np.ndarray, " d"]:
@@ -187,38 +174,28 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
 """The eigenvalues of each, by D."""
 
 
-def gaussian(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0) -> Gaussian:
+def gaussian(kind: str, dimension: int, seed: int = 0) -> Gaussian:
     """The exact moments of a posterior of the ladder."""
-    eigenvalues = KINDS[kind](dimension)
     rng = np.random.default_rng(named_seed(seed, "signs of the ladder", dimension))
-    return Gaussian(
-        kind=kind,
-        n_data=n_data,
-        eigenvalues=eigenvalues,
-        prior_precision=PRIOR_SHARE * n_data * float(eigenvalues.min()),
-        signs=rng.choice([-1.0, 1.0], size=dimension),
-    )
+    return Gaussian(kind, KINDS[kind](dimension), rng.choice([-1.0, 1.0], size=dimension))
 
 
-def ladder_model(kind: str, dimension: int, n_data: int = N_DATA, seed: int = 0) -> Model:
-    """A posterior of the ladder as a model; `gaussian` with the same arguments has its exact moments.
-
-    Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood omits terms without theta. Its mode is
-    given and need not be found.
-    """
-    known = gaussian(kind, dimension, n_data, seed)
-    rng = np.random.default_rng(named_seed(seed, "rows of the ladder", kind, dimension, n_data))
-    rows = rng.standard_normal((n_data, dimension))
+def ladder_model(known: Gaussian, seed: int = 0) -> Model:
+    """The posterior as a model. Its data are the N rows A y_j in float32, 4 N D bytes. The log-likelihood omits terms
+    without theta. Its mode is given and need not be found."""
+    dimension = known.dimension
+    rng = np.random.default_rng(named_seed(seed, "rows of the ladder", known.kind, dimension, N_DATA))
+    rows = rng.standard_normal((N_DATA, dimension))
     rows -= rows.mean(axis=0)
     rows *= np.sqrt(known.eigenvalues) / rows.std(axis=0, ddof=1)
-    along, eigenvalues = _in_jax(known), jnp.asarray(known.eigenvalues, jnp.float32)
+    eigenvalues = jnp.asarray(known.eigenvalues, jnp.float32)
 
     def log_likelihood(position: Float[Array, " d"], batch: Float[Array, "n d"]) -> Float[Array, " n"]:
         """theta' A y_j - theta' A theta / 2: the square of y_j is left out."""
-        return batch @ position - 0.5 * jnp.sum(eigenvalues * along(position) ** 2)
+        return batch @ position - 0.5 * jnp.sum(eigenvalues * known.along(position) ** 2)
 
     model = define_model(
-        f"{kind}-{dimension}",
+        f"{known.kind}-{dimension}",
         log_prior=lambda position: -0.5 * known.prior_precision * jnp.sum(position**2),
         log_likelihood=log_likelihood,
         data=known.across(rows).astype(np.float32),
@@ -239,16 +216,6 @@ def with_mode_at_zero(model: Model) -> Model:
         negative_log_posterior=0.0,
     )
     return model
-
-
-def _in_jax(known: Gaussian) -> Callable[[Array], Array]:
-    """`Gaussian.along` of one position, for the model's functions."""
-    if known.kind == "rotated":
-        signs = jnp.asarray(known.signs, jnp.float32)
-        return lambda position: jax.scipy.fft.dct(signs * position, norm="ortho")
-    if known.kind == "equicorrelated":
-        return lambda position: _reflected(position, jnp)
-    return lambda position: position
 
 
 class Expected(NamedTuple):
@@ -276,13 +243,17 @@ class Expected(NamedTuple):
         return self.error > FROZEN and self.spread < 1
 
 
+NO_ARM = Expected(0, np.inf, np.inf, np.inf)
+"""Of a race that ends without an arm."""
+
+
 def grid_of(largest: float = 1.0) -> dict[str, tuple]:
-    """The axes of the grid, as `sgtune.tuning.Grid` takes them; step sizes are multiples of the inverse of the
-    ``largest`` curvature."""
+    """The axes of the grid, as `sgtune.tuning.Grid` takes them: step sizes are multiples of the inverse of the
+    ``largest`` curvature, from those at which all chains diverge to those at which none moves."""
     return {
-        "log10_step_sizes": tuple(power - log10(largest) for power in LOG10_STEP_SIZES),
-        "batch_fractions": BATCH_FRACTIONS,
-        "n_leapfrogs": N_LEAPFROGS,
+        "log10_step_sizes": tuple(-2.0 - 0.5 * i - log10(largest) for i in range(11)),
+        "batch_fractions": (0.1, 0.01),
+        "n_leapfrogs": (5,),
     }
 
 
@@ -295,7 +266,7 @@ def seconds_per_step(sampler: str, arm: Arm) -> float:
 def expected_of(known: Gaussian, sampler: str, arms: Sequence[Arm], seconds: float) -> dict[Arm, Expected]:
     """The expected errors of each arm after the steps that ``seconds`` of the ladder's clock buy, without a run."""
     # The gradients of the data have the variance a_i along direction i.
-    directions = Directions(known.precision, known.eigenvalues, known.n_data)
+    directions = Directions(known.precision, known.eigenvalues, N_DATA)
     steps = [int(seconds / seconds_per_step(sampler, arm)) for arm in arms]
     errors = expected_errors(sampler, arms, directions, steps)
     runs = [expected_run(sampler, arm, directions, n)[0] for arm, n in zip(arms, steps, strict=True)]
@@ -354,7 +325,8 @@ def ladder_runs(
         the oracle's arm of that replicate, at most `ESCAPED`; ``escaped``; and ``frozen``, while the grid has an arm
         that is not.
     """
-    known, model = gaussian(kind, dimension, seed=seed), ladder_model(kind, dimension, seed=seed)
+    known = gaussian(kind, dimension, seed)
+    model = ladder_model(known, seed)
     grid = grid_of(known.eigenvalues.max())
     arms = make_arms(N_DATA, sampler, **grid)
     cost = CostTable({shape_of(sampler, arm): seconds_per_step(sampler, arm) for arm in arms})
@@ -365,28 +337,25 @@ def ladder_runs(
     racing |= {tuner: {"tuner": tuner, "settings": settings} for tuner in section["tuners"]}
     chosen: dict[str, list[Arm | None]] = {tuner: [] for tuner in racing}
     for i, tuner in product(range(section["replicates"]), racing):
-        began = perf_counter()
-        best = raced_arm(task, budget=budget, replicate=i, **racing[tuner])
-        chosen[tuner].append(best)
-        report(f"{model.name}, {sampler}, {tuner}, race {i}: {best}; {perf_counter() - began:.1f} s")
-    found = [arm for own in chosen.values() for arm in own if arm is not None]
+        chosen[tuner].append(raced_arm(task, budget=budget, replicate=i, **racing[tuner]))
+        report(f"{model.name}, {sampler}, {tuner}, race {i}: {chosen[tuner][-1]}")
+    found = [arm for arm in chain(*chosen.values()) if arm is not None]
     everything = list(dict.fromkeys([*arms, *found]))
-    expected = expected_of(known, sampler, everything, section["seconds"])
-    of_grid = [expected[arm].error for arm in arms]
+    expected = {None: NO_ARM} | expected_of(known, sampler, everything, section["seconds"])
+    smallest = min(expected[arm].error for arm in arms)
 
     def run(tuner: str, replicate: int, arm: Arm | None) -> dict:
         """The error of a choice beside the oracle's. A race that ends without an arm counts as escaped."""
-        own, of_oracle = (expected.get(one) for one in (arm, chosen["oracle"][replicate]))
+        own, of_oracle = expected[arm], expected[chosen["oracle"][replicate]]
+        errors = {"error": own.error, "marginal": own.marginal}
+        errors |= {"oracle_error": of_oracle.error, "oracle_marginal": of_oracle.marginal}
         return {
             "tuner": tuner,
             "replicate": replicate,
             "arm": None if arm is None else everything.index(arm),
-            "error": _capped(own, "error"),
-            "marginal": _capped(own, "marginal"),
-            "oracle_error": _capped(of_oracle, "error"),
-            "oracle_marginal": _capped(of_oracle, "marginal"),
-            "escaped": own is None or own.escaped,
-            "frozen": own is not None and own.frozen and any(error <= FROZEN for error in of_grid),
+            **{name: float(np.fmin(error, ESCAPED)) for name, error in errors.items()},
+            "escaped": own.escaped,
+            "frozen": own.frozen and smallest <= FROZEN,
         }
 
     return {
@@ -396,14 +365,9 @@ def ladder_runs(
         "arms": [
             {**arm.to_record(), **expected[arm]._asdict(), "is_extra": arm not in arms} for arm in everything
         ],
-        "smallest": min(of_grid),
+        "smallest": smallest,
         "runs": [run(tuner, i, arm) for tuner, own in chosen.items() for i, arm in enumerate(own)],
     }
-
-
-def _capped(one: Expected | None, name: str) -> float:
-    value = np.inf if one is None else getattr(one, name)
-    return min(value, ESCAPED) if isfinite(value) else ESCAPED
 
 
 def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: Parts) -> dict:

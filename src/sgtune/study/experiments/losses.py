@@ -3,7 +3,9 @@
 Screens, fresh runs of finalists and the comparison of horizons are made of these runs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
 from math import isfinite
 from time import perf_counter
 from typing import NamedTuple
@@ -23,7 +25,7 @@ from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import AllDivergedError, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
-__all__ = ["Losses", "frozen_losses", "losses_of", "over_replicates", "raced_arm", "run_arms", "runs_of"]
+__all__ = ["Losses", "frozen_losses", "losses_of", "raced_arm", "run_arms", "run_replicates"]
 
 WORTH_COMPILING = 10.0
 """If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
@@ -118,19 +120,47 @@ def run_arms(
         price = task.cost.lookup(*shape_of(task.sampler, group[0]))
         steps = [max(FEWEST_STEPS, int(amount / price)) for amount in seconds]
         found |= {arm: [] for arm in group}
-        for n_steps, rows in zip(steps, _judged(ensemble, steps, losses), strict=True):
-            for arm, row in zip(group, rows, strict=False):
-                is_finite = all(isfinite(row[name]) for name in losses.names)
-                values = {name: capped(name, row[name]) for name in losses.names}
-                record = {"steps": n_steps, "diverged": not is_finite, "losses": values}
-                if "acceptance" in row:
-                    record["acceptance"] = row["acceptance"]
+        for records in _judged(ensemble, steps, losses):
+            # The copies come last.
+            for arm, record in zip(group, records, strict=False):
                 found[arm].append(record)
         task.report(
             f"{replicate}: {len(group)} arms of batch size {group[0].batch_size} ran {steps[-1]} steps; "
             f"{perf_counter() - began:.1f} s"
         )
     return [found[arm] for arm in arms]
+
+
+def run_replicates(
+    task: Task,
+    arms: Sequence[Arm],
+    name: str,
+    n: int,
+    *,
+    losses: Losses,
+    seconds: Sequence[float],
+) -> list[dict]:
+    """`run_arms` in ``n`` replicates of this ``name``, each a piece of the job.
+
+    Returns:
+        for each arm and each of ``seconds``: the place of the ``arm``, ``seconds``, ``steps``, and lists over
+        replicates of ``diverged``, of each of the ``losses``, and of ``acceptance``, if there is one.
+    """
+    width = len(task.grid.get("log10_step_sizes", ()))
+    width = width if 0 < width * seconds[-1] * n < WORTH_COMPILING else None
+    run = partial(run_arms, task, arms, losses=losses, seconds=seconds, width=width)
+    own, records = [arm.to_record() for arm in arms], []
+    runs = [
+        task.once(f"{task.sampler} {name} {i}", partial(run, replicate=f"{name} {i}"), arms=own)
+        for i in range(n)
+    ]
+    for (place, _), (number, at) in product(enumerate(arms), enumerate(seconds)):
+        rows = [run[place][number] for run in runs]
+        record = {"arm": place, "seconds": at, "steps": rows[0]["steps"]}
+        record["losses"] = {loss: [row["losses"][loss] for row in rows] for loss in losses.names}
+        lists = ("diverged", "acceptance") if "acceptance" in rows[0] else ("diverged",)
+        records.append(record | {each: [row[each] for row in rows] for each in lists})
+    return records
 
 
 def _groups(task: Task, arms: Sequence[Arm], width: int | None) -> list[list[Arm]]:
@@ -145,14 +175,8 @@ def _groups(task: Task, arms: Sequence[Arm], width: int | None) -> list[list[Arm
     return groups
 
 
-def width_of(grid: Mapping[str, Sequence], seconds: float) -> int | None:
-    """Of the ensembles of a job that runs each chain for ``seconds`` in all, as `run_arms` takes it."""
-    width = len(grid["log10_step_sizes"])
-    return width if width * seconds < WORTH_COMPILING else None
-
-
 def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterator[list[dict]]:
-    """A row of losses for each chain, after each of ``steps``; with ``acceptance`` if the sampler has a test."""
+    """A record for each chain, after each of ``steps`` (`run_arms`)."""
     model, done, kept = ensemble.model, 0, []
     stride = -(-steps[0] // losses.prediction_draws) if losses.prediction_draws else None
     moments = None
@@ -169,16 +193,19 @@ def _judged(ensemble: Lockstep, steps: Sequence[int], losses: Losses) -> Iterato
                 # Every stride-th draw of the whole run, wherever a chunk begins.
                 kept.append(draws[(-done - 1) % stride :: stride].copy())
             done += len(draws)
-        rows = [{} if moments is None else moments.errors(place) for place in range(ensemble.width)]
-        if stride:
-            draws = np.concatenate(kept)
-            for place, row in enumerate(rows):
-                own = evenly_spaced(draws[:, place], losses.prediction_draws)
+        rates, records = ensemble.statistics.get("acceptance_rate"), []
+        spaced = np.concatenate(kept) if stride else None
+        for place in range(ensemble.width):
+            row = {} if moments is None else moments.errors(place)
+            if stride:
+                own = evenly_spaced(spaced[:, place], losses.prediction_draws)
                 row |= metrics.predictive_metrics(model, own)
-        rates = ensemble.statistics.get("acceptance_rate")
-        if rates is not None:
-            rows = [{**row, "acceptance": float(rate)} for row, rate in zip(rows, rates, strict=True)]
-        yield rows
+            is_finite = all(isfinite(row[name]) for name in losses.names)
+            values = {name: capped(name, row[name]) for name in losses.names}
+            records.append({"steps": n_steps, "diverged": not is_finite, "losses": values})
+            if rates is not None:
+                records[-1]["acceptance"] = float(rates[place])
+        yield records
 
 
 def raced_arm(task: Task, **options: object) -> Arm | None:
@@ -197,24 +224,3 @@ def frozen_losses(model: Model, losses: Losses) -> dict[str, float]:
     if losses.prediction_draws:
         row |= metrics.at_position(model, position)
     return {name: capped(name, row[name]) for name in losses.names}
-
-
-def over_replicates(rows: Sequence[Mapping]) -> dict:
-    """Rows of one arm, a row per replicate, as one record."""
-    record = {
-        "steps": rows[0]["steps"],
-        "diverged": [row["diverged"] for row in rows],
-        "losses": {name: [row["losses"][name] for row in rows] for name in rows[0]["losses"]},
-    }
-    if "acceptance" in rows[0]:
-        record["acceptance"] = [row["acceptance"] for row in rows]
-    return record
-
-
-def runs_of(replicates: Sequence[Sequence[Sequence[Mapping]]], seconds: Sequence[float]) -> list[dict]:
-    """The results of `run_arms` for all replicates, as a record for each arm and each of the ``seconds``."""
-    return [
-        {"arm": place, "seconds": at, **over_replicates([runs[place][number] for runs in replicates])}
-        for place in range(len(replicates[0]))
-        for number, at in enumerate(seconds)
-    ]

@@ -6,26 +6,20 @@ unbiased.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.sampling.thinning import random_subset
-from sgtune.study.experiments.losses import (
-    frozen_losses,
-    losses_of,
-    over_replicates,
-    raced_arm,
-    run_arms,
-    runs_of,
-    width_of,
-)
+from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm, run_replicates
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving, make_arms
 
-__all__ = ["as_grid", "best_arms", "random_arms", "rerun_finalists", "screen_grid"]
+__all__ = ["as_grid", "rerun_finalists", "screen_grid"]
 
 RANDOM_ARMS = 5
 """This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
@@ -54,10 +48,7 @@ def screen_grid(
     seconds, replicates = screen["seconds"], screen["replicates"]
     regular = make_arms(task.model.n_data, task.sampler, **task.grid)
     arms = list(dict.fromkeys([*regular, *extra]))
-    width = width_of(task.grid, seconds * replicates)
-    run = partial(run_arms, task, arms, losses=losses, seconds=[seconds], width=width)
-    names = [f"screen {i}" for i in range(replicates)]
-    runs = [task.once(name, partial(run, replicate=name), grid=task.grid) for name in names]
+    runs = run_replicates(task, arms, "screen", replicates, losses=losses, seconds=[seconds])
 
     def chosen_by(loss: str, replicate: int) -> dict | None:
         judge, grid = losses.judge(loss), as_grid(task.grid)
@@ -73,9 +64,9 @@ def screen_grid(
             {
                 **arm.to_record(),
                 "is_extra": arm not in regular,
-                **over_replicates([run[place][0] for run in runs]),
+                **{name: values for name, values in run.items() if name not in ("arm", "seconds")},
             }
-            for place, arm in enumerate(arms)
+            for arm, run in zip(arms, runs, strict=True)
         ],
         "oracles": {
             loss: [
@@ -90,19 +81,8 @@ def screen_grid(
 
 def as_grid(grid: Mapping[str, Sequence]) -> Grid:
     """A configuration's grid: keys without a field of `sgtune.tuning.Grid` are further axes."""
-    fields = ("log10_step_sizes", "batch_fractions", "n_leapfrogs")
-    further = {name: tuple(values) for name, values in grid.items() if name not in fields}
-    return Grid(**{name: tuple(grid[name]) for name in fields if name in grid}, hyperparameters=further)
-
-
-def best_arms(means: Mapping[Arm, float], n: int) -> list[Arm]:
-    """The ``n`` arms with the smallest means; ties keep their order."""
-    return sorted(means, key=lambda arm: means[arm])[:n]
-
-
-def random_arms(arms: Sequence[Arm], n: int, seed: int, *names: object) -> list[Arm]:
-    """``n`` of ``arms``, uniformly at random without replacement; all of them if there are no more."""
-    return [arms[place] for place in random_subset(len(arms), n, seed, "random arms", *names)]
+    own = {entry.name: grid[entry.name] for entry in fields(Grid) if entry.name in grid}
+    return Grid(**own, hyperparameters={name: grid[name] for name in grid if name not in own})
 
 
 def rerun_finalists(
@@ -124,35 +104,31 @@ def rerun_finalists(
     losses, seconds = losses_of(task, section["prediction_draws"]), section["seconds"]
     in_screen = [(_arm(record), record) for record in screened["arms"]]
     regular = [(arm, record) for arm, record in in_screen if not record["is_extra"]]
-    finalists = {
-        name: best_arms(
-            {arm: float(np.mean(record["losses"][name])) for arm, record in regular}, section["finalists"]
-        )
-        for name in losses.names
-    }
+
+    def best_by(loss: str) -> list[Arm]:
+        """The arms with the smallest means; ties keep their order."""
+        ordered = sorted(regular, key=lambda pair: float(np.mean(pair[1]["losses"][loss])))
+        return [arm for arm, _ in ordered[: section["finalists"]]]
+
+    finalists = {name: best_by(name) for name in losses.names}
     finite = [arm for arm, record in regular if not any(record["diverged"])]
-    at_random = random_arms(finite, RANDOM_ARMS, task.seed, task.model.name, task.sampler)
-    picked = [*chosen.values(), *screened["oracles"].values()]
-    wanted = [*(arm for of_loss in finalists.values() for arm in of_loss), *at_random]
-    wanted += [Arm(**record) for records in picked for record in records if record is not None]
-    arms = list(dict.fromkeys(wanted))
-    place = {arm: number for number, arm in enumerate(arms)}
-    width = width_of(task.grid, seconds[-1] * section["replicates"])
-    run = partial(run_arms, task, arms, losses=losses, seconds=seconds, width=width)
-    records = [arm.to_record() for arm in arms]
-    names = [f"finalists {i}" for i in range(section["replicates"])]
-    runs = [task.once(name, partial(run, replicate=name), arms=records) for name in names]
-
-    def places(records: Sequence[Mapping | None]) -> list[int | None]:
-        return [None if record is None else place[Arm(**record)] for record in records]
-
+    stream = task.seed, "random arms", task.model.name, task.sampler
+    at_random = [finite[number] for number in random_subset(len(finite), RANDOM_ARMS, *stream)]
+    by_tuner, by_oracle = (
+        {name: [record and Arm(**record) for record in records] for name, records in some.items()}
+        for some in (chosen, screened["oracles"])
+    )
+    wanted = chain(*finalists.values(), at_random, *by_tuner.values(), *by_oracle.values())
+    arms = list(dict.fromkeys(arm for arm in wanted if arm is not None))
+    place = {None: None} | {arm: number for number, arm in enumerate(arms)}
+    options = {"losses": losses, "seconds": seconds}
     return {
         "losses": list(losses.names),
-        "arms": records,
+        "arms": [arm.to_record() for arm in arms],
         "finalists": {name: [place[arm] for arm in best] for name, best in finalists.items()},
-        "chosen": [{"tuner": tuner, "arms": places(records)} for tuner, records in chosen.items()],
-        "oracles": {name: places(records) for name, records in screened["oracles"].items()},
-        "runs": runs_of(runs, seconds),
+        "chosen": [{"tuner": name, "arms": [place[arm] for arm in own]} for name, own in by_tuner.items()],
+        "oracles": {name: [place[arm] for arm in own] for name, own in by_oracle.items()},
+        "runs": run_replicates(task, arms, "finalists", section["replicates"], **options),
         "screen": {
             "seconds": screened["seconds"],
             "replicates": screened["replicates"],

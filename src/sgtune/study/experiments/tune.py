@@ -1,19 +1,27 @@
-"""A sampler is tuned by all its tuners: a record for each race."""
+"""A sampler is tuned by all its tuners, a record for each race; and choices of tuners that look ahead, for runs of
+several lengths."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import fields, replace
 from functools import partial
+from itertools import product
 
 from sgtune.mode.find import map_result
 from sgtune.model.derived import hold_out
+from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.study.catalogue import TUNERS, method_of
 from sgtune.study.config.sections import n_races
+from sgtune.study.experiments.losses import losses_of, run_replicates
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
 
-__all__ = ["chosen_arms", "tune_sampler", "tuning_arguments", "with_facts"]
+__all__ = ["AHEAD", "chosen_arms", "compare_horizons", "tune_sampler", "tuning_arguments", "with_facts"]
+
+AHEAD = ("mamba", "theory")
+"""The tuners that look ahead to a horizon, and are compared for several."""
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
@@ -102,3 +110,65 @@ def with_facts(rows: Iterable[Mapping], records: Iterable[Mapping]) -> list[dict
         known["validation_fraction"] = record["validation_fraction"]
         known["reason"] = known["reason"] or record["reason"]
     return [{**row, **facts[row["tuner"]]} for row in rows]
+
+
+def compare_horizons(task: Task, settings: Mapping) -> dict:
+    """For each sampler and horizon the arm of each of `AHEAD`, all from the same race budget R (``mamba.seconds``), in
+    one race each, by measured costs; then fresh runs of all these arms for the longest horizon. A killed job loses at
+    most the races of one sampler, or one replicate of its arms.
+
+    Args:
+        settings: sections of the configuration (`settings_of`, kind ``horizons``).
+
+    Returns:
+        ``seconds`` (the horizons), ``race_seconds`` (R), ``losses`` (their names), and ``samplers``: for each
+        ``sampler`` the ``arms``, the choices ``chosen`` (tuner, horizon, the arm's place or None, and its ``foreseen``
+        error), and ``runs`` (for each arm and horizon: steps, and lists over replicates of ``diverged`` and of each
+        loss).
+    """
+    section, losses = settings["horizons"], losses_of(task, prediction_draws=0)
+
+    def of_sampler(sampler: str) -> dict:
+        own = task._replace(sampler=sampler)
+        chosen = own.once(sampler, partial(_choices, own, settings))
+        best = [one["best"] and Arm(**one["best"]) for one in chosen]
+        arms = list(dict.fromkeys(arm for arm in best if arm is not None))
+        options = {"losses": losses, "seconds": section["seconds"]}
+        return {
+            "sampler": sampler,
+            "arms": [arm.to_record() for arm in arms],
+            "chosen": [
+                {
+                    **{name: one[name] for name in ("tuner", "horizon", "foreseen")},
+                    "arm": None if arm is None else arms.index(arm),
+                }
+                for one, arm in zip(chosen, best, strict=True)
+            ],
+            "runs": run_replicates(own, arms, "horizons", section["replicates"], **options),
+        }
+
+    return {
+        "seconds": section["seconds"],
+        "race_seconds": settings["mamba"]["seconds"],
+        "losses": list(losses.names),
+        "samplers": [of_sampler(sampler) for sampler in section["samplers"]],
+    }
+
+
+def _choices(task: Task, settings: Mapping) -> list[dict]:
+    """Of each tuner and horizon the record of the ``best`` arm and its ``foreseen`` error, the value in its last rung;
+    None if all diverged."""
+    rows = []
+    for tuner, seconds in product(AHEAD, settings["horizons"]["seconds"]):
+        arguments = tuning_arguments(settings, tuner)
+        arguments["horizon"] = Budget(seconds=seconds)
+        arguments["settings"] = replace(arguments["settings"], clock="calibrated")
+        best, values = None, []
+        with suppress(AllDivergedError):
+            result = tune(task.model, task.sampler, cost=task.cost, seed=task.seed, **arguments)
+            best = result.best.to_record()
+            values = [row["discrepancy"] for row in result.rows if best.items() <= row.items()]
+        task.report(f"{task.sampler}, {tuner} for {seconds:g} s: {best}")
+        foreseen = values[-1] if values else None
+        rows.append({"tuner": tuner, "horizon": seconds, "best": best, "foreseen": foreseen})
+    return rows

@@ -58,17 +58,17 @@ def reference_record(idata: "InferenceData") -> dict:
     variables = variables_of(idata)
     found = per_parameter(variables.values())
     if (draws := functionals_of(idata)) is None:
-        functionals = _over(found, sd)
+        judged, functionals = found, _over(found, sd)
     else:
-        of_mean, of_sd = summary(idata, "functionals")
-        functionals = {"mean": of_mean, "sd": of_sd} | _over(per_parameter([draws]), of_sd)
+        judged, (of_mean, of_sd) = per_parameter([draws]), summary(idata, "functionals")
+        functionals = {"mean": of_mean, "sd": of_sd} | _over(judged, of_sd)
     record = {
         "mean": mean,
         "sd": sd,
         "covariance": covariance(idata),
         "functionals": functionals,
         "trusted": is_trusted(functionals),
-        "monte_carlo_error": monte_carlo_error(idata, found),
+        "monte_carlo_error": monte_carlo_error(idata, found, judged),
         "diagnostics": _diagnostics(idata, found),
         "blocks": {},
     }
@@ -148,8 +148,11 @@ def relative_error(errors: Float[np.ndarray, " k"], sd: Float[np.ndarray, " k"])
     return float(np.linalg.norm(errors) / np.linalg.norm(sd))
 
 
-def monte_carlo_error(idata: "InferenceData", found: "PerParameter") -> dict[str, float]:
-    """The expected errors of exact moments against this reference; ``found`` is of the position.
+def monte_carlo_error(
+    idata: "InferenceData", found: "PerParameter", judged: "PerParameter"
+) -> dict[str, float]:
+    """The expected errors of exact moments against this reference; ``found`` is of the position, ``judged`` of the
+    functionals.
 
     Every error of a tuned chain includes this contribution of the reference; infinitely many exact draws would have it,
     too. It is the root mean square over references (the mean is a little smaller: by 2 % for the xi of ten parameters)
@@ -164,9 +167,9 @@ def monte_carlo_error(idata: "InferenceData", found: "PerParameter") -> dict[str
     }
     if covariance(idata) is not None:
         errors["xi_white"] = _white_error(flat_draws(idata).astype(np.float64))
-    if (draws := functionals_of(idata)) is not None:
-        own, (_, sd) = per_parameter([draws]), summary(idata, "functionals")
-        squares = np.square(own.mean_error / sd) + np.square(own.sd_error / sd)
+    if functionals_of(idata) is not None:
+        _, sd = summary(idata, "functionals")
+        squares = np.square(judged.mean_error / sd) + np.square(judged.sd_error / sd)
         errors["functional_error"] = float(np.sqrt(np.mean(squares)))
     return errors
 

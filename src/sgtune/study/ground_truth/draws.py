@@ -37,8 +37,7 @@ __all__ = [
 # The variable of a position that is one array.
 FLAT = "theta"
 # Attributes that are summed over chains.
-ADDITIVE = ("seconds", "warmup_leapfrogs", "draws_lost")
-GROUPS = ("posterior", "sample_stats")
+ADDITIVE = {"seconds", "warmup_leapfrogs", "draws_lost"}
 
 
 class Moments(NamedTuple):
@@ -146,14 +145,15 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
     have, are kept.
 
     Raises:
-        InputError: no chains, or chains of different variables or numbers of draws.
+        InputError: chains of different models or numbers of draws.
     """
-    if not chains:
-        raise InputError("chains: none given; at least one is needed")
     places = [chain.posterior["draw"].values for chain in chains]
     n_kept = min(map(len, places))
-    common = {tuple(place[len(place) - n_kept :]) for place in places}
-    if len(common) > 1 or any(_shapes(chain) != _shapes(chains[0]) for chain in chains):
+    about = {
+        (*(chain.posterior.attrs[name] for name in ("model", "variables")), chain.sample_stats.sizes["draw"])
+        for chain in chains
+    }
+    if len(about) > 1 or len({tuple(place[len(place) - n_kept :]) for place in places}) > 1:
         raise InputError(
             "chains: they differ in variables or in draws; all must have the same model and settings"
         )
@@ -163,26 +163,16 @@ def combine_chains(chains: "Sequence[InferenceData]") -> "InferenceData":
 
     # ArviZ would join them pair by pair, which needs the memory of one more copy of the draws.
     groups = {}
-    for group in GROUPS:
+    for group in ("posterior", "sample_stats"):
         parts = [chain[group] for chain in chains]
         if group == "posterior":
             parts = [part.isel(draw=slice(part.sizes["draw"] - n_kept, None)) for part in parts]
         joined = xarray.concat(parts, dim="chain", combine_attrs="override")
-        groups[group] = joined.assign_coords(chain=np.arange(joined.sizes["chain"]))
+        groups[group] = joined.assign_coords(chain=np.arange(len(chains)))
     attributes = groups["posterior"].attrs
-    for name in ADDITIVE:
-        if name in attributes:
-            attributes[name] = sum(chain.posterior.attrs[name] for chain in chains)
+    for name in ADDITIVE & attributes.keys():
+        attributes[name] = sum(chain.posterior.attrs[name] for chain in chains)
     return arviz_module().InferenceData(**groups)
-
-
-def _shapes(chain: "InferenceData") -> dict[tuple[str, str], tuple[int, ...]]:
-    """The shapes of one chain's variables, without the number of kept draws of the position."""
-    return {
-        (group, name): array.shape[2 if group == "posterior" else 1 :]
-        for group in GROUPS
-        for name, array in chain[group].data_vars.items()
-    }
 
 
 def variables_of(idata: "InferenceData") -> dict[str, np.ndarray]:
@@ -246,8 +236,6 @@ def write_draws(path: str | Path, idata: "InferenceData") -> None:
 
 def read_draws(path: str | Path) -> "InferenceData":
     """What `write_draws` wrote, in memory; a DataError if the file is missing or not readable."""
-    if not Path(path).is_file():
-        raise DataError(f"{path}: the file is missing")
     arviz = arviz_module()
     try:
         with arviz.rc_context({"data.load": "eager"}):

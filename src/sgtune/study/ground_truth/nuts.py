@@ -23,7 +23,7 @@ from sgtune.model import Model
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, log_posterior
 from sgtune.study.ground_truth.draws import Moments, add_draws, to_inference_data
-from sgtune.support.errors import DataError, check_integer
+from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, read_npz
 from sgtune.support.randomness import named_key
 
@@ -77,13 +77,7 @@ def sample_nuts(
     Returns:
         one chain, as `sgtune.study.ground_truth.draws.to_inference_data` makes it; ``sample_stats`` has ``diverging``,
         ``n_steps`` (leapfrogs), ``acceptance_rate``, ``energy`` (less a constant) and ``step_size``.
-
-    Raises:
-        InputError: an argument is out of range.
     """
-    sizes = {"n_warmup": n_warmup, "n_draws": n_draws, "block": block, "max_tree_depth": max_tree_depth}
-    for name, value in sizes.items():
-        check_integer(name, value, at_least=1)
     total = n_warmup + n_draws
     every = thinning(model.dimension, n_draws, KEPT_BYTES)
     of_position = jax.eval_shape(model.functionals or (lambda position: jnp.empty(0)), model.position_shape)
@@ -100,20 +94,21 @@ def sample_nuts(
     fingerprint = json.dumps([*of_model, *of_run, jax.__version__, version("numpyro")])
     of_start = hashlib.sha256(flatten(start).tobytes()).hexdigest()
     kept = Checkpoints(checkpoint_dir, fingerprint, of_start, saved, every_saved)
+    scale = laplace_scale(model)
+    covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
+    offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
+    # Raw, so that all leaves of a state are arrays.
+    key = jax.random.key_data(named_key(seed, "nuts", model.name, chain))
+    state = initial_state(kernel, start, covariance, key, model.data, offset)
     if kept.blocks:
         last = kept.blocks[-1]
-        offset = jnp.float32(last["offset"])
-        state = state_of(last, kernel, model)
-        if not agrees(kernel, state, model.data, offset, last["functionals_at_state"]):
+        held = state_of(last, state), jnp.float32(last["offset"])
+        if agrees(kernel, *held, model.data, last["functionals_at_state"]):
+            state, offset = held
+        else:
             logger.warning("%s: blocks of another log posterior; discarded", kept.folder)
             # The files are overwritten as the chain reaches them.
             kept.blocks.clear()
-    if not kept.blocks:
-        scale = laplace_scale(model)
-        covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
-        offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
-        key = named_key(seed, "nuts", model.name, chain)
-        state = initial_state(kernel, start, covariance, key, model.data, offset)
     done = sum(len(arrays["n_steps"]) for arrays in kept.blocks)
     lost = max(0, len(kept.blocks[0]["n_steps"]) - n_warmup) if done and "n_blocks" in kept.blocks[0] else 0
     where = f"NUTS on {model.name}, chain {chain}"
@@ -140,7 +135,7 @@ def sample_nuts(
         "n_warmup": n_warmup,
         "max_tree_depth": max_tree_depth,
         "seed": seed,
-        "seconds": float(sum(arrays["seconds"] for arrays in kept.blocks)),
+        "seconds": kept.seconds,
         "warmup_leapfrogs": int(statistics["n_steps"][:n_warmup].sum()),
         "draws_lost": lost,
         "functionals_every": every_saved,
@@ -212,26 +207,29 @@ class Checkpoints:
             self._read_blocks()
 
     def keep(self, arrays: dict[str, Any], state: PyTree) -> None:
-        """Write the next block with the state after it."""
-        whole = arrays | state_to_arrays(state)
-        self._write(np.savez, self._path(), whole | {"start": self.start})
+        """Write the next block with the state after it; and all blocks as one without draws, if ``saved`` is given."""
+        whole = {"fingerprint": self.fingerprint, **arrays, **state_to_arrays(state)}
+        with atomic_write(self._path()) as temporary:
+            np.savez(temporary, start=self.start, **whole)
         self.blocks.append(arrays)
-        if self.saved is not None:
-            self._write(np.savez_compressed, Path(self.saved), self._without_draws(whole))
+        if self.saved is None:
+            return
+        whole |= {name: self.joined(name) for name in STATISTICS}
+        whole |= {"draws": arrays["draws"][:0], "seconds": self.seconds, "n_blocks": self._n_blocks()}
+        if "functionals" in arrays:
+            values = self.joined("functionals")
+            whole |= {"n_functionals": len(values), "functionals": values[self.every - 1 :: self.every]}
+        with atomic_write(self.saved) as temporary:
+            np.savez_compressed(temporary, **whole)
 
     def joined(self, name: str) -> np.ndarray:
         """One array, concatenated over all blocks."""
         return np.concatenate([arrays[name] for arrays in self.blocks])
 
-    def _without_draws(self, last: dict[str, Any]) -> dict[str, Any]:
-        """All blocks as one without draws; ``last`` is the last block with the state after it."""
-        arrays = last | {name: self.joined(name) for name in STATISTICS}
-        arrays |= {"draws": last["draws"][:0], "seconds": sum(arrays["seconds"] for arrays in self.blocks)}
-        arrays["n_blocks"] = self._n_blocks()
-        if "functionals" in last:
-            values = self.joined("functionals")
-            arrays |= {"n_functionals": len(values), "functionals": values[self.every - 1 :: self.every]}
-        return arrays
+    @property
+    def seconds(self) -> float:
+        """Of all blocks."""
+        return float(sum(arrays["seconds"] for arrays in self.blocks))
 
     def _read_blocks(self) -> None:
         while (arrays := self._read(self._path(), self.start)) is not None:
@@ -252,10 +250,6 @@ class Checkpoints:
             return None
         return arrays
 
-    def _write(self, save: Callable, path: Path, arrays: dict[str, Any]) -> None:
-        with atomic_write(path) as temporary:
-            save(temporary, fingerprint=self.fingerprint, **arrays)
-
     def _n_blocks(self) -> int:
         return sum(int(arrays.get("n_blocks", 1)) for arrays in self.blocks)
 
@@ -269,32 +263,15 @@ def thinning(dimension: int, n_draws: int, most_bytes: int) -> int:
     return min(n_draws, max(1, math.ceil(np.float32().nbytes * dimension * n_draws / most_bytes)))
 
 
-def is_key(leaf) -> bool:
-    """Whether a leaf of a state is a random key."""
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def state_to_arrays(state: PyTree) -> dict[str, np.ndarray]:
-    """The leaves of a state, with random keys as their raw data."""
-    leaves = jax.tree.leaves(state)
-    return {
-        f"state_{i}": np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
-        for i, leaf in enumerate(leaves)
-    }
+    """The leaves of a state."""
+    return {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
 
 
-def state_of(arrays: dict[str, np.ndarray], kernel: "Kernel", model: Model) -> PyTree:
-    """The inverse of `state_to_arrays`; the structure of the state is found without computing one."""
-    shape = (model.dimension, model.dimension) if kernel.dense else (model.dimension,)
-    others = jax.ShapeDtypeStruct(shape, jnp.float32), jax.random.key(0), model.data, jnp.float32(0)
-    leaves, structure = jax.tree.flatten(
-        jax.eval_shape(partial(initial_state, kernel), model.position_shape, *others)
-    )
-    values = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(leaves))]
-    return structure.unflatten(
-        jax.random.wrap_key_data(value) if is_key(leaf) else value
-        for leaf, value in zip(leaves, values, strict=True)
-    )
+def state_of(arrays: dict[str, np.ndarray], like: PyTree) -> PyTree:
+    """The inverse of `state_to_arrays`, for a state ``like`` this one."""
+    structure = jax.tree.structure(like)
+    return structure.unflatten(jnp.asarray(arrays[f"state_{i}"]) for i in range(structure.num_leaves))
 
 
 def moments_of(arrays: dict[str, np.ndarray], prefix: str) -> Moments | None:
@@ -349,9 +326,7 @@ def initial_state(kernel: Kernel, position, covariance, key, data, offset):
     init, _ = kernel.build()
     state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
     # With a weakly typed leaf the first block would be compiled separately.
-    return jax.tree.map(
-        lambda leaf: leaf if is_key(leaf) else jax.lax.convert_element_type(leaf, leaf.dtype), state
-    )
+    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), state)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -374,18 +349,16 @@ def advance(kernel: Kernel, length: int, state, data, offset):
     return state, draws, statistics
 
 
-def agrees(kernel: Kernel, state: PyTree, data: PyTree, offset: jax.Array, functionals: np.ndarray) -> bool:
+def agrees(kernel: Kernel, state: PyTree, offset: jax.Array, data: PyTree, functionals: np.ndarray) -> bool:
     """Whether the model still gives the state's stored energy and functionals; no checksum covers its functions.
 
-    ``functionals`` are the stored values at the state, of size 0 if the model had none.
+    ``functionals`` are the stored values at the state, as many as the model has.
     """
     energy = -float(jax.jit(log_posterior, static_argnums=0)(kernel.density, state.z, data, offset))
     stored = float(state.potential_energy)
     if abs(energy - stored) > 0.1 + 1e-4 * abs(stored):
         return False
     if kernel.functionals is None:
-        return functionals.size == 0
+        return True
     now = np.asarray(jax.jit(kernel.functionals)(state.z))
-    return now.shape == functionals.shape and bool(
-        np.abs(now - functionals).max() <= ROUNDING * np.abs(functionals).max()
-    )
+    return bool(np.abs(now - functionals).max() <= ROUNDING * np.abs(functionals).max())
