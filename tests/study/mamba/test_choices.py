@@ -7,7 +7,7 @@ import pytest
 from artifact_records import MODELS, N_DATA, TUNERS, cells_by, make, make_records, records_of
 from config_files import valid
 
-from sgtune.study.mamba.choices import choice_cells
+from sgtune.study.mamba.comparison import choice_cells
 
 
 def test_what_was_tuned_and_how_many_arms_were_compared():

@@ -10,7 +10,7 @@ from drawn import line_of
 from sgtune.study.experiments import ladder as experiment
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
-from sgtune.study.mamba.discrepancy_figures import MOST, shown_points
+from sgtune.study.mamba.figures import MOST, shown_points
 
 
 @pytest.fixture(scope="module")

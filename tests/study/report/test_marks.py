@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sgtune.study.report.marks import mark_best
+from sgtune.study.report.means import mark_best
 from sgtune.study.report.table import Cell
 
 

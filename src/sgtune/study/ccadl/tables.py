@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from sgtune.study.ccadl.artifacts import METHODS, SETS
-from sgtune.study.report.marks import mark_best
+from sgtune.study.report.means import mark_best
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import DASH, DIVERGED, Cell
 

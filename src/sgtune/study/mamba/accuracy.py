@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.mamba.reference import doubted
-from sgtune.study.report.marks import mark_best
-from sgtune.study.report.means import SOURCES, evaluation_cells, mean_cell
+from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean_cell
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 

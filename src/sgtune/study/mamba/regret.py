@@ -10,13 +10,14 @@ import numpy as np
 from sgtune.study.catalogue import cap_of
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.labels import METRICS, MODELS, TUNERS, in_order
-from sgtune.study.report.marks import FEWEST_REPLICATES, mark_best
 from sgtune.study.report.means import (
+    FEWEST_REPLICATES,
     SOURCES,
     Estimate,
     best_of,
     chosen_losses,
     identity,
+    mark_best,
     metric_of,
     over_loss,
     ratio,
