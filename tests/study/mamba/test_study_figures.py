@@ -7,7 +7,7 @@ import pytest
 from artifact_records import (
     MODELS,
     SAMPLERS,
-    choose,
+    TUNERS,
     make,
     make_files,
     make_records,
@@ -18,16 +18,13 @@ from drawn import labels_of, line_of, line_points, regret_at, texts
 
 from sgtune.study.mamba.figures import mean_curve
 from sgtune.study.mamba.regret import regret_cells
-from sgtune.study.report.labels import TUNERS
+from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
 
 
 def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are():
-    files = make_files(1)
-    before = records_of(files)
-    for model in MODELS:
-        choose(files, model, "sgld", "grid")
-    after = records_of(files)
+    without = [(f"{model}/sgld", "grid", [None, None]) for model in MODELS]
+    before, after = (make_records(1, choices=choices) for choices in ((), without))
 
     def lines(axis):
         return {line.get_label(): str(line.get_xydata().tolist()) for line in axis.lines}  # nan is nan
@@ -54,10 +51,8 @@ def test_panels_without_a_finite_value_or_any_arm_say_so():
         row.update(ksd=None, fssd=None, ksd_scaled=None)
     for name, n_empty in {"figure1": 3, "figure3": 6, "figure3_scaled": 0}.items():
         assert texts(make(name, lost)).count("no finite value") == n_empty
-    files = make_files(1, ("pmf",))
-    for tuned in files["tuning"]["pmf/sgld"]["tuners"]:
-        choose(files, "pmf", "sgld", tuned["tuner"])
-    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records_of(files)).axes]
+    records = make_records(1, ("pmf",), choices=[("pmf/sgld", name, [None] * 2) for name in TUNERS["pmf"]])
+    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records).axes]
     assert said[0] == ["no arm"]
     assert not any("no arm" in words for words in said[1:])
 
@@ -159,12 +154,11 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
 
 
 def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
-    files = make_files(4, ("pmf",))
-    choose(files, "pmf", "sgld", "grid", tunings=(1,))
-    figure = make("figure4", records_of(files))
+    records = make_records(4, ("pmf",), choices=[("pmf/sgld", "grid", ["grid", None])])
+    figure = make("figure4", records)
     assert "Grid: no arm in 1/2 races" in texts(figure)
     # The runs of the others are all that there are of it.
-    rows = record_of(records_of(files), "pmf", "sgld", "grid")["curves"]
+    rows = record_of(records, "pmf", "sgld", "grid")["curves"]
     assert {row["replicate"] for row in rows} == {0, 2}
     first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
     assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
@@ -182,8 +176,8 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     for tuner in ("mamba-ksd", "grid"):
         for i, sampler in enumerate(SAMPLERS):
             cell = cells[tuner, sampler]
-            assert regret_at(axis, TUNERS[tuner], sampler) == pytest.approx(cell.value)
-            [ends] = [bar[:, 0] for bar in bars[TUNERS[tuner]] if abs(bar[0, 1] - i) < 0.5]
+            assert regret_at(axis, LABELS[tuner], sampler) == pytest.approx(cell.value)
+            [ends] = [bar[:, 0] for bar in bars[LABELS[tuner]] if abs(bar[0, 1] - i) < 0.5]
             assert ends == pytest.approx([cell.value - 2 * cell.se, cell.value + 2 * cell.se])
     for name in ("random", "frozen"):
         points = [
