@@ -13,13 +13,39 @@ from artifact_records import (
     make_records,
     record_of,
     records_of,
+    sensitivity_record,
 )
-from drawn import labels_of, line_of, line_points, regret_at, texts
 
-from sgtune.study.mamba.figures import mean_curve
+from sgtune.study.mamba.artifacts import JUDGES
+from sgtune.study.mamba.figures import HEADINGS, MOST, mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
+
+
+def texts(figure):
+    return [text.get_text() for axis in figure.axes for text in axis.texts]
+
+
+def line_of(axis, name):
+    """The line with the label ``name`` in the legend."""
+    return next(line for line in axis.lines if line.get_label() == name)
+
+
+def labels_of(axis):
+    return [line.get_label() for line in axis.lines]
+
+
+def line_points(axis, tuner):
+    """The dots of a tuner."""
+    found = [container.lines[0] for container in axis.containers if container.get_label() == tuner]
+    return [point for line in found for point in line.get_xydata()]
+
+
+def regret_at(axis, tuner, sampler):
+    """The regret of a tuner in the row of a sampler, from the position of its dot."""
+    row = SAMPLERS.index(sampler)
+    return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)
 
 
 def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are():
@@ -195,3 +221,37 @@ def test_regret_says_where_the_reference_is_not_trusted():
     words = "the reference is\nnot trusted"
     assert [words in [text.get_text() for text in axis.texts] for axis in figure.axes] == [False, True, False]
     assert not line_points(figure.axes[1], "Grid")
+
+
+def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
+    assert shown_points(10, {15, 100, 500}) == 500
+    assert shown_points(1_000, {15, 100, 500}) == 100
+    assert shown_points(50_000, {15, 100}) == 15
+    assert shown_points(10, {15, 100}) == 100
+
+
+@pytest.mark.parametrize(("name", "statistic"), [("sensitivity", "square"), ("sensitivity_values", "value")])
+def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(name, statistic):
+    rows = sensitivity_record()["rows"]
+    next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
+    axes = np.reshape(make(name, {"sensitivity": [{"rows": rows}]}).axes, (-1, len(HEADINGS)))
+    assert axes.shape == (2, 5)
+    clipped = 0
+    for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
+        for axis, disturbance in zip(line, HEADINGS, strict=True):
+            for judge, label in JUDGES.items():
+                whose = (dimension, n, disturbance, judge)
+                names = ("dimension", "points", "perturbation", "judge")
+                own = [row for row in rows if tuple(row[key] for key in names) == whose]
+                points = sorted((row["size"], row[f"{statistic}_signal"]) for row in own)
+                x, y = line_of(axis, label).get_xydata().T
+                assert x.tolist() == [size for size, _ in points]
+                assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
+                clipped += max(signal for _, signal in points) > MOST
+            # The last line is the virial's, and the last band.
+            band = axis.collections[-1].get_paths()[0].vertices
+            for row in own:
+                ends = band[band[:, 0] == row["size"], 1]
+                signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
+                assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
+    assert clipped == 1
