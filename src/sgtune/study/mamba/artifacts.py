@@ -138,7 +138,12 @@ TABLES = {
         needs=("reference",),
     ),
     "ood": Artifact(
-        "accuracy:ood", ("evaluation",), title="Out-of-distribution images", model="bnn", **BY_SAMPLER
+        "accuracy:of_metrics",
+        ("evaluation",),
+        title="Out-of-distribution images",
+        model="bnn",
+        options={"metrics": ("entropy_test", "entropy_ood", "auroc")},
+        **BY_SAMPLER,
     ),
     "modes": Artifact(
         "reference:modes", ("reference",), title="The modes", rows=("model",), columns=("metric",)
@@ -196,7 +201,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
 ):
     TABLES |= {
         f"table{short}": Artifact(
-            "accuracy:of_paper",
+            "accuracy:of_metrics",
             kinds,
             title=f"Table {short}. {name}: accuracy of the tuned samplers",
             model=model,
@@ -205,7 +210,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             **BY_SAMPLER,
         ),
         f"table{long}": Artifact(
-            "accuracy:of_paper",
+            "accuracy:of_metrics",
             kinds,
             title=f"Table {long}. {name}: tuners compared",
             model=model,
