@@ -5,6 +5,7 @@ from importlib import import_module
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zlib import crc32
 
 import numpy as np
 from config_files import valid
@@ -15,8 +16,7 @@ from sgtune.study.report.records import records_of as belonging
 from sgtune.study.studies import STUDIES, artifact
 from sgtune.support.files import write_json
 
-WORKFLOW = Path(__file__).parents[1] / "workflow"
-PUBLISHED = WORKFLOW / "resources" / "published.csv"
+PUBLISHED = Path(__file__).parents[1] / "workflow/resources/published.csv"
 SAMPLERS = ("sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv")
 TUNERS = {
     "logistic": ("mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "grid", "heuristic", "grid-ksd", "theory"),
@@ -47,11 +47,16 @@ PROVENANCE = {
 }
 
 
+def generator(*names):
+    """A generator of random numbers that depends on these names only."""
+    return np.random.default_rng(crc32(repr(names).encode()))
+
+
 def tuners_of(model, sampler):
     return TUNERS[model] + SMALLER.get((model, sampler), ())
 
 
-def evaluation_row(rng, model, quality):
+def evaluation_row(rng, model, quality=1.0):
     """KSDs, errors against the reference and metrics of predictions, which ``quality`` multiplies: larger is worse."""
 
     def about(mean):
@@ -122,79 +127,66 @@ def ladder_record(dimension):
     The arms of MAMBA-KSD have 1 and 2 times the oracle's error of 0.2. The other tuner chooses the oracle's arm if D is
     small. If D is large, its arm escapes in the first race and is frozen in the second.
     """
-    errors = {"oracle": (0.2, 0.2), "mamba-ksd": (0.2, 0.4), "mamba-ksd-scaled": (0.2, 0.2)}
-    if dimension > 10:
-        errors["mamba-ksd-scaled"] = (10.0, 0.95)
+    errors = {"oracle": (0.2, 0.2), "mamba-ksd": (0.2, 0.4)}
+    errors["mamba-ksd-scaled"] = (10.0, 0.95) if dimension > 10 else (0.2, 0.2)
     runs = [
-        {
-            **{"tuner": tuner, "replicate": i, "arm": 0, "error": error, "marginal": 0.5 * error},
-            **{"oracle_error": 0.2, "oracle_marginal": 0.1, "escaped": error > 9, "frozen": 0.9 < error < 1},
-        }
+        {"tuner": tuner, "replicate": i, "error": error, "marginal": 0.5 * error, "oracle_error": 0.2}
+        | {"escaped": error > 9, "frozen": 0.9 < error < 1}
         for tuner, own in errors.items()
         for i, error in enumerate(own)
     ]
-    gaussians = [
-        {"kind": kind, "dimension": dimension, "sampler": "sgld", "arms": [], "smallest": 0.16, "runs": runs}
-        for kind in ("axis", "rotated")
-    ]
-    return {"dimension": dimension, "gaussians": gaussians}
+    about = {"dimension": dimension, "sampler": "sgld", "smallest": 0.16, "runs": runs}
+    return {"dimension": dimension, "gaussians": [about | {"kind": kind} for kind in ("axis", "rotated")]}
 
 
 def horizons_record(model):
     """Two horizons of SGLD: theory chooses one arm, MAMBA chooses another for the longer one, with half the error."""
-    n_data = N_DATA[model]
-    arms = [{"step_size": h, "batch_size": n_data // 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
+    arms = [{"step_size": h, "batch_size": 100, "n_leapfrog": None} for h in (1e-5, 1e-6)]
     chosen = [
         {"tuner": tuner, "horizon": seconds, "foreseen": 0.25, "arm": place}
         for tuner, places in (("mamba", (0, 1)), ("theory", (0, 0)))
         for seconds, place in zip((1, 10), places, strict=True)
     ]
     runs = [
-        {
-            **{"arm": place, "seconds": seconds, "steps": 100, "diverged": [False, False]},
-            "losses": {loss: [error, 1.5 * error] for loss in LOSSES[model]},
-        }
-        for place, errors in enumerate(((0.4, 0.2), (0.6, 0.1)))
-        for seconds, error in zip((1, 10), errors, strict=True)
+        {"arm": place, "seconds": seconds, "diverged": [False, False]}
+        | {"losses": {loss: [error, 1.5 * error] for loss in LOSSES[model]}}
+        for (place, seconds), error in zip(product((0, 1), (1, 10)), (0.4, 0.2, 0.6, 0.1), strict=True)
     ]
+    about = {"model": model, "n_data": N_DATA[model], "trusted": True, "losses": list(LOSSES[model])}
     of_sampler = {"sampler": "sgld", "arms": arms, "chosen": chosen, "runs": runs}
-    about = {"model": model, "n_data": n_data, "trusted": True, "seconds": [1, 10], "race_seconds": 1}
-    return about | {"losses": list(LOSSES[model]), "samplers": [of_sampler]}
+    return about | {"seconds": [1, 10], "samplers": [of_sampler]}
 
 
 def sensitivity_record():
-    """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one."""
+    """Two dimensions; PSD and virial see widths in both, a KSD by its value prefers narrow draws in the larger one. The
+    first size of each disturbance is that of exact draws."""
     sizes = {"width": (1.0, 0.0, 0.5, 1.5, 2.0), "shift": (0.0, 0.1, 1.0), "coordinate": (1.0, 0.0, 2.0)}
     sizes |= {"direction": (1.0, 0.0, 0.5), "weights": (0.5, 0.7, 1.0)}
     seen = {"ksd": 0.1, "ksd_wide": 0.05, "fssd": 0.0, "psd": 1.0, "virial": 0.5}
+    points = ((10, 15), (10, 500), (1_000, 15), (1_000, 100))
     rows = []
-    for (dimension, n), judge in product(((10, 15), (10, 500), (1_000, 15), (1_000, 100)), seen):
-        for disturbance, (exact, *others) in sizes.items():
-            for size in (exact, *others):
-                signal = seen[judge] * n * abs(size - exact)
-                misled = judge.startswith("ksd") and dimension > 100 and size < exact
-                row = {"perturbation": disturbance, "size": size, "dimension": dimension, "points": n}
-                row |= {
-                    "judge": judge,
-                    "square_signal": signal,
-                    "value_signal": -signal if misled else signal,
-                }
-                error = 0.0 if size == exact else 0.3
-                rows.append(row | {"square_signal_se": error, "value_signal_se": error})
+    for (dimension, n), judge, (disturbance, own) in product(points, seen, sizes.items()):
+        for size in own:
+            signal, error = seen[judge] * n * abs(size - own[0]), 0.0 if size == own[0] else 0.3
+            misled = judge.startswith("ksd") and dimension > 100 and size < own[0]
+            row = {
+                "perturbation": disturbance,
+                "size": size,
+                "dimension": dimension,
+                "points": n,
+                "judge": judge,
+            }
+            row |= {"square_signal": signal, "value_signal": -signal if misled else signal}
+            rows.append(row | {"square_signal_se": error, "value_signal_se": error})
     return {"rows": rows}
 
 
-def studied(models=MODELS):
-    """The (model, sampler, tuner) that have evaluations."""
-    return [(m, s, tuner) for m in models for s in SAMPLERS for tuner in tuners_of(m, s)]
-
-
-def tuning_record(model, sampler, rng, tunings):
+def tuning_record(model, sampler, tunings):
     """One sampler tuned by all its tuners, each this many times.
 
     The heuristic and theory are deterministic: they choose the same arm each time.
     """
-    n_data = N_DATA[model]
+    n_data, rng = N_DATA[model], generator(model, sampler)
     grid, heuristic = arms_of(sampler, n_data)
     on_grid = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]]
     tuners = []
@@ -215,6 +207,14 @@ def tuning_record(model, sampler, rng, tunings):
     return {"model": model, "sampler": sampler, "n_data": n_data, "tuners": tuners}
 
 
+def choose(tuning, tuner, like):
+    """Let ``tuner`` choose the arms of the tuners ``like``, one for each tuning run; None: it finds no arm."""
+    arms = chosen_in(tuning)
+    for tuned in (one for one in tuning["tuners"] if one["tuner"] == tuner):
+        others = arms.get(like[tuned["replicate"]], [None])
+        tuned["best"] = others[tuned["replicate"] % len(others)]
+
+
 def rungs_of(tuner, compared, chosen):
     """The heuristic has no rungs; theory predicts an error of 0.2 for its chosen arm, and more for the others."""
     if tuner == "heuristic":
@@ -233,66 +233,61 @@ def chosen_in(tuning):
     return arms
 
 
-def evaluation_record(tuning, rng, replicates):
-    """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it."""
+def is_lost(sampler, arm, chosen, replicate):
+    """The heuristic's arm diverges with SGHMC, and in one replicate the grid's first one with SGHMC-CV."""
+    once = sampler == "sghmc-cv" and replicate == 0 and arm == chosen["grid"][0]
+    return once or (sampler == "sghmc" and arm in chosen["heuristic"])
+
+
+def evaluation_record(tuning, replicates):
+    """Every arm that a tuner of ``tuning`` chose, once in each replicate, also if several tuners chose it. Arms that
+    are lost in one replicate are so only if there are several."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
-    runs, places, qualities = [], {}, {}
-    tuners = [{"tuner": name, "arms": arms, "runs": [None] * replicates} for name, arms in chosen.items()]
-    for i in range(replicates):
-        for own in tuners:
-            arm = own["arms"][i % len(own["arms"])]
-            if (i, str(arm)) in places:
-                own["runs"][i] = places[i, str(arm)]
-                continue
-            by = {tuner for tuner, arms in chosen.items() if arms[i % len(arms)] == arm}
-            diverged = (sampler == "sghmc" and "heuristic" in by) or (
-                sampler == "sghmc-cv" and "grid" in by and replicates > 1 and i == 0
-            )
-            row = evaluation_row(rng, model, qualities.setdefault(str(arm), float(rng.lognormal(0, 0.5))))
-            row = dict.fromkeys(row) if diverged else row
-            numbers = {key: value for key, value in row.items() if not isinstance(value, dict)}
-            curves = [
-                {key: value and value * (1 + 2 / k) for key, value in numbers.items()}
-                | {"replicate": i, "seconds": k}
-                for k in (1.0, 2.0, 3.0)
-            ]
-            own["runs"][i] = places[i, str(arm)] = len(runs)
-            table = row | {"replicate": i, "diverged": diverged}
-            runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
-    common = {"model": model, "sampler": sampler, "n_data": tuning["n_data"]}
-    return common | {"runs": runs, "tuners": tuners}
+    runs, places = [], {}
+    for i, arms in product(range(replicates), chosen.values()):
+        arm = arms[i % len(arms)]
+        if arm is None or (i, str(arm)) in places:
+            continue
+        quality = float(generator(model, sampler, arm).lognormal(0, 0.5))
+        row = evaluation_row(generator(model, sampler, arm, i), model, quality)
+        diverged = is_lost(sampler, arm, chosen, i if replicates > 1 else 1)
+        row = dict.fromkeys(row) if diverged else row
+        numbers = {key: value for key, value in row.items() if not isinstance(value, dict)}
+        curves = [
+            {key: value and value * (1 + 2 / k) for key, value in numbers.items()}
+            | {"replicate": i, "seconds": k}
+            for k in (1.0, 2.0, 3.0)
+        ]
+        places[i, str(arm)] = len(runs)
+        table = row | {"replicate": i, "diverged": diverged}
+        runs.append({"arm": arm, "replicate": i, "table": table, "curves": curves})
+    tuners = [
+        {"tuner": tuner, "arms": arms}
+        | {"runs": [places.get((i, str(arms[i % len(arms)]))) for i in range(replicates)]}
+        for tuner, arms in chosen.items()
+    ]
+    about = {"model": model, "sampler": sampler, "n_data": tuning["n_data"]}
+    return about | {"runs": runs, "tuners": tuners}
 
 
-def regret_record(tuning, rng, replicates=4):
+def regret_record(tuning, replicates=4):
     """Fresh runs of all arms that tuners of ``tuning`` or the oracle chose, and of the finalists."""
     model, sampler, chosen = tuning["model"], tuning["sampler"], chosen_in(tuning)
-    losses = LOSSES[model]
+    losses, rng = LOSSES[model], generator("regret", model, sampler)
     grid, heuristic = arms_of(sampler, N_DATA[model])
     arms = [arm for arm in grid if arm["step_size"] != STEP_SIZES[0]] + [heuristic]
     means = [0.02 * 3 ** abs(math.log10(arm["step_size"]) + 5.5) * rng.uniform(1, 2) for arm in arms]
-    tunings = max(map(len, chosen.values()))
-    places = {
-        tuner: [None if arm is None else arms.index(arm) for arm in own] for tuner, own in chosen.items()
-    }
     runs = []
     for seconds in (1.0, 10.0):
         shared = rng.lognormal(0, 0.1, replicates)
-        for place, mean in enumerate(means):
-            diverged = [
-                (sampler == "sghmc" and arms[place] is heuristic)
-                or (sampler == "sghmc-cv" and place in places["grid"] and i == 0)
-                for i in range(replicates)
-            ]
-            values = mean * shared * rng.lognormal(0, 0.1, replicates) * seconds**-0.3
+        for place, arm in enumerate(arms):
+            diverged = [is_lost(sampler, arm, chosen, i) for i in range(replicates)]
+            values = means[place] * shared * rng.lognormal(0, 0.1, replicates) * seconds**-0.3
             of_losses = {
-                loss: [
-                    (2.0 if loss == "brier" else 10.0) if lost else float(factor * value)
-                    for value, lost in zip(values, diverged, strict=True)
-                ]
+                loss: np.where(diverged, catalogue.cap_of(loss), factor * values).tolist()
                 for factor, loss in enumerate(losses, 1)
             }
-            runs.append({"arm": place, "seconds": seconds, "steps": 100, "diverged": diverged})
-            runs[-1]["losses"] = of_losses
+            runs.append({"arm": place, "seconds": seconds, "diverged": diverged, "losses": of_losses})
     order = sorted(range(len(arms)), key=lambda place: means[place])
     unstable = {run["arm"] for run in runs if any(run["diverged"])}
     good = [place for place in order if place not in unstable]
@@ -306,55 +301,27 @@ def regret_record(tuning, rng, replicates=4):
         "arms": arms,
         "runs": runs,
         "finalists": dict.fromkeys(losses, good[:4]),
-        "chosen": [{"tuner": tuner, "arms": own} for tuner, own in places.items()],
-        "oracles": {loss: [good[i % 2] for i in range(tunings)] for loss in losses[:1]},
+        "chosen": [
+            {"tuner": tuner, "arms": [None if arm is None else arms.index(arm) for arm in own]}
+            for tuner, own in chosen.items()
+        ],
+        "oracles": {losses[0]: [good[i % 2] for i in range(max(map(len, chosen.values())))]},
         "frozen": dict.fromkeys(losses, 1.0),
     }
 
 
-def clocks_record(tuning, rng):
+def clocks_record(tuning):
     """The first arm of the first tuner under both clocks; under the wall clock it has fewer samples."""
     model, own = tuning["model"], tuning["tuners"][0]
     rows = {
         clock: [
-            evaluation_row(rng, model, 1.0) | {"replicate": i, "n_samples": n, "diverged": False}
+            evaluation_row(generator(clock, i), model) | {"replicate": i, "n_samples": n, "diverged": False}
             for i in range(3)
         ]
         for clock, n in (("wall", 20_000), ("calibrated", 25_000))
     }
     common = {"model": model, "sampler": tuning["sampler"], "tuner": own["tuner"], "arm": own["best"]}
     return common | rows | {"losses": list(LOSSES[model])}
-
-
-def choose(files, model, sampler, tuner, like=None, tunings=(0, 1)):
-    """Let ``tuner`` choose the arms of the tuner ``like`` in these of its tuning runs, or find none."""
-    name = f"{model}/{sampler}"
-
-    def swap(mine, others):
-        return [
-            (others[i % len(others)] if like else None) if i in tunings else arm for i, arm in enumerate(mine)
-        ]
-
-    arms = chosen_in(files["tuning"][name])
-    arms = swap(arms[tuner], arms.get(like))
-    for tuned in files["tuning"][name]["tuners"]:
-        if tuned["tuner"] == tuner:
-            tuned["best"] = arms[tuned["replicate"]]
-    evaluation = files["evaluation"][name]
-    own = {tuned["tuner"]: tuned for tuned in evaluation["tuners"]}
-    n = len(own[tuner]["arms"])
-    own[tuner]["runs"] = [
-        (own[like]["runs"][i] if like else None) if i % n in tunings else place
-        for i, place in enumerate(own[tuner]["runs"])
-    ]
-    own[tuner]["arms"] = arms
-    # Files have runs of chosen arms only.
-    used = sorted({place for tuned in evaluation["tuners"] for place in tuned["runs"] if place is not None})
-    evaluation["runs"] = [evaluation["runs"][place] for place in used]
-    for tuned in evaluation["tuners"]:
-        tuned["runs"] = [None if place is None else used.index(place) for place in tuned["runs"]]
-    own = {tuned["tuner"]: tuned for tuned in files["regret"][name]["chosen"]}
-    own[tuner]["arms"] = swap(own[tuner]["arms"], like and own[like]["arms"])
 
 
 def reference_records(model):
@@ -377,21 +344,23 @@ def reference_records(model):
     return records | {f"{model}/nuts": {"model": model} | nuts}
 
 
-def make_files(replicates=3, models=MODELS, tunings=2):
-    """The files of a run: kind -> name of the file -> its contents."""
+def make_files(replicates=3, models=MODELS, tunings=2, choices=()):
+    """The files of a run: kind -> name of the file -> its contents. ``choices``: names of files with the tuner and the
+    choices that `choose` takes."""
     kinds = ("tuning", "evaluation", "regret", "clocks", "estimates", "widths", "reference", "horizons")
     files = {kind: {} for kind in kinds}
     config = valid(models=list(models), mamba__seconds=1)
     files[""] = {"settings": {"configuration": config}, "sensitivity": sensitivity_record()}
     files["ladder"] = {str(dimension): ladder_record(dimension) for dimension in (10, 100)}
     for model in models:
-        rng = np.random.default_rng(7 + MODELS.index(model))
         for sampler in SAMPLERS:
             name = f"{model}/{sampler}"
-            tuning = files["tuning"][name] = tuning_record(model, sampler, rng, tunings)
-            files["evaluation"][name] = evaluation_record(tuning, rng, replicates)
-            files["regret"][name] = regret_record(tuning, rng)
-        files["clocks"][model] = clocks_record(files["tuning"][f"{model}/sgld"], rng)
+            tuning = files["tuning"][name] = tuning_record(model, sampler, tunings)
+            for _, tuner, like in (one for one in choices if one[0] == name):
+                choose(tuning, tuner, like)
+            files["evaluation"][name] = evaluation_record(tuning, replicates)
+            files["regret"][name] = regret_record(tuning)
+        files["clocks"][model] = clocks_record(files["tuning"][f"{model}/sgld"])
         files["estimates"][model] = estimate_record(model)
         files["reference"] |= reference_records(model)
         if model != "bnn":
@@ -402,24 +371,19 @@ def make_files(replicates=3, models=MODELS, tunings=2):
     return files
 
 
-def write_files(files, folder):
-    """Write the files, including the paper's numbers and settings, and return their paths."""
-    paths = [PUBLISHED, PUBLISHED.with_name("paper_settings.yaml")]
-    for kind, named in files.items():
-        for name, record in named.items():
-            paths.append(folder / kind / f"{name}.json")
-            write_json(paths[-1], record)
-    return paths
-
-
 def records_of(files):
-    """The records of tables and figures: the files written and read back."""
+    """The records of tables and figures: the files, and the paper's numbers and settings, written and read back."""
+    paths = [PUBLISHED, PUBLISHED.with_name("paper_settings.yaml")]
     with TemporaryDirectory() as folder:
-        return load_records(write_files(files, Path(folder)), STUDIES["mamba"].kinds)
+        for kind, named in files.items():
+            for name, record in named.items():
+                paths.append(Path(folder) / kind / f"{name}.json")
+                write_json(paths[-1], record)
+        return load_records(paths, STUDIES["mamba"].kinds)
 
 
-def make_records(replicates=3, models=MODELS, tunings=2):
-    return records_of(make_files(replicates, models, tunings))
+def make_records(*arguments, **options):
+    return records_of(make_files(*arguments, **options))
 
 
 def make(name, records):

@@ -1,47 +1,89 @@
-"""The numbers of the paper's tables, the comparison with ours, and that of the two clocks."""
+"""What tuners tune and choose; our numbers, settings and choices beside the paper's; and the two clocks."""
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
-from artifact_records import PUBLISHED, cells_by, make, make_files, make_records, records_of, studied
-
-from sgtune.study.catalogue import TUNERS
-
-
-def test_published_numbers_are_the_papers():
-    table = pd.read_csv(PUBLISHED)
-    counts = {1: 48, 2: 36, 3: 36, 5: 56, 6: 120, 7: 42, 8: 72, 9: 42, 10: 72}
-    assert table["table"].value_counts().to_dict() == {f"table{n}": count for n, count in counts.items()}
-    keys = ["table", "model", "sampler", "tuner", "metric"]
-    assert not table.duplicated(keys).any()
-    assert table["value"].notna().all()
-    values = table.set_index(keys)["value"]
-    assert values["table1", "logistic", "sghmc", "heuristic", "ksd"] == 53_972
-    assert values["table5", "logistic", "sgnht-cv", "grid", "log10_step_size"] == -4.5
-    assert values["table8", "pmf", "sghmc-cv", "mamba-ksd", "rmse"] == 1.10
-    assert values["table10", "bnn", "sghmc-cv", "grid", "accuracy_percent"] == 82.9
-    # The network's SGNHT is of the smaller grid.
-    sgnht = table[(table["model"] == "bnn") & (table["sampler"] == "sgnht")]
-    assert set(sgnht["tuner"]) == {"mamba-ksd-smaller", "grid-smaller", "heuristic"}
-
-
-@pytest.mark.parametrize(
-    ("short", "long"), [("table1", "table6"), ("table2", "table8"), ("table3", "table10")]
+from artifact_records import (
+    MODELS,
+    N_DATA,
+    PUBLISHED,
+    TUNERS,
+    cells_by,
+    make,
+    make_files,
+    make_records,
+    records_of,
 )
-def test_published_tables_repeat_each_other(short, long):
-    table = pd.read_csv(PUBLISHED).set_index(["sampler", "tuner", "metric"])
-    short = table[table["table"] == short]["value"]
-    long = table[table["table"] == long]["value"].reindex(short.index)
-    assert np.allclose(short, long, atol=0.041)  # one ECE is printed as 1.0 in the one and 1.04 in the other
-    assert (short != long).sum() <= 1
+from config_files import valid
+
+from sgtune.study import catalogue
+from sgtune.study.mamba.comparison import choice_cells
 
 
 @pytest.fixture(scope="module")
-def compared():
-    found = make("published_comparison", make_records(1))
-    return cells_by(found, "model", "sampler", "tuner", "metric", "detail")
+def records():
+    return make_records(1)
+
+
+def test_what_was_tuned_and_how_many_arms_were_compared(records):
+    cells = cells_by(make("table4", records), "model", "sampler", "tuner")
+    for model in MODELS:
+        assert cells[model, "sgld", "mamba-ksd"].shown == "h, n (16)"
+        assert cells[model, "sghmc", "grid"].shown == "h, L (8)"
+        assert cells[model, "sgnht", "heuristic"].shown == "fixed"
+    assert ("pmf", "sgld", "mamba-fssd") not in cells
+
+
+@pytest.mark.parametrize(("name", "model"), [("table5", "logistic"), ("table7", "pmf"), ("table9", "bnn")])
+def test_what_was_chosen(records, name, model):
+    found = make(name, records)
+    cells = cells_by(found, "sampler", "tuner", "metric")
+    assert cells["sgld", "heuristic", "log10_step_size"].value == pytest.approx(-math.log10(N_DATA[model]))
+    assert cells["sghmc", "heuristic", "batch_percent"].value == pytest.approx(10)
+    assert {cell.sampler for cell in found if cell.metric == "n_leapfrog"} == {"sghmc", "sghmc-cv"}
+    assert {cell.tuner for cell in found} >= set(TUNERS[model])
+
+
+def test_a_choice_is_the_lower_median_in_its_span_of_the_runs_that_found_an_arm():
+    steps = (1e-4, None, 1e-6, 1e-5, 1e-7)
+    arms = [h and {"step_size": h, "batch_size": 50, "n_leapfrog": None} for h in steps]
+    record = {"model": "logistic", "sampler": "sgld", "tuner": "grid", "n_data": 1_000, "arms": arms}
+    cells = {cell.metric: cell for cell in choice_cells(record)}
+    step = cells["log10_step_size"]
+    assert (step.value, step.span) == (pytest.approx(-6), pytest.approx((-7, -4)))
+    assert (step.finite, step.replicates) == (4, 5)
+    assert cells["batch_percent"].value == pytest.approx(5)
+    assert "n_leapfrog" not in cells
+
+
+def test_published_numbers_are_the_papers_and_its_tables_repeat_each_other():
+    table = pd.read_csv(PUBLISHED)
+    counts = {1: 48, 2: 36, 3: 36, 5: 56, 6: 120, 7: 42, 8: 72, 9: 42, 10: 72}
+    assert table["table"].value_counts().to_dict() == {f"table{n}": count for n, count in counts.items()}
+    assert table["value"].notna().all()
+    values = table.set_index(["table", "sampler", "tuner", "metric"], verify_integrity=True)["value"]
+    for key, value in {
+        ("table1", "sghmc", "heuristic", "ksd"): 53_972,
+        ("table5", "sgnht-cv", "grid", "log10_step_size"): -4.5,
+        ("table8", "sghmc-cv", "mamba-ksd", "rmse"): 1.10,
+        ("table10", "sghmc-cv", "grid", "accuracy_percent"): 82.9,
+    }.items():
+        assert values[key] == value
+    # The network's SGNHT is of the smaller grid.
+    sgnht = table[(table["model"] == "bnn") & (table["sampler"] == "sgnht")]
+    assert set(sgnht["tuner"]) == {"mamba-ksd-smaller", "grid-smaller", "heuristic"}
+    for short, long in (("table1", "table6"), ("table2", "table8"), ("table3", "table10")):
+        apart = abs(values[short] - values[long].reindex(values[short].index))
+        # One ECE is printed as 1.0 in the one and 1.04 in the other.
+        assert apart.max() < 0.041
+        assert (apart > 0).sum() <= 1
+
+
+@pytest.fixture(scope="module")
+def compared(records):
+    cells = make("published_comparison", records)
+    return cells_by(cells, "model", "sampler", "tuner", "metric", "detail")
 
 
 @pytest.mark.parametrize(
@@ -53,12 +95,31 @@ def compared():
         (("bnn", "sgld", "mamba-ksd"), "ece_percent", 1.04),
         (("bnn", "sgld", "mamba-ksd"), "ece_as_published_percent", 1.04),
         (("bnn", "sgnht", "grid-smaller"), "mce_as_published_percent", 42.2),
+        # Of hyperparameters there is no ratio.
+        (("logistic", "sgld", "mamba-ksd"), "log10_step_size", -6),
+        (("pmf", "sghmc", "mamba-ksd"), "n_leapfrog", 5),
+        (("bnn", "sgnht", "mamba-ksd-smaller"), "batch_percent", 1),
     ],
 )
 def test_comparison_has_the_papers_result_and_the_ratio_of_ours_to_it(compared, whose, metric, paper):
-    ours, published, ratio = (compared[*whose, metric, detail] for detail in ("ours", "paper", "ratio"))
+    ours, published = (compared[*whose, metric, detail] for detail in ("ours", "paper"))
     assert published.value == paper
-    assert ratio.value == pytest.approx(ours.value / paper)
+    ratio = compared.get((*whose, metric, "ratio"))
+    if metric in ("log10_step_size", "n_leapfrog", "batch_percent"):
+        assert ratio is None
+    else:
+        assert ratio.value == pytest.approx(ours.value / paper)
+
+
+def test_comparison_shows_the_papers_tuners_and_what_diverged(compared):
+    diverged = "logistic", "sghmc", "heuristic", "ksd"
+    assert compared[*diverged, "ours"].shown == "diverged"
+    assert compared[*diverged, "paper"].shown == "53,972"
+    assert (*diverged, "ratio") not in compared
+    assert ("bnn", "sgnht", "mamba-ksd", "ece_percent", "paper") not in compared
+    tuners = {tuner for _, _, tuner, *_ in compared}
+    assert {"grid-smaller", "mamba-ksd"} < tuners
+    assert all(catalogue.TUNERS[tuner].in_paper for tuner in tuners)
 
 
 def test_an_upper_end_is_compared_as_one():
@@ -67,27 +128,41 @@ def test_an_upper_end_is_compared_as_one():
         run["table"]["ksd_squared"] = (-1) ** run["replicate"] * 100.0
     cells = cells_by(make("published_comparison", records_of(files)), "sampler", "tuner", "metric", "detail")
     ours, ratio = (cells["sgld", "mamba-ksd", "ksd", detail] for detail in ("ours", "ratio"))
-    assert ratio.value is None
-    assert ratio.upper == pytest.approx(ours.upper / 66)
+    assert (ratio.value, ratio.upper) == (None, pytest.approx(ours.upper / 66))
 
 
-def test_comparison_has_the_hyperparameters_and_no_ratio_of_them(compared):
-    for whose, metric, paper in [
-        (("logistic", "sgld", "mamba-ksd"), "log10_step_size", -6),
-        (("pmf", "sghmc", "mamba-ksd"), "n_leapfrog", 5),
-        (("bnn", "sgnht", "mamba-ksd-smaller"), "batch_percent", 1),
-    ]:
-        assert compared[*whose, metric, "paper"].value == paper
-        assert (*whose, metric, "ratio") not in compared
+def differences(config):
+    """(key, model) -> this run's value and the paper's."""
+    records = records_of({"": {"settings": {"configuration": config}}})
+    found = {}
+    for cell in make("deviations", records):
+        found.setdefault((cell.metric, cell.model), {})[cell.detail] = cell.shown
+    return {key: (one["this run"], one["the paper"]) for key, one in found.items()}
 
 
-def test_comparison_shows_the_papers_tuners_and_what_diverged(compared):
-    assert compared["logistic", "sghmc", "heuristic", "ksd", "ours"].shown == "diverged"
-    assert compared["logistic", "sghmc", "heuristic", "ksd", "paper"].shown == "53,972"
-    assert ("logistic", "sghmc", "heuristic", "ksd", "ratio") not in compared
-    assert ("bnn", "sgnht", "mamba-ksd", "ece_percent", "paper") not in compared
-    shown = {(model, tuner) for model, _, tuner, *_ in compared}
-    assert shown == {(m, t) for m, _, t in studied() if TUNERS[t].in_paper}
+def test_each_key_that_differs_is_a_row_of_its_model_or_of_all():
+    config = valid(tuning__replicates=2, data__bnn__simulated=300, grid__n_steps=70)
+    config["reference"]["n_draws"] = config["per_model"]["pmf"]["reference"]["n_draws"] = 300
+    del config["data"]["bnn"]["n_hidden"]
+    rows = differences(config)
+    assert rows["tuning.replicates", "logistic"] == ("2", "1")
+    assert rows["reference.n_draws", "logistic"] == ("300", "20,000")
+    assert rows["reference.n_draws", "pmf"] == ("300", "10,000")
+    assert rows["data.bnn.simulated", "bnn"] == ("300", "null")
+    assert rows["mamba.clock", ""] == ("calibrated", "wall")
+    assert rows["grid.n_steps", "logistic"] == ("70", "5,000")
+    # Equal to the paper's, or a key that an older run does not have.
+    assert not {key for key, _ in rows} & {"mamba.pruning_rate", "data.logistic.n_rows", "data.bnn.n_hidden"}
+    # The paper has no reference of the network.
+    assert ("reference.n_draws", "bnn") not in rows
+
+
+def test_a_run_of_the_papers_value_or_without_the_tuner_has_no_row():
+    config = valid(tuning__replicates=1, grid__n_steps=70, tuners=["mamba-ksd"], models=["logistic"])
+    rows = differences(config | {"per_model": {}})
+    assert "tuning.replicates" not in {key for key, _ in rows}
+    assert {model for _, model in rows} == {""}
+    assert not any(key.startswith("grid.") for key, _ in rows)
 
 
 def test_the_two_clocks_are_compared_by_hand():
@@ -100,15 +175,13 @@ def test_the_two_clocks_are_compared_by_hand():
     held["wall"][2]["diverged"] = True
     found = make("clocks", records_of(files))
     shown = {(cell.metric, cell.detail): cell.shown for cell in found if cell.model == "pmf"}
+    # 0.2 ± 0.1/√3 and 0.3 ± 0.1.
+    se = 1.5 * math.hypot(0.5 / math.sqrt(3), 1 / 3)
     assert shown["budget_seconds", "wall"] == "10.0 (2/3)"
     assert shown["wall_seconds", "calibrated"] == "10.0 ± 1.0"
     assert shown["wall_seconds", "wall"] == "9.50 ± 0.71 (2/3)"
-    assert not {("budget_seconds", "wall_over_calibrated"), ("wall_seconds", "wall_over_calibrated")} & set(
-        shown
-    )
+    assert ("wall_seconds", "wall_over_calibrated") not in shown
     assert shown["n_samples", "wall_over_calibrated"] == "2.00 ± 0.00"
-    # 0.2 ± 0.1/√3 and 0.3 ± 0.1.
-    se = 1.5 * math.hypot(0.5 / math.sqrt(3), 1 / 3)
     assert shown["functional_error", "calibrated"] == "0.200 ± 0.100"
     assert shown["functional_error", "wall_over_calibrated"] == f"1.50 ± {se:.2f}"
     metrics = dict.fromkeys(cell.metric for cell in found if cell.model == "bnn")

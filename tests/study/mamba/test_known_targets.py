@@ -2,20 +2,17 @@
 
 from copy import deepcopy
 
-import numpy as np
 import pytest
-from artifact_records import cells_by, make, make_files, records_of, sensitivity_record
-from drawn import line_of
+from artifact_records import cells_by, make, make_records
 
 from sgtune.study.experiments import ladder as experiment
 from sgtune.study.mamba import known_targets
 from sgtune.study.mamba.artifacts import JUDGES, KINDS
-from sgtune.study.mamba.discrepancy_figures import MOST, shown_points
 
 
 @pytest.fixture(scope="module")
-def ladder():
-    return records_of(make_files(1, ("logistic",)))
+def records():
+    return make_records(1, ("logistic",))
 
 
 def cells_of(records, detail, tuner):
@@ -23,8 +20,8 @@ def cells_of(records, detail, tuner):
     return {cell.metric: cell for cell in found if (cell.detail, cell.tuner) == (detail, tuner)}
 
 
-def test_expected_errors_by_hand(ladder):
-    own = cells_of(ladder, "rotated, D = 10", "mamba-ksd")
+def test_expected_errors_by_hand(records):
+    own = cells_of(records, "rotated, D = 10", "mamba-ksd")
     # Errors of 0.2 and 0.4; the oracle's is 0.2, the grid's least 0.16.
     assert (own["ladder_error"].value, own["ladder_error"].se) == pytest.approx((0.3, 0.1))
     assert (own["ladder_over_oracle"].value, own["ladder_over_oracle"].se) == pytest.approx((1.5, 0.5))
@@ -34,20 +31,20 @@ def test_expected_errors_by_hand(ladder):
     assert (own["ladder_escaped"].value, own["ladder_frozen"].value) == (0, 0)
 
 
-def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(ladder):
-    own = cells_of(ladder, "rotated, D = 100", "mamba-ksd-scaled")
+def test_arms_that_escaped_or_are_frozen_are_counted_and_mark_their_means(records):
+    own = cells_of(records, "rotated, D = 100", "mamba-ksd-scaled")
     assert (own["ladder_escaped"].shown, own["ladder_frozen"].shown) == ("1", "1")
     assert own["ladder_worst"].shown == "≥ 50.0"
     assert own["ladder_over_oracle"].value == pytest.approx((50 + 0.95 / 0.2) / 2)
     assert all(own[name].shown.startswith("≥ ") for name in ("ladder_error", "ladder_over_oracle"))
     # The oracle is its own reference.
-    oracle = cells_of(ladder, "rotated, D = 100", "oracle")
+    oracle = cells_of(records, "rotated, D = 100", "oracle")
     assert (oracle["ladder_over_oracle"].value, oracle["ladder_worst"].value) == (None, None)
     assert oracle["ladder_over_smallest"].value == pytest.approx(1.25)
 
 
-def test_samplers_are_pooled_and_one_race_has_no_standard_error(ladder):
-    found = deepcopy(ladder)
+def test_samplers_are_pooled_and_one_race_has_no_standard_error(records):
+    found = deepcopy(records)
     for record in found["ladder"]:
         for own in record["gaussians"]:
             own["runs"] = [run for run in own["runs"] if run["replicate"] == 1]
@@ -67,21 +64,8 @@ def test_names_and_bounds_are_those_of_the_runs():
     assert known_targets.ESCAPED == experiment.ESCAPED
 
 
-DISTURBANCES = ("width", "shift", "coordinate", "direction", "weights")
-
-
-@pytest.fixture
-def rows():
-    return sensitivity_record()["rows"]
-
-
-def drawn(name, rows):
-    figure = make(name, {"sensitivity": [{"rows": rows}]})
-    return figure, np.reshape(figure.axes, (-1, len(DISTURBANCES)))
-
-
-def test_signals_of_both_widths_by_dimension_and_points(rows):
-    found = make("signal_of_width", {"sensitivity": [{"rows": rows}]})
+def test_signals_of_both_widths_by_dimension_and_points(records):
+    found = make("signal_of_width", records)
     assert len(found) == 2 * 2 * len(JUDGES) * 4
     cells = cells_by(found, "metric", "detail")
     for metric, detail, value in (
@@ -91,36 +75,3 @@ def test_signals_of_both_widths_by_dimension_and_points(rows):
         ("square_signal", "fssd, width 1.5, D = 10, n = 15", 0),
     ):
         assert (cells[metric, detail].value, cells[metric, detail].se) == pytest.approx((value, 0.3))
-
-
-def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
-    assert shown_points(10, {15, 100, 500}) == 500
-    assert shown_points(1_000, {15, 100, 500}) == 100
-    assert shown_points(50_000, {15, 100}) == 15
-    assert shown_points(10, {15, 100}) == 100
-
-
-@pytest.mark.parametrize(("name", "statistic"), [("sensitivity", "square"), ("sensitivity_values", "value")])
-def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(rows, name, statistic):
-    next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
-    _, axes = drawn(name, rows)
-    assert axes.shape == (2, 5)
-    clipped = 0
-    for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
-        for axis, disturbance in zip(line, DISTURBANCES, strict=True):
-            for judge, label in JUDGES.items():
-                whose = (dimension, n, disturbance, judge)
-                names = ("dimension", "points", "perturbation", "judge")
-                own = [row for row in rows if tuple(row[key] for key in names) == whose]
-                points = sorted((row["size"], row[f"{statistic}_signal"]) for row in own)
-                x, y = line_of(axis, label).get_xydata().T
-                assert x.tolist() == [size for size, _ in points]
-                assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
-                clipped += max(signal for _, signal in points) > MOST
-            # The last line is the virial's, and the last band.
-            band = axis.collections[-1].get_paths()[0].vertices
-            for row in own:
-                ends = band[band[:, 0] == row["size"], 1]
-                signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
-                assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
-    assert clipped == 1

@@ -7,27 +7,50 @@ import pytest
 from artifact_records import (
     MODELS,
     SAMPLERS,
-    choose,
+    TUNERS,
     make,
     make_files,
     make_records,
     record_of,
     records_of,
+    sensitivity_record,
 )
-from drawn import labels_of, line_of, line_points, regret_at, texts
 
-from sgtune.study.mamba.figures import mean_curve
+from sgtune.study.mamba.artifacts import JUDGES
+from sgtune.study.mamba.figures import HEADINGS, MOST, mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
-from sgtune.study.report.labels import TUNERS
+from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
 
 
+def texts(figure):
+    return [text.get_text() for axis in figure.axes for text in axis.texts]
+
+
+def line_of(axis, name):
+    """The line with the label ``name`` in the legend."""
+    return next(line for line in axis.lines if line.get_label() == name)
+
+
+def labels_of(axis):
+    return [line.get_label() for line in axis.lines]
+
+
+def line_points(axis, tuner):
+    """The dots of a tuner."""
+    found = [container.lines[0] for container in axis.containers if container.get_label() == tuner]
+    return [point for line in found for point in line.get_xydata()]
+
+
+def regret_at(axis, tuner, sampler):
+    """The regret of a tuner in the row of a sampler, from the position of its dot."""
+    row = SAMPLERS.index(sampler)
+    return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)
+
+
 def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are():
-    files = make_files(1)
-    before = records_of(files)
-    for model in MODELS:
-        choose(files, model, "sgld", "grid")
-    after = records_of(files)
+    without = [(f"{model}/sgld", "grid", [None, None]) for model in MODELS]
+    before, after = (make_records(1, choices=choices) for choices in ((), without))
 
     def lines(axis):
         return {line.get_label(): str(line.get_xydata().tolist()) for line in axis.lines}  # nan is nan
@@ -54,10 +77,8 @@ def test_panels_without_a_finite_value_or_any_arm_say_so():
         row.update(ksd=None, fssd=None, ksd_scaled=None)
     for name, n_empty in {"figure1": 3, "figure3": 6, "figure3_scaled": 0}.items():
         assert texts(make(name, lost)).count("no finite value") == n_empty
-    files = make_files(1, ("pmf",))
-    for tuned in files["tuning"]["pmf/sgld"]["tuners"]:
-        choose(files, "pmf", "sgld", tuned["tuner"])
-    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records_of(files)).axes]
+    records = make_records(1, ("pmf",), choices=[("pmf/sgld", name, [None] * 2) for name in TUNERS["pmf"]])
+    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records).axes]
     assert said[0] == ["no arm"]
     assert not any("no arm" in words for words in said[1:])
 
@@ -159,12 +180,11 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
 
 
 def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
-    files = make_files(4, ("pmf",))
-    choose(files, "pmf", "sgld", "grid", tunings=(1,))
-    figure = make("figure4", records_of(files))
+    records = make_records(4, ("pmf",), choices=[("pmf/sgld", "grid", ["grid", None])])
+    figure = make("figure4", records)
     assert "Grid: no arm in 1/2 races" in texts(figure)
     # The runs of the others are all that there are of it.
-    rows = record_of(records_of(files), "pmf", "sgld", "grid")["curves"]
+    rows = record_of(records, "pmf", "sgld", "grid")["curves"]
     assert {row["replicate"] for row in rows} == {0, 2}
     first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
     assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
@@ -182,8 +202,8 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     for tuner in ("mamba-ksd", "grid"):
         for i, sampler in enumerate(SAMPLERS):
             cell = cells[tuner, sampler]
-            assert regret_at(axis, TUNERS[tuner], sampler) == pytest.approx(cell.value)
-            [ends] = [bar[:, 0] for bar in bars[TUNERS[tuner]] if abs(bar[0, 1] - i) < 0.5]
+            assert regret_at(axis, LABELS[tuner], sampler) == pytest.approx(cell.value)
+            [ends] = [bar[:, 0] for bar in bars[LABELS[tuner]] if abs(bar[0, 1] - i) < 0.5]
             assert ends == pytest.approx([cell.value - 2 * cell.se, cell.value + 2 * cell.se])
     for name in ("random", "frozen"):
         points = [
@@ -201,3 +221,37 @@ def test_regret_says_where_the_reference_is_not_trusted():
     words = "the reference is\nnot trusted"
     assert [words in [text.get_text() for text in axis.texts] for axis in figure.axes] == [False, True, False]
     assert not line_points(figure.axes[1], "Grid")
+
+
+def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
+    assert shown_points(10, {15, 100, 500}) == 500
+    assert shown_points(1_000, {15, 100, 500}) == 100
+    assert shown_points(50_000, {15, 100}) == 15
+    assert shown_points(10, {15, 100}) == 100
+
+
+@pytest.mark.parametrize(("name", "statistic"), [("sensitivity", "square"), ("sensitivity_values", "value")])
+def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(name, statistic):
+    rows = sensitivity_record()["rows"]
+    next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
+    axes = np.reshape(make(name, {"sensitivity": [{"rows": rows}]}).axes, (-1, len(HEADINGS)))
+    assert axes.shape == (2, 5)
+    clipped = 0
+    for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
+        for axis, disturbance in zip(line, HEADINGS, strict=True):
+            for judge, label in JUDGES.items():
+                whose = (dimension, n, disturbance, judge)
+                names = ("dimension", "points", "perturbation", "judge")
+                own = [row for row in rows if tuple(row[key] for key in names) == whose]
+                points = sorted((row["size"], row[f"{statistic}_signal"]) for row in own)
+                x, y = line_of(axis, label).get_xydata().T
+                assert x.tolist() == [size for size, _ in points]
+                assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
+                clipped += max(signal for _, signal in points) > MOST
+            # The last line is the virial's, and the last band.
+            band = axis.collections[-1].get_paths()[0].vertices
+            for row in own:
+                ends = band[band[:, 0] == row["size"], 1]
+                signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
+                assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
+    assert clipped == 1

@@ -1,7 +1,7 @@
 """Records from result files: by kind, for each tuner, and of an artifact."""
 
 import pytest
-from artifact_records import PROVENANCE, SAMPLERS, choose, make_files, record_of, records_of
+from artifact_records import PROVENANCE, SAMPLERS, make_files, make_records, record_of, records_of
 
 from sgtune.study.pipeline.provenance import summarise
 from sgtune.study.report.artifact import Artifact
@@ -12,10 +12,8 @@ from sgtune.support.files import write_json
 
 
 def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
-    files = make_files(3, ("logistic",))
-    choose(files, "logistic", "sgld", "grid", like="mamba-ksd")
-    choose(files, "logistic", "sgld", "mamba-fssd")
-    choose(files, "logistic", "sgld", "grid-ksd", tunings=(0,))
+    likes = {"grid": ["mamba-ksd"] * 2, "mamba-fssd": [None, None], "grid-ksd": [None, "grid-ksd"]}
+    files = make_files(3, ("logistic",), choices=[("logistic/sgld", *one) for one in likes.items()])
     records = records_of(files)
     # Each tuner has two tuning runs, except the heuristic and theory.
     assert (len(records["tuning"]), len(records["evaluation"])) == (6 * 12, 6 * 7)
@@ -41,8 +39,7 @@ def test_a_record_for_each_tuner_of_a_file_with_the_runs_of_its_arms():
 
 
 def test_runs_behind_curves_alone_give_no_row_of_a_table():
-    files = make_files(3, ("pmf",))
-    choose(files, "pmf", "sgld", "grid", tunings=(0,))
+    files = make_files(3, ("pmf",), choices=[("pmf/sgld", "grid", [None, "grid"])])
     for run in files["evaluation"]["pmf/sgld"]["runs"]:
         run["table"] = run["table"] if run["replicate"] == 0 else None
     records = records_of(files)
@@ -55,8 +52,7 @@ def test_runs_behind_curves_alone_give_no_row_of_a_table():
 
 
 def test_the_provenance_of_a_file_is_counted_once_however_many_records_it_gives():
-    files = make_files(1, ("pmf",))
-    records = records_of(files)
+    records = make_records(1, ("pmf",))
     assert len(records["tuning"] + records["evaluation"]) == (7 + 4) * len(SAMPLERS)
     # The provenances of the files are equal, but each counts.
     summary = summarise(provenances({kind: records[kind] for kind in ("tuning", "evaluation", "regret")}))
@@ -92,9 +88,6 @@ def test_the_kind_of_a_file_is_its_folder_or_its_name(tmp_path):
         "settings": [{"of": "a run"}],
         "published": [{"model": "pmf", "value": 1.5}],
     }
-    (tmp_path / "published.csv").write_text("model,value\npmf,one\n")
-    with pytest.raises(DataError, match="column 'value' must hold a number in every row"):
-        load_records([tmp_path / "published.csv"], kinds)
     with pytest.raises(DataError, match="its path must name one of tuning, settings, published"):
         load_records([tmp_path / "elsewhere/x.json"], kinds)
     with pytest.raises(DataError, match="the file is missing"):

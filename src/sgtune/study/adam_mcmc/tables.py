@@ -7,12 +7,12 @@ from statistics import fmean
 import numpy as np
 
 from sgtune.study.adam_mcmc.verdicts import has_left_target, mean_of, squares_cause
-from sgtune.study.report.marks import mark_best
 from sgtune.study.report.means import (
     SOURCES,
     best_of,
     chosen_losses,
     evaluation_cells,
+    mark_best,
     metric_of,
     over_loss,
     ratio,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgtune.study.ccadl.artifacts import METHODS, SETS
-from sgtune.study.report.marks import mark_best
+from sgtune.study.report.means import mark_best
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import DASH, DIVERGED, Cell
 

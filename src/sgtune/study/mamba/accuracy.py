@@ -6,12 +6,11 @@ from dataclasses import replace
 from math import sqrt
 
 from sgtune.study.mamba.reference import doubted
-from sgtune.study.report.marks import mark_best
-from sgtune.study.report.means import SOURCES, evaluation_cells, mean_cell
+from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean_cell
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["of_paper", "ood", "with_floors", "xi_by_block"]
+__all__ = ["of_metrics", "with_floors", "xi_by_block"]
 
 SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
 """By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
@@ -20,17 +19,11 @@ FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
 
 
-def of_paper(records: Records, *, metrics: Sequence[str]) -> list[Cell]:
-    """The tuners by the metrics of one of the paper's tables, and of ours beside them."""
+def of_metrics(records: Records, *, metrics: Sequence[str]) -> list[Cell]:
+    """The tuners by some metrics: those of one of the paper's tables and of ours beside them; or the mean predictive
+    entropies on the test set and on images without digits, with the AUROC as a detector of these."""
     cells = [cell for record in with_floors(records) for cell in evaluation_cells(record, metrics)]
     return _marked(records, cells)
-
-
-def ood(records: Records) -> list[Cell]:
-    """Mean predictive entropy on the test set and on images without digits, and its AUROC as a detector of these."""
-    metrics = ("entropy_test", "entropy_ood", "auroc")
-    found = required(records, "evaluation")
-    return _marked(records, [cell for record in found for cell in evaluation_cells(record, metrics)])
 
 
 def xi_by_block(records: Records) -> list[Cell]:
@@ -74,30 +67,26 @@ def with_floors(records: Records) -> list[dict]:
     dimensions = {
         one["model"]: len(one["sd" if "sd" in one else "laplace_sd"]) for one in records.get("reference", ())
     }
-    single = {model: {} for model, dimension in dimensions.items() if dimension > FEW}
-    for one in records.get("widths", ()):
-        if one["model"] in single:
-            single[one["model"]] = _of_one_draw(one, dimensions[one["model"]])
-    return [
-        record | {"table": [_with_floors(row, single[record["model"]]) for row in record["table"]]}
-        if record["model"] in single
-        else record
-        for record in required(records, "evaluation")
-    ]
-
-
-def _of_one_draw(widths: Mapping, dimension: int) -> dict[str, float]:
-    """√(E|score|² + D) by the key of a row, over the root of 2 D."""
-    values = {
-        row["scale"]: row["value"] * sqrt(row["n_points"])
-        for row in widths["rows"]
-        if (row["width"], row["discrepancy"]) == (1, "ksd")
-    }
-    return {key: values[scale] / sqrt(2 * dimension) for key, scale in SCALES.items()}
+    widths = {one["model"]: one["rows"] for one in records.get("widths", ())}
+    found = []
+    for record in required(records, "evaluation"):
+        dimension = dimensions.get(record["model"], 0)
+        if dimension > FEW:
+            # By the coordinates, √(E|score|² + D) over √(2 D).
+            single = {
+                row["scale"]: row["value"] * sqrt(row["n_points"]) / sqrt(2 * dimension)
+                for row in widths.get(record["model"], ())
+                if (row["width"], row["discrepancy"]) == (1, "ksd")
+            }
+            record = record | {"table": [_with_floors(row, single) for row in record["table"]]}
+        found.append(record)
+    return found
 
 
 def _with_floors(row: dict, single: Mapping[str, float]) -> dict:
     written = row.get("ksd_scaled_floor")
     if written is None:
         return row
-    return row | {f"{key}_floor": single[key] * written if single else None for key in SCALES}
+    return row | {
+        f"{key}_floor": single[scale] * written if single else None for key, scale in SCALES.items()
+    }

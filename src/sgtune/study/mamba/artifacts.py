@@ -28,7 +28,7 @@ OF_ARMS = ("evaluation", "reference", "widths")
 
 TABLES = {
     "table4": Artifact(
-        "choices:tuned",
+        "comparison:tuned",
         ("tuning",),
         title="Table 4. What each tuner tunes",
         rows=("sampler",),
@@ -138,7 +138,12 @@ TABLES = {
         needs=("reference",),
     ),
     "ood": Artifact(
-        "accuracy:ood", ("evaluation",), title="Out-of-distribution images", model="bnn", **BY_SAMPLER
+        "accuracy:of_metrics",
+        ("evaluation",),
+        title="Out-of-distribution images",
+        model="bnn",
+        options={"metrics": ("entropy_test", "entropy_ood", "auroc")},
+        **BY_SAMPLER,
     ),
     "modes": Artifact(
         "reference:modes", ("reference",), title="The modes", rows=("model",), columns=("metric",)
@@ -196,7 +201,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
 ):
     TABLES |= {
         f"table{short}": Artifact(
-            "accuracy:of_paper",
+            "accuracy:of_metrics",
             kinds,
             title=f"Table {short}. {name}: accuracy of the tuned samplers",
             model=model,
@@ -205,7 +210,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             **BY_SAMPLER,
         ),
         f"table{long}": Artifact(
-            "accuracy:of_paper",
+            "accuracy:of_metrics",
             kinds,
             title=f"Table {long}. {name}: tuners compared",
             model=model,
@@ -213,7 +218,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             **BY_TUNER,
         ),
         f"table{choices}": Artifact(
-            "choices:chosen",
+            "comparison:chosen",
             ("tuning",),
             title=f"Table {choices}. {name}: hyperparameters chosen",
             model=model,
@@ -235,25 +240,25 @@ FIGURES = {
         options={"varied": "batch_size"},
     ),
     "widths": Artifact(
-        "discrepancy_figures:widths",
+        "figures:widths",
         ("widths",),
         title="What the discrepancies can see: draws that are too narrow or too wide",
         needs=("reference",),
     ),
     "sensitivity": Artifact(
-        "discrepancy_figures:sensitivity",
+        "figures:sensitivity",
         ("sensitivity",),
         title="Which errors of a chain's density each discrepancy sees",
         options={"statistic": "square"},
     ),
     "sensitivity_values": Artifact(
-        "discrepancy_figures:sensitivity",
+        "figures:sensitivity",
         ("sensitivity",),
         title="Which errors of a few draws each discrepancy sees",
         options={"statistic": "value"},
     ),
     "regret_dots": Artifact(
-        "regret_figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs=("regret",)
+        "figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs=("regret",)
     ),
 }
 

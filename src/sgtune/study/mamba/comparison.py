@@ -1,16 +1,27 @@
-"""Our numbers and settings beside the paper's, and runs by the two clocks."""
+"""What tuners tune and choose, as in the paper's tables 4, 5, 7 and 9; our numbers and settings beside the paper's; and
+runs by the two clocks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import log10
+from statistics import median_low
 
-from sgtune.study.config.sections import model_settings
-from sgtune.study.mamba.choices import choice_cells
+import pandas as pd
+
+from sgtune.study.config.sections import has_axis, model_settings
 from sgtune.study.report.labels import MODELS, in_order
-from sgtune.study.report.means import SOURCES, evaluation_cells, metric_of, ratio_of
-from sgtune.study.report.records import Records, required
-from sgtune.study.report.table import Cell, format_number
+from sgtune.study.report.means import SOURCES, evaluation_cells, identity, metric_of, ratio_of
+from sgtune.study.report.records import Records, of_tuners, required
+from sgtune.study.report.table import NO_ARM, Cell, format_number
+from sgtune.support.axes import AXES, COMMON, Axis
 
-__all__ = ["clocks", "deviations", "published_comparison"]
+__all__ = ["choice_cells", "chosen", "clocks", "deviations", "published_comparison", "tuned"]
+
+PRINTED: dict[str, tuple[str, Callable[[float, int], float]]] = {
+    "step_size": ("log10_step_size", lambda number, n_data: log10(number)),
+    "batch_size": ("batch_percent", lambda number, n_data: 100 * number / n_data),
+}
+"""Axes that are not printed by their own name and number: the metric, and ``(number, n_data) -> value``."""
 
 IN_PAPER = {
     "logistic": ("ksd", "relative_sd_error_x100"),
@@ -27,6 +38,50 @@ OF_TUNERS = {"grid": "grid", "grid_ksd": "grid-ksd", "heuristic": "heuristic"}
 
 MEASURED = ("budget_seconds", "wall_seconds", "n_samples")
 """What the rows of `clocks` have of every model."""
+
+
+def _axes_of(record: dict) -> list[Axis]:
+    """The axes that a tuner's arms have a place for: the common ones, and those of its arms and of its choices."""
+    found = [*(arm for arm in record["arms"] if arm is not None), *record.get("rungs", [])[:1]]
+    return [
+        axis for axis in AXES.values() if axis in COMMON or any(axis.name in numbers for numbers in found)
+    ]
+
+
+def choice_cells(record: dict, detail: str = "") -> list[Cell]:
+    """The hyperparameters of the ``arms`` that a tuner chose, each by itself: the median of its tuning runs, of two in
+    the middle the lower, in their span; log10 of the step size, batch size in % of N, and all others as they are."""
+    arms, cells = [arm for arm in record["arms"] if arm is not None], []
+    for axis in _axes_of(record):
+        metric, printed = PRINTED.get(axis.name, (axis.name, lambda number, n_data: number))
+        about = identity(record) | {"metric": metric, "detail": detail}
+        numbers = [arm[axis.name] for arm in arms if arm.get(axis.name) is not None]
+        values = [printed(number, record["n_data"]) for number in numbers]
+        counts = {"finite": len(values), "replicates": len(record["arms"])}
+        if values:
+            span = (min(values), max(values))
+            cells.append(Cell(**about, value=median_low(values), span=span, **counts))
+        elif not arms and has_axis(record["sampler"], axis.name):
+            cells.append(Cell(**about, missing=NO_ARM))
+    return cells
+
+
+def chosen(records: Records) -> list[Cell]:
+    """The hyperparameters each tuner chose (paper, Tables 5, 7 and 9)."""
+    return [cell for record in of_tuners(required(records, "tuning")) for cell in choice_cells(record)]
+
+
+def tuned(records: Records) -> list[Cell]:
+    """Which hyperparameters each tuner tunes (paper, Table 4): those of which its arms had several values."""
+    cells = []
+    for record in of_tuners(required(records, "tuning")):
+        axes = _axes_of(record)
+        arms = {tuple(rung.get(axis.name) for axis in axes) for rung in record["rungs"]}
+        columns = zip(axes, zip(*arms, strict=True), strict=False)
+        symbols = [axis.symbol for axis, numbers in columns if len(set(numbers)) > 1]
+        text = f"{', '.join(symbols)} ({len(arms)})" if symbols else "fixed"
+        cells.append(Cell(**identity(record), metric="n_arms", value=len(arms), text=text))
+    return cells
 
 
 def published_comparison(records: Records) -> list[Cell]:
@@ -64,11 +119,12 @@ def deviations(records: Records) -> list[Cell]:
     models = in_order(config["models"], MODELS)
     found: dict[str, dict[tuple[str, str], list[str]]] = {key: {} for own in papers.values() for key in own}
     for model in models:
-        settings = model_settings(config, model)
+        settings = pd.json_normalize(model_settings(config, model)).to_dict("records")[0]
         for key, paper in papers[model].items():
             tuner = OF_TUNERS.get(key.split(".")[0])
-            is_there, ours = _value(settings, key)
-            if is_there and ours != paper and (tuner is None or tuner in settings["tuners"]):
+            # Earlier runs do not have all keys of today.
+            ours = settings.get(key, paper)
+            if ours != paper and (tuner is None or tuner in settings["tuners"]):
                 found[key].setdefault((_text(ours), _text(paper)), []).append(model)
     return [
         Cell(model, "", "", key, detail=whose, text=text)
@@ -79,22 +135,13 @@ def deviations(records: Records) -> list[Cell]:
     ]
 
 
-def _value(settings: Mapping, key: str) -> tuple[bool, object]:
-    """Whether the settings have a key, and its value: earlier runs do not have all keys of today."""
-    for part in key.split("."):
-        if not isinstance(settings, Mapping) or part not in settings:
-            return False, None
-        settings = settings[part]
-    return True, settings
-
-
 def _text(value: object) -> str:
     """As in a configuration, with digits in groups of three."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return value if isinstance(value, str) else f"{value:,.10g}".replace("-", "\N{MINUS SIGN}")
+    return value if isinstance(value, str) else format_number(value, "printed")
 
 
 def clocks(records: Records) -> list[Cell]:

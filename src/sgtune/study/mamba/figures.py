@@ -1,31 +1,32 @@
-"""The paper's figures, of our records: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time)."""
+"""The study's figures. Of the paper: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time). Of our
+own: what discrepancies see, of a wrong width of the study's posteriors and of draws with one error at a time; and
+regret, tuners' arms over the oracle's."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sgtune.study.report.labels import METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.mamba.artifacts import JUDGES
+from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
+from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
-from sgtune.study.report.style import BLUE, INK, ORANGE, WIDTH, log_ticks, styled, tuner_style
-from sgtune.study.report.table import DAGGER
+from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled, tuner_style
+from sgtune.study.report.table import AT_CAP, DAGGER, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
+from sgtune.support.errors import DataError
 
-__all__ = [
-    "estimates",
-    "legend_below",
-    "mean_curve",
-    "numbers",
-    "panels",
-    "run_time",
-    "tuner_handles",
-]
+__all__ = ["estimates", "mean_curve", "regret_dots", "run_time", "sensitivity", "shown_points", "widths"]
 
 DASHED = (0, (4, 1.5))
+DOTTED = {"color": INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
 DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 ESTIMATES = {
     ("full-batch", "all"): {"color": BLUE, "marker": "o", "linestyle": "-", "ms": 6},
@@ -36,13 +37,55 @@ ESTIMATES = {
 FEWEST_IN_BAND = 3
 """Finite runs whose mean has a band: the standard error of two is too inaccurate."""
 
+SCALES = {
+    "identity": {"color": VERMILION, "marker": "s", "linestyle": DASHED, "label": "raw coordinates"},
+    "laplace": {"color": BLUE, "marker": "o", "linestyle": "-", "label": "scaled by the posterior"},
+}
+RING = {"marker": "o", "markersize": 10, "markerfacecolor": "none", "linestyle": "none"}
 
-def numbers(values: Sequence) -> np.ndarray:
+SEEN = 2.0
+"""Standard deviations of a value above which an error counts as seen."""
+
+MOST = 1000.0
+"""Larger values are drawn at the edge: thousands of sds need no scale."""
+
+TICKS = (-1000, -100, -10, -2, 0, 2, 10, 100, 1000)
+EXACT, UNSEEN, PREFERRED = "exact draws", "not distinguished from exact draws", "preferred to exact draws"
+HEADINGS = {
+    "width": ("All widths", "width of all\ncoordinates (sds)"),
+    "shift": ("Location", "shift of all\ncoordinates (sds)"),
+    "coordinate": ("One coordinate", "width of one\ncoordinate (sds)"),
+    "direction": ("Common mode", "width of the\ncommon mode (sds)"),
+    "weights": ("Mixture weights", "weight of one\nof two modes"),
+}
+LINES = {
+    "ksd": {"color": BLUE, "marker": "o", "linestyle": "-"},
+    "ksd_wide": {"color": GREEN, "marker": "D", "linestyle": (0, (5, 1.5))},
+    "fssd": {"color": ORANGE, "marker": "s", "linestyle": (0, (1.5, 1))},
+    "psd": {"color": VERMILION, "marker": "^", "linestyle": "-"},
+    "virial": {"color": PURPLE, "marker": "v", "linestyle": (0, (7, 1.5, 1.5, 1.5))},
+}
+
+DOT = {"linestyle": "none", "markersize": 5.5}
+MARKS = {
+    "random": {"marker": "|", "color": "#6e6e6e", "markersize": 13, "markeredgewidth": 1.4},
+    "frozen": {"marker": "x", "color": "#6e6e6e", "markersize": 6, "markeredgewidth": 1.4},
+}
+"""How arms for comparison look in the row of a sampler; the oracle is the line at 1."""
+
+OFF_SCALE = {DIVERGED: "diverged", NO_ARM: "no arm"}
+"""Why a tuner has no regret that a scale could show -> what the strip of such tuners is called."""
+
+NOTHING = {NOT_TRUSTED: "the reference is\nnot trusted", AT_CAP: "the oracle's loss\nis not known"}
+"""Why a panel is empty -> what it says; else that it was not computed."""
+
+
+def _numbers(rows: Sequence[Mapping], key: str) -> np.ndarray:
     """Floats with NaN, which a line leaves out, for what is not finite."""
-    return np.array([math.nan if finite(value) is None else value for value in values], float)
+    return np.array([math.nan if finite(row.get(key)) is None else row[key] for row in rows], float)
 
 
-def panels(
+def _panels(
     models: Sequence[str], headings: Mapping[str, str], x_label: str, *, height: float, over: str = ""
 ) -> tuple[Figure, dict]:
     """A figure, and its panels by model (across) and key of ``headings`` (down); those of a single model lie side by
@@ -64,47 +107,27 @@ def panels(
     return figure, by_name
 
 
-def legend_below(figure: Figure, axes: Axes, n_columns: int) -> None:
+def _legend_below(figure: Figure, handles: Sequence, n_columns: int, **look: object) -> None:
     """One legend for all panels, outside them."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=3.2)
+    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, **look)
 
 
-def tuner_handles(tuners: Sequence[str], at_test_set: Collection[str] = (), **look: object) -> list[Line2D]:
-    """What a legend says of tuners; of those that judge by the test set, with a dagger."""
+def _tuner_handles(records: Sequence[Mapping], **look: object) -> list[Line2D]:
+    """What a legend says of the records' tuners; of those that judge by the test set, with a dagger."""
+    at_test_set = {record["tuner"] for record in records if looks_at_test_set(record)}
     handles = []
-    for tuner in tuners:
+    for tuner in in_order((record["tuner"] for record in records), TUNERS):
         style = tuner_style(tuner) | look
         style["label"] += f" {DAGGER}" if tuner in at_test_set else ""
         handles.append(Line2D([], [], **style))
     return handles
 
 
-def _tuner_legend(figure: Figure, records: Sequence[dict], title: str | None = None) -> None:
-    """The tuners of the records below all panels, in rows of at most four that are equally long."""
-    tuners = in_order((record["tuner"] for record in records), TUNERS)
-    handles = tuner_handles(tuners, {one["tuner"] for one in records if looks_at_test_set(one)})
-    n_columns = math.ceil(len(tuners) / math.ceil(len(tuners) / 4))
-    place = {"loc": "outside lower center", "ncols": n_columns, "handlelength": 3.2, "title": title}
-    figure.legend(handles=handles, **place)
-
-
-def _say_empty(axis: Axes, words: str = "no finite value") -> None:
-    """Text in a panel that has no lines."""
-    axis.set_yticks([])
-    axis.yaxis.minorticks_off()
-    axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK)
-
-
-def _say_lost(axis: Axes, lost: dict[str, str], n_tuners: int) -> None:
-    """In a corner of a panel the tuners that are not in it as a whole, and why; in its middle, if none is."""
-    if len(lost) == n_tuners and set(lost.values()) <= {"no arm", "not finite"}:
-        _say_empty(axis, "no arm" if set(lost.values()) == {"no arm"} else "no finite value")
-        return
-    lines = "\n".join(f"{tuner_style(tuner)['label']}: {why}" for tuner, why in lost.items())
-    place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5}
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-    axis.text(0.99, 0.98, lines, **place, fontsize=7, color=INK, bbox=box if lines else None)
+def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", **look: object) -> None:
+    """Text in a panel that has no lines, and nothing on one of its axes."""
+    without_ticks.set_ticks([])
+    without_ticks.minorticks_off()
+    axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=INK, **look)
 
 
 @styled
@@ -113,25 +136,23 @@ def estimates(records: Records, *, varied: str) -> Figure:
     found = required(records, "estimates")
     models = in_order((record["model"] for record in found), MODELS)
     x_label = r"step size $h$" if varied == "step_size" else "batch size (% of $N$)"
-    figure, axes = panels(models, DISCREPANCIES, x_label, height=2.1)
+    figure, axes = _panels(models, DISCREPANCIES, x_label, height=2.1)
     for record in found:
-        rows = [row for row in record["rows"] if row["figure"] == varied]
+        rows = sorted((row for row in record["rows"] if row["figure"] == varied), key=lambda row: row[varied])
         scale = 1.0 if varied == "step_size" else 100 / record["n_data"]
         for key in DISCREPANCIES:
             axis = axes[record["model"], key]
-            for (gradients, points), style in ESTIMATES.items():
-                own = [row for row in rows if (row["gradients"], row["points"]) == (gradients, points)]
-                own = sorted(own, key=lambda row: row[varied])
-                look = style | {"mec": style["color"], "label": f"{gradients}, {points} samples"}
-                x = scale * numbers([row[varied] for row in own])
-                axis.plot(x, numbers([row[key] for row in own]), **look)
+            for how, style in ESTIMATES.items():
+                own = [row for row in rows if (row["gradients"], row["points"]) == how]
+                look = style | {"mec": style["color"], "label": "{}, {} samples".format(*how)}
+                axis.plot(scale * _numbers(own, varied), _numbers(own, key), **look)
             axis.set(xscale="log", yscale="log")
             log_ticks(axis.yaxis)
             log_ticks(axis.xaxis)
             if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
-                _say_empty(axis)
+                _say_empty(axis, axis.yaxis)
     figure.align_ylabels(figure.axes)
-    legend_below(figure, figure.axes[0], 2)
+    _legend_below(figure, figure.axes[0].lines, 2, handlelength=3.2)
     return figure
 
 
@@ -149,8 +170,8 @@ def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "replicate": [row["replicate"] for row in rows],
-            "seconds": numbers([row["seconds"] for row in rows]),
-            "value": numbers([row.get(SQUARED[key] if is_square else key) for row in rows]),
+            "seconds": _numbers(rows, "seconds"),
+            "value": _numbers(rows, SQUARED[key] if is_square else key),
         }
     ).sort_values("seconds", kind="stable")
     at = table.groupby(table.groupby("replicate").cumcount())
@@ -163,29 +184,35 @@ def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
 
 def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
     """A line per tuner, in a band of two standard errors; markers, on about six points, not where other lines have
-    theirs, and not where a mean of several runs is less than two standard errors above zero."""
+    theirs, and not where a mean of several runs is less than two standard errors above zero. In a corner, or where
+    there is no line in its middle, the tuners that are not in it as a whole, and why."""
     lost = {}
     for i, record in enumerate(records):
-        tuner, curve = record["tuner"], mean_curve(record["curves"], metric)
+        style = tuner_style(record["tuner"]) | {"zorder": 3}
+        name, color, curve = style["label"], style["color"], mean_curve(record["curves"], metric)
         if not curve["count"].any():
-            lost[tuner] = "no arm" if record["best"] is None else "not finite"
+            lost[name] = "no arm" if record["best"] is None else "not finite"
             continue
         if curve["mean"].isna().all():
-            lost[tuner] = "within its noise"
+            lost[name] = "within its noise"
             continue
         runs = len({row["replicate"] for row in record["curves"]})
         if None in record["arms"]:
-            lost[tuner] = f"no arm in {record['arms'].count(None)}/{len(record['arms'])} races"
+            lost[name] = f"no arm in {record['arms'].count(None)}/{len(record['arms'])} races"
         elif curve["count"].iloc[-1] < runs:
-            lost[tuner] = f"{curve['count'].iloc[-1]}/{runs} finite"
-        style = tuner_style(tuner) | {"zorder": 3}
+            lost[name] = f"{curve['count'].iloc[-1]}/{runs} finite"
         is_clear = (curve["count"] < FEWEST_IN_BAND) | curve["low"].notna()
         points = range(i % max(1, len(curve) // 6), len(curve), max(1, len(curve) // 6))
         marked = [point for point in points if is_clear.iloc[point]]
         axis.plot(curve["seconds"], curve["mean"], **style, markevery=marked)
-        color = style["color"]
         axis.fill_between(curve["seconds"], curve["low"], curve["high"], color=color, alpha=0.15, linewidth=0)
-    _say_lost(axis, lost, len(records))
+    why = set(lost.values())
+    if len(lost) == len(records) and why <= {"no arm", "not finite"}:
+        _say_empty(axis, axis.yaxis, "no arm" if why == {"no arm"} else "no finite value")
+    elif lost:
+        place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5, "fontsize": 7}
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
+        axis.text(0.99, 0.98, "\n".join(map(": ".join, lost.items())), **place, color=INK, bbox=box)
     if axis.lines:
         axis.set_yscale("log")
         lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
@@ -218,5 +245,185 @@ def run_time(records: Records, *, metric: str) -> Figure:
     for axis in axes[:, 0]:
         axis.set_ylabel(METRICS[metric].label)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
-    _tuner_legend(figure, found, f"n = {runs}")
+    handles = _tuner_handles(found)
+    # Rows of at most four that are equally long.
+    per_row = math.ceil(len(handles) / math.ceil(len(handles) / 4))
+    _legend_below(figure, handles, per_row, handlelength=3.2, title=f"n = {runs}")
     return figure
+
+
+@styled
+def widths(records: Records) -> Figure:
+    """Discrepancy of draws that are too narrow or wide, over the value of exact draws; the lowest is ringed."""
+    found = required(records, "widths")
+    models = in_order((record["model"] for record in found), MODELS)
+    names = {"ksd": "KSD", "fssd": "FSSD"}
+    x_label = "width of the draws (posterior sds)\n0: a chain that never moves"
+    figure, axes = _panels(models, names, x_label, height=2.5, over=" / {} of exact draws")
+    for record in found:
+        rows = sorted(record["rows"], key=lambda row: row["width"])
+        for name in names:
+            axis = axes[record["model"], name]
+            axis.axvline(1.0, **DOTTED, label=EXACT)
+            for scale, style in SCALES.items():
+                own = [row for row in rows if (row["discrepancy"], row["scale"]) == (name, scale)]
+                if own:
+                    x, y = _numbers(own, "width"), _over_exact(own, record["model"])
+                    axis.plot(x, y, zorder=3, **style)
+                    lowest = np.nanargmin(y)
+                    axis.plot(x[lowest], y[lowest], **RING, color=style["color"], zorder=4)
+            axis.plot([], [], **RING, color=INK, label="lowest value")
+            axis.set(yscale="log", xlim=(-0.15, None))
+            log_ticks(axis.yaxis)
+    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], 2, handlelength=3.2)
+    return figure
+
+
+def _over_exact(rows: Sequence[dict], model: str) -> np.ndarray:
+    """The discrepancy at each width over that of exact draws."""
+    exact = [finite(row["value"]) or 0 for row in rows if math.isclose(row["width"], 1)]
+    if not exact or not exact[0] > 0:
+        raise DataError(f"widths of {model}: no positive value at width 1, over which the others are shown")
+    return _numbers(rows, "value") / exact[0]
+
+
+def shown_points(dimension: int, counts: set[int]) -> int:
+    """The measured number of points that is nearest to the number of the study's judges in this dimension: 500 in
+    tens, 100 in hundreds and thousands, 15 in tens of thousands."""
+    usual = 500 if dimension <= 100 else 100 if dimension < 10_000 else 15
+    return min(sorted(counts), key=lambda n: abs(np.log(n / usual)))
+
+
+@styled
+def sensitivity(records: Records, *, statistic: str) -> Figure:
+    """Signal over noise of one statistic: a column per disturbance, a row per dimension, a line per judge."""
+    rows = [row for record in required(records, "sensitivity") for row in record["rows"]]
+    dimensions = sorted({row["dimension"] for row in rows})
+    columns = in_order({row["perturbation"] for row in rows}, HEADINGS)
+    figure = Figure(figsize=(WIDTH, 1.35 * len(dimensions) + 1.15), layout="constrained")
+    axes = figure.subplots(len(dimensions), len(columns), squeeze=False, sharex="col", sharey=True)
+    for line, dimension in zip(axes, dimensions, strict=True):
+        n = shown_points(dimension, {row["points"] for row in rows if row["dimension"] == dimension})
+        own = [row for row in rows if (row["dimension"], row["points"]) == (dimension, n)]
+        for axis, disturbance in zip(line, columns, strict=True):
+            _sensitivity_panel(axis, [row for row in own if row["perturbation"] == disturbance], statistic)
+        line[0].set_ylabel(f"D = {dimension:,}, n = {n:,}\nsignal / noise")
+    for top, bottom, disturbance in zip(axes[0], axes[-1], columns, strict=True):
+        title, unit = HEADINGS[disturbance]
+        top.set_title(title)
+        bottom.set_xlabel(unit)
+    _scale(axes)
+    # The judges, then the lines and areas that belong to no judge.
+    entries = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
+    order = in_order(entries, [*JUDGES.values(), EXACT, UNSEEN, PREFERRED])
+    _legend_below(figure, [entries[name] for name in order], 4, handlelength=3.2, columnspacing=1.5)
+    return figure
+
+
+def _sensitivity_panel(axis: Axes, rows: Sequence[dict], statistic: str) -> None:
+    axis.axhspan(-SEEN, SEEN, color="#ececec", linewidth=0, label=UNSEEN, zorder=0)
+    axis.axhline(0, color=INK, linewidth=0.6, zorder=1)
+    for at in sorted({row["size"] for row in rows if row[f"{statistic}_signal_se"] == 0}):
+        axis.axvline(at, **DOTTED, label=EXACT, zorder=1)
+    for judge in in_order({row["judge"] for row in rows}, JUDGES):
+        own = sorted((row for row in rows if row["judge"] == judge), key=lambda row: row["size"])
+        sizes = [row["size"] for row in own]
+        signals, errors = (_numbers(own, f"{statistic}_signal{ending}") for ending in ("", "_se"))
+        look = LINES[judge] | {"linewidth": 1.2, "markersize": 3.5, "markeredgewidth": 0, "clip_on": False}
+        axis.plot(sizes, np.clip(signals, -MOST, MOST), **look, zorder=3, label=JUDGES[judge])
+        low, high = (np.clip(signals + sign * 2 * errors, -MOST, MOST) for sign in (-1, 1))
+        axis.fill_between(sizes, low, high, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+
+
+def _scale(axes: np.ndarray) -> None:
+    """One scale for all panels, linear where nothing is seen and logarithmic beyond."""
+    curves = [
+        line.get_ydata() for axis in axes.flat for line in axis.lines if line.get_label() in JUDGES.values()
+    ]
+    is_misled = min(curve.min() for curve in curves) < -SEEN
+    axes[0, 0].set_yscale("symlog", linthresh=SEEN, linscale=0.6)
+    axes[0, 0].set_ylim(-MOST if is_misled else -4, MOST)
+    low, high = axes[0, 0].get_ylim()
+    for axis in axes.flat:
+        axis.yaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low <= tick <= high]))
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(float(value))))
+        if is_misled:
+            axis.axhspan(-MOST, -SEEN, color="#fae7dc", linewidth=0, label=PREFERRED, zorder=0)
+
+
+def _tick(value: float) -> str:
+    end = {MOST: "≥", -MOST: "≤"}.get(value, "")
+    return f"{end}{value:,.0f}".replace("-", "\N{MINUS SIGN}")
+
+
+@styled
+def regret_dots(records: Records) -> Figure:
+    """Mean loss of each tuner's arms over the oracle's, for the model's main loss and the longest run: a panel per
+    model, a row per sampler."""
+    found = required(records, "regret")
+    models = in_order((record["model"] for record in found), MODELS)
+    samplers = in_order((record["sampler"] for record in found), SAMPLERS)
+    chosen = [record | one for record in found for one in record["chosen"]]
+    tuners = in_order((one["tuner"] for one in chosen), TUNERS)
+    figure = Figure(figsize=(WIDTH, 0.62 * len(samplers) + 1.7), layout="constrained")
+    axes = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    for axis, model in zip(axes, models, strict=True):
+        own = [record for record in found if record["model"] == model]
+        which = (f"{losses_of(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
+        cells = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
+        _regret_panel(axis, cells, samplers, tuners)
+        axis.set_title(f"{label(model, MODELS)}, {which[1]}", pad=14)
+        if any(cell.value is not None for cell in cells):
+            axis.set_xlabel(METRICS[which[0]].label)
+    axes[0].set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
+    handles = [*_tuner_handles(chosen, **DOT), Line2D([], [], label="Oracle", **DOTTED)]
+    for name, look in MARKS.items():
+        handles.append(Line2D([], [], linestyle="none", label=COMPARED_ARMS[name], **look))
+    _legend_below(figure, handles, 4, handlelength=2.4)
+    return figure
+
+
+def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tuners: Sequence[str]) -> None:
+    """A row per sampler and a dot per tuner with a bar of two standard errors to either side; the strip at the right
+    edge is of those that diverged or found no arm."""
+    known = [cell for cell in cells if cell.value is not None]
+    reasons = {cell.missing for cell in cells if cell.value is None}
+    off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
+    low = min([1.0, *(cell.value for cell in known)])
+    high = max([1.0, *(cell.value + 2 * (cell.se or 0.0) for cell in known)])
+    # In decades: room for the strip, and for the dots at the edges.
+    span = max(np.log10(high / low), 0.5)
+    edge, margin = high * 10 ** (0.2 * span), 10 ** (0.08 * span)
+    for i in range(1, len(samplers)):
+        axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
+    axis.axvline(1.0, **DOTTED, label="oracle")
+    axis.grid(False, axis="y")
+    axis.set_xscale("log", nonpositive="clip")
+    for cell in known:
+        if cell.tuner in MARKS:
+            look = MARKS[cell.tuner] | {"linestyle": "none", "zorder": 2}
+            axis.plot([cell.value], [samplers.index(cell.sampler)], label=cell.tuner, **look)
+    aside = np.linspace(-0.34, 0.34, len(tuners)) if len(tuners) > 1 else [0.0]
+    for tuner, shift in zip(tuners, aside, strict=True):
+        own = [cell for cell in cells if cell.tuner == tuner]
+        own = [cell for cell in own if cell.value is not None or cell.missing in OFF_SCALE]
+        if own:
+            x = [edge if cell.value is None else cell.value for cell in own]
+            bars = [0.0 if cell.value is None else 2 * (cell.se or 0.0) for cell in own]
+            look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
+            axis.errorbar(x, [samplers.index(cell.sampler) + shift for cell in own], xerr=bars, **look)
+    axis.set_xlim(low / margin, (edge if off_scale else high) * margin)
+    log_ticks(axis.xaxis)
+    if off_scale:
+        # The strip is not on the scale, so it must have no tick.
+        axis.set_xticks([tick for tick in axis.get_xticks() if low / margin <= tick < edge / margin])
+        axis.minorticks_off()
+        axis.axvspan(edge / margin, edge * margin, color="#f0f0f0", zorder=0)
+        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "fontsize": 7}
+        axis.text(1.0, 1.01, " / ".join(off_scale), **place, color=INK)
+    axis.set(ylim=(len(samplers) - 0.5, -0.5), ylabel="")
+    axis.tick_params(axis="y", length=0)
+    if not (known or off_scale):
+        words = next((words for reason, words in NOTHING.items() if reason in reasons), "not computed")
+        _say_empty(axis, axis.xaxis, words, bbox={"facecolor": "white", "edgecolor": "none"})

@@ -10,13 +10,14 @@ import numpy as np
 from sgtune.study.catalogue import cap_of
 from sgtune.study.mamba.reference import doubted
 from sgtune.study.report.labels import METRICS, MODELS, TUNERS, in_order
-from sgtune.study.report.marks import FEWEST_REPLICATES, mark_best
 from sgtune.study.report.means import (
+    FEWEST_REPLICATES,
     SOURCES,
     Estimate,
     best_of,
     chosen_losses,
     identity,
+    mark_best,
     metric_of,
     over_loss,
     ratio,
@@ -92,11 +93,8 @@ class _Fresh:
 def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
     """The cells of one loss after some seconds; for a loss with an oracle also over the oracle's."""
     key, factor = SOURCES[metric]
-    fresh, oracles, frozen = (
-        _Fresh(record, seconds, key),
-        record["oracles"].get(key),
-        record["frozen"].get(key),
-    )
+    fresh, oracles = _Fresh(record, seconds, key), record["oracles"].get(key)
+    frozen = finite(record["frozen"].get(key))
     best = best_of(fresh.losses, record["finalists"][key])
     below = {f"{metric}_regret": [best]}
     common = {"model": record["model"], "sampler": record["sampler"], "detail": after(seconds)}
@@ -113,10 +111,10 @@ def _cells_at(record: dict, seconds: float, metric: str) -> Iterator[Cell]:
         about = common | {"metric": name}
         if record["random"]:
             yield fresh.over(about | {"tuner": "random"}, record["random"], arms, same_tunings=False)
-        if finite(frozen) is not None and fresh.is_known(arms):
+        if frozen is not None and fresh.is_known(arms):
             value, se = over_loss(frozen, chosen_losses(fresh.losses, arms, key))
             yield Cell(**about, tuner="frozen", value=value, se=se)
-        elif finite(frozen) is not None:
+        elif frozen is not None:
             yield Cell(**about, tuner="frozen", missing=AT_CAP)
 
 

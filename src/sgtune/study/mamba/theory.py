@@ -6,7 +6,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from sgtune.study.config.sections import model_settings
-from sgtune.study.mamba.choices import choice_cells
+from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.report.means import SOURCES, Estimate, metric_of, ratio
 from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell

@@ -129,10 +129,10 @@ def origin_of(folder: Path) -> str:
     origin = manifest["provenance"]
     facts = [name for name in manifest["files"] if name.startswith("tables/") and name.endswith(".json")]
     sources = [read_json(folder / name)["sources"] for name in facts]
-    commit = next((own["commit"][0] for own in sources if own.get("commit")), origin.get("commit"))
-    last = max((moment for own in sources for moment in own.get("created", ())), default=origin["created"])
+    [commit, *_] = [commit for own in sources for commit in own["commit"]]
+    last = max(moment for own in sources for moment in own["created"])
     machine = f"{origin['cores']} cores of {origin['cpu']}"
-    return f"Run `{manifest['run']}`, {machine}, {last[:10]}, commit {(commit or 'unknown')[:10]}."
+    return f"Run `{manifest['run']}`, {machine}, {last[:10]}, commit {commit[:10]}."
 
 
 def show_results(readme: Path, published: Path) -> None:

@@ -26,13 +26,6 @@ __all__ = [
 Records = dict[str, list[dict]]
 
 
-def _kind(path: Path, kinds: Sequence[str]) -> str:
-    named = [part for part in (*path.parts[:-1], path.stem) if part in kinds]
-    if not named:
-        raise DataError(f"{path}: not a known kind of result; its path must name one of {', '.join(kinds)}")
-    return named[-1]
-
-
 def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
     """The records of each kind, in the order of their paths. The kind is the folder (``.../tuning/...json``) or the
     file's own name. A file of several tuners gives a record for each; a ``.csv`` gives a record for each row, with
@@ -41,18 +34,19 @@ def load_records(paths: Iterable[str | Path], kinds: Sequence[str]) -> Records:
     Raises `DataError` for a path that names no kind, or a file that cannot be read.
     """
     records: Records = {kind: [] for kind in kinds}
-    for path in sorted({Path(path) for path in paths}):
+    for path in sorted({Path(path) for path in paths if Path(path).suffix in (".csv", ".json", ".yaml")}):
+        named = [part for part in (*path.parts[:-1], path.stem) if part in kinds]
+        if not named:
+            raise DataError(
+                f"{path}: not a known kind of result; its path must name one of {', '.join(kinds)}"
+            )
         if path.suffix == ".csv":
-            with path.open(newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
-            try:
-                records[_kind(path, kinds)] += [row | {"value": float(row["value"])} for row in rows]
-            except (KeyError, TypeError, ValueError) as error:
-                raise DataError(f"{path}: column 'value' must hold a number in every row ({error})") from None
+            rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+            records[named[-1]] += [row | {"value": float(row["value"])} for row in rows]
         elif path.suffix == ".json":
-            records[_kind(path, kinds)] += _by_tuner(read_json(path))
-        elif path.suffix == ".yaml":
-            records[_kind(path, kinds)].append(yaml.safe_load(path.read_text(encoding="utf-8")))
+            records[named[-1]] += _by_tuner(read_json(path))
+        else:
+            records[named[-1]].append(yaml.safe_load(path.read_text(encoding="utf-8")))
     return records
 
 

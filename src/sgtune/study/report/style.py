@@ -2,9 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 
 import matplotlib
@@ -13,9 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
-from sgtune.study.catalogue import BLUE, GREY, ORANGE, TUNERS, VERMILION
-from sgtune.study.report.labels import label
-from sgtune.study.report.records import Records
+from sgtune.study.catalogue import BLUE, ORANGE, TUNERS, VERMILION
 from sgtune.support.files import atomic_write
 
 __all__ = ["BLUE", "INK", "ORANGE", "VERMILION", "WIDTH", "log_ticks", "save_figure", "styled", "tuner_style"]
@@ -39,15 +36,15 @@ RC = {
 
 def tuner_style(tuner: str) -> dict:
     """Colour, marker, line style and label of a tuner, the same in every figure."""
-    entry = TUNERS.get(tuner)
-    color, marker, linestyle = entry.style if entry else (GREY, "P", "-")
+    entry = TUNERS[tuner]
+    color, marker, linestyle = entry.style
     # A tuner that runs another one on other step sizes has its colour and hollow markers.
-    hollow = entry is not None and entry.method is not None
+    hollow = entry.method is not None
     return {
         "color": color,
         "marker": marker,
         "linestyle": linestyle,
-        "label": entry.label if entry else label(tuner, {}),
+        "label": entry.label,
         "markerfacecolor": "white" if hollow else color,
         "markeredgecolor": color if hollow else "white",
         "markeredgewidth": 1.0 if hollow else 0.4,
@@ -86,15 +83,8 @@ def _theme() -> Iterator[None]:
         yield
 
 
-def styled(maker: Callable[..., Figure]) -> Callable[..., Figure]:
-    """The maker, drawing under `_theme`."""
-
-    @wraps(maker)
-    def make(records: Records, **options: str) -> Figure:
-        with _theme():
-            return maker(records, **options)
-
-    return make
+styled = _theme()
+"""Decorates a maker that draws under `_theme`."""
 
 
 def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
@@ -102,15 +92,11 @@ def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path,
     and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes."""
     account = json.dumps(sources, sort_keys=True)
     creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
-    formats = {
-        "svg": (svg, {"Title": title, "Description": account, "Creator": creator, "Date": None}),
-        "pdf": (
-            pdf,
-            {"Title": title, "Subject": account, "Creator": creator, "CreationDate": None, "ModDate": None},
-        ),
-    }
+    own = {"svg": {"Description": account, "Date": None}}
+    own["pdf"] = {"Subject": account, "CreationDate": None, "ModDate": None}
     with _theme():
-        for kind, (target, metadata) in formats.items():
+        for kind, target in {"svg": svg, "pdf": pdf}.items():
+            metadata = {"Title": title, "Creator": creator} | own[kind]
             with atomic_write(target) as path:
                 figure.savefig(path, format=kind, metadata=metadata)
             # The first file's layout holds for the other one. With "none" Matplotlib would still draw it twice.

@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 
 from sgtune.study.report.artifact import Artifact
-from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
+from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order
 from sgtune.support.files import atomic_write
 
 __all__ = [
@@ -224,48 +224,40 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
     rows, columns = list(about.rows), list(about.columns)
     if keys["model"].nunique() > 1 and "model" not in rows + columns:
         rows = ["model", *rows]
-    orders = {field: _order(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
-    ranks = pd.DataFrame(
-        {field: keys[field].map({name: i for i, name in enumerate(order)}) for field, order in orders.items()}
-    )
-    # A cell that only fills a place, in the files of older versions, takes part in the order alone.
-    ranks = ranks[(frame["replicates"] > 0) | (frame["shown"] != DASH)].assign(
-        position=lambda kept: kept.index
-    )
-    table = (
-        ranks.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
-    )
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
+    printed = {field: _printed(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
+    if "tuner" in printed:
+        printed["tuner"] |= {name: f"{printed['tuner'][name]} {DAGGER}" for name in at_test_set}
+    for field, labels in printed.items():
+        keys[field] = pd.Categorical(keys[field], list(labels), ordered=True)
+    # A cell that only fills a place, in the files of older versions, takes part in the order alone.
+    is_shown = (frame["replicates"] > 0) | (frame["shown"] != DASH)
+    kept = keys[is_shown].assign(position=keys.index[is_shown])
+    table = kept.pivot(index=rows, columns=columns, values="position").sort_index().sort_index(axis="columns")
 
-    def labels(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:
-        def said(key: Sequence[int]) -> tuple[str, ...]:
-            of = [(field, orders[field][rank]) for field, rank in zip(fields, key, strict=True)]
-            return tuple(
-                _label(field, name, names) + f" {DAGGER}" * (field == "tuner" and name in at_test_set)
-                for field, name in of
-            )
-
+    def labelled(axis: pd.Index, fields: Sequence[str]) -> pd.MultiIndex:
+        levels = [axis.get_level_values(field).astype(str).map(printed[field]) for field in fields]
         headings = [about.stub.get(field, field.capitalize()) for field in fields]
-        return pd.MultiIndex.from_tuples(
-            [said(key if isinstance(key, tuple) else (key,)) for key in axis], names=headings
-        )
+        return pd.MultiIndex.from_arrays(levels, names=headings)
 
-    table.index, table.columns = labels(table.index, rows), labels(table.columns, columns)
-    return table
+    return table.set_axis(labelled(table.index, rows)).set_axis(
+        labelled(table.columns, columns), axis="columns"
+    )
 
 
-def _order(field: str, found: Sequence[str], names: Mapping[str, str]) -> list[str]:
+def _printed(field: str, found: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+    """The labels of the names that a field has, in the order of print."""
     if field == "metric":
-        return list(found)
-    return in_order(found, [*KNOWN[field], *names] if field in KNOWN else [*DETAILS, *names, *found])
-
-
-def _label(field: str, name: str, names: Mapping[str, str]) -> str:
-    if name in names:
-        return names[name]
-    if field == "metric":
-        return METRICS[name].label if name in METRICS else name
-    return label(name, KNOWN[field]) if field in KNOWN else DETAILS.get(name, name.replace("_", " "))
+        known, order = {name: metric.label for name, metric in METRICS.items()}, found
+    elif field in KNOWN:
+        known, order = KNOWN[field], [*KNOWN[field], *names]
+    else:
+        words = {name: name.replace("_", " ") for name in found}
+        known, order = words | DETAILS, [*DETAILS, *names, *found]
+    known = known | names
+    return {
+        name: known.get(name, name.upper() if field in KNOWN else name) for name in in_order(found, order)
+    }
 
 
 def _parts(

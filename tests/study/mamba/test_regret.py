@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import MODELS, SAMPLERS, cells_by, choose, make, make_files, records_of
+from artifact_records import make, reference_records
 
 from sgtune.study.catalogue import MODELS as STUDIED
-from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
+from sgtune.study.mamba.regret import after, regret_cells
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS
 from sgtune.study.report.means import best_of, chosen_losses, metric_of, over_loss, ratio
 from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED
@@ -81,27 +81,30 @@ def test_standard_errors_are_the_spread_of_simulated_records(n_choices, over_ora
     assert 0.95 < math.sqrt(np.mean(errors**2)) / np.std(values, ddof=1) < 1.09
 
 
-def record(**changes):
-    """A record of one sampler, by the losses of `LOSSES` at 10 s and half of them at 20 s."""
-    arms = [{"step_size": 10.0**-i, "batch_size": 8, "n_leapfrog": None} for i in range(3)]
-    runs = [
-        {"arm": i, "seconds": seconds, "steps": 5, "diverged": [False, False]}
-        | {"losses": {"xi_white": (LOSSES[:, i] / factor).tolist()}}
+def runs_of(losses=LOSSES, names=("xi_white",)):
+    """Runs of 10 s with these losses (replicates, arms) under each of the names, and of 20 s with half of them."""
+    return [
+        {"arm": i, "seconds": seconds, "diverged": [False] * len(losses)}
+        | {"losses": {name: (losses[:, i] / factor).tolist() for name in names}}
         for seconds, factor in ((10.0, 1), (20.0, 2))
         for i in range(3)
     ]
+
+
+def record(*, losses=("xi_white",), **changes):
+    """A record of one sampler."""
     return {
         "model": "logistic",
         "sampler": "sgld",
-        "losses": ["xi_white"],
+        "losses": losses,
         "trusted": True,
         "random": [2, 1],
-        "arms": arms,
-        "runs": runs,
-        "finalists": {"xi_white": [0, 1]},
+        "arms": [{"step_size": 10.0**-i, "batch_size": 8, "n_leapfrog": None} for i in range(3)],
+        "runs": runs_of(names=losses),
+        "finalists": {key: [0, 1] for key in losses},
         "chosen": [{"tuner": "mamba-ksd", "arms": [0, 2]}, {"tuner": "heuristic", "arms": [1]}],
         "oracles": {"xi_white": [1, 0]},
-        "frozen": {"xi_white": 4.0},
+        "frozen": dict.fromkeys(losses, 4.0),
     } | changes
 
 
@@ -137,21 +140,19 @@ def test_a_table_of_regret_by_hand():
     )
 
 
+BOTH = ("xi_white", "relative_sd_error")
+
+
 def test_each_loss_is_compared_with_its_own_oracle():
     """Of the second loss the oracle chose arms of means 1 and 1, and the tuner arms of means 3 and 6."""
-    runs = record()["runs"]
-    for run in runs:
-        run["losses"]["xi_rel"] = run["losses"]["xi_white"]
-    both = {"losses": ["xi_white", "xi_rel"], "runs": runs, "frozen": {"xi_white": 4.0, "xi_rel": 4.0}}
-    both["finalists"] = {"xi_white": [0, 1], "xi_rel": [0, 1]}
-    own = cells_of(**both, oracles={"xi_white": [1, 0], "xi_rel": [1, 1]})
+    own = cells_of(losses=BOTH, oracles={"xi_white": [1, 0], "relative_sd_error": [1, 1]})
     assert own["mamba-ksd", "over_oracle"].value == pytest.approx(2.25)
-    assert own["mamba-ksd", "xi_rel_x100_over_oracle"].value == pytest.approx(4.5)
-    assert ("mamba-ksd", "xi_rel_x100_over_oracle") not in cells_of(**both)
+    assert own["mamba-ksd", "relative_sd_error_x100_over_oracle"].value == pytest.approx(4.5)
+    assert ("mamba-ksd", "relative_sd_error_x100_over_oracle") not in cells_of(losses=BOTH)
 
 
 def test_what_diverged_counts_as_the_cap_and_is_counted():
-    runs = record()["runs"]
+    runs = runs_of()
     runs[0] |= {"diverged": [True, False], "losses": {"xi_white": [10.0, 4.0]}}
     cell = cells_of(runs=runs)["mamba-ksd", "regret"]
     # Means 7 and 6 over 1; of the four runs one was lost.
@@ -169,7 +170,7 @@ def test_what_diverged_counts_as_the_cap_and_is_counted():
 
 
 def test_a_finite_run_at_the_cap_makes_a_lower_bound_and_no_denominator():
-    runs = record()["runs"]
+    runs = runs_of()
     runs[0] |= {"losses": {"xi_white": [10.0, 4.0]}}
     cells = cells_of(runs=runs)
     assert cells["mamba-ksd", "regret"].shown.startswith("≥ 6.50 ± ")
@@ -184,160 +185,107 @@ def test_a_finite_run_at_the_cap_makes_a_lower_bound_and_no_denominator():
     assert not cells_of(runs=runs)["mamba-ksd", "regret"].shown.startswith("≥")
 
 
+def made(name, *records, reference=()):
+    return make(name, {"regret": list(records), "reference": list(reference)})
+
+
 def test_without_a_reference_that_is_trusted_no_number_is_printed():
     assert {cell.shown for cell in cells_of(trusted=False).values()} == {NOT_TRUSTED}
     assert NOT_TRUSTED not in {cell.shown for cell in cells_of(trusted=None).values()}
-    files = make_files(1)
-    for name, held in files["regret"].items():
-        held["trusted"] = False if name.startswith("pmf") else held["trusted"]
-    cells = [cell for cell in make("regret", records_of(files)) if cell.model == "pmf"]
-    assert all(cell.value is None and cell.missing == NOT_TRUSTED for cell in cells)
+    cells = made("regret", record(losses=BOTH, trusted=False))
+    assert {(cell.metric, cell.value, cell.missing) for cell in cells} == {
+        ("xi_white_x100_over_oracle", None, NOT_TRUSTED)
+    }
     assert not {cell.tuner for cell in cells} & set(COMPARED_ARMS)
-    assert {cell.metric for cell in cells} == {"functional_error_over_oracle"}
 
 
 def test_without_a_reference_of_the_parameters_their_error_is_left_out():
-    files = make_files(1)
+    nuts = reference_records("logistic")["logistic/nuts"]
     metrics = {}
     for r_hat in (1.04, 1.06):
-        reference = files["reference"]["pmf/nuts"]
-        reference["blocks"]["items"] = reference["blocks"]["items"] | {"r_hat_p99": r_hat}
-        found = make("regret", records_of(files))
-        metrics[r_hat] = {cell.metric for cell in found if cell.model == "pmf" and cell.value is not None}
-    of_xi = {"relative_sd_error_x100", "relative_sd_error_x100_regret"}
-    assert metrics[1.04] - metrics[1.06] == of_xi
-    assert "functional_error_over_oracle" in metrics[1.06]
+        nuts["blocks"] = {"logistic": nuts["blocks"]["logistic"] | {"r_hat_p99": r_hat}}
+        found = made("regret", record(losses=BOTH), reference=[nuts])
+        metrics[r_hat] = {cell.metric for cell in found if cell.value is not None}
+    assert metrics[1.04] - metrics[1.06] == {"relative_sd_error_x100", "relative_sd_error_x100_regret"}
+    assert "xi_white_x100_over_oracle" in metrics[1.06]
 
 
 def test_the_table_has_its_main_loss_first_and_what_to_compare_with():
-    files = make_files(1)
-    choose(files, "logistic", "sgld", "mamba-fssd")
-    found = make("regret", records_of(files))
-    for model in MODELS:
-        main, other = map(metric_of, STUDIED[model].losses)
-        assert losses_of(files["regret"][f"{model}/sgld"]) == [main, other]
-        metrics = [f"{main}_over_oracle", f"{main}_regret", f"{other}_regret"]
-        own = [cell for cell in found if cell.model == model and cell.sampler == "sgld"]
-        for tuner, of_tuner in {
-            "mamba-ksd": metrics,
-            "oracle": metrics[1:2],
-            "finalist": [main, other],
-            "random": metrics,
-            "frozen": metrics,
-        }.items():
-            shown = [(cell.metric, cell.detail) for cell in own if cell.tuner == tuner]
-            assert shown == [(metric, when) for metric in of_tuner for when in ("after 1 s", "after 10 s")]
-    assert {
-        cell.shown
-        for cell in found
-        if (cell.model, cell.sampler, cell.tuner) == ("logistic", "sgld", "mamba-fssd")
-    } == {NO_ARM}
-
-
-def with_a_winner(tunings, kept, *, below=0.1):
-    """With equal losses for all other tuners, MAMBA-KSD is ahead of them by far."""
-    files = make_files(4, ("logistic",), tunings=tunings)
-    for held in files["regret"].values():
-        for chosen in held["chosen"]:
-            chosen["arms"] = [0 if chosen["tuner"] == "mamba-ksd" else 1] * tunings
-        for run in held["runs"]:
-            run["diverged"] = [False] * kept
-            noise = [0.99, 1.0, 1.01, 1.0][:kept]
-            value = {0: below, 1: 1.0}.get(run["arm"], 0.5)
-            run["losses"] = {name: [value * factor for factor in noise] for name in run["losses"]}
-    return files
+    found = made("regret", record(losses=BOTH))
+    main, other = map(metric_of, BOTH)
+    metrics = [f"{main}_over_oracle", f"{main}_regret", f"{other}_regret"]
+    for tuner, of_tuner in {
+        "mamba-ksd": metrics,
+        "oracle": metrics[1:2],
+        "finalist": [main, other],
+        "random": metrics,
+        "frozen": metrics,
+    }.items():
+        shown = [(cell.metric, cell.detail) for cell in found if cell.tuner == tuner]
+        assert shown == [(metric, when) for metric in of_tuner for when in ("after 10 s", "after 20 s")]
 
 
 @pytest.mark.parametrize("name", ["regret", "headline"])
 def test_the_best_is_marked_unless_there_is_one_tuning_run_or_few_replicates(name):
-    def marked(*arguments, **options):
-        return {
-            cell.tuner for cell in make(name, records_of(with_a_winner(*arguments, **options))) if cell.best
-        }
+    def marked(tunings, replicates, losses=(0.1, 1.0, 0.5)):
+        """With the first arm for MAMBA-KSD, the second for the heuristic, and the third for the oracle."""
+        noise = np.array([[0.99, 1.02, 1], [1.01, 0.98, 1], [1, 1.01, 1], [1, 0.99, 1]])
+        arms = {"mamba-ksd": [0] * tunings, "heuristic": [1] * tunings}
+        own = {"runs": runs_of((noise * losses)[:replicates]), "oracles": {"xi_white": [2] * tunings}}
+        own["chosen"] = [{"tuner": tuner, "arms": chosen} for tuner, chosen in arms.items()]
+        cells = made(name, *(record(sampler=sampler, **own) for sampler in ("sgld", "sghmc", "sgnht")))
+        return {cell.tuner for cell in cells if cell.best}
 
     assert marked(2, 4) == {"mamba-ksd"}
     assert marked(1, 4) == set()
     assert marked(2, 2) == set()
     # Ahead by less than two standard errors of the difference.
-    assert "mamba-ksd" not in marked(2, 4, below=1.0)
+    assert marked(2, 4, losses=(0.99, 1.0, 0.5)) == set()
 
 
-def mean_of_samplers(cells, records, metric):
-    """What `headline` must have of MAMBA-KSD on the logistic regression, from the cells of its samplers."""
-    own = [record for record in records["regret"] if record["model"] == "logistic"]
-    which = ("mamba-ksd", f"{metric}_over_oracle", after(seconds_of(own)[-1]))
-    each = [cell for cell in regret_cells(own) if (cell.tuner, cell.metric, cell.detail) == which]
-    assert len(each) == len(SAMPLERS)
-    se = math.sqrt(sum(cell.se**2 for cell in each)) / len(each)
-    return pytest.approx((sum(cell.value for cell in each) / len(each), se))
+def headline(*records):
+    """(tuner, loss) -> the cell."""
+    return {(cell.tuner, cell.detail): cell for cell in made("headline", *records)}
 
 
-@pytest.fixture(scope="module")
-def files():
-    return make_files()
+SECOND = {"sampler": "sgnht", "chosen": [{"tuner": "mamba-ksd", "arms": [1, 2]}]}
+"""Of a second sampler MAMBA-KSD's mean losses are 1 and 6 over the oracle's 1 and 3."""
 
 
-def headline(records):
-    return cells_by(make("headline", records), "model", "tuner", "detail")
+def test_a_cell_of_the_short_table_is_the_mean_over_samplers_after_the_longest_runs():
+    cells = headline(record(), record(**SECOND))
+    found = cells["mamba-ksd", "ξ whitened"]
+    each = [cells_of(20, **changes)["mamba-ksd", "over_oracle"] for changes in ({}, SECOND)]
+    assert [cell.value for cell in each] == pytest.approx([2.25, 1.75])
+    assert (found.value, found.se) == pytest.approx((2.0, math.hypot(*(cell.se for cell in each)) / 2))
+    assert (found.finite, found.replicates) == (2, 2)
+    # A second loss with an oracle has a column of its own.
+    oracles = {"xi_white": [1, 0], "relative_sd_error": [1, 1]}
+    both = headline(*(record(losses=BOTH, oracles=oracles, **changes) for changes in ({}, SECOND)))
+    assert both["mamba-ksd", "ξ(σ̂)"].value == pytest.approx((4.5 + 3.5) / 2)
+    assert both["mamba-ksd", "ξ whitened"] == found
 
 
-def test_a_cell_of_the_short_table_is_the_mean_over_samplers_after_the_longest_runs(files):
-    records = records_of(files)
-    cells = headline(records)
-    found = cells["logistic", "mamba-ksd", "ξ whitened"]
-    assert (found.value, found.se) == mean_of_samplers(cells, records, "xi_white_x100")
-    assert found.finite == found.replicates == len(SAMPLERS)
-    assert {model for model, *_ in cells} == set(MODELS)
-    # A second loss with an oracle, in which the arms are in another order, has a column of its own.
-    for held in records["regret"]:
-        if held["model"] == "logistic":
-            held["oracles"]["relative_sd_error"] = held["oracles"]["xi_white"][::-1]
-    both = headline(records)
-    other = both["logistic", "mamba-ksd", METRICS["relative_sd_error_x100_regret"].label.split(",")[0]]
-    assert (other.value, other.se) == mean_of_samplers(both, records, "relative_sd_error_x100")
-    assert both["logistic", "mamba-ksd", "ξ whitened"].value == found.value
+def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out():
+    runs = [run | {"diverged": [run["arm"] != 1] * 2} for run in runs_of()]
+    lost = record(runs=runs, chosen=[{"tuner": "mamba-ksd", "arms": [0, 2]}])
+    cell = headline(lost, record(**SECOND))["mamba-ksd", "ξ whitened"]
+    assert (cell.value, cell.finite, cell.replicates) == (pytest.approx(1.75), 1, 2)
+    assert cell.shown.endswith("(1/2)")
 
 
-def runs_of_mamba_ksd(records):
-    """The fresh runs of the arms that it chose for one sampler of the logistic regression."""
-    held = next(one for one in records["regret"] if one["model"] == "logistic")
-    arms = next(one for one in held["chosen"] if one["tuner"] == "mamba-ksd")["arms"]
-    return [run for run in held["runs"] if run["arm"] in arms]
+def test_a_mean_over_a_sampler_at_the_cap_is_a_lower_bound_without_an_error():
+    # Not of the arms of the oracle: what is at the cap is no denominator.
+    losses = np.array([[2.0, 1.0, 20.0], [4.0, 1.0, 8.0]])
+    cell = headline(record(runs=runs_of(losses)), record(**SECOND))["mamba-ksd", "ξ whitened"]
+    assert (cell.shown, cell.se) == (f"≥ {cell.value:.2f}", None)
 
 
-def test_a_sampler_whose_runs_all_diverged_is_counted_and_left_out(files):
-    records = records_of(files)
-    for run in runs_of_mamba_ksd(records):
-        run["diverged"] = [True] * len(run["diverged"])
-    cell = headline(records)["logistic", "mamba-ksd", "ξ whitened"]
-    assert (cell.finite, cell.replicates) == (len(SAMPLERS) - 1, len(SAMPLERS))
-    assert cell.shown.endswith(f"({cell.finite}/{cell.replicates})")
-
-
-def test_a_mean_over_a_sampler_at_the_cap_is_a_lower_bound_without_an_error(files):
-    records = records_of(files)
-    for held in records["regret"]:
-        # Not the arms that MAMBA-KSD chose: what is at the cap is no denominator.
-        held["oracles"]["xi_white"] = held["random"][:1]
-    for run in runs_of_mamba_ksd(records):
-        run["losses"]["xi_white"][0] = 10
-    cell = headline(records)["logistic", "mamba-ksd", "ξ whitened"]
-    assert cell.shown.startswith("≥ ")
-    assert cell.se is None
-    assert cell.value is not None
-
-
-def test_no_number_where_every_oracle_is_at_the_cap_or_the_reference_is_not_trusted(files):
-    records = records_of(files)
-    for held in records["regret"]:
-        if held["model"] == "logistic":
-            held["oracles"]["xi_white"] = [None]
-        if held["model"] == "pmf":
-            held["trusted"] = False
-    cells = headline(records)
-    assert {cells["logistic", name, "ξ whitened"].shown for name in ("mamba-ksd", "frozen")} == {AT_CAP}
-    assert cells["pmf", "mamba-ksd", "Error of functionals"].shown == NOT_TRUSTED
-    assert cells["bnn", "mamba-ksd", "Log-loss"].value is not None
+def test_no_number_where_every_oracle_is_at_the_cap_or_the_reference_is_not_trusted():
+    cells = headline(record(oracles={"xi_white": [None]}))
+    assert {cells[name, "ξ whitened"].shown for name in ("mamba-ksd", "frozen")} == {AT_CAP}
+    cells = headline(record(trusted=False))
+    assert cells["mamba-ksd", "ξ whitened"].shown == NOT_TRUSTED
 
 
 def test_every_loss_of_the_study_has_a_name():
