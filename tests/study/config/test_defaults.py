@@ -14,8 +14,7 @@ from sgtune.mode.find import find_map
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
-from sgtune.study.config.run import Configuration
-from sgtune.study.config.schema import entries, generated
+from sgtune.study.config.schema import Configuration, entries, generated
 from sgtune.study.config.sections import model_settings, tunes_alone
 from sgtune.study.config.validate import dotted, overridden, validate_config
 from sgtune.study.experiments.ladder import KINDS

@@ -15,9 +15,8 @@ from snakemake.utils import update_config
 
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
-from sgtune.study.config.checks import SMALL_DIMENSION
 from sgtune.study.config.schema import entries
-from sgtune.study.config.validate import overridden, validate_config
+from sgtune.study.config.validate import SMALL_DIMENSION, overridden, validate_config
 from sgtune.support.errors import InputError
 
 # What is set, and what the line says is allowed.
@@ -44,7 +43,6 @@ OF_ONE_KEY = [
     ("tuning.validation_fraction", 1e-7, "0 or >= 1.25e-06"),
     ("data.logistic.n_train", 1000000, "n_rows = 1000000"),
     ("reference.n_draws", 601, "a multiple of reference.chains = 2"),
-    ("evaluation.curves.seconds", [1, 3], "<= evaluation.seconds = 0.1"),
     ("estimates.thin", 200, "<= estimates.max_points = 150"),
     ("map.max_steps", 0, "for logistic, which has 10 parameters"),
     ("calibration.table", "none.json", "missing"),
@@ -65,8 +63,17 @@ NAMED = [
     ("grids.pmf.friction", [1.5], "grids.pmf.friction[0]: 1.5 is not allowed; it must be a number >= 0"),
     ("estimates.batch_fractions", [1, 1e-7], "estimates.batch_fractions[1]: 1e-07 is not allowed"),
     ("grids.logistic.batch_fractions", [1e-7], "grids.logistic.batch_fractions[0]: 1e-07 is not allowed"),
-    ("grids.pmf.noise_estimate", [0, 0.02], "grids.pmf.noise_estimate: 0.02 is not allowed; it must be <="),
-    ("grids.pmf.smaller", {"samplers": ["sgld"]}, "grids.pmf.smaller.log10_step_sizes: missing; it must be"),
+    (
+        "grids.pmf.noise_estimate",
+        [0, 0.02],
+        "grids.pmf.noise_estimate[1]: 0.02 is not allowed; it must be <=",
+    ),
+    (
+        "grids.pmf.smaller",
+        {"samplers": ["sgld"]},
+        "grids.pmf.smaller.samplers[0]: 'sgld' is not allowed without",
+    ),
+    ("evaluation.curves.seconds", [0.1, 3], "evaluation.curves.seconds[1]: 3 is not allowed; a curve is"),
     ("per_model.pmf.seed", 1, "per_model.pmf.seed: no such key"),
     ("per_model.pmf.reference.chains", 7, "per_model.pmf.reference.n_draws: 40 is not allowed; it must be"),
     ("per_model.pmf.tuners", ["mamba-ece"], "per_model.pmf.tuners[0]: 'mamba-ece' is not allowed for pmf"),

@@ -4,8 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sgtune.study.config.keys import Ascending, Seconds, Section, Several, integer, must, number
-from sgtune.study.config.main import Draws, Finals, Log10, Races, Screen
+from sgtune.study.config.main import (
+    Ascending,
+    Draws,
+    Finals,
+    Log10,
+    Races,
+    Screen,
+    Seconds,
+    Section,
+    Several,
+    integer,
+    must,
+    number,
+)
 
 __all__ = ["AdamMcmc"]
 

@@ -4,8 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from sgtune.study.config.keys import Section, Several, integer, number
-from sgtune.study.config.main import Map, Nuts
+from sgtune.study.config.main import Map, Nuts, Section, Several, integer, number
 
 __all__ = ["Ccadl"]
 

@@ -1,29 +1,73 @@
-"""Keys of the main study: the data and the ground truth, the arms and the tuners, and what is done with tuned arms."""
+"""What the configuration is made of, and the keys of the main study.
 
+A section of the configuration is a pydantic model. A key is a field of it: its type has the bounds and the unit, and
+the docstring below it describes it. The main study's keys are those of the data and the ground truth, of the arms and
+the tuners, and of what is done with tuned arms.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from sgtune.study.catalogue import TUNERS
-from sgtune.study.config.keys import (
-    ABSENT,
-    Ascending,
-    Fraction,
-    Points,
-    SamplerName,
-    Seconds,
-    Section,
-    Seed,
-    Several,
-    Text,
-    TunerName,
-    Unrepeated,
-    integer,
-    must,
-    number,
-)
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
+from sgtune.study.config.sections import FURTHER_STUDIES
 
+T = TypeVar("T")
+
+
+class Section(BaseModel):
+    """A part of the configuration: no other keys, and no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+ABSENT = Field(None, exclude_if=lambda value: value is None)
+"""The default of a key that is missing from the configuration unless it is given."""
+
+
+def number(unit: str, **bounds: float) -> Any:
+    """A finite number: the bounds are ``gt``, ``ge``, ``lt`` and ``le``."""
+    return Annotated[float, Field(allow_inf_nan=False, json_schema_extra={"unit": unit}, **bounds)]
+
+
+def integer(unit: str, least: int, most: int) -> Any:
+    """A whole number."""
+    return Annotated[int, Field(ge=least, le=most, json_schema_extra={"unit": unit})]
+
+
+def must(what: str, is_allowed: Callable[[Any], bool]) -> AfterValidator:
+    """A check of a value: the error says that it must ``what``, or, if that is empty, what its type allows."""
+
+    def check(value: Any) -> Any:
+        if not is_allowed(value):
+            raise ValueError(what)
+        return value
+
+    return AfterValidator(check)
+
+
+def _one_of(names: Callable[[], Iterable[str]]) -> Any:
+    """One of the names that there are when a configuration is read: an entry of the catalogue is allowed at once."""
+    listed = Field(json_schema_extra=lambda schema: schema.update(enum=list(names())))
+    return Annotated[str, must("", lambda name: name in names()), listed]
+
+
+DIFFERENT = must("", lambda values: all(value not in values[:i] for i, value in enumerate(values)))
+ASCENDING = must("ascend", lambda values: all(one < next_one for one, next_one in pairwise(values)))
+Unrepeated = Annotated[list[T], DIFFERENT, Field(json_schema_extra={"uniqueItems": True})]
+Several = Annotated[Unrepeated[T], Field(min_length=1)]
+Ascending = Annotated[Unrepeated[T], ASCENDING]
+Seconds = number("s", gt=0, le=86_400)
+Fraction = number("fraction of N", gt=0, le=1)
+Points = integer("points", 10, 100_000)
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Text = Annotated[str, Field(min_length=1)]
+ModelName = _one_of(lambda: MODELS)
+SamplerName = _one_of(lambda: SAMPLERS)
+TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.method is None])
 Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
@@ -31,10 +75,12 @@ Clock = Literal["calibrated", "wall"]
 Width = number("posterior sds", ge=0, le=1_000)
 Folder = Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())]
 NEEDS_NO_DATA = must(
-    "judge without predictions: Gaussians have none",
-    lambda tuner: not (TUNERS[tuner].needs_classes or TUNERS[tuner].looks_at_test_set),
+    "judge without predictions: Gaussians have none", lambda tuner: not TUNERS[tuner].looks_at_test_set
 )
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
+FOLDERS = ("published", "saved", "downloads")
+NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
+NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in FURTHER_STUDIES)
 
 
 class LogisticData(Section):
@@ -416,3 +462,38 @@ class OfModels(Section):
     horizons: Horizons = Horizons()
     estimates: Estimates = Estimates()
     widths: Widths = Widths()
+
+
+class PerModel(Section):
+    """Values for one model, which override those of tuners, map, reference, calibration, tuning, mamba, grid, grid_ksd,
+    heuristic, evaluation, regret, horizons, estimates and widths; every key of these may be given. They take precedence
+    even if the section's value is from another file or the command line."""
+
+    logistic: OfModels = OfModels()
+    """For the logistic regression."""
+    pmf: OfModels = OfModels()
+    """For the matrix factorisation."""
+    bnn: OfModels = OfModels()
+    """For the network."""
+
+
+class Main(OfModels):
+    """The configuration but for the sections of further studies."""
+
+    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), NO_FOLDER]
+    """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
+    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "tuning"
+    """Folder in results/published/ to which the rule publish copies tables and figures."""
+    artifacts: Several[Text] | None = None
+    """Names of the main study's tables and figures to make, with only the jobs that they need; null for all."""
+    seed: Seed = 0
+    """Root seed from which every random key is derived, by name."""
+    models: Several[ModelName] = ["logistic", "pmf", "bnn"]
+    """Models to study, in the order of the report."""
+    samplers: Several[SamplerName] = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
+    """Samplers to tune, in the order of the tables' columns; `-cv` is the control-variate gradient estimator."""
+    data: Data = Data()
+    grids: Grids = Grids()
+    ladder: Ladder = Ladder()
+    sensitivity: Sensitivity = Sensitivity()
+    per_model: PerModel = PerModel()
