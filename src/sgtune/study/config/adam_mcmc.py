@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sgtune.study.config.main import (
-    Ascending,
     Draws,
     Finals,
     Log10,
@@ -14,12 +13,11 @@ from sgtune.study.config.main import (
     Seconds,
     Section,
     Several,
+    Times,
     integer,
     must,
     number,
 )
-
-__all__ = ["AdamMcmc"]
 
 Tested = Literal["adam-mcmc", "mala", "hmc"]
 Samplers = Literal["adam-mcmc", "mala", "hmc", "sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
@@ -132,7 +130,7 @@ class RaceRegret(Finals):
     """As the section `regret`."""
 
     screen: Screen = Screen(seconds=0.7, replicates=1)
-    seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [2]
+    seconds: Times = [2]
     """As regret.seconds."""
 
 

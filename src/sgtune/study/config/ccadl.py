@@ -6,8 +6,6 @@ from pydantic import Field
 
 from sgtune.study.config.main import Map, Nuts, Section, Several, integer, number
 
-__all__ = ["Ccadl"]
-
 Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
 StepSizes = Several[number("of time", gt=0, le=1)]
 Friction = number("per time", gt=0, le=1_000_000)

@@ -70,13 +70,16 @@ SamplerName = _one_of(lambda: SAMPLERS)
 TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.method is None])
 Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
+Times = Annotated[Ascending[Seconds], Field(min_length=1)]
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
 Clock = Literal["calibrated", "wall"]
 Width = number("posterior sds", ge=0, le=1_000)
 Folder = Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())]
-NEEDS_NO_DATA = must(
-    "judge without predictions: Gaussians have none", lambda tuner: not TUNERS[tuner].looks_at_test_set
+NO_DATA = must(
+    "judge without predictions: Gaussians have none", lambda name: not TUNERS[name].looks_at_test_set
 )
+Tuners = Several[TunerName]
+JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
 FOLDERS = ("published", "saved", "downloads")
 NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
@@ -297,7 +300,7 @@ class Draws(Section):
 class Curves(Section):
     """KSD and other metrics against time, from the first seconds of the runs behind the tables."""
 
-    seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [1, 2, 3, 4, 5]
+    seconds: Times = [1, 2, 3, 4, 5]
     """Times at which a run's metrics are computed, ascending; the last is at most evaluation.seconds."""
     replicates: integer("runs", 2, 1_000) = 5
     """Runs behind a curve; those beyond evaluation.replicates are only as long as the curve."""
@@ -407,14 +410,7 @@ class Ladder(Section):
     parameters correlated by 0.9."""
     samplers: Several[SamplerName] = ["sgld"]
     """Samplers to tune."""
-    tuners: Several[Annotated[TunerName, NEEDS_NO_DATA]] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba-ksd-scaled",
-        "mamba-psd",
-        "mamba",
-        "theory",
-    ]
+    tuners: JudgesByScores = ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "mamba-psd", "mamba", "theory"]
     """Tuners to judge; none that judges by predictions, because a Gaussian has none."""
     seconds: number("seconds", gt=0, le=1_000) = 0.05
     """R, the budget of the arm that runs longest, by a given cost and not a measured one: 5 us for a gradient and 0.1
@@ -439,15 +435,7 @@ class Sensitivity(Section):
 class OfModels(Section):
     """The part of the configuration that holds for every model, unless `per_model` overrides it."""
 
-    tuners: Several[TunerName] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba",
-        "theory",
-        "grid",
-        "heuristic",
-        "grid-ksd",
-    ]
+    tuners: Tuners = ["mamba-ksd", "mamba-fssd", "mamba", "theory", "grid", "heuristic", "grid-ksd"]
     """Tuners to compare, in the order of the tables' rows; judges by ece, mce, accuracy and log-loss need classes."""
     map: Map = Map()
     reference: Reference = Reference()

@@ -8,10 +8,8 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
-from pydantic.json_schema import GenerateJsonSchema
 
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.ccadl import Ccadl
@@ -33,17 +31,10 @@ DEFAULTS["per_model"] = {model: {} for model in PerModel.model_fields}
 """The keys of every configuration that have a default. No value is one for a single model until it is given."""
 
 
-class _Untitled(GenerateJsonSchema):
-    """Titles would repeat the names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 @cache
 def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
-    made = Configuration.model_json_schema(ref_template="{model}", schema_generator=_Untitled)
+    made = Configuration.model_json_schema(ref_template="{model}")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Configuration of a run"}
     return head | canonical(_placed(made, made.pop("$defs"), DEFAULTS))
 

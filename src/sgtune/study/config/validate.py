@@ -120,14 +120,14 @@ class _Values(dict):
         return self.names.get(path, path)
 
     def require(self, path: str, is_allowed: Callable, what: str, why: str = "") -> None:
-        """Refuse the value, or one of a list, unless it is allowed: it must ``what``."""
+        """Refuse the value, or the first of a list, that is not allowed: it must ``what``."""
         value, key = self[path], self.key(path)
-        places = (
-            {f"{key}[{i}]": one for i, one in enumerate(value)} if isinstance(value, list) else {key: value}
+        listed = (
+            [(f"[{i}]", one) for i, one in enumerate(value)] if isinstance(value, list) else [("", value)]
         )
-        for place, one in places.items():
+        for place, one in listed:
             if not is_allowed(one):
-                raise InputError(f"{place}: {one!r} is not allowed{why}; it must {what}")
+                raise InputError(f"{key}{place}: {one!r} is not allowed{why}; it must {what}")
 
     def require_at_most(self, path: str, other: str, why: str = "") -> None:
         """Refuse a value above that of another key, unless this is null."""
@@ -143,7 +143,7 @@ class _Values(dict):
 def _check_run(config: Mapping) -> None:
     """Check what a key alone does not show and no model of the run changes."""
     values = _Values(config, {})
-    n_rows = config["data"]["logistic"]["n_rows"]
+    n_rows = values["data.logistic.n_rows"]
     what = f"be < data.logistic.n_rows = {n_rows}, to leave rows for the test set"
     values.require("data.logistic.n_train", lambda n_train: n_train < n_rows, what)
     values.require_multiple("ccadl.logistic.reference.n_draws", "ccadl.logistic.reference.chains")
@@ -151,75 +151,69 @@ def _check_run(config: Mapping) -> None:
     for experiment in ("logistic", "drbm"):
         values.require_at_most(f"ccadl.{experiment}.batch_size", "ccadl.data.simulated")
     for sampler, grid in config["adam_mcmc"]["grids"].items():
-        n_arms = prod(map(len, grid.values()))
-        if n_arms > MOST_ARMS:
+        if (n_arms := prod(map(len, grid.values()))) > MOST_ARMS:
             key = f"adam_mcmc.grids.{sampler}: {n_arms}"
             raise InputError(f"{key} is not allowed, the number of combinations; it must be <= {MOST_ARMS}")
 
 
 def _check_model(config: Mapping, model: str) -> None:
     """Check the settings of one model across keys and against its data."""
-    settings, about = model_settings(config, model), MODELS[model]
+    settings, entry = model_settings(config, model), MODELS[model]
     names = {path: f"per_model.{model}.{path}" for path, _ in leaves(config["per_model"][model])}
     names |= {f"grids.{path}": f"grids.{model}.{path}" for path, _ in leaves(settings["grids"])}
     values, of_data = _Values(settings, names), settings["data"][model]
-    n_data, dimension = about.n_data(of_data), about.dimension(of_data)
+    n_data, dimension = entry.n_data(of_data), entry.dimension(of_data)
+    one_row = f"{1 / n_data:g}, one of the {n_data} training rows"
 
-    is_for_all, why = about.task == "classification", f" for {model}, which is not a classifier"
-    what = "judge without predicted classes"
-    values.require("tuners", lambda tuner: is_for_all or not TUNERS[tuner].needs_classes, what, why)
+    def is_judge(tuner: str) -> bool:
+        return entry.task == "classification" or not TUNERS[tuner].needs_classes
+
+    def has_rows(fraction: float) -> bool:
+        # A batch has floor(fraction * N) rows (preprint Table 4).
+        return fraction * n_data * (1 + 1e-12) >= 1
+
+    why = f" for {model}, which is not a classifier"
+    values.require("tuners", is_judge, "judge without predicted classes", why)
     values.require_multiple("reference.n_draws", "reference.chains")
-    nuts = settings["reference"]["nuts"]
+    nuts = values["reference.nuts"]
     if by_predictions := [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]:
         reason = "" if nuts else ", which has no reference"
         why = f" for {model}{reason}: its arms are judged by {' and '.join(by_predictions)}"
         values.require("regret.prediction_draws", bool, "be >= 1", why)
-
-    if "grids.smaller.samplers" in values:
-        needed = f"grids.{model}.smaller.log10_step_sizes"
-        has_step_sizes = "grids.smaller.log10_step_sizes" in values
-        values.require(
-            "grids.smaller.samplers", lambda _: has_step_sizes, "have step sizes", f" without {needed}"
-        )
+    if "grids.smaller.samplers" in values and "grids.smaller.log10_step_sizes" not in values:
+        why = f" without grids.{model}.smaller.log10_step_sizes"
+        values.require("grids.smaller.samplers", lambda _: False, "have step sizes there", why)
     if "grids.noise_estimate" in values:
         least = min(values.get("grids.friction", [FRICTION.default]))
         what = f"be <= {least!r}, the smallest friction of the grid"
         values.require("grids.noise_estimate", lambda noise: noise <= least, what)
-    # A batch has floor(fraction * N) rows (preprint Table 4).
-    rows, has_rows = (
-        f"{1 / n_data:g}, one of the {n_data} training rows",
-        lambda share: share * n_data * (1 + 1e-12) >= 1,
-    )
     of_batches = ("grid.batch_fraction", "heuristic.batch_fraction", "estimates.batch_fraction")
     for path in ("grids.batch_fractions", *of_batches, "estimates.batch_fractions"):
-        values.require(path, has_rows, f"be >= {rows}")
-    values.require(
-        "tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, f"be 0 or >= {rows}"
-    )
-
+        values.require(path, has_rows, f"be >= {one_row}")
+    what = f"be 0 or >= {one_row}"
+    values.require("tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, what)
     # Adam runs only where D is larger (`sgtune.mode.find`).
     if dimension and dimension <= SMALL_DIMENSION:
         why = f" for {model}, which has {dimension} parameters: only above {SMALL_DIMENSION} does"
         values.require("map.max_steps", bool, "be >= 1", f"{why} Adam find a mode without L-BFGS")
-    values.require_at_most("estimates.thin", "estimates.max_points", "; else no point is left")
+    values.require_at_most("estimates.thin", "estimates.max_points", "; no point would be left")
     why = "; a curve is the first seconds of a run behind the tables"
     values.require_at_most("evaluation.curves.seconds", "evaluation.seconds", why)
-    _check_costs(config, model, values, n_data, dimension)
+    if values["calibration.table"] is not None:
+        try:
+            _check_costs(config, model, values["calibration.table"], n_data, dimension)
+        except InputError as problem:
+            values.require("calibration.table", lambda _: False, "have the costs of the run", f": {problem}")
 
 
-def _check_costs(config: Mapping, model: str, values: _Values, n_data: int, dimension: int | None) -> None:
+def _check_costs(config: Mapping, model: str, table: str, n_data: int, dimension: int | None) -> None:
     """A given table must have the cost of every step that the run can make for the model, at its N and D."""
-    table, results = values["calibration.table"], f"results/{config['run']}"
-    if table is None:
-        return
-    try:
-        if Path(results).resolve() in Path(table).resolve().parents:
-            raise InputError(f"the run itself writes to {results}/; copy the file elsewhere")
-        costs = read_costs(table, model, n_data, dimension)
-        for shape in shapes_of(settings_of(config, "cost", model), n_data):
-            costs.lookup(*shape)
-    except InputError as problem:
-        raise InputError(f"{values.key('calibration.table')}: {table!r} is not allowed: {problem}") from None
+    results = f"results/{config['run']}"
+    if Path(results).resolve() in Path(table).resolve().parents:
+        raise InputError(f"the run itself writes to {results}/; copy the file elsewhere")
+    costs = read_costs(table, model, n_data, dimension)
+    for shape in shapes_of(settings_of(config, "cost", model), n_data):
+        costs.lookup(*shape)
 
 
 def overridden(config: Mapping, *own: Mapping) -> list[str]:
