@@ -70,7 +70,8 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=2_000)
     chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))
     assert np.isfinite(chain.positions).all()
-    assert sgtune.tune(model, "toy", budget=Budget(steps=20)).best.step_size > 0
+    two_arms = tuning.Settings(log10_step_sizes=(-2, -3), batch_fractions=(0.1,))
+    assert sgtune.tune(model, "toy", budget=Budget(steps=20), settings=two_arms).best.step_size > 0
     config = valid(samplers=["toy-cv"])
     assert ("logistic", "toy-cv", "grid") in studied(config)
 
@@ -78,7 +79,8 @@ def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
 def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
     monkeypatch.setitem(tuning.TUNERS, "toy", tuning.Halving(tuning.stein("fssd"), thin=2))
     monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
-    config = valid(tuners=["toy"])
+    two_arms = {"log10_step_sizes": [-3, -4], "batch_fractions": [0.1]}
+    config = valid(tuners=["toy"], grids__logistic=two_arms)
     assert tuners_of(config, "logistic", "sgld") == ["toy"]
     arguments = tuning_arguments(settings_of(config, "tuning", "logistic", "toy"), "toy")
     assert arguments["budget"] == Budget(seconds=config["mamba"]["seconds"])

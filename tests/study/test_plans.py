@@ -89,7 +89,7 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
     assert jobs["gaussian_ladder", None] == len(raw_config("quick")["ladder"]["dimensions"])
 
 
-@pytest.mark.parametrize("model", ["logistic", "pmf", "bnn"])
+@pytest.mark.parametrize("model", ["logistic", "bnn"])
 def test_a_models_name_is_the_target_of_its_study_and_of_no_other(workplace, model):
     jobs = jobs_of(dry_run(workplace, model))
     assert {of_model for _, of_model in jobs} == {model, None}

@@ -78,19 +78,6 @@ def test_the_schema_for_editors_refuses_what_the_models_refuse():
     assert {path.partition("[")[0] for path in by_schema} == broken.keys()
 
 
-def test_per_model_takes_every_key_of_its_sections_under_the_same_bounds():
-    def bounds(section: dict) -> dict:
-        told = ("default", "description", "properties")
-        return {path: {name: entry[name] for name in entry.keys() - told} for path, entry in entries(section)}
-
-    of_run = bounds(SCHEMA)
-    for own in SCHEMA["properties"]["per_model"]["properties"].values():
-        of_model = bounds(own)
-        assert of_model.keys() >= {"tuners", "reference.nuts", "evaluation.curves.seconds", "widths.points"}
-        shared = [path.split(".")[0] for path in of_model]
-        assert of_model == {path: entry for path, entry in of_run.items() if path.split(".")[0] in shared}
-
-
 def test_paper_run_is_the_defaults():
     """But for the values of single models."""
     paper, defaults = raw_config("paper"), {"run": "paper", "models": ["logistic"]}

@@ -35,7 +35,6 @@ OF_ONE_KEY = [
     ("evaluation.curves.seconds", [1, 3, 2], "ascend"),
     ("run", "My run", "a string that matches"),
     ("run", "published", "another name: results/ has published, saved, downloads"),
-    ("published_as", "ccadl", "another name"),
     ("seed", -1, "an integer >= 0"),
     # With another.
     ("grid.batch_fraction", 1e-7, ">= 1.25e-06, one of the 800000 training"),
@@ -47,6 +46,10 @@ OF_ONE_KEY = [
     ("map.max_steps", 0, "for logistic, which has 10 parameters"),
     ("calibration.table", "none.json", "missing"),
     ("calibration.table", "results/quick/cost/table.json", "copy"),
+    ("ccadl.normal.batch_size", 101, "<= ccadl.normal.n_data = 100"),
+    ("ccadl.logistic.reference.n_draws", 401, "a multiple of ccadl.logistic.reference.chains = 2"),
+    ("adam_mcmc.acceptance.directional_noises", [1, 2], "contain 0"),
+    ("adam_mcmc.race.regret.seconds", [2, 1], "ascend"),
     # Of one model.
     ("per_model.pmf.mamba.seconds", 0, "a number > 0"),
     ("per_model.pmf.widths.widths", [0, 2], "contain 1"),
@@ -59,6 +62,26 @@ NAMED = [
     ("samplres", ["sgld"], "samplres: no such key (did you mean 'samplers'?); allowed: adam_mcmc,"),
     ("grids.cnn", {}, "grids.cnn: no such key (did you mean 'bnn'?); allowed: bnn, logistic, pmf"),
     ("adam_mcmc.grids.adam_mcmc", {}, "adam_mcmc.grids.adam_mcmc: no such key (did you mean 'adam-mcmc'?)"),
+    (
+        "ccadl.data.simulated",
+        400,
+        "ccadl.logistic.batch_size: 500 is not allowed; it must be <= ccadl.data.simulated = 400",
+    ),
+    (
+        "adam_mcmc.grids.adam-mcmc.noise_sd",
+        [*range(1, 12)],
+        "adam_mcmc.grids.adam-mcmc: 132 is not allowed, the number",
+    ),
+    (
+        "adam_mcmc.race.judges",
+        ["mamba-kdd"],
+        "adam_mcmc.race.judges[0]: 'mamba-kdd' is not allowed (did you mean 'mamba-ksd'?)",
+    ),
+    (
+        "adam_mcmc.evaluation.bnn",
+        {},
+        "adam_mcmc.evaluation.bnn: no such key (did you mean 'burn_in'?); allowed: burn_in,",
+    ),
     ("ladder.tuners", ["heuristic", "grid"], "ladder.tuners[1]: 'grid' is not allowed; it must judge"),
     ("grids.pmf.friction", [1.5], "grids.pmf.friction[0]: 1.5 is not allowed; it must be a number >= 0"),
     ("estimates.batch_fractions", [1, 1e-7], "estimates.batch_fractions[1]: 1e-07 is not allowed"),

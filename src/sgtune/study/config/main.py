@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
-from sgtune.study.config.sections import FURTHER_STUDIES
 
 T = TypeVar("T")
 
@@ -83,7 +82,9 @@ JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
 FOLDERS = ("published", "saved", "downloads")
 NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
-NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in FURTHER_STUDIES)
+NO_STUDY = must(
+    "be another name: it is that of a further study", lambda name: name not in ("ccadl", "adam_mcmc")
+)
 
 
 class LogisticData(Section):
