@@ -195,8 +195,7 @@ class HmcArms(Section):
 
 
 class Grids(Section):
-    """Arms of the samplers with a Metropolis test on the logistic regression, at most 81 for each. The others have the
-    main study's."""
+    """Arms of the samplers with a Metropolis test, at most 81 each, on the logistic regression; else the main study's."""
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()

@@ -138,8 +138,7 @@ class Map(Section):
     tolerance: number("of sqrt(D)", gt=0, le=1) = 0.01
     """Above 200 parameters L-BFGS stops at a Newton step (by the diagonal Hessian) of this length in posterior sds."""
     max_steps: integer("steps", 0, 1_000_000) = 5_000
-    """Largest number of steps of L-BFGS, of one to twenty passes each; 0 leaves a mode of more than 200 parameters to
-    Adam alone."""
+    """Most steps of L-BFGS, of one to twenty passes each; 0: a mode of more than 200 parameters is Adam's alone."""
 
 
 class Nuts(Section):
@@ -207,8 +206,7 @@ class Calibration(Section):
     """Cost of a step per sampler, batch size and L, which converts seconds to steps: measured alone, or given."""
 
     table: Text | None = None
-    """File of costs, as collect_costs writes it, in place of measured ones, so that steps and decisions are the same on
-    every machine; null for none."""
+    """File of costs, as collect_costs writes it, for the same steps on every machine; null: they are measured."""
     seconds: number("s", gt=0, le=3_600) = 1
     """Time of each measurement, without compilation."""
 
@@ -246,8 +244,7 @@ class Mamba(ByScores):
     score_rows: integer("rows", 1, 10_000_000) = 1_000
     """Rows in a score of a tuner that looks ahead, fresh for every draw, with control variates at the MAP."""
     points: Points = 500
-    """Largest number of an arm's draws in a discrepancy of the first rung, a uniformly random subset; pruning_rate
-    times as many in each later rung."""
+    """Most of an arm's draws in a discrepancy of the first rung, at random; pruning_rate times more in each later one."""
 
 
 class Grid(Section):
@@ -414,8 +411,7 @@ class Ladder(Section):
     tuners: JudgesByScores = ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "mamba-psd", "mamba", "theory"]
     """Tuners to judge; none that judges by predictions, because a Gaussian has none."""
     seconds: number("seconds", gt=0, le=1_000) = 0.05
-    """R, the budget of the arm that runs longest, by a given cost and not a measured one: 5 us for a gradient and 0.1
-    us for each of its rows. Theory's errors are for a run of this length."""
+    """R, and the length of theory's run; a gradient costs 5 us and 0.1 us for each of its rows, whatever is measured."""
     points: Points = 500
     """Largest number of points that judge an arm in the first rung, as mamba.points."""
     replicates: Races = 1
