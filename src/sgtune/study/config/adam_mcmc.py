@@ -195,7 +195,7 @@ class HmcArms(Section):
 
 
 class Grids(Section):
-    """Arms of the samplers with a Metropolis test, at most 81 each, on the logistic regression; else the main study's."""
+    """Arms of the samplers with a Metropolis test, at most 81 of each; the other samplers have the main study's."""
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()

@@ -244,7 +244,7 @@ class Mamba(ByScores):
     score_rows: integer("rows", 1, 10_000_000) = 1_000
     """Rows in a score of a tuner that looks ahead, fresh for every draw, with control variates at the MAP."""
     points: Points = 500
-    """Most of an arm's draws in a discrepancy of the first rung, at random; pruning_rate times more in each later one."""
+    """Most of an arm's draws in a discrepancy of rung 1, at random; in each later rung pruning_rate times as many."""
 
 
 class Grid(Section):
@@ -411,7 +411,7 @@ class Ladder(Section):
     tuners: JudgesByScores = ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "mamba-psd", "mamba", "theory"]
     """Tuners to judge; none that judges by predictions, because a Gaussian has none."""
     seconds: number("seconds", gt=0, le=1_000) = 0.05
-    """R, and the length of theory's run; a gradient costs 5 us and 0.1 us for each of its rows, whatever is measured."""
+    """R, and the length of theory's run; a gradient is said to cost 5 us, and 0.1 us for each of its rows."""
     points: Points = 500
     """Largest number of points that judge an arm in the first rung, as mamba.points."""
     replicates: Races = 1
