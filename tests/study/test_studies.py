@@ -1,7 +1,6 @@
 """The registry of studies: names, captions, what a run makes, and how an artifact is made from files."""
 
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -158,20 +157,14 @@ def test_what_cannot_be_made_is_named_in_one_line(toys):
 
 
 def test_the_number_of_replicates_is_all_that_notes_may_name():
+    def below(cells, notes="Of {{ replicates }} runs."):
+        return Caption(f"A.\n---\n{notes}").below(frame_of(cells))
+
     cells = [Cell("", "", "", "ksd", 1.0, sd=0.1, finite=n, replicates=n) for n in (3, 10, 2)]
     # A number of the paper is of no run of ours.
     paper = Cell("", "", "", "ksd", 1.0, detail="paper")
-    assert (
-        Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([*cells, paper])) == "Of 2 to 10 runs."
-    )
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([cells[0], paper])) == "Of 3 runs."
-    diverged = [Cell("", "", "", "ksd", None, replicates=n) for n in (1, 4)]
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(diverged)) == "Of 4 runs."
+    assert below([*cells, paper]) == "Of 2 to 10 runs."
+    assert below([cells[0], paper]) == "Of 3 runs."
+    assert below([Cell("", "", "", "ksd", None, replicates=n) for n in (1, 4)]) == "Of 4 runs."
     with pytest.raises(Exception, match="'tunings' is undefined"):
-        Caption("A.\n---\n{{ tunings }}").below(frame_of(cells))
-
-
-def test_the_workflow_reads_the_registry_without_heavy_imports():
-    code = "import sys, sgtune.study.studies; print({'jax', 'matplotlib', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+        below(cells, "{{ tunings }}")
