@@ -63,7 +63,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
-    from sgtune.study.studies import artifact, form_of
+    from sgtune.study.studies import find
 
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in PAGES:
@@ -83,9 +83,9 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
             assert f"results/published/{study}/" in target
             if kind == "provenance":
                 continue
-            assert form_of(name) == kind
+            assert find(name).form == kind
             where = f"tables/{name}.md" if kind == "table" else f"figures/{name}.svg"
-            assert title.removeprefix("Table: ") == artifact(name).title
+            assert title.removeprefix("Table: ") == find(name).about.title
             assert target.endswith(f"/published/{study}/{where}")
 
 

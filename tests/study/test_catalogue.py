@@ -1,6 +1,7 @@
 """One entry and one module add a sampler, a tuner or a model, and change no existing result."""
 
 import sys
+from dataclasses import dataclass
 from types import ModuleType
 
 import jax
@@ -14,7 +15,7 @@ import sgtune.study
 from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
-from sgtune.study.catalogue import ModelEntry, SamplerEntry, TunerEntry
+from sgtune.study.catalogue import SamplerEntry, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
 from sgtune.study.experiments.tune import tuning_arguments
 from sgtune.study.report.style import tuner_style
@@ -39,46 +40,39 @@ def nothing_else_changes():
     assert prints() == before
 
 
-def langevin_step(key, state, target, hyperparameters):
-    """Langevin dynamics, written independently."""
-    gradient, estimator = target.gradient(state["position"], 0, state["estimator"])
-    noise = jax.random.normal(key, gradient.shape)
-    moved = state["position"] + hyperparameters["step_size"] * gradient
-    moved += jnp.sqrt(2 * hyperparameters["step_size"]) * noise
-    return Toy(moved, estimator)
-
-
-class Toy(dict):
+@jax.tree_util.register_dataclass
+@dataclass
+class Toy:
     """A state need not be a named tuple, as long as it has a position."""
 
-    def __init__(self, position, estimator):
-        super().__init__(position=position, estimator=estimator)
-        self.position = position
+    position: jax.Array
+    estimator: object
 
 
-jax.tree_util.register_pytree_node(
-    Toy, lambda toy: ((toy["position"], toy["estimator"]), None), lambda _, children: Toy(*children)
-)
+def langevin_step(key, state, target, hyperparameters):
+    """Langevin dynamics, written independently."""
+    gradient, estimator = target.gradient(state.position, 0, state.estimator)
+    noise = jnp.sqrt(2 * hyperparameters["step_size"]) * jax.random.normal(key, gradient.shape)
+    return Toy(state.position + hyperparameters["step_size"] * gradient + noise, estimator)
 
 
 def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
-    toy = Sampler(
-        lambda key, position, estimator, target, hyperparameters: Toy(position, estimator), langevin_step
-    )
+    toy = Sampler(lambda _key, position, estimator, *_: Toy(position, estimator), langevin_step)
     monkeypatch.setitem(samplers.SAMPLERS, "toy", toy)
     monkeypatch.setitem(catalogue.SAMPLERS, "toy-cv", SamplerEntry("Toy-CV"))
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=2_000)
     chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))
     assert np.isfinite(chain.positions).all()
-    assert sgtune.tune(model, "toy", budget=Budget(steps=20)).best.step_size > 0
-    config = valid(samplers=["toy-cv"])
-    assert ("logistic", "toy-cv", "grid") in studied(config)
+    two_arms = tuning.Settings(log10_step_sizes=(-2, -3), batch_fractions=(0.1,))
+    assert sgtune.tune(model, "toy", budget=Budget(steps=20), settings=two_arms).best.step_size > 0
+    assert ("logistic", "toy-cv", "grid") in studied(valid(samplers=["toy-cv"]))
 
 
 def test_a_tuner_is_an_entry_and_a_module(monkeypatch):
     monkeypatch.setitem(tuning.TUNERS, "toy", tuning.Halving(tuning.stein("fssd"), thin=2))
     monkeypatch.setitem(catalogue.TUNERS, "toy", TunerEntry("Toy", "mamba", ("#123456", "*", "-")))
-    config = valid(tuners=["toy"])
+    two_arms = {"log10_step_sizes": [-3, -4], "batch_fractions": [0.1]}
+    config = valid(tuners=["toy"], grids__logistic=two_arms)
     assert tuners_of(config, "logistic", "sgld") == ["toy"]
     arguments = tuning_arguments(settings_of(config, "tuning", "logistic", "toy"), "toy")
     assert arguments["budget"] == Budget(seconds=config["mamba"]["seconds"])
@@ -91,16 +85,8 @@ def test_a_model_is_an_entry_and_a_module(monkeypatch, tmp_path):
     module = ModuleType("toy_model")
     module.load = lambda data_dir: small_logistic_model()
     monkeypatch.setitem(sys.modules, "toy_model", module)
-    entry = ModelEntry(
-        "Toy",
-        "toy_model:load",
-        "classification",
-        lambda data: 2_000,
-        lambda data: 2,
-        ("xi_white",),
-        ("log_loss",),
-    )
-    monkeypatch.setitem(catalogue.MODELS, "toy", entry)
+    of_logistic = catalogue.MODELS["logistic"]
+    monkeypatch.setitem(catalogue.MODELS, "toy", of_logistic._replace(loader="toy_model:load"))
     assert sgtune.study.load_model("toy", tmp_path).n_data == 2_000
     config = valid()
     config["data"]["toy"], config["grids"]["toy"] = {}, config["grids"]["logistic"]

@@ -1,34 +1,20 @@
 """The registry of studies: names, captions, what a run makes, and how an artifact is made from files."""
 
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from artifact_records import PROVENANCE, make_files
 from config_files import valid
 from matplotlib.figure import Figure
 
-from sgtune.study.config.sections import main_sections
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.publish import read_captions
 from sgtune.study.report.table import Caption, Cell, frame_of
-from sgtune.study.studies import (
-    MAIN,
-    STUDIES,
-    artifact,
-    artifacts_of_run,
-    category_of,
-    files_of,
-    form_of,
-    labels_of,
-    make_figure,
-    make_table,
-    study_of,
-)
+from sgtune.study.studies import MAIN, STUDIES, artifacts_of_run, files_of, find, make_figure, make_table
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import write_json
 
@@ -41,23 +27,20 @@ FIELDS = {"model", "sampler", "tuner", "metric", "detail"}
 
 def test_names_and_titles_are_unique_over_all_studies():
     assert len(set(NAMES)) == len(NAMES)
-    assert len({artifact(name).title for name in NAMES}) == len(NAMES)
+    assert len({find(name).about.title for name in NAMES}) == len(NAMES)
     with pytest.raises(InputError, match="artifact: 'regert' is not known \\(did you mean 'regret'"):
-        artifact("regert")
+        find("regert")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
-    about, study = artifact(name), study_of(name)
+    about, study, form = find(name)
     module, _, function = about.maker.partition(":")
     assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), function))
     assert about.kinds
     assert set(about.kinds) <= set(STUDIES[study].kinds)
     assert set(about.rows + about.columns + tuple(about.stub)) <= FIELDS | set(about.parts)
-    assert bool(about.rows) == bool(about.columns) == (form_of(name) == "table")
-    wildcards = SimpleNamespace(**{form_of(name): name})
-    assert category_of(wildcards) == STUDIES[study].label
-    assert labels_of(wildcards) == {"artifact": about.title}
+    assert bool(about.rows) == bool(about.columns) == (form == "table")
 
 
 def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
@@ -106,9 +89,11 @@ def test_a_run_makes_the_artifacts_that_its_configuration_names():
         artifacts_of_run(named | {"artifacts": ["regret", "normal"]})
 
 
-def test_nothing_of_the_main_study_depends_on_the_sections_of_others():
-    config = valid()
-    assert set(config) - set(main_sections(config)) == set(STUDIES) - {MAIN}
+def test_a_further_study_has_a_section_of_its_name_and_the_main_one_is_not_published_as_it():
+    for study in STUDIES.keys() - {MAIN}:
+        assert study in valid()
+        with pytest.raises(InputError, match=f"published_as: '{study}' is not allowed"):
+            valid(published_as=study)
 
 
 def count(records, *, factor):
@@ -172,20 +157,14 @@ def test_what_cannot_be_made_is_named_in_one_line(toys):
 
 
 def test_the_number_of_replicates_is_all_that_notes_may_name():
+    def below(cells, notes="Of {{ replicates }} runs."):
+        return Caption(f"A.\n---\n{notes}").below(frame_of(cells))
+
     cells = [Cell("", "", "", "ksd", 1.0, sd=0.1, finite=n, replicates=n) for n in (3, 10, 2)]
     # A number of the paper is of no run of ours.
     paper = Cell("", "", "", "ksd", 1.0, detail="paper")
-    assert (
-        Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([*cells, paper])) == "Of 2 to 10 runs."
-    )
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of([cells[0], paper])) == "Of 3 runs."
-    diverged = [Cell("", "", "", "ksd", None, replicates=n) for n in (1, 4)]
-    assert Caption("A.\n---\nOf {{ replicates }} runs.").below(frame_of(diverged)) == "Of 4 runs."
+    assert below([*cells, paper]) == "Of 2 to 10 runs."
+    assert below([cells[0], paper]) == "Of 3 runs."
+    assert below([Cell("", "", "", "ksd", None, replicates=n) for n in (1, 4)]) == "Of 4 runs."
     with pytest.raises(Exception, match="'tunings' is undefined"):
-        Caption("A.\n---\n{{ tunings }}").below(frame_of(cells))
-
-
-def test_the_workflow_reads_the_registry_without_heavy_imports():
-    code = "import sys, sgtune.study.studies; print({'jax', 'matplotlib', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+        below(cells, "{{ tunings }}")

@@ -8,10 +8,8 @@ from snakemake.common.configfile import load_configfile
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
 from sgtune.study.config.sections import (
-    has_horizons,
-    has_regret,
+    extras_of,
     ladder_settings,
-    main_sections,
     model_settings,
     settings_of,
     studied,
@@ -130,7 +128,7 @@ def threads_of_tuning(wildcards):
 
 def has_reference(model):
     """Whether NUTS samples `model`; if not, no rule may wait for its draws."""
-    return model_settings(config, model)["reference"]["nuts"]
+    return "reference" in extras_of(config, model)
 
 
 def reference_of(wildcards):
@@ -155,9 +153,24 @@ STUDY_RESULTS = {}
 rules file (workflow/rules/{study}.smk) adds them."""
 
 
+def artifact_of(wildcards):
+    """The entry of the table or figure of a job."""
+    return artifact(getattr(wildcards, "table", None) or wildcards.figure)
+
+
+def labels_of(wildcards):
+    """The title of a table or figure in a report."""
+    return {"artifact": artifact_of(wildcards).title}
+
+
+def category_of(wildcards):
+    """The section of a study in a report."""
+    return STUDIES[wildcards.study].label
+
+
 def sources_of(wildcards):
     """The result files that a table or figure is made from; of one model those that are of this model or of none."""
-    entry = artifact(getattr(wildcards, "table", None) or wildcards.figure)
+    entry = artifact_of(wildcards)
     if entry.model is None:
         return [path for kind in entry.kinds for path in STUDY_RESULTS[wildcards.study][kind]]
     return [
@@ -166,9 +179,9 @@ def sources_of(wildcards):
 
 
 def sections_of(wildcards):
-    """The settings that the results of a study depend on."""
+    """The settings that the results of a study depend on; those of the main one on no section of another study."""
     if wildcards.study == MAIN:
-        return main_sections(config)
+        return {name: section for name, section in config.items() if name == MAIN or name not in STUDIES}
     return {name: config[name] for name in ("run", "seed", wildcards.study)}
 
 

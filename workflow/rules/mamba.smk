@@ -23,14 +23,14 @@ RESULTS = {
         )
         for model in MODELS
         if (kind != "widths" or has_reference(model))
-        and (kind not in ("screen", "regret") or has_regret(config, model))
+        and (kind not in ("screen", "regret") or "regret" in extras_of(config, model))
     }
     for kind, pattern in PATTERNS.items()
 }
 RESULTS["horizons"] = {
     model: collect(rules.compare_horizons.output.horizons, model=model)
     for model in MODELS
-    if has_horizons(config, model)
+    if "horizons" in extras_of(config, model)
 }
 RESULTS["reference"] = {
     model: collect(rules.find_map.output.facts, model=model)

@@ -3,8 +3,6 @@
 A study's own rules file comes before this one; it makes the result files and says which there are (`STUDY_RESULTS`).
 """
 
-from sgtune.study.studies import category_of, labels_of
-
 CAPTIONS = {
     name: Path(workflow.source_path(f"../captions/{name}.md")).read_text(encoding="utf-8")
     for study in STUDIES

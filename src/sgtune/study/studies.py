@@ -6,11 +6,12 @@ Imports nothing heavy: the workflow reads it to decide its targets and inputs. M
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
-from sgtune.study.config.sections import has_horizons, has_regret, model_settings, studied
+from sgtune.study.config.sections import extras_of, studied
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
 from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
@@ -18,20 +19,7 @@ from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
 from sgtune.support.files import file_sha256, read_json, write_json
 
-__all__ = [
-    "MAIN",
-    "STUDIES",
-    "artifact",
-    "artifacts_of_run",
-    "category_of",
-    "files_of",
-    "form_of",
-    "labels_of",
-    "lay_out_published",
-    "make_figure",
-    "make_table",
-    "study_of",
-]
+__all__ = ["MAIN", "STUDIES", "artifact", "artifacts_of_run", "files_of", "find", "make_figure", "make_table"]
 
 MAIN = "mamba"
 """The study that a run makes by default."""
@@ -40,10 +28,18 @@ STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC
 """By name, in the order of print."""
 
 
-def _find(name: str) -> tuple[str, str, Artifact]:
-    """The study, the form and the entry of a table or figure."""
+class Found(NamedTuple):
+    """The entry of a table or figure, the name of its study, and whether it is a ``table`` or a ``figure``."""
+
+    about: Artifact
+    study: str
+    form: str
+
+
+def find(name: str) -> Found:
+    """The table or figure of this name, or an `InputError`."""
     found = {
-        own: (study, form, about)
+        own: Found(about, study, form)
         for study, entry in STUDIES.items()
         for form, artifacts in (("table", entry.tables), ("figure", entry.figures))
         for own, about in artifacts.items()
@@ -51,19 +47,9 @@ def _find(name: str) -> tuple[str, str, Artifact]:
     return found[check_choice("artifact", name, found)]
 
 
-def study_of(name: str) -> str:
-    """The name of the study that a table or figure is of."""
-    return _find(name)[0]
-
-
-def form_of(name: str) -> str:
-    """``table`` or ``figure``."""
-    return _find(name)[1]
-
-
 def artifact(name: str) -> Artifact:
     """The entry of a table or figure."""
-    return _find(name)[2]
+    return find(name).about
 
 
 def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
@@ -73,14 +59,7 @@ def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
     Raises:
         InputError: ``artifacts`` names another one.
     """
-    has = {}
-    for model in config["models"]:
-        own = {
-            "reference": model_settings(config, model)["reference"]["nuts"],
-            "horizons": has_horizons(config, model),
-            "regret": has_regret(config, model),
-        }
-        has[model] = {*MODELS[model].losses, *(name for name, is_there in own.items() if is_there)}
+    has = {model: {*MODELS[model].losses, *extras_of(config, model)} for model in config["models"]}
     arms = {(model, tuner) for model, _, tuner in studied(config)}
     names = [
         name
@@ -104,26 +83,12 @@ def files_of(config: Mapping, study: str) -> list[str]:
     """The files by which Snakemake knows the artifacts of a run."""
     where = {"table": "tables/{}.html", "figure": "figures/{}.svg"}
     folder = f"results/{config['run']}/{study}"
-    return [f"{folder}/{where[form_of(name)].format(name)}" for name in artifacts_of_run(config, study)]
-
-
-def category_of(wildcards: object) -> str:
-    """The report's section for the artifact of a job's wildcards."""
-    return STUDIES[study_of(_name_of(wildcards))].label
-
-
-def labels_of(wildcards: object) -> dict[str, str]:
-    """The title in a report of the artifact of a job's wildcards."""
-    return {"artifact": artifact(_name_of(wildcards)).title}
-
-
-def _name_of(wildcards: object) -> str:
-    return getattr(wildcards, "table", None) or wildcards.figure
+    return [f"{folder}/{where[find(name).form].format(name)}" for name in artifacts_of_run(config, study)]
 
 
 def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, dict]:
     """What the maker of an artifact makes of its records, and the summary of their provenance."""
-    study, own, about = _find(name)
+    about, study, own = find(name)
     if own != form:
         raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
     records = records_of(load_records(inputs, STUDIES[study].kinds), about)
@@ -135,17 +100,9 @@ def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, d
         raise DataError(f"{name}: {error}") from None
 
 
-def make_table(
-    name: str,
-    inputs: Iterable[str | Path],
-    caption: str,
-    *,
-    csv: str | Path,
-    md: str | Path,
-    html: str | Path,
-) -> None:
+def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: str | Path) -> None:
     """Write the table ``name`` of ``inputs`` (result files, by `load_records`) with its ``caption`` (the text of its
-    file in ``workflow/captions``), and its provenance beside the CSV.
+    file in ``workflow/captions``) to ``files``: ``csv``, ``md`` and ``html``; and its provenance beside the CSV.
 
     Raises:
         InputError: there is no such table.
@@ -157,15 +114,19 @@ def make_table(
     cells, sources = _made(name, "table", inputs)
     if not cells:
         raise DataError(f"{name}: no record belongs to it; it needs at least one")
-    files = {"csv": csv, "md": md, "html": html}
-    names = STUDIES[study_of(name)].names
-    write_table(frame_of(cells), artifact(name), Caption(caption), describe(sources), names=names, **files)
-    own = started.finish() | {key: _only(sources[key]) for key in ("run", "seed")}
-    write_json(Path(csv).with_suffix(".json"), {"table": name, "provenance": own, "sources": sources})
+    about, study, _ = find(name)
+    write_table(
+        frame_of(cells), about, Caption(caption), describe(sources), names=STUDIES[study].names, **files
+    )
+    # A run's files agree on these.
+    of_run = {key: values[0] if len(values := sources[key]) == 1 else None for key in ("run", "seed")}
+    about_table = {"table": name, "provenance": started.finish() | of_run, "sources": sources}
+    write_json(Path(files["csv"]).with_suffix(".json"), about_table)
 
 
-def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf: str | Path) -> None:
-    """Write the figure ``name`` of ``inputs`` (result files, by `load_records`), its provenance inside.
+def make_figure(name: str, inputs: Iterable[str | Path], **files: str | Path) -> None:
+    """Write the figure ``name`` of ``inputs`` (result files, by `load_records`) to ``files``: ``svg`` and ``pdf``, its
+    provenance inside.
 
     Raises:
         InputError: there is no such figure.
@@ -174,12 +135,7 @@ def make_figure(name: str, inputs: Iterable[str | Path], *, svg: str | Path, pdf
     from sgtune.study.report.style import save_figure
 
     figure, sources = _made(name, "figure", inputs)
-    save_figure(figure, title=artifact(name).title, svg=svg, pdf=pdf, sources=sources)
-
-
-def _only(values: list) -> object:
-    """The one value a run's files agree on, or None."""
-    return values[0] if len(values) == 1 else None
+    save_figure(figure, title=artifact(name).title, sources=sources, **files)
 
 
 def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
@@ -189,9 +145,9 @@ def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
     from sgtune.study.report.table import read_frame, to_markdown
 
     for csv in sorted((folder / "tables").glob("*.csv")):
-        name, study = csv.stem, STUDIES[study_of(csv.stem)]
-        footer = describe(read_json(csv.with_suffix(".json"))["sources"])
-        text = to_markdown(read_frame(csv), artifact(name), captions[name], footer, study.names)
+        about, of, _ = find(csv.stem)
+        footer, study = describe(read_json(csv.with_suffix(".json"))["sources"]), STUDIES[of]
+        text = to_markdown(read_frame(csv), about, captions[csv.stem], footer, study.names)
         csv.with_suffix(".md").write_text(text, encoding="utf-8")
     manifest = read_json(folder / "manifest.json")
     files = [name for name in manifest["files"] if (folder / name).is_file()]

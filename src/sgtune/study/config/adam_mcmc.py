@@ -4,10 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sgtune.study.config.keys import Ascending, Seconds, Section, Several, integer, must, number
-from sgtune.study.config.main import Draws, Finals, Log10, Races, Screen
-
-__all__ = ["AdamMcmc"]
+from sgtune.study.config.main import (
+    Draws,
+    Finals,
+    Log10,
+    Races,
+    Screen,
+    Seconds,
+    Section,
+    Several,
+    Times,
+    integer,
+    must,
+    number,
+)
 
 Tested = Literal["adam-mcmc", "mala", "hmc"]
 Samplers = Literal["adam-mcmc", "mala", "hmc", "sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
@@ -120,7 +130,7 @@ class RaceRegret(Finals):
     """As the section `regret`."""
 
     screen: Screen = Screen(seconds=0.7, replicates=1)
-    seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [2]
+    seconds: Times = [2]
     """As regret.seconds."""
 
 
@@ -185,8 +195,7 @@ class HmcArms(Section):
 
 
 class Grids(Section):
-    """Arms of the samplers with a Metropolis test on the logistic regression, at most 81 for each. The others have the
-    main study's."""
+    """Arms of the samplers with a Metropolis test, at most 81 of each; the other samplers have the main study's."""
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()

@@ -4,10 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from sgtune.study.config.keys import Section, Several, integer, number
-from sgtune.study.config.main import Map, Nuts
-
-__all__ = ["Ccadl"]
+from sgtune.study.config.main import Map, Nuts, Section, Several, integer, number
 
 Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
 StepSizes = Several[number("of time", gt=0, le=1)]

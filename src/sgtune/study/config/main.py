@@ -1,40 +1,90 @@
-"""Keys of the main study: the data and the ground truth, the arms and the tuners, and what is done with tuned arms."""
+"""What the configuration is made of, and the keys of the main study.
 
+A section of the configuration is a pydantic model. A key is a field of it: its type has the bounds and the unit, and
+the docstring below it describes it. The main study's keys are those of the data and the ground truth, of the arms and
+the tuners, and of what is done with tuned arms.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from sgtune.study.catalogue import TUNERS
-from sgtune.study.config.keys import (
-    ABSENT,
-    Ascending,
-    Fraction,
-    Points,
-    SamplerName,
-    Seconds,
-    Section,
-    Seed,
-    Several,
-    Text,
-    TunerName,
-    Unrepeated,
-    integer,
-    must,
-    number,
-)
+from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS
 
+T = TypeVar("T")
+
+
+class Section(BaseModel):
+    """A part of the configuration: no other keys, and no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+ABSENT = Field(None, exclude_if=lambda value: value is None)
+"""The default of a key that is missing from the configuration unless it is given."""
+
+
+def number(unit: str, **bounds: float) -> Any:
+    """A finite number: the bounds are ``gt``, ``ge``, ``lt`` and ``le``."""
+    return Annotated[float, Field(allow_inf_nan=False, json_schema_extra={"unit": unit}, **bounds)]
+
+
+def integer(unit: str, least: int, most: int) -> Any:
+    """A whole number."""
+    return Annotated[int, Field(ge=least, le=most, json_schema_extra={"unit": unit})]
+
+
+def must(what: str, is_allowed: Callable[[Any], bool]) -> AfterValidator:
+    """A check of a value: the error says that it must ``what``, or, if that is empty, what its type allows."""
+
+    def check(value: Any) -> Any:
+        if not is_allowed(value):
+            raise ValueError(what)
+        return value
+
+    return AfterValidator(check)
+
+
+def _one_of(names: Callable[[], Iterable[str]]) -> Any:
+    """One of the names that there are when a configuration is read: an entry of the catalogue is allowed at once."""
+    listed = Field(json_schema_extra=lambda schema: schema.update(enum=list(names())))
+    return Annotated[str, must("", lambda name: name in names()), listed]
+
+
+DIFFERENT = must("", lambda values: all(value not in values[:i] for i, value in enumerate(values)))
+ASCENDING = must("ascend", lambda values: all(one < next_one for one, next_one in pairwise(values)))
+Unrepeated = Annotated[list[T], DIFFERENT, Field(json_schema_extra={"uniqueItems": True})]
+Several = Annotated[Unrepeated[T], Field(min_length=1)]
+Ascending = Annotated[Unrepeated[T], ASCENDING]
+Seconds = number("s", gt=0, le=86_400)
+Fraction = number("fraction of N", gt=0, le=1)
+Points = integer("points", 10, 100_000)
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Text = Annotated[str, Field(min_length=1)]
+ModelName = _one_of(lambda: MODELS)
+SamplerName = _one_of(lambda: SAMPLERS)
+TunerName = _one_of(lambda: [name for name, entry in TUNERS.items() if entry.method is None])
 Log10 = number("log10", ge=-20, le=2)
 Races = integer("races", 1, 1_000)
+Times = Annotated[Ascending[Seconds], Field(min_length=1)]
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
 Clock = Literal["calibrated", "wall"]
 Width = number("posterior sds", ge=0, le=1_000)
 Folder = Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())]
-NEEDS_NO_DATA = must(
-    "judge without predictions: Gaussians have none",
-    lambda tuner: not (TUNERS[tuner].needs_classes or TUNERS[tuner].looks_at_test_set),
+NO_DATA = must(
+    "judge without predictions: Gaussians have none", lambda name: not TUNERS[name].looks_at_test_set
 )
+Tuners = Several[TunerName]
+JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
+FOLDERS = ("published", "saved", "downloads")
+NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
+NO_STUDY = must(
+    "be another name: it is that of a further study", lambda name: name not in ("ccadl", "adam_mcmc")
+)
 
 
 class LogisticData(Section):
@@ -88,8 +138,7 @@ class Map(Section):
     tolerance: number("of sqrt(D)", gt=0, le=1) = 0.01
     """Above 200 parameters L-BFGS stops at a Newton step (by the diagonal Hessian) of this length in posterior sds."""
     max_steps: integer("steps", 0, 1_000_000) = 5_000
-    """Largest number of steps of L-BFGS, of one to twenty passes each; 0 leaves a mode of more than 200 parameters to
-    Adam alone."""
+    """Most steps of L-BFGS, of one to twenty passes each; 0: a mode of more than 200 parameters is Adam's alone."""
 
 
 class Nuts(Section):
@@ -157,8 +206,7 @@ class Calibration(Section):
     """Cost of a step per sampler, batch size and L, which converts seconds to steps: measured alone, or given."""
 
     table: Text | None = None
-    """File of costs, as collect_costs writes it, in place of measured ones, so that steps and decisions are the same on
-    every machine; null for none."""
+    """File of costs, as collect_costs writes it, for the same steps on every machine; null: they are measured."""
     seconds: number("s", gt=0, le=3_600) = 1
     """Time of each measurement, without compilation."""
 
@@ -196,8 +244,7 @@ class Mamba(ByScores):
     score_rows: integer("rows", 1, 10_000_000) = 1_000
     """Rows in a score of a tuner that looks ahead, fresh for every draw, with control variates at the MAP."""
     points: Points = 500
-    """Largest number of an arm's draws in a discrepancy of the first rung, a uniformly random subset; pruning_rate
-    times as many in each later rung."""
+    """Most of an arm's draws in a discrepancy of rung 1, at random; in each later rung pruning_rate times as many."""
 
 
 class Grid(Section):
@@ -251,7 +298,7 @@ class Draws(Section):
 class Curves(Section):
     """KSD and other metrics against time, from the first seconds of the runs behind the tables."""
 
-    seconds: Annotated[Ascending[Seconds], Field(min_length=1)] = [1, 2, 3, 4, 5]
+    seconds: Times = [1, 2, 3, 4, 5]
     """Times at which a run's metrics are computed, ascending; the last is at most evaluation.seconds."""
     replicates: integer("runs", 2, 1_000) = 5
     """Runs behind a curve; those beyond evaluation.replicates are only as long as the curve."""
@@ -361,18 +408,10 @@ class Ladder(Section):
     parameters correlated by 0.9."""
     samplers: Several[SamplerName] = ["sgld"]
     """Samplers to tune."""
-    tuners: Several[Annotated[TunerName, NEEDS_NO_DATA]] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba-ksd-scaled",
-        "mamba-psd",
-        "mamba",
-        "theory",
-    ]
+    tuners: JudgesByScores = ["mamba-ksd", "mamba-fssd", "mamba-ksd-scaled", "mamba-psd", "mamba", "theory"]
     """Tuners to judge; none that judges by predictions, because a Gaussian has none."""
     seconds: number("seconds", gt=0, le=1_000) = 0.05
-    """R, the budget of the arm that runs longest, by a given cost and not a measured one: 5 us for a gradient and 0.1
-    us for each of its rows. Theory's errors are for a run of this length."""
+    """R, and the length of theory's run; a gradient is said to cost 5 us, and 0.1 us for each of its rows."""
     points: Points = 500
     """Largest number of points that judge an arm in the first rung, as mamba.points."""
     replicates: Races = 1
@@ -393,15 +432,7 @@ class Sensitivity(Section):
 class OfModels(Section):
     """The part of the configuration that holds for every model, unless `per_model` overrides it."""
 
-    tuners: Several[TunerName] = [
-        "mamba-ksd",
-        "mamba-fssd",
-        "mamba",
-        "theory",
-        "grid",
-        "heuristic",
-        "grid-ksd",
-    ]
+    tuners: Tuners = ["mamba-ksd", "mamba-fssd", "mamba", "theory", "grid", "heuristic", "grid-ksd"]
     """Tuners to compare, in the order of the tables' rows; judges by ece, mce, accuracy and log-loss need classes."""
     map: Map = Map()
     reference: Reference = Reference()
@@ -416,3 +447,38 @@ class OfModels(Section):
     horizons: Horizons = Horizons()
     estimates: Estimates = Estimates()
     widths: Widths = Widths()
+
+
+class PerModel(Section):
+    """Values for one model, which override those of tuners, map, reference, calibration, tuning, mamba, grid, grid_ksd,
+    heuristic, evaluation, regret, horizons, estimates and widths; every key of these may be given. They take precedence
+    even if the section's value is from another file or the command line."""
+
+    logistic: OfModels = OfModels()
+    """For the logistic regression."""
+    pmf: OfModels = OfModels()
+    """For the matrix factorisation."""
+    bnn: OfModels = OfModels()
+    """For the network."""
+
+
+class Main(OfModels):
+    """The configuration but for the sections of further studies."""
+
+    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), NO_FOLDER]
+    """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
+    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "tuning"
+    """Folder in results/published/ to which the rule publish copies tables and figures."""
+    artifacts: Several[Text] | None = None
+    """Names of the main study's tables and figures to make, with only the jobs that they need; null for all."""
+    seed: Seed = 0
+    """Root seed from which every random key is derived, by name."""
+    models: Several[ModelName] = ["logistic", "pmf", "bnn"]
+    """Models to study, in the order of the report."""
+    samplers: Several[SamplerName] = ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "sgnht-cv"]
+    """Samplers to tune, in the order of the tables' columns; `-cv` is the control-variate gradient estimator."""
+    data: Data = Data()
+    grids: Grids = Grids()
+    ladder: Ladder = Ladder()
+    sensitivity: Sensitivity = Sensitivity()
+    per_model: PerModel = PerModel()

@@ -1,71 +1,60 @@
-"""The JSON schema of the configuration, made from its models, and what it allows in words.
+"""The whole configuration of a run, its JSON schema, and what it allows in words.
 
 ``python -m sgtune.study.config.schema`` writes ``workflow/schemas/config.schema.yaml`` whole, and the tables of
 ``config/README.md`` below what is written by hand there.
 """
 
-import ast
-import inspect
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
-from typing import get_type_hints
 
 import yaml
-from pydantic import TypeAdapter
 
-from sgtune.study.config.keys import Section, is_section
-from sgtune.study.config.run import Configuration
+from sgtune.study.config.adam_mcmc import AdamMcmc
+from sgtune.study.config.ccadl import Ccadl
+from sgtune.study.config.main import Main, PerModel
 from sgtune.study.config.sections import canonical
 from sgtune.support.files import atomic_write
 
-__all__ = ["allowed", "entries", "generated", "json_schema"]
+
+class Configuration(Main):
+    """One schema for every run. Defaults are the paper's values for the logistic regression; config/paper.yaml has
+    those of the other models. A section holds for all models; `per_model` overrides it for a single model."""
+
+    ccadl: Ccadl = Ccadl()
+    adam_mcmc: AdamMcmc = AdamMcmc()
+
+
+DEFAULTS = Configuration(run="any").model_dump(by_alias=True, exclude={"run", "per_model"})
+DEFAULTS["per_model"] = {model: {} for model in PerModel.model_fields}
+"""The keys of every configuration that have a default. No value is one for a single model until it is given."""
 
 
 @cache
 def json_schema() -> dict:
     """The schema of a configuration: every key in its place, with description, unit, bounds and default."""
+    made = Configuration.model_json_schema(ref_template="{model}")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Configuration of a run"}
-    return head | canonical(
-        _entry_of(Configuration, Configuration(run="any").filled(), Configuration.__doc__)
-    )
+    return head | canonical(_placed(made, made.pop("$defs"), DEFAULTS))
 
 
-def _entry_of(section: type[Section], values: Mapping, description: str) -> dict:
-    """A section's entry; its keys' defaults are their ``values`` in a configuration that gives no others."""
-    texts = {name: text for base in reversed(section.__mro__) for name, text in _docstrings(base).items()}
-    types, properties, required = get_type_hints(section, include_extras=True), {}, []
-    for name, field in section.model_fields.items():
-        key, kind = field.alias or name, types[name]
-        if is_section(kind):
-            properties[key] = _entry_of(kind, values.get(key, {}), texts.get(name) or kind.__doc__)
-            continue
-        entry = {"description": " ".join(texts[name].split()), **TypeAdapter(kind).json_schema()}
-        if "anyOf" in entry:
-            one, null = entry.pop("anyOf")
-            entry |= one | {"type": [one["type"], null["type"]]}
-        if field.is_required():
-            required.append(key)
-        elif key in values:
-            entry["default"] = values[key]
-        properties[key] = entry
-    entry = {"description": " ".join(description.split()), "type": "object", "additionalProperties": False}
-    return entry | ({"required": required} if required else {}) | {"properties": properties}
-
-
-@cache
-def _docstrings(section: type) -> dict[str, str]:
-    """The docstrings below the fields of a class. (Pydantic would look for them whenever a job starts.)"""
-    if not is_section(section):
-        return {}
-    (definition,) = ast.parse(inspect.getsource(section)).body
-    return {
-        field.target.id: text.value.value
-        for field, text in pairwise(definition.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-    }
+def _placed(entry: Mapping, sections: Mapping, values: Mapping) -> dict:
+    """An entry of pydantic's schema, with the sections below it in their places, and the ``values`` as defaults."""
+    entry = sections.get(entry.get("$ref"), {}) | entry
+    if "anyOf" in entry:
+        one, null = entry["anyOf"]
+        entry |= one | {"type": [one["type"], null["type"]]}
+    left_out = ("$ref", "anyOf", "default", "description", "properties", "title")
+    placed = {"description": " ".join(entry["description"].split())}
+    placed |= {name: value for name, value in entry.items() if name not in left_out}
+    if "properties" in entry:
+        placed["properties"] = below = {}
+        for name, child in entry["properties"].items():
+            below[name] = _placed(child, sections, values.get(name, {}))
+            if name in values and "properties" not in below[name]:
+                below[name]["default"] = values[name]
+    return placed
 
 
 def entries(schema: Mapping, path: str = "") -> Iterator[tuple[str, Mapping]]:

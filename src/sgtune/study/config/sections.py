@@ -11,9 +11,6 @@ from sgtune.sampling.budget import batch_size_of
 from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
 from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE
 
-FURTHER_STUDIES = ("ccadl", "adam_mcmc")
-"""The sections of the studies of further papers."""
-
 RUN = ("data", "map", "seed", "calibration.table")
 JUDGED = (*RUN, "reference")
 """What draws of an arm, and its loss, depend on. The measuring time affects only the measured costs; all other results
@@ -41,11 +38,6 @@ SECTIONS = {
     "horizons": (*JUDGED, "grids", "mamba", "tuning.validation_fraction", "horizons"),
 }
 """What each kind of result depends on: sections, or single keys of them."""
-
-
-def main_sections(config: Mapping) -> dict:
-    """The configuration without the sections of further studies, on which nothing of the main one depends."""
-    return {name: value for name, value in config.items() if name not in FURTHER_STUDIES}
 
 
 def model_settings(config: Mapping, model: str) -> dict:
@@ -128,16 +120,15 @@ def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
     return of_all if own is None else min(of_all, own)
 
 
-def has_horizons(config: Mapping, model: str) -> bool:
-    """Whether one of the run's samplers is tuned for runs of several lengths, which needs a reference."""
+def extras_of(config: Mapping, model: str) -> set[str]:
+    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms; and
+    ``horizons``, the tuning of one of the run's samplers for runs of several lengths, which needs a reference."""
     settings = model_settings(config, model)
-    horizons, has_reference = settings["horizons"], settings["reference"]["nuts"]
-    return bool(has_reference and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]))
-
-
-def has_regret(config: Mapping, model: str) -> bool:
-    """Whether the arms of a model run again in fresh replicates, from which regret is computed."""
-    return bool(model_settings(config, model)["regret"]["seconds"])
+    regret, horizons = settings["regret"], settings["horizons"]
+    found = {"reference"} if settings["reference"]["nuts"] else set()
+    if found and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]):
+        found.add("horizons")
+    return found | {"regret"} if regret["seconds"] else found
 
 
 def ladder_settings(config: Mapping, dimension: int) -> dict:

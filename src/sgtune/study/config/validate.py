@@ -4,19 +4,26 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from math import prod
+from pathlib import Path
 
 from pydantic import ValidationError
 
-from sgtune.study.config.checks import check_config
-from sgtune.study.config.run import Configuration
-from sgtune.study.config.schema import allowed, json_schema
-from sgtune.study.config.sections import canonical, leaves
+from sgtune.sampling.budget import read_costs
+from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
+from sgtune.study.config.schema import DEFAULTS, Configuration, allowed, json_schema
+from sgtune.study.config.sections import canonical, leaves, merge, model_settings, settings_of, shapes_of
+from sgtune.support.axes import FRICTION
 from sgtune.support.errors import InputError
-
-__all__ = ["dotted", "exit_unless_valid", "overridden", "validate_config"]
 
 NUMERAL = r"[-+]?[\d.]+([eE][-+]?\d+)?"
 """A number to a reader, but not always to YAML."""
+
+MOST_ARMS = 81
+"""Of a sampler in the study of AdamMCMC."""
+
+SMALL_DIMENSION = 200
+"""As `sgtune.model.posterior.LARGE_DIMENSION`, whose module imports JAX."""
 
 
 def exit_unless_valid(
@@ -50,13 +57,16 @@ def validate_config(config: dict) -> None:
     """
     try:
         # Whole numbers may be written as 5000.0, which `range` does not take.
-        found = Configuration.model_validate(canonical(config))
+        found = Configuration.model_validate(merge(DEFAULTS, canonical(config)))
     except ValidationError as failure:
         # An unknown key first: it may be the reason for another error.
         error = min(failure.errors(), key=lambda error: error["type"] != "extra_forbidden")
         raise InputError(_message_of(error)) from None
-    filled = canonical(found.filled())
-    check_config(filled)
+    # What is unset here is a key without a default, or of a single model.
+    filled = canonical(found.model_dump(by_alias=True, exclude_unset=True))
+    _check_run(filled)
+    for model in filled["models"]:
+        _check_model(filled, model)
     config.update(filled)
 
 
@@ -94,6 +104,118 @@ def _nearest(name: object, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
+class _Values(dict):
+    """The values of all keys of a section, as ``mamba.seconds``, and checks of one that depend on others.
+
+    Args:
+        names: those of keys whose name in the configuration is another one.
+    """
+
+    def __init__(self, section: Mapping, names: Mapping[str, str]):
+        super().__init__(leaves(section))
+        self.names = names
+
+    def key(self, path: str) -> str:
+        """The name in the configuration."""
+        return self.names.get(path, path)
+
+    def require(self, path: str, is_allowed: Callable, what: str, why: str = "") -> None:
+        """Refuse the value, or the first of a list, that is not allowed: it must ``what``."""
+        value, key = self[path], self.key(path)
+        listed = (
+            [(f"[{i}]", one) for i, one in enumerate(value)] if isinstance(value, list) else [("", value)]
+        )
+        for place, one in listed:
+            if not is_allowed(one):
+                raise InputError(f"{key}{place}: {one!r} is not allowed{why}; it must {what}")
+
+    def require_at_most(self, path: str, other: str, why: str = "") -> None:
+        """Refuse a value above that of another key, unless this is null."""
+        most = self[other]
+        self.require(path, lambda one: most is None or one <= most, f"be <= {self.key(other)} = {most}", why)
+
+    def require_multiple(self, path: str, other: str) -> None:
+        """Refuse a number that is no multiple of another key's."""
+        what = f"be a multiple of {self.key(other)} = {self[other]}"
+        self.require(path, lambda number: number % self[other] == 0, what)
+
+
+def _check_run(config: Mapping) -> None:
+    """Check what a key alone does not show and no model of the run changes."""
+    values = _Values(config, {})
+    n_rows = values["data.logistic.n_rows"]
+    what = f"be < data.logistic.n_rows = {n_rows}, to leave rows for the test set"
+    values.require("data.logistic.n_train", lambda n_train: n_train < n_rows, what)
+    values.require_multiple("ccadl.logistic.reference.n_draws", "ccadl.logistic.reference.chains")
+    values.require_at_most("ccadl.normal.batch_size", "ccadl.normal.n_data")
+    for experiment in ("logistic", "drbm"):
+        values.require_at_most(f"ccadl.{experiment}.batch_size", "ccadl.data.simulated")
+    for sampler, grid in config["adam_mcmc"]["grids"].items():
+        if (n_arms := prod(map(len, grid.values()))) > MOST_ARMS:
+            key = f"adam_mcmc.grids.{sampler}: {n_arms}"
+            raise InputError(f"{key} is not allowed, the number of combinations; it must be <= {MOST_ARMS}")
+
+
+def _check_model(config: Mapping, model: str) -> None:
+    """Check the settings of one model across keys and against its data."""
+    settings, entry = model_settings(config, model), MODELS[model]
+    names = {path: f"per_model.{model}.{path}" for path, _ in leaves(config["per_model"][model])}
+    names |= {f"grids.{path}": f"grids.{model}.{path}" for path, _ in leaves(settings["grids"])}
+    values, of_data = _Values(settings, names), settings["data"][model]
+    n_data, dimension = entry.n_data(of_data), entry.dimension(of_data)
+    one_row = f"{1 / n_data:g}, one of the {n_data} training rows"
+
+    def is_judge(tuner: str) -> bool:
+        return entry.task == "classification" or not TUNERS[tuner].needs_classes
+
+    def has_rows(fraction: float) -> bool:
+        # A batch has floor(fraction * N) rows (preprint Table 4).
+        return fraction * n_data * (1 + 1e-12) >= 1
+
+    why = f" for {model}, which is not a classifier"
+    values.require("tuners", is_judge, "judge without predicted classes", why)
+    values.require_multiple("reference.n_draws", "reference.chains")
+    nuts = values["reference.nuts"]
+    if by_predictions := [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]:
+        reason = "" if nuts else ", which has no reference"
+        why = f" for {model}{reason}: its arms are judged by {' and '.join(by_predictions)}"
+        values.require("regret.prediction_draws", bool, "be >= 1", why)
+    if "grids.smaller.samplers" in values and "grids.smaller.log10_step_sizes" not in values:
+        why = f" without grids.{model}.smaller.log10_step_sizes"
+        values.require("grids.smaller.samplers", lambda _: False, "have step sizes there", why)
+    if "grids.noise_estimate" in values:
+        least = min(values.get("grids.friction", [FRICTION.default]))
+        what = f"be <= {least!r}, the smallest friction of the grid"
+        values.require("grids.noise_estimate", lambda noise: noise <= least, what)
+    of_batches = ("grid.batch_fraction", "heuristic.batch_fraction", "estimates.batch_fraction")
+    for path in ("grids.batch_fractions", *of_batches, "estimates.batch_fractions"):
+        values.require(path, has_rows, f"be >= {one_row}")
+    what = f"be 0 or >= {one_row}"
+    values.require("tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, what)
+    # Adam runs only where D is larger (`sgtune.mode.find`).
+    if dimension and dimension <= SMALL_DIMENSION:
+        why = f" for {model}, which has {dimension} parameters: only above {SMALL_DIMENSION} does"
+        values.require("map.max_steps", bool, "be >= 1", f"{why} Adam find a mode without L-BFGS")
+    values.require_at_most("estimates.thin", "estimates.max_points", "; no point would be left")
+    why = "; a curve is the first seconds of a run behind the tables"
+    values.require_at_most("evaluation.curves.seconds", "evaluation.seconds", why)
+    if values["calibration.table"] is not None:
+        try:
+            _check_costs(config, model, values["calibration.table"], n_data, dimension)
+        except InputError as problem:
+            values.require("calibration.table", lambda _: False, "have the costs of the run", f": {problem}")
+
+
+def _check_costs(config: Mapping, model: str, table: str, n_data: int, dimension: int | None) -> None:
+    """A given table must have the cost of every step that the run can make for the model, at its N and D."""
+    results = f"results/{config['run']}"
+    if Path(results).resolve() in Path(table).resolve().parents:
+        raise InputError(f"the run itself writes to {results}/; copy the file elsewhere")
+    costs = read_costs(table, model, n_data, dimension)
+    for shape in shapes_of(settings_of(config, "cost", model), n_data):
+        costs.lookup(*shape)
+
+
 def overridden(config: Mapping, *own: Mapping) -> list[str]:
     """Each key of ``own`` for which some of the run's models have another value, with these values. What a file says of
     a model itself, or a later one, is no surprise.
@@ -102,15 +224,14 @@ def overridden(config: Mapping, *own: Mapping) -> list[str]:
         config: the filled-in configuration.
         own: the parts of it that its user has set, each laid on those before.
     """
-    found = []
-    last = {path: (i, value) for i, part in enumerate(own) for path, value in leaves(part)}
-    for path, (i, value) in last.items():
-        others = []
+    values, parts, found = dict(leaves(config)), [dict(leaves(part)) for part in own], []
+    last = {path: i for i, part in enumerate(parts) for path in part}
+    for path, i in last.items():
+        value, others = parts[i][path], []
         for model in config["models"]:
-            of_model = dict(leaves(config["per_model"].get(model, {})))
-            given = [dict(leaves(part.get("per_model", {}).get(model, {}))) for part in own[i:]]
-            if path in of_model and of_model[path] != value and not any(path in part for part in given):
-                others.append(f"{of_model[path]} for {model}")
+            of_model = f"per_model.{model}.{path}"
+            if values.get(of_model, value) != value and last.get(of_model, -1) < i:
+                others.append(f"{values[of_model]} for {model}")
         if others:
             found.append(f"{path} = {value}, but {', '.join(others)}")
     return found

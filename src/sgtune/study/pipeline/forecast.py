@@ -62,7 +62,7 @@ def budgets(config: Mapping) -> list[Jobs]:
 
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:
-    own, samplers = of.model_settings(config, model), config["samplers"]
+    own, samplers, extras = of.model_settings(config, model), config["samplers"], of.extras_of(config, model)
     evaluation, regret, estimates, nuts = (own[k] for k in ("evaluation", "regret", "estimates", "reference"))
     curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
     tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
@@ -87,7 +87,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
     if nuts["nuts"]:
         jobs |= {"combine_nuts": (1, 0.0), "measure_widths": (1, 0.0)}
         jobs["sample_nuts"] = (nuts["chains"], nuts["chains"] * nuts["n_warmup"] + nuts["n_draws"])
-    if of.has_regret(config, model):
+    if "regret" in extras:
         n_losses, screen = len(losses_of(model, nuts["nuts"])), regret["screen"]
         oracles = min(screen["oracle_losses"], n_losses) * own["tuning"]["replicates"]
         each = {s: screen["replicates"] * _race(own["grids"], screen, s) for s in samplers}
@@ -95,7 +95,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         chosen = sum(of.n_races(*one) for s in samplers for one in tuners[s].items())
         n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)  # five at random
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
-    if of.has_horizons(config, model):
+    if "horizons" in extras:
         ahead = of.settings_of(config, "horizons", model)["horizons"]
         each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
         jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
