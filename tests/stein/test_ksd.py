@@ -24,11 +24,9 @@ def test_ksd_is_the_double_loop(n, dimension, seed, offset, spread, size):
     assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
 
 
-@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e7])
+@pytest.mark.parametrize("offset", [0.0, 1e7])
 def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
-    positions, scores = some_draws(1, 60, 10, offset=offset, spread=1e-2, size=1e3)
-    assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
-    # In float64 and in units of the sd, so that an error of the squared distances would show.
+    """In float64 and in units of the sd, so that an error of the squared distances would show."""
     positions = offset + 1e-2 * np.random.default_rng(1).standard_normal((60, 10))
     scores, sds = -(positions - offset) * 1e5, np.full(10, 1e-2)
     assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
@@ -78,19 +76,6 @@ def test_more_draws_than_there_are_divide_the_diagonal(n, dimension, seed, n_dra
     expected = np.sqrt(elsewhere + (diagonal - elsewhere) / n_draws)
     assert ksd(*draws, n_draws=n_draws) == pytest.approx(expected, rel=1e-4)
     assert ksd(*draws, n_draws=n) == ksd(*draws)
-
-
-def test_a_subset_of_independent_draws_estimates_the_ksd_of_all():
-    """E[KSD^2] of all draws is 2 D / n; the subset alone would have 20 times this value."""
-    n, dimension = 400, 2_000
-    positions = np.random.default_rng(5).standard_normal((n, dimension))
-    parts = [positions[start::20] for start in range(20)]
-    estimated = np.array([ksd(part, -part, n_draws=n) ** 2 for part in parts])
-    every = ksd(positions, -positions) ** 2
-    # U is the mean over 190 pairs of terms with mean 0 and a variance of about 1/2, since q is near 1 + 2 D. A negative
-    # U counts as 0. The mean of the diagonal, which has the weight 1 / n, differs by less.
-    assert np.abs(estimated - every).max() < 5 * np.sqrt(0.5 / 190)
-    assert min(ksd(part, -part) ** 2 for part in parts) > 15 * every
 
 
 @varied

@@ -10,7 +10,7 @@ from sgtune.theory.recursions import run_warmth, settled_friction
 
 N_DATA, BATCH = 100, 10
 FACTOR = N_DATA * (N_DATA - BATCH) / BATCH
-FRICTION = 0.1
+FRICTION, NOISE_ESTIMATE = 0.1, 0.04
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,11 @@ def leapfrogs(order, hessian, h, n_leapfrog, noise):
     eye, zero = np.eye(len(hessian)), np.zeros_like(hessian)
     drift = np.block([[eye, eye], [zero, eye]])
     whole, added = np.eye(2 * len(eye)), np.block([[zero, zero], [zero, h * eye]])
+    injected = FRICTION - NOISE_ESTIMATE
     for i in range(n_leapfrog):
         length = 0.5 if order == "leapfrog" and i == 0 else 1.0
         kick = np.block([[eye, zero], [-length * h * hessian, (1 - length * FRICTION) * eye]])
-        fresh = np.block([[zero, zero], [zero, length * 2 * FRICTION * h * eye + (length * h) ** 2 * noise]])
+        fresh = np.block([[zero, zero], [zero, length * 2 * injected * h * eye + (length * h) ** 2 * noise]])
         if order == "leapfrog":
             step, fresh = drift @ kick, drift @ fresh @ drift.T
         elif order == "chen":
@@ -68,7 +69,9 @@ def test_sghmc_solves_its_matrix_equation(posterior, name):
     hessian, noise, basis, directions = posterior
     h, order = 0.02, {"sghmc": "leapfrog", "sghmc-chen": "chen"}.get(name, "published")
     covariance = iterated(*leapfrogs(order, hessian, h, 3, FACTOR * noise))
-    found = stationary_variances(name, Arm(h, BATCH, 3, friction=FRICTION), directions)
+    found = stationary_variances(
+        name, Arm(h, BATCH, 3, friction=FRICTION, noise_estimate=NOISE_ESTIMATE), directions
+    )
     np.testing.assert_allclose(found, np.diag(basis.T @ covariance @ basis), rtol=1e-10)
 
 
