@@ -1,5 +1,5 @@
-"""Files are written whole or not at all, and read with errors that name them; keys by name: the same name gives the same
-key, alone or among others."""
+"""Files are written whole or not at all, and read with errors that name them; keys by name: the same name gives the
+same key, alone or among others."""
 
 import json
 import os

@@ -78,7 +78,7 @@ def model():
 def test_unbiased_with_the_covariance_of_sampling_without_replacement(model, ending, batch_size):
     """Covariance (N^2 / n) (1 - n / N) S, with S the finite-population covariance (divisor N - 1)."""
     n_data = model.n_data
-    sample = estimates(model, ending, FAR, batch_size, 40_000)
+    sample = estimates(model, ending, FAR, batch_size, 20_000)
     population = np.cov(effective_terms(model, ending, FAR).T, ddof=1)
     with_replacement = n_data**2 / batch_size * population * (n_data - 1) / n_data
     covariance = n_data**2 / batch_size * (1 - batch_size / n_data) * population

@@ -60,9 +60,7 @@ def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
     assert_rows_and_pairs_are_equally_probable(indices, n_data)
 
 
-@pytest.mark.parametrize(
-    ("n_data", "n"), [(3, 2), (4, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 5), (11, 3), (23, 2)]
-)
+@pytest.mark.parametrize(("n_data", "n"), [(3, 2), (4, 2), (6, 3), (7, 3), (9, 5), (23, 2)])
 def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
     """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""
     rows = subsets(n, n_data, 40_000, seed=1)
