@@ -42,25 +42,22 @@ def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
     assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
 
 
-def test_ksd_holds_no_float64_copy_of_its_input():
-    """The peak of allocated memory is compared with the 32 MB of X and S in float64, also with a (D,) scale."""
-    positions, scores = some_draws(3, 100, 20_000)
-    for scale in ("identity", np.full(20_000, 2.0)):
-        tracemalloc.start()
-        ksd(positions, scores, scale, block=(100, 500))
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 8e6
-
-
-def test_memory_of_ksd_is_bounded_in_the_number_of_draws():
-    """3,000 draws in blocks of 200: far below the 72 MB of one 3,000 x 3,000 matrix."""
-    positions, scores = some_draws(4, 3000, 2)
+@pytest.mark.parametrize(
+    ("n", "dimension", "scale", "block", "most"),
+    [
+        (100, 20_000, "identity", (100, 500), 8e6),
+        (100, 20_000, np.full(20_000, 2.0), (100, 500), 8e6),
+        (1_500, 2, "identity", (200, 250), 7e6),
+    ],
+)
+def test_memory_of_ksd_is_that_of_its_blocks(n, dimension, scale, block, most):
+    """The peak is far below the 32 MB of X and S in float64, and below the 18 MB of a 1,500 x 1,500 matrix."""
+    positions, scores = some_draws(3, n, dimension)
     tracemalloc.start()
-    ksd(positions, scores, block=(200, 500))
+    ksd(positions, scores, scale, block=block)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20e6
+    assert peak < most
 
 
 # --- subsets of the draws, and stretches of a chain
