@@ -181,26 +181,14 @@ def test_each_share_of_the_rows_has_a_correction_of_its_own(model):
 # --- scores from fresh minibatches ---
 
 
-PRECISION, MEAN = np.array([[2.0, -1.2], [-1.2, 1.5]]), np.array([0.5, -1.0])
-
-
-@pytest.fixture(scope="module")
-def gaussian():
-    return gaussian_model(PRECISION, MEAN, n_data=40)
-
-
-@pytest.fixture(scope="module")
-def logistic():
-    return small_logistic_model(n_data=200, dimension=2)
-
-
-def test_each_position_has_a_minibatch_of_its_own(gaussian):
+def test_each_position_has_a_minibatch_of_its_own():
     """Repeated scores of one position scatter about the exact score, with the covariance of minibatches."""
-    n, batch_size = 4_000, 5
+    n, batch_size, precision = 4_000, 5, np.array([[2.0, -1.2], [-1.2, 1.5]])
+    gaussian = gaussian_model(precision, [0.5, -1.0], n_data=40)
     position = np.array([1.0, 0.5], np.float32)
     found = stochastic_scores(gaussian, np.repeat(position[None], n, 0), batch_size).astype(np.float64)
     # The gradient of a datum is 0.75 / N precision (datum - position).
-    of_data = 0.75 / 40 * (np.asarray(gaussian.data, np.float64) - position) @ PRECISION
+    of_data = 0.75 / 40 * (np.asarray(gaussian.data, np.float64) - position) @ precision
     covariance = 40**2 / batch_size * (1 - batch_size / 40) * np.cov(of_data.T, ddof=1)
     exact = scores(gaussian, position[None])[0]
     _, error = check_moments(found, exact, covariance)
@@ -213,8 +201,9 @@ def test_each_position_has_a_minibatch_of_its_own(gaussian):
 
 
 @pytest.mark.parametrize("far", [0.2, 2.0])
-def test_control_variates_leave_no_bias_and_less_noise(logistic, far):
+def test_control_variates_leave_no_bias_and_less_noise(far):
     """Uses one position near the mode and one further away. The noise of two draws is independent."""
+    logistic = small_logistic_model(n_data=200)
     n, batch_size, mode = 4_000, 10, map_position(logistic)
     at_mode = {"gradient": control_variate, "constants": control_variate.prepare(logistic, mode)}
     position = flatten(mode) + np.float32(far) * np.ones(2, np.float32)
