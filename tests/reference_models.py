@@ -31,7 +31,7 @@ def logistic_of_four():
 
 def newton(model):
     """The mode of the logistic posterior and its Hessian there, in float64."""
-    inputs = model.data["signed_inputs"].astype(np.float64)
+    inputs = np.asarray(model.data["signed_inputs"], np.float64)
     position = np.zeros(inputs.shape[1])
     for _ in range(50):
         probability = 1 / (1 + np.exp(inputs @ position))

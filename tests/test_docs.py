@@ -15,8 +15,6 @@ from workflow_runs import ROOT
 from sgtune.samplers import SAMPLERS
 from sgtune.study.studies import artifact, form_of
 
-pytestmark = pytest.mark.optimised
-
 PUBLIC = ("metrics", "samplers", "stein", "tuning")
 """Packages with public names of their own."""
 
