@@ -122,16 +122,6 @@ def _memory_maps() -> int:
     return len(maps.read_bytes().splitlines()) if maps.exists() else 0
 
 
-@pytest.fixture(scope="session")
-def logistic_data_dir(tmp_path_factory):
-    """A folder with the paper's logistic data set, 800,000 training and 200,000 test rows, made once."""
-    from sgtune.study.posteriors import logistic
-
-    folder = tmp_path_factory.mktemp("data")
-    logistic.DATA.write(folder / "logistic.json", logistic.simulate())
-    return folder
-
-
 @pytest.fixture
 def by_steps(monkeypatch):
     """``by_steps(seconds)``: the wall clock of chains and races is one that each step of a chain advances by this many

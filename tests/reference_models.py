@@ -12,12 +12,11 @@ __all__ = [
     "DIMENSION",
     "gaussian_log_likelihood",
     "gaussian_model",
-    "model_of",
+    "logistic_of_four",
     "newton",
     "one_chain",
     "products",
     "short_run",
-    "simulated_arrays",
     "standard_normal",
     "wide_model",
 ]
@@ -25,20 +24,14 @@ __all__ = [
 DIMENSION = 4
 
 
-def simulated_arrays():
-    """2,000 rows of four inputs."""
-    inputs, targets = logistic_arrays(2_000, DIMENSION, seed=1)
-    return {"train_inputs": inputs, "train_targets": targets}
+def logistic_of_four():
+    """Logistic regression with 2,000 rows of four inputs, without shuffling."""
+    return logistic_model(*logistic_arrays(2_000, DIMENSION, seed=1), shuffle_seed=None)
 
 
-def model_of(arrays):
-    """Logistic regression of the training rows, without shuffling."""
-    return logistic_model(arrays["train_inputs"], arrays["train_targets"], shuffle_seed=None)
-
-
-def newton(arrays):
+def newton(model):
     """The mode of the logistic posterior and its Hessian there, in float64."""
-    inputs = arrays["train_inputs"].astype(np.float64) * (2.0 * arrays["train_targets"] - 1)[:, None]
+    inputs = np.asarray(model.data["signed_inputs"], np.float64)
     position = np.zeros(inputs.shape[1])
     for _ in range(50):
         probability = 1 / (1 + np.exp(inputs @ position))

@@ -6,12 +6,14 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from workflow_runs import ROOT
 
-pytestmark = pytest.mark.optimised
+from sgtune.samplers import SAMPLERS
+from sgtune.study.studies import artifact, form_of
 
 PUBLIC = ("metrics", "samplers", "stein", "tuning")
 """Packages with public names of their own."""
@@ -31,24 +33,16 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)]
 
 
-@pytest.fixture
-def registries():
-    """Remove a page's additions to the registries of the package after its test."""
-    from sgtune.samplers import SAMPLERS
-
-    before = dict(SAMPLERS)
-    yield
-    SAMPLERS.clear()
-    SAMPLERS.update(before)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "python")])
-def test_python_of_a_page_runs_from_top_to_bottom(page, registries, monkeypatch, tmp_path, capsys):
+def test_python_of_a_page_runs_from_top_to_bottom(page, by_steps, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
+    by_steps(1e-3)
     names = {"__name__": "__main__"}
-    for number, block in enumerate(blocks_of(page, "python")):
-        exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+    # A page may add samplers.
+    with patch.dict(SAMPLERS):
+        for number, block in enumerate(blocks_of(page, "python")):
+            exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
     printed = capsys.readouterr()
     assert not printed.err
     for shown in blocks_of(page, "text"):
@@ -127,8 +121,6 @@ def test_api_pages_show_every_module(package):
 
 
 def test_the_guide_to_samplers_has_every_sampler_and_hyperparameter():
-    from sgtune.samplers import SAMPLERS
-
     page = (ROOT / "docs/choosing-a-sampler.md").read_text("utf-8")
     further = {axis.name for sampler in SAMPLERS.values() for axis in sampler.axes}
     missing = {name for name in SAMPLERS.keys() | further if f"`{name}`" not in page}

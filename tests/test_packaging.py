@@ -214,7 +214,9 @@ model = sgtune.define_model(
     data=np.random.default_rng(0).normal(size=(1_000, 2)),
     init=lambda key: jnp.zeros(2),
 )
-result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(steps=60))
+grid = sgtune.tuning.Grid(log10_step_sizes=(-3, -4), batch_fractions=(0.1,))
+tuner = sgtune.tuning.Halving(grid=grid)
+result = sgtune.tune(model, "sgld-cv", tuner=tuner, budget=sgtune.Budget(steps=60))
 chain = sgtune.sample(model, "sgld-cv", **result.best, budget=sgtune.Budget(steps=50))
 print(len(result.rungs), sgtune.stein.ksd(chain.positions, chain.scores(model)))
 from sgtune.study import load_model

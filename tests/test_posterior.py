@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference_models import DIMENSION, gaussian_model, model_of, newton, simulated_arrays, standard_normal
+from reference_models import DIMENSION, gaussian_model, logistic_of_four, newton, standard_normal
 from small_models import logistic_arrays, logistic_model
 
 from sgtune.mode import curvature
@@ -15,17 +15,6 @@ from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten
 from sgtune.support.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def arrays():
-    return simulated_arrays()
-
-
-@pytest.fixture
-def model(arrays):
-    return model_of(arrays)
-
 
 # --- the posterior of all data ---
 
@@ -62,9 +51,8 @@ def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points,
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * n_rows)
 
 
-def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
-    repeated = [np.concatenate([arrays[name]] * 10) for name in ("train_inputs", "train_targets")]
-    model = logistic_model(*repeated)
+def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one():
+    model = logistic_model(*logistic_arrays(20_000, DIMENSION, seed=1))
     position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5
 
     def tiled(position):
@@ -81,8 +69,9 @@ def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one(arrays):
 # --- curvature ---
 
 
-def test_the_laplace_scale_is_the_root_of_the_inverse_hessian(arrays, model):
-    _, hessian = newton(arrays)
+def test_the_laplace_scale_is_the_root_of_the_inverse_hessian():
+    model = logistic_of_four()
+    _, hessian = newton(model)
     scale = curvature.laplace_scale(model)
     np.testing.assert_allclose(scale @ scale.T @ hessian, np.eye(DIMENSION), atol=1e-4)
     np.testing.assert_array_equal(scale, np.tril(scale))

@@ -18,8 +18,10 @@ from pathlib import Path
 import pytest
 import yaml
 from config_files import changed, raw_config
-from cost_tables import costs_of
 from workflow_runs import ROOT
+
+from sgtune.sampling.budget import CostTable
+from sgtune.study.config.sections import settings_of, shapes_of
 
 pytestmark = pytest.mark.optimised
 
@@ -33,8 +35,8 @@ whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""
 
-SECONDS = {"logistic": 1e-4, "pmf": 1e-3, "bnn": 5e-3}
-"""Of a step, by which seconds of the tiny study become steps: few, of large models."""
+SIZES = {"logistic": (4_000, 3, 1e-4), "pmf": (320, 1_720, 1e-3), "bnn": (300, 3_985, 5e-3)}
+"""N, D and the seconds of a step, by which seconds of the tiny study become steps: few, of large models."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CLUSTER = "profiles/slurm"
@@ -61,8 +63,12 @@ def clone(tmp_path_factory) -> Path:
         (folder / name).symlink_to(ROOT / name)
     (folder / "config").mkdir()
     # As the default run, this one goes by a cost table, so that only calibrations are timed and run alone.
-    costs = {"models": {model: costs_of(raw_config("tiny"), model, each) for model, each in SECONDS.items()}}
-    (folder / "config/costs.json").write_text(json.dumps(costs))
+    costs = {}
+    for model, (n_data, dimension, seconds) in SIZES.items():
+        shapes = shapes_of(settings_of(raw_config("tiny"), "cost", model), n_data)
+        rows = CostTable(dict.fromkeys(shapes, seconds)).to_rows()
+        costs[model] = {"n_data": n_data, "dimension": dimension, "rows": rows}
+    (folder / "config/costs.json").write_text(json.dumps({"models": costs}))
     config = changed(raw_config("tiny"), run="quick", calibration__table="config/costs.json")
     (folder / "config/config.yaml").write_text(yaml.safe_dump(config))
     for name in RUNS:

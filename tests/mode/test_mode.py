@@ -10,9 +10,8 @@ from jax.flatten_util import ravel_pytree
 from reference_models import (
     gaussian_log_likelihood,
     gaussian_model,
-    model_of,
+    logistic_of_four,
     newton,
-    simulated_arrays,
     standard_normal,
 )
 
@@ -20,26 +19,16 @@ from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.model import Found, define_model
 
 
-@pytest.fixture(scope="module")
-def arrays():
-    return simulated_arrays()
-
-
-@pytest.fixture
-def model(arrays):
-    return model_of(arrays)
-
-
-def test_the_map_is_newtons_in_float64(arrays, model):
-    exact, hessian = newton(arrays)
+def test_the_map_is_newtons_in_float64():
+    model = logistic_of_four()
+    exact, hessian = newton(model)
     result = find_map(model)
     half = np.linalg.cholesky(hessian)
     # Distances are in posterior sds; the float32 gradient of 2,000 rows has an error of about 1e-4.
     assert np.linalg.norm(half.T @ (np.asarray(result.position, np.float64) - exact)) < 1e-3
     assert result.gradient_norm < 1e-2
     assert result.distance < 1e-3
-    margin = arrays["train_inputs"] @ exact * (2.0 * arrays["train_targets"] - 1)
-    value = np.logaddexp(0, -margin).sum() + exact @ exact / 20
+    value = np.logaddexp(0, -np.asarray(model.data["signed_inputs"]) @ exact).sum() + exact @ exact / 20
     assert result.negative_log_posterior == pytest.approx(value, rel=1e-6)
 
 
@@ -60,9 +49,12 @@ def test_the_map_is_kept_beside_the_data_until_they_change(tmp_path):
     np.testing.assert_allclose(ravel_pytree(map_position(other))[0], exact, atol=1e-4)
 
 
-def wide_model(precisions=1.0):
-    """50 rows ~ N(position, 1 / precisions) of D = 300 under N(0, I), and the exact mode."""
-    precisions = np.broadcast_to(np.float32(precisions), (300,))
+PRECISIONS = np.logspace(-3, 3, 300)
+
+
+def wide_model():
+    """50 rows ~ N(position, 1 / PRECISIONS) of D = 300 under N(0, I), and the exact mode."""
+    precisions = np.float32(PRECISIONS)
     rows = np.random.default_rng(0).normal(2, precisions**-0.5, (50, 300)).astype(np.float32)
     model = define_model(
         "wide",
@@ -75,31 +67,18 @@ def wide_model(precisions=1.0):
     return model, weights * rows.sum(axis=0, dtype=np.float64) / (50 * weights + 1)
 
 
-def test_the_map_of_a_large_model_is_the_exact_mode():
-    model, exact = wide_model()
-    result = find_map(model, tolerance=1e-5)
-    # The posterior sds are 0.14; the float32 error of a sum of 51 terms is about 1e-5.
-    np.testing.assert_allclose(result.position, exact, atol=1e-4)
-    assert result.converged
-
-
 def test_scales_that_differ_by_a_million_need_few_steps():
-    precisions = np.logspace(-3, 3, 300)
-    model, exact = wide_model(precisions)
-    result = find_map(model, position=jnp.zeros(300))
-    sds = (50 * precisions + 1) ** -0.5
-    distance = np.linalg.norm((np.asarray(result.position, np.float64) - exact) / sds)
-    assert distance < 0.01 * np.sqrt(300)
-    assert result.distance == pytest.approx(distance, rel=0.1, abs=0.01)
+    model, exact = wide_model()
+    sds = (50 * PRECISIONS + 1) ** -0.5
+    for start in (model.init(jax.random.key(0)), jnp.zeros(300)):
+        result = find_map(model, position=start)
+        distance = np.linalg.norm((np.asarray(result.position, np.float64) - exact) / sds)
+        assert distance < 0.01 * np.sqrt(300)
+        assert result.distance == pytest.approx(distance, rel=0.1, abs=0.01)
     # The Hessian is diagonal, so a step in scaled coordinates is a Newton step.
     assert result.steps <= 5
-
-
-def test_a_start_at_the_mode_costs_no_step():
-    model, exact = wide_model(np.logspace(-3, 3, 300))
-    result = find_map(model, position=jnp.asarray(exact, jnp.float32))
-    assert result.converged
-    assert result.steps == 0
+    at_mode = find_map(model, position=jnp.asarray(exact, jnp.float32))
+    assert (result.converged, at_mode.converged, at_mode.steps) == (True, True, 0)
 
 
 @pytest.mark.parametrize("field", ["converged", "first_rows"])

@@ -43,15 +43,9 @@ def deviations(target, name, arm, burn_in=0):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_exact_draws_have_the_moments_by_which_samplers_are_judged(name):
-    target = TARGETS[name]
-    draws = target.draw(np.random.default_rng(2), 40 * WIDTH).reshape(40, WIDTH, 2)
-    means, errors = moments_and_errors(target, draws)
-    assert (np.abs(means - target.expectations) < SIGMAS * errors).all()
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("sampler", EXACT)
+@pytest.mark.parametrize(
+    "sampler", [pytest.param(name, marks=pytest.mark.proof if "," in name else ()) for name in EXACT]
+)
 def test_exact_samplers_keep_the_target(sampler, name):
     arm = EXACT[sampler]
     found, errors, chains = deviations(TARGETS[name], sampler.split(",")[0].split(" ")[0], arm)

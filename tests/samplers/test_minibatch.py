@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from jax.scipy.special import gammaincc
+from scipy.stats import chisquare
 
 from sgtune.samplers.minibatch import (
     BLOCK_ROWS,
@@ -30,31 +30,10 @@ def subsets(n, n_data, n_keys, seed=0):
     return np.concatenate([np.asarray(draw(part)) for part in jnp.split(jnp.arange(n_keys), 10)])
 
 
-def assert_uniform(counts, expected, variance):
-    """Check counts with this expectation and variance: neither a cell nor the sum of squares is an outlier.
-
-    For exchangeable counts with a fixed sum, the sum of squared z over (cells - 1) / cells is about chi-square.
-    """
-    counts = np.asarray(counts, float).ravel()
-    z = (counts - expected) / np.sqrt(variance)
-    normal_bound = np.sqrt(2 * np.log(2 * len(counts) / LEVEL))
-    assert np.abs(z).max() < normal_bound
-    freedom = len(counts) - 1
-    square = np.sum(z**2) * freedom / len(counts)
-    upper = float(gammaincc(freedom / 2, square / 2))
-    assert LEVEL / 2 < upper < 1 - LEVEL / 2
-
-
 def assert_equally_probable(outcomes, n_outcomes):
     """Check independent outcomes (any hashable) among ``n_outcomes`` by chi-square."""
-    counts = np.array([*Counter(outcomes).values()], float)
-    expected = len(outcomes) / n_outcomes
-    square = np.sum((counts - expected) ** 2) / expected + (n_outcomes - len(counts)) * expected
-    upper = float(gammaincc((n_outcomes - 1) / 2, square / 2))
-    assert LEVEL / 2 < upper < 1 - LEVEL / 2
-
-
-TINY = [(2, 1), (3, 2), (4, 2), (5, 3), (7, 4), (13, 12), (31, 10), (101, 50)]
+    counts = [*Counter(outcomes).values()]
+    assert LEVEL / 2 < chisquare(counts + [0] * (n_outcomes - len(counts))).pvalue < 1 - LEVEL / 2
 
 
 def assert_rows_and_pairs_are_equally_probable(chosen, n_data):
@@ -63,16 +42,17 @@ def assert_rows_and_pairs_are_equally_probable(chosen, n_data):
     inside = np.zeros((n_keys, n_data), np.float32)
     np.put_along_axis(inside, chosen, 1, axis=1)
     together, share = inside.T @ inside, n / n_data
-    assert_uniform(np.diag(together), n_keys * share, n_keys * share * (1 - share))
-    if 1 < n < n_data - 1 and n_data > 3:
-        pair = share * (n - 1) / (n_data - 1)
-        z = (together[np.triu_indices(n_data, 1)] - n_keys * pair) / np.sqrt(n_keys * pair * (1 - pair))
+    found = [(np.diag(together), share)]
+    if 1 < n < n_data - 1:
+        found.append((together[np.triu_indices(n_data, 1)], share * (n - 1) / (n_data - 1)))
+    for counts, probability in found:
+        z = (counts - n_keys * probability) / np.sqrt(n_keys * probability * (1 - probability))
         assert np.abs(z).max() < np.sqrt(2 * np.log(2 * len(z) / LEVEL))
-        # Pairs that share a row are not independent, so that the spread is only near 1.
+        # Counts are not independent, so that the spread is only near 1.
         assert n_data < 30 or 0.75 < z.std() < 1.25
 
 
-@pytest.mark.parametrize(("n_data", "n"), TINY)
+@pytest.mark.parametrize(("n_data", "n"), [(2, 1), (13, 12), (101, 50)])
 def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
     indices = subsets(n, n_data, 20_000)
     assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
@@ -80,9 +60,7 @@ def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
     assert_rows_and_pairs_are_equally_probable(indices, n_data)
 
 
-@pytest.mark.parametrize(
-    ("n_data", "n"), [(3, 2), (4, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 5), (11, 3), (23, 2)]
-)
+@pytest.mark.parametrize(("n_data", "n"), [(3, 2), (4, 2), (6, 3), (7, 3), (9, 5), (23, 2)])
 def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
     """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""
     rows = subsets(n, n_data, 40_000, seed=1)

@@ -35,7 +35,7 @@ def errors_of_differences(model, **options):
     )
     start = np.asarray(chains.states.log_density, np.float64)[0], exact_log_density(model, chains.start)
     errors = []
-    for _ in range(4):
+    for _ in range(2):
         positions = chains.advance_chunk(1, 10)[0]
         found = np.asarray(chains.states.log_density, np.float64) - start[0]
         errors += [found - [exact_log_density(model, position) - start[1] for position in positions]]

@@ -1,9 +1,12 @@
-"""Draws that are chosen from a chain: every n-th, evenly spaced, and at random."""
+"""Draws that are chosen from a chain: every n-th, evenly spaced, and at random, also while the chain grows."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
+from sgtune.sampling import thinning
+from sgtune.sampling.thinning import FEWEST_POINTS, Reservoir, evenly_spaced, random_subset, thin_draws
 
 
 @pytest.mark.parametrize(
@@ -24,16 +27,16 @@ def test_evenly_spaced_draws_include_the_last(n, at_most):
 
 
 def test_every_place_and_every_pair_is_equally_likely():
-    """1,000 subsets of 20 of 50 places have counts within 4.5 standard errors."""
+    """500 subsets of 20 of 50 places have counts within 4.5 standard errors."""
     counts = np.zeros((50, 50))
-    for number in range(1_000):
+    for number in range(500):
         places = random_subset(50, 20, 0, "test", number)
         assert (np.diff(places) > 0).all()
         counts[np.ix_(places, places)] += 1
     one, two = 20 / 50, 20 * 19 / (50 * 49)
-    assert np.abs(np.diag(counts) / 1_000 - one).max() < 4.5 * np.sqrt(one * (1 - one) / 1_000)
+    assert np.abs(np.diag(counts) / 500 - one).max() < 4.5 * np.sqrt(one * (1 - one) / 500)
     apart = ~np.eye(50, dtype=bool)
-    assert np.abs(counts[apart] / 1_000 - two).max() < 4.5 * np.sqrt(two * (1 - two) / 1_000)
+    assert np.abs(counts[apart] / 500 - two).max() < 4.5 * np.sqrt(two * (1 - two) / 500)
 
 
 def test_subsets_depend_on_seed_and_names():
@@ -42,3 +45,74 @@ def test_subsets_depend_on_seed_and_names():
     for other in ((1, "table", 3), (0, "table", 4), (0, "curve", 3)):
         assert not np.array_equal(first, random_subset(1_000, 10, *other))
     np.testing.assert_array_equal(random_subset(7, 7, 0), np.arange(7))
+
+
+def grow(seed, parts, at_most, thin=1):
+    """A reservoir after parts of a chain whose draw i is i, and the kept draws."""
+    reservoir, kept = Reservoir(seed, thin=thin), np.empty(0, int)
+    for n_steps in parts:
+        first = reservoir.n_steps + 1
+        stay, new = reservoir.extend(n_steps, at_most)
+        assert ((new >= first) & (new < first + n_steps)).all()
+        kept = np.concatenate([kept[stay], new])
+        np.testing.assert_array_equal(kept, reservoir.steps)
+    return reservoir
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.integers(0, 60), min_size=1, max_size=6),
+    at_most=st.integers(10, 50),
+    thin=st.sampled_from([1, 3, 10]),
+)
+def test_it_keeps_no_more_than_it_may_and_only_what_counts(parts, at_most, thin):
+    reservoir = grow(3, parts, at_most, thin)
+    assert len(reservoir.steps) <= at_most + (FEWEST_POINTS if thin > 1 else 0)
+    places, n_draws = reservoir.part(7)
+    n_steps = sum(parts)
+    expected = n_steps // thin if n_steps >= FEWEST_POINTS * thin else min(FEWEST_POINTS, n_steps)
+    assert n_draws == expected
+    assert len(places) == min(7, n_draws)
+    assert (np.diff(reservoir.steps[places]) > 0).all()
+    if n_steps >= FEWEST_POINTS * thin:
+        assert (reservoir.steps[places] % thin == 0).all()
+
+
+@pytest.mark.parametrize("parts", [pytest.param((40,), marks=pytest.mark.proof), (7, 13, 20)])
+def test_every_draw_is_as_likely_as_any_other(parts):
+    """10 of 40 draws in parts, so that the reservoir overflows in between; chi-square over 1,000 seeds."""
+    counts = np.zeros(40)
+    n_seeds = 1_000
+    for seed in range(n_seeds):
+        reservoir = grow(seed, parts, at_most=12)
+        places, _ = reservoir.part(10)
+        counts[reservoir.steps[places] - 1] += 1
+    expected = n_seeds * 10 / 40
+    # Without replacement each count has the variance n p (1 - p), and counts add up to a constant.
+    statistic = ((counts - expected) ** 2).sum() / (expected * (1 - 10 / 40)) * 39 / 40
+    assert abs(statistic - 39) < 4 * np.sqrt(2 * 39)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.integers(0, 60), min_size=1, max_size=4),
+    at_most=st.integers(1, 30),
+    thin=st.sampled_from([1, 3, 10]),
+    piece=st.integers(1, 20),
+)
+def test_ranks_in_pieces_are_those_of_one_call(parts, at_most, thin, piece):
+    whole = grow(3, parts, at_most, thin)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(thinning, "PIECE", piece)
+        divided = grow(3, parts, at_most, thin)
+    np.testing.assert_array_equal(divided.steps, whole.steps)
+    np.testing.assert_array_equal(divided.ranks, whole.ranks)
+    assert divided.limit == whole.limit
+
+
+def test_the_subset_does_not_depend_on_the_parts_of_the_chain():
+    whole = grow(5, (100,), at_most=30)
+    pieces = grow(5, (11, 1, 50, 38), at_most=30)
+    np.testing.assert_array_equal(whole.steps[whole.part(20)[0]], pieces.steps[pieces.part(20)[0]])
+    other = grow(6, (100,), at_most=30)
+    assert not np.array_equal(whole.steps, other.steps)

@@ -63,9 +63,9 @@ def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, k
 # A slow chain, of autocorrelation time 30; independent draws in many dimensions, where the diagonal keeps T above 0;
 # half of all draws, with a smaller variance.
 CASES = {
-    "slow": (autoregressive(np.random.default_rng(5), 3_000, 3, 29 / 31), 200),
-    "independent": (autoregressive(np.random.default_rng(5), 1_000, 50, 0.0), 100),
-    "half": (autoregressive(np.random.default_rng(5), 400, 3, 29 / 31), 200),
+    "slow": (autoregressive(np.random.default_rng(5), 1_500, 3, 29 / 31), 100),
+    "independent": (autoregressive(np.random.default_rng(5), 500, 50, 0.0), 60),
+    "half": (autoregressive(np.random.default_rng(5), 200, 3, 29 / 31), 100),
 }
 
 
@@ -90,7 +90,7 @@ def test_random_subsets_estimate_the_ksd_of_all_draws_and_its_error(name):
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_exact_draws_have_the_floor_on_average(scaled):
-    """E[KSD^2] of n exact draws, in the model's own coordinates and in those of the Laplace scale; 400 replicates."""
+    """E[KSD^2] of n exact draws, in the model's own coordinates and in those of the Laplace scale; 200 replicates."""
     precision, mean, n = (
         np.array([[40.0, -12.0, 0.0], [-12.0, 9.0, 2.0], [0.0, 2.0, 4.0]]),
         [0.5, -1.0, 2.0],
@@ -104,8 +104,8 @@ def test_exact_draws_have_the_floor_on_average(scaled):
     floor = ksd_floor(3 if scaled else trace, 3, n)
     assert floor**2 == pytest.approx((6 if scaled else np.trace(precision) + 3) / n, rel=1e-4)
     half = np.linalg.cholesky(np.linalg.inv(precision))
-    draws = np.random.default_rng(0).standard_normal((400, n, 3)) @ half.T
+    draws = np.random.default_rng(0).standard_normal((200, n, 3)) @ half.T
     squares = np.array([ksd(mean + x, -x @ precision, scale) ** 2 for x in draws])
-    error = squares.std(ddof=1) / np.sqrt(400)
+    error = squares.std(ddof=1) / np.sqrt(200)
     assert abs(squares.mean() - floor**2) < 4 * error
     assert error < 0.1 * floor**2

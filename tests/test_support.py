@@ -1,4 +1,5 @@
-"""Files are written whole or not at all, and read with errors that name them."""
+"""Files are written whole or not at all, and read with errors that name them; keys by name: the same name gives the
+same key, alone or among others."""
 
 import json
 import os
@@ -9,6 +10,7 @@ import pytest
 
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.support.randomness import BLOCK, named_key, named_keys
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -56,3 +58,30 @@ def test_json_that_is_missing_is_named(tmp_path):
         read_json(tmp_path / "none.json")
     with pytest.raises(DataError, match=r"none.json: the file cannot be read"):
         file_sha256(tmp_path / "none.json")
+
+
+def numbers_of(keys):
+    return np.asarray(jax.random.key_data(keys))
+
+
+@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3])
+def test_keys_of_many_names_are_those_of_each_name(n):
+    names = [("noise", "sgld", 10.0**-i, None, i % 3) for i in range(n)]
+    keys = named_keys(7, names)
+    assert keys.shape == (n,)
+    np.testing.assert_array_equal(
+        numbers_of(keys), [numbers_of(named_key(7, *name)) for name in names], strict=True
+    )
+
+
+def test_names_of_different_lengths_have_their_keys_too():
+    names = [("noise", 0.1), ("noise", 0.1, "noise_sd", 0.5)]
+    np.testing.assert_array_equal(
+        numbers_of(named_keys(7, names)), [numbers_of(named_key(7, *name)) for name in names]
+    )
+
+
+def test_other_names_and_seeds_have_other_keys():
+    keys = numbers_of(named_keys(0, [("a", i) for i in range(100)] + [("b", i) for i in range(100)]))
+    others = numbers_of(named_keys(1, [("a", i) for i in range(100)]))
+    assert len({tuple(key) for key in [*keys, *others]}) == 300
