@@ -13,7 +13,7 @@ import pytest
 from workflow_runs import ROOT
 
 from sgtune.samplers import SAMPLERS
-from sgtune.study.studies import artifact, form_of
+from sgtune.study.studies import find
 
 PUBLIC = ("metrics", "samplers", "stein", "tuning")
 """Packages with public names of their own."""
@@ -57,8 +57,6 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
-    from sgtune.study.studies import find
-
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8")
