@@ -26,6 +26,7 @@ __all__ = [
     "Cell",
     "format_number",
     "frame_of",
+    "html_tables",
     "lay_out",
     "markdown_tables",
     "read_frame",
@@ -326,10 +327,8 @@ footer { margin-top: .9rem; color: #595959; font-size: .8rem; }
 """
 
 
-def to_html(
-    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
-) -> str:
-    """A page that needs no other file, of the same parts as `to_markdown`."""
+def html_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
+    """The tables of a page, the best in bold; labels that several rows share stand once, in a cell as high as these."""
 
     def printed(text: str, is_best: bool) -> str:
         text = escape(text, quote=False).replace("\n", "<br>")
@@ -338,14 +337,23 @@ def to_html(
     def flat(axis: pd.MultiIndex) -> pd.Index:
         return axis if axis.nlevels > 1 else axis.get_level_values(0)
 
-    blocks = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(caption.above)}</p>"]
+    blocks = []
     for heading, part in _parts(frame, about, names, printed):
         above = flat(part.columns.rename([None] * part.columns.nlevels))
         part = part.set_axis(flat(part.index)).set_axis(above, axis="columns")
         blocks += [f"<h2>{heading}</h2>"] * bool(heading)
         text = part.to_html(escape=False, border=0, classes=["prose"] * about.is_prose)
         blocks += [f'<div class="scroll">\n{text}\n</div>']
-    blocks += [f"<p>{escape(line)}</p>" for line in caption.below(frame).splitlines() if line]
+    return "\n".join(blocks)
+
+
+def to_html(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """A page that needs no other file: the table first, its caption and notes below."""
+    blocks = [f"<h1>{escape(about.title)}</h1>", html_tables(frame, about, names)]
+    notes = [caption.above, *caption.below(frame).splitlines()]
+    blocks += [f"<p>{escape(line)}</p>" for line in notes if line]
     body = "\n".join([*blocks, f"<footer>{escape(footer)}</footer>"])
     return f"""<!DOCTYPE html>
 <html lang="en">
