@@ -19,8 +19,6 @@ from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
 from sgtune.support.files import file_sha256, read_json, write_json
 
-__all__ = ["MAIN", "STUDIES", "artifact", "artifacts_of_run", "files_of", "find", "make_figure", "make_table"]
-
 MAIN = "mamba"
 """The study that a run makes by default."""
 
