@@ -15,8 +15,6 @@ from sgtune.study.report.records import Records, of_tuners, required
 from sgtune.study.report.table import NO_ARM, Cell, format_number
 from sgtune.support.axes import AXES, COMMON, Axis
 
-__all__ = ["choice_cells", "chosen", "clocks", "deviations", "published_comparison", "tuned"]
-
 PRINTED: dict[str, tuple[str, Callable[[float, int], float]]] = {
     "step_size": ("log10_step_size", lambda number, n_data: log10(number)),
     "batch_size": ("batch_percent", lambda number, n_data: 100 * number / n_data),
