@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
 TABLES = {name for study in STUDIES.values() for name in study.tables}
 NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
-FIELDS = {"model", "sampler", "tuner", "metric", "detail"}
+FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
 
 def test_names_and_titles_are_unique_over_all_studies():
