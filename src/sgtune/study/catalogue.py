@@ -6,20 +6,6 @@ A new one is an entry here and a module of its own, and the configuration takes 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = [
-    "MODELS",
-    "PREDICTIVE_LOSSES",
-    "SAMPLERS",
-    "TUNERS",
-    "ModelEntry",
-    "SamplerEntry",
-    "TunerEntry",
-    "cap_of",
-    "losses_of",
-    "method_of",
-    "smaller_of",
-]
-
 PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
 """Losses of arms that are computed from predictions; all others are errors against a reference."""
 

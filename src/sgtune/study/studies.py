@@ -5,6 +5,7 @@ Imports nothing heavy: the workflow reads it to decide its targets and inputs. M
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +18,7 @@ from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import file_sha256, read_json, write_json
-
-__all__ = ["MAIN", "STUDIES", "artifact", "artifacts_of_run", "files_of", "find", "make_figure", "make_table"]
+from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 MAIN = "mamba"
 """The study that a run makes by default."""
@@ -50,6 +49,12 @@ def find(name: str) -> Found:
 def artifact(name: str) -> Artifact:
     """The entry of a table or figure."""
     return find(name).about
+
+
+def number_in_paper(name: str) -> float:
+    """The number that a table or figure has in its paper, by its name; infinite if it is ours."""
+    number = name.removeprefix("table").removeprefix("figure")
+    return int(number) if number.isdigit() else inf
 
 
 def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
@@ -124,18 +129,28 @@ def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: s
     write_json(Path(files["csv"]).with_suffix(".json"), about_table)
 
 
-def make_figure(name: str, inputs: Iterable[str | Path], **files: str | Path) -> None:
+def make_figure(
+    name: str, inputs: Iterable[str | Path], caption: str, *, html: str | Path, **files: str | Path
+) -> None:
     """Write the figure ``name`` of ``inputs`` (result files, by `load_records`) to ``files``: ``svg`` and ``pdf``, its
-    provenance inside.
+    provenance inside; and a page with the SVG and its ``caption`` (the text of its file in ``workflow/captions``) to
+    ``html``.
 
     Raises:
         InputError: there is no such figure.
         DataError: its records are missing.
     """
     from sgtune.study.report.style import save_figure
+    from sgtune.study.report.table import Caption, html_page
 
     figure, sources = _made(name, "figure", inputs)
-    save_figure(figure, title=artifact(name).title, sources=sources, **files)
+    title = artifact(name).title
+    save_figure(figure, title=title, sources=sources, **files)
+    # From its element on: the lines above it are of an SVG that is a file of its own.
+    _, element, rest = Path(files["svg"]).read_text(encoding="utf-8").partition("<svg ")
+    page = html_page(title, element + rest, Caption(caption).paragraphs, describe(sources))
+    with atomic_write(html) as path:
+        path.write_text(page, encoding="utf-8")
 
 
 def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:

@@ -19,14 +19,6 @@ from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import named
 
-__all__ = [
-    "compare_clocks",
-    "evaluate_run",
-    "evaluate_tuned",
-    "in_short",
-    "stein_metrics",
-]
-
 
 def stein_metrics(
     model: Model, draws: Float[np.ndarray, "n d"], at_most: int, *stream: object

@@ -45,17 +45,6 @@ from sgtune.support.randomness import named_seed
 from sgtune.theory.linear import Directions, expected_errors, expected_run
 from sgtune.tuning import Grid, Halving, Settings, make_arms
 
-__all__ = [
-    "ESCAPED",
-    "KINDS",
-    "Gaussian",
-    "gaussian",
-    "gaussian_ladder",
-    "ladder_model",
-    "ladder_runs",
-    "with_mode_at_zero",
-]
-
 N_DATA = 1_000
 """Rows of every model."""
 

@@ -18,8 +18,6 @@ from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
 
-__all__ = ["AHEAD", "chosen_arms", "compare_horizons", "tune_sampler", "tuning_arguments", "with_facts"]
-
 AHEAD = ("mamba", "theory")
 """The tuners that look ahead to a horizon, and are compared for several."""
 

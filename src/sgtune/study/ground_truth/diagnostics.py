@@ -30,8 +30,6 @@ from sgtune.study.ground_truth.draws import (
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["PerParameter", "doubts", "per_parameter", "reference_record"]
-
 FEWEST_DRAWS, TAILS = 4, (0.05, 0.95)
 """With fewer draws per chain, R-hat and effective sizes are undefined; the quantiles whose indicators define the tail
 ESS (Sect. 4.3)."""

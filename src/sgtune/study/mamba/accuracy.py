@@ -10,8 +10,6 @@ from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["of_metrics", "with_floors", "xi_by_block"]
-
 SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
 """By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
 
@@ -19,10 +17,11 @@ FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
 
 
-def of_metrics(records: Records, *, metrics: Sequence[str]) -> list[Cell]:
-    """The tuners by some metrics: those of one of the paper's tables and of ours beside them; or the mean predictive
+def of_metrics(records: Records, *, metrics: Mapping[str, Sequence[str]]) -> list[Cell]:
+    """The tuners by some metrics of each model: those of one of the paper's tables, or others; or the mean predictive
     entropies on the test set and on images without digits, with the AUROC as a detector of these."""
-    cells = [cell for record in with_floors(records) for cell in evaluation_cells(record, metrics)]
+    found = with_floors(records)
+    cells = [cell for record in found for cell in evaluation_cells(record, metrics.get(record["model"], ()))]
     return _marked(records, cells)
 
 

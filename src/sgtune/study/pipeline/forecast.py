@@ -18,8 +18,6 @@ from sgtune.support.axes import AXES
 from sgtune.support.files import read_json
 from sgtune.tuning import halving_schedule
 
-__all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
-
 UNKNOWN = """Not known:
 - what jobs take that no run has results of (-): their budgets are counted, of NUTS a second for each iteration
 - how long downloads, tables and figures take, and the studies of other papers: they are not counted
