@@ -11,8 +11,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.report.publish import ORIGIN, origin_of, read_captions
-from sgtune.study.studies import artifact
+from sgtune.study.report.publish import origin_of, read_captions, table_of
+from sgtune.study.studies import STUDIES, find
 
 PUBLISHED = Path("results/published")
 CONFIGURATION, CONFIGURATION_PAGE = "config/README.md", "configuration.md"
@@ -43,7 +43,7 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         folder = root / study
         sources = {
             "provenance": folder / "manifest.json",
-            "table": folder / f"tables/{name}.md",
+            "table": folder / f"tables/{name}.csv",
             "figure": folder / f"figures/{name}.svg",
         }
         if not sources[kind].is_file():
@@ -51,8 +51,8 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         if kind == "provenance":
             return origin_of(folder)
         if kind == "table":
-            return ORIGIN.sub("", sources[kind].read_text("utf-8")).strip()
-        title, caption = artifact(name).title, " ".join(captions[name].paragraphs)
+            return table_of(folder, name, STUDIES[find(name).study], captions)
+        title, caption = find(name).about.title, " ".join(captions[name].paragraphs)
         return (
             f'<figure markdown="span">\n![{title}]({up}published/{study}/figures/{name}.svg)\n'
             f"<figcaption markdown='span'>{title}. {caption}</figcaption>\n</figure>"

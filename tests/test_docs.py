@@ -76,7 +76,7 @@ def test_pages_are_in_the_navigation_and_links_and_artifacts_exist():
             if kind == "provenance":
                 continue
             assert find(name).form == kind
-            where = f"tables/{name}.md" if kind == "table" else f"figures/{name}.svg"
+            where = f"tables/{name}.csv" if kind == "table" else f"figures/{name}.svg"
             assert title.removeprefix("Table: ") == find(name).about.title
             assert target.endswith(f"/published/{study}/{where}")
 

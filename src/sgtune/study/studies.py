@@ -139,18 +139,16 @@ def make_figure(name: str, inputs: Iterable[str | Path], **files: str | Path) ->
 
 
 def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
-    """Write the Markdown of a published run's tables again, from its CSVs, with today's ``captions`` (`read_captions`),
-    and with it the page and the manifest, which leaves out files that are gone."""
-    from sgtune.study.report.publish import INDEX, page_of
-    from sgtune.study.report.table import read_frame, to_markdown
+    """Write the page of a published run again, from its CSVs, with today's ``captions`` (`read_captions`), and with it
+    the manifest, which leaves out files that are gone, and the index beside it."""
+    from sgtune.study.report.publish import INDEX, page_of, write_index
 
-    for csv in sorted((folder / "tables").glob("*.csv")):
-        about, of, _ = find(csv.stem)
-        footer, study = describe(read_json(csv.with_suffix(".json"))["sources"]), STUDIES[of]
-        text = to_markdown(read_frame(csv), about, captions[csv.stem], footer, study.names)
-        csv.with_suffix(".md").write_text(text, encoding="utf-8")
     manifest = read_json(folder / "manifest.json")
     files = [name for name in manifest["files"] if (folder / name).is_file()]
+    tables = [Path(name).stem for name in files if name.startswith("tables/")]
     manifest["files"] = {name: file_sha256(folder / name) for name in files}
+    manifest["sources"] = {name: manifest["sources"][name] for name in tables}
     write_json(folder / "manifest.json", manifest)
+    study = STUDIES[find(tables[0]).study]
     (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")
+    write_index(folder.parent)

@@ -5,19 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from sgtune.study.pipeline.provenance import describe
 from sgtune.study.report.publish import (
     IN_README,
     MARKS,
-    ORIGIN,
     checksums,
     origin_of,
     publish,
     published_folder,
     read_captions,
     show_results,
+    table_of,
 )
-from sgtune.study.report.table import COLUMNS, Caption, read_frame, to_markdown
+from sgtune.study.report.table import COLUMNS, Caption, read_frame
 from sgtune.study.studies import STUDIES, lay_out_published
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json, write_json
@@ -68,25 +67,34 @@ def published(tmp_path, name="tuning", **changes):
 
 def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     main, other = published(tmp_path), published(tmp_path, "judges")
-    (main / "tables/left_over.md").write_text("of an older run")
+    (main / "tables/left_over.csv").write_text("of an older run")
     assert published(tmp_path, rows=ROWS.replace("0.9", "0.8")) == main
     assert read_frame(main / "tables/headline.csv")["value"][0] == 0.8
-    assert not (main / "tables/left_over.md").exists()
-    assert (other / "tables/headline.md").read_text().startswith("**Of judges**")
+    assert read_frame(other / "tables/headline.csv")["value"][0] == 0.9
+    # No second copy of a table, and nothing of an older run: the page has the Markdown, the manifest the provenance.
+    files = {path.relative_to(main).as_posix() for path in main.rglob("*") if path.is_file()}
+    assert files == {"README.md", "figures/regret_dots.svg", "manifest.json", "tables/headline.csv"}
+    assert read_json(main / "manifest.json")["sources"] == {"headline": SOURCES}
+    index = (main.parent / "README.md").read_text()
+    assert [
+        index.count(f"[{name}]({name}/README.md): {origin_of(main)}") for name in ("judges", "tuning")
+    ] == [1, 1]
+    assert "Tables: 1, figures: 1." in index
     assert not (main.parent / ".tuning").exists()
-    # A run's HTML shows what its Markdown shows.
-    assert not (main / "tables/headline.html").exists()
 
 
 def test_a_page_shows_tables_and_figures_with_captions_and_says_once_where_they_are_from(tmp_path):
-    page = (published(tmp_path) / "README.md").read_text()
+    folder = published(tmp_path)
+    page = (folder / "README.md").read_text()
     # The day and the commit of the results, not of a later drawing.
     origin = f"Run `mine`, 2 cores of a CPU, 2025-12-31, commit {'a' * 10}."
     assert page.startswith(f"# {MAMBA.label}: the published run `mine`\n\n{origin}\n\n")
     title = MAMBA.figures["regret_dots"].title
     picture = f"![{title}](figures/regret_dots.svg)"
     assert f"{picture}\n\n*{title}*\n\nWhat regret_dots shows.\n\nIts notes." in page
-    assert page.endswith("**Of tuning**\n")
+    assert page.endswith(table_of(folder, "headline", MAMBA, CAPTIONS) + "\n")
+    assert "0.90 ± 0.01" in page
+    assert page.count(origin) == 1
 
 
 @pytest.mark.parametrize("commits", [[], ["a" * 40, "b" * 40], [f"{'a' * 40}-dirty"]])
@@ -100,8 +108,8 @@ def test_results_that_are_not_of_one_clean_commit_are_not_published(tmp_path, co
 
 def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
     manifest = run_of(tmp_path / "run")
-    (tmp_path / "run/tables/headline.md").write_text("another")
-    with pytest.raises(DataError, match=r"headline\.md: not the file that"):
+    (tmp_path / "run/tables/headline.csv").write_text("another")
+    with pytest.raises(DataError, match=r"headline\.csv: not the file that"):
         publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
     assert not published_folder(tmp_path).exists()
 
@@ -129,18 +137,16 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
     assert readme.read_text().endswith("lost.\n")
 
 
-def test_published_tables_can_be_laid_out_again_from_their_csvs(tmp_path):
+def test_a_published_run_can_be_laid_out_again_from_its_csvs_without_what_is_gone(tmp_path):
     folder = published(tmp_path)
     (folder / "figures/regret_dots.svg").unlink()
-    lay_out_published(folder, CAPTIONS)
-    frame, about = read_frame(folder / "tables/headline.csv"), MAMBA.tables["headline"]
-    again = to_markdown(frame, about, CAPTIONS["headline"], describe(SOURCES), MAMBA.names)
-    assert (folder / "tables/headline.md").read_text() == again
-    assert ORIGIN.sub("", again).strip() in (folder / "README.md").read_text()
-    # It is a whole published run, as before, without what is gone.
-    publish(folder / "manifest.json", published_folder(tmp_path, "again"), MAMBA, CAPTIONS)
-    files = read_json(published_folder(tmp_path, "again") / "manifest.json")["files"]
-    assert list(files) == [f"tables/headline.{suffix}" for suffix in ("csv", "json", "md")]
+    lay_out_published(folder, CAPTIONS | {"headline": Caption("Said anew.\n---\nNew notes.")})
+    page, manifest = (folder / "README.md").read_text(), read_json(folder / "manifest.json")
+    assert "Said anew." in page
+    assert "regret_dots" not in page
+    assert list(manifest["files"]) == ["tables/headline.csv"]
+    assert manifest["sources"] == {"headline": SOURCES}
+    assert "Tables: 1, figures: 0." in (folder.parent / "README.md").read_text()
 
 
 PUBLISHED = sorted(path.parent.name for path in (ROOT / "results/published").glob("*/manifest.json"))
@@ -170,6 +176,12 @@ def test_what_is_published_is_laid_out_from_its_csvs_with_the_captions_of_today(
         "manifest.json",
         "README.md",
     }
-    again = shutil.copytree(folder, tmp_path / name)
+    again = shutil.copytree(folder.parent, tmp_path / "published") / name
     lay_out_published(again, REAL)
-    assert contents(again) == contents(folder)
+    assert contents(again.parent) == contents(folder.parent)
+
+
+def test_published_runs_stay_small():
+    files = [path for path in (ROOT / "results/published").rglob("*") if path.is_file()]
+    assert len(files) <= 200
+    assert sum(path.stat().st_size for path in files) < 6e6

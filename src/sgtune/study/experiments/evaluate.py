@@ -62,7 +62,7 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
 
     A run depends only on its arm and its replicate: tuners that chose the same arm share it, and a curve shows the
     first seconds of the run behind the table. Its random streams are none of a race: what won there is not replayed.
-    Memory: three times the kept draws. With a cost table a run is the same on every machine.
+    Memory: three times the kept draws. With a cost table a run has the same steps on every machine.
 
     A row has the entries of `stein_metrics`, over every ``thin``-th draw; errors over all draws
     (`sgtune.metrics.reference_errors`); and metrics of predictions that are averaged over evenly spaced draws. What is
