@@ -9,12 +9,15 @@ from sgtune.study.report.publish import (
     IN_README,
     MARKS,
     checksums,
+    compare,
     origin_of,
     publish,
     published_folder,
     read_captions,
     show_results,
+    sums_of_run,
     table_of,
+    verify,
 )
 from sgtune.study.report.table import COLUMNS, Caption, read_frame
 from sgtune.study.studies import STUDIES, lay_out_published
@@ -147,6 +150,75 @@ def test_a_published_run_can_be_laid_out_again_from_its_csvs_without_what_is_gon
     assert list(manifest["files"]) == ["tables/headline.csv"]
     assert manifest["sources"] == {"headline": SOURCES}
     assert "Tables: 1, figures: 0." in (folder.parent / "README.md").read_text()
+
+
+def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):
+    run, mamba = tmp_path / "mine", tmp_path / "mine/mamba"
+    for name in ("evaluation/sgld.json", "data/logistic/rows.npy", "logs/job.log", "ccadl/curves.json"):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text(name)
+    results = sums_of_run(run, STUDIES)
+    assert results.keys() == {"evaluation/sgld.json", "data/logistic/rows.npy"}
+    with pytest.raises(DataError, match="no study has a manifest"):
+        verify(run, STUDIES)
+    manifest = run_of(mamba)
+    write_json(manifest, read_json(manifest) | {"results": results})
+    # A study that is not finished has no manifest, and its files are not judged.
+    assert verify(run, STUDIES) == []
+    (run / "evaluation/other.json").write_text("of another run")
+    (run / "data/logistic/rows.npy").write_text("data/logistic/wors.npy")
+    (mamba / "tables/headline.csv").unlink()
+    assert verify(run, STUDIES) == [
+        f"changed: {run / 'data/logistic/rows.npy'}",
+        f"foreign: {run / 'evaluation/other.json'}",
+        f"missing: {mamba / 'tables/headline.csv'}",
+    ]
+
+
+def compared(tmp_path, ours, theirs):
+    """What `compare` says of two tables of rows "tuner,value,se,upper,replicates"; the sampler is always the same."""
+    for name, rows in {"run": ours, "published": theirs}.items():
+        lines = [
+            f"logistic,sgld,{tuner},ksd,,{value},,{se},{upper},,,{n},{n},False,False,{value}"
+            for tuner, value, se, upper, n in (row.split(",") for row in rows)
+        ]
+        csv = tmp_path / name / "tables/table1.csv"
+        csv.parent.mkdir(parents=True, exist_ok=True)
+        csv.write_text("\n".join([",".join(COLUMNS), *lines]) + "\n")
+    return compare(tmp_path / "run", tmp_path / "published")
+
+
+def test_a_run_is_compared_cell_by_cell_by_the_spread_of_its_replicates(tmp_path):
+    theirs = [
+        "mamba,10,3,,3",
+        "grid,10,3,,3",
+        "theory,10,,,1",
+        "heuristic,,,4,3",
+        "random,1,0.1,,3",
+        "oracle,1,,,1",
+    ]
+    # Three standard errors of the difference: 3 * hypot(3, 4) = 15. An upper end of 4 is 0 with an error of 2.
+    ours = [
+        "mamba,24.9,4,,3",
+        "grid,25.1,4,,3",
+        "theory,11,,,1",
+        "heuristic,5.9,0,,3",
+        "oracle,1,,,1",
+        "frozen,1,,,1",
+    ]
+    assert compared(tmp_path, ours, theirs) == [
+        "table1 logistic sgld frozen ksd: only here",
+        "table1 logistic sgld grid ksd: 25.1 here, 10 published: differs",
+        "table1 logistic sgld random ksd: only published",
+        "table1 logistic sgld theory ksd: 11 here, 10 published: not judged",
+        "2 of 3 cells agree; 2 are not judged, 2 are only in one run.",
+    ]
+    assert compared(tmp_path, theirs, theirs) == [
+        "4 of 4 cells agree; 2 are not judged, 0 are only in one run."
+    ]
+    (tmp_path / "run/tables/table1.csv").unlink()
+    with pytest.raises(DataError, match=r"no table of .* is there"):
+        compare(tmp_path / "run", tmp_path / "published")
 
 
 PUBLISHED = sorted(path.parent.name for path in (ROOT / "results/published").glob("*/manifest.json"))

@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import Iterable, Mapping
+from math import hypot, isnan
 from pathlib import Path
 
 import pandas as pd
 
 from sgtune.study.report.artifact import Artifact, Study
-from sgtune.study.report.table import Caption, markdown_tables, read_frame, to_markdown
+from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_frame, to_markdown
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
@@ -16,13 +17,16 @@ __all__ = [
     "MAIN",
     "MARKS",
     "checksums",
+    "compare",
     "origin_of",
     "page_of",
     "publish",
     "published_folder",
     "read_captions",
     "show_results",
+    "sums_of_run",
     "table_of",
+    "verify",
     "write_index",
 ]
 
@@ -46,6 +50,12 @@ MARKS = (
 
 INDEX = "README.md"
 
+PASSING = ("logs", "unfinished", "checkpoints")
+"""Folders of a run whose files are no results."""
+
+RESULTS = (".csv", ".html", ".json", ".md", ".nc", ".npy", ".npz", ".pdf", ".svg")
+"""Suffixes of results."""
+
 COPIED = (".csv", ".svg")
 """Of a run's files: a page has the tables, and the manifest has the provenance; PDF and HTML stay with the run."""
 
@@ -66,6 +76,79 @@ def checksums(artifacts: Iterable[str]) -> dict[str, str]:
     paths = [Path(path) for path in artifacts]
     beside = sorted({twin for path in paths for twin in path.parent.glob(f"{path.stem}.*")})
     return {path.relative_to(paths[0].parent.parent).as_posix(): file_sha256(path) for path in beside}
+
+
+def sums_of_run(run: Path, without: Iterable[str] = ()) -> dict[str, str]:
+    """By name in the folder ``run``: the checksum of every result below it, not below the folders ``without``."""
+    names = [path.relative_to(run) for path in run.rglob("*") if path.is_file()]
+    kept = [name for name in names if not {*name.parts} & {*PASSING, *without} and name.suffix in RESULTS]
+    kept = [name for name in kept if name.name[0] != "." and name.name != "manifest.json"]
+    return {name.as_posix(): file_sha256(run / name) for name in sorted(kept)}
+
+
+def verify(run: Path, studies: Iterable[str]) -> list[str]:
+    """A line for each file of a finished run that is not as the manifests of its ``studies`` have it: one that is
+    foreign (it stands beside their files, and none of them has it), changed or missing.
+
+    Raises:
+        DataError: the run has no manifest.
+    """
+    known: dict[str, str] = {}
+    for study in studies:
+        if (run / study / "manifest.json").is_file():
+            held = read_json(run / study / "manifest.json")
+            known |= held.get("results", {}) | {f"{study}/{name}": own for name, own in held["files"].items()}
+    if not known:
+        raise DataError(f"{run}: no study has a manifest there; the run must be finished")
+    folders = {Path(name).parent for name in known}
+    found = {name: own for name, own in sums_of_run(run).items() if Path(name).parent in folders}
+    faults = dict.fromkeys(known.keys() - found, "missing")
+    faults |= dict.fromkeys(found.keys() - known, "foreign")
+    faults |= {name: "changed" for name in known.keys() & found if found[name] != known[name]}
+    return [f"{fault}: {run / name}" for name, fault in sorted(faults.items())]
+
+
+def compare(run: Path, published: Path) -> list[str]:
+    """A line for each cell of the tables below ``run`` that differs from the ``published`` one, and one with how many
+    agree: their values by three standard errors of their difference, which the spread of the replicates gives. A cell
+    of one replicate, or without a number, is not judged.
+
+    Raises:
+        DataError: they have no table in common.
+    """
+    lines, agree, judged, shown, alone = [], 0, 0, 0, 0
+    tables = [
+        path for path in sorted(published.glob("tables/*.csv")) if (run / "tables" / path.name).is_file()
+    ]
+    if not tables:
+        raise DataError(f"{run}: no table of {published} is there; the run must be finished")
+    keys = list(FIELDS)
+    for csv in tables:
+        pair = [read_frame(path).drop_duplicates(keys) for path in (run / "tables" / csv.name, csv)]
+        both = pair[0].merge(pair[1], "outer", keys, suffixes=("", "_there"), indicator=True)
+        for cell in both.to_dict("records"):
+            where = " ".join(filter(None, (csv.stem, *(cell[key] for key in keys))))
+            if cell["_merge"] != "both":
+                alone += 1
+                lines.append(f"{where}: only {'here' if cell['_merge'] == 'left_only' else 'published'}")
+                continue
+            (value, error), (other, their) = _number(cell, ""), _number(cell, "_there")
+            is_judged = min(cell["replicates"], cell["replicates_there"]) > 1 and not isnan(error + their)
+            agrees = abs(value - other) <= 3 * hypot(error, their) + 1e-6 * abs(other)
+            judged, agree, shown = judged + is_judged, agree + (is_judged and agrees), shown + (not is_judged)
+            text = f"{where}: {cell['shown']} here, {cell['shown_there']} published"
+            if is_judged and not agrees:
+                lines.append(f"{text}: differs")
+            elif not is_judged and cell["shown"] != cell["shown_there"]:
+                lines.append(f"{text}: not judged")
+    return [*lines, f"{agree} of {judged} cells agree; {shown} are not judged, {alone} are only in one run."]
+
+
+def _number(cell: Mapping, side: str) -> tuple[float, float]:
+    """The value of a cell and its standard error; of one that is not told from 0 its upper end is two of these."""
+    if isnan(cell[f"value{side}"]):
+        return 0.0, cell[f"upper{side}"] / 2
+    return cell[f"value{side}"], cell[f"se{side}"]
 
 
 def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[str, Caption]) -> None:
