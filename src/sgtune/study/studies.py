@@ -11,8 +11,8 @@ from typing import NamedTuple
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
-from sgtune.study.config.sections import extras_of, studied
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
+from sgtune.study.pipeline.plan import extras_of, studied
 from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of

@@ -363,7 +363,7 @@ def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: 
     """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
 
     Args:
-        settings: `sgtune.study.config.sections.ladder_settings`.
+        settings: `sgtune.study.pipeline.plan.ladder_settings`.
         parts: keeps each of them while the others are not done.
     """
     section, found = settings["ladder"], []
