@@ -13,8 +13,6 @@ from pathlib import Path
 
 from sgtune.support.machine import cores
 
-__all__ = ["Provenance", "describe", "of_processor", "summarise"]
-
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 VECTORS = ("sse4", "avx", "fma", "neon", "asimd", "sve")
 """Beginnings of the flags of a processor by which compiled arithmetic, and with it rounding, differs."""

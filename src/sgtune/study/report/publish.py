@@ -12,24 +12,6 @@ from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_fra
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = [
-    "IN_README",
-    "MAIN",
-    "MARKS",
-    "checksums",
-    "compare",
-    "origin_of",
-    "page_of",
-    "publish",
-    "published_folder",
-    "read_captions",
-    "show_results",
-    "sums_of_run",
-    "table_of",
-    "verify",
-    "write_index",
-]
-
 MAIN = "tuning"
 """The folder of the main study."""
 
