@@ -1,8 +1,10 @@
 """Open the built site, or a report, in a browser as a reader would: python .ci/browse.py FOLDER [FOLDER ...]
 
-At the width of a desk and of a phone, and never with a console error. Of a site every page: all pictures load, and
-nothing is wider than the page. Of a report the links of its first page, and every result: its entry, and its page,
-which is not empty, whose pictures load, and whose wide tables scroll. Links of the site are checked when it is built.
+At the width of a desk and of a phone, and never with a console error. Of a site every page: all pictures load,
+nothing is wider than the page, and on a desk no table is wider than its column. Of a report its first page, whose
+heading one sees without scrolling, and where each link opens its result; the lists, in the order of the papers; and
+every result: its entry, and its page, which is not empty, whose pictures load, and whose wide tables scroll. Links of
+the site are checked when it is built.
 Needs Playwright and a Chromium (`CHROMIUM` names it).
 """
 
@@ -18,12 +20,16 @@ from urllib.parse import unquote
 
 from playwright.sync_api import Page, sync_playwright
 
-WIDTHS = {"desk": 1280, "phone": 390}
+WINDOWS = {"desk": (1400, 900), "large desk": (1920, 1080), "phone": (390, 844)}
 BROKEN_PICTURES = (
     "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
 )
 LINKS = "[...document.querySelectorAll('a[href*=showResultInfo]')].map(link => [link.textContent, link.href])"
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
+WIDE_TABLES = """[...document.querySelectorAll("article table")].filter(table => {
+    const column = table.closest(".artifact, .md-typeset__scrollwrap") ?? table.parentElement;
+    return table.scrollWidth > column.clientWidth;
+}).map(table => table.closest(".artifact")?.previousElementSibling.textContent ?? table.textContent.slice(0, 60))"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -53,6 +59,9 @@ def browse_site(page: Page, folder: Path, address: str) -> Iterator[str]:
         name = path.relative_to(folder).as_posix()
         page.goto(f"{address}/{name}", wait_until="networkidle")
         yield from complaints_of(page, name)
+        if page.viewport_size["width"] >= WINDOWS["desk"][0]:
+            for table in page.evaluate(WIDE_TABLES):
+                yield f"{name}: the table “{table}” is wider than its column"
 
 
 def browse_report(page: Page, address: str) -> Iterator[str]:

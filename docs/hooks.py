@@ -1,8 +1,9 @@
 """Pages of the documentation from other files: published tables and figures, and the keys of the configuration.
 
 A link or a picture on a line of its own, whose title is ``table STUDY/NAME``, ``figure STUDY/NAME`` or ``provenance
-STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place: the table, the
-figure with its caption, or the line about the run. A reader of the Markdown files has the link, or the picture.
+STUDY``, leads to an artifact in results/published. On the site the artifact itself stands in its place, under a heading
+of its own: the table, with the labels that rows share in one cell, or the figure; below it its caption and notes; or
+the line about the run. A reader of the Markdown files has the link, or the picture.
 """
 
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sgtune.study.report.publish import origin_of, read_captions, table_of
+from sgtune.study.report.publish import origin_of, read_captions
+from sgtune.study.report.table import html_tables, read_frame
 from sgtune.study.studies import STUDIES, find
 
 PUBLISHED = Path("results/published")
@@ -50,12 +52,25 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
             return match[0]
         if kind == "provenance":
             return origin_of(folder)
+        about, of, _ = find(name)
+        caption = captions[name]
         if kind == "table":
-            return table_of(folder, name, STUDIES[find(name).study], captions)
-        title, caption = find(name).about.title, " ".join(captions[name].paragraphs)
+            frame = read_frame(sources[kind])
+            shown = (
+                html_tables(frame, about, STUDIES[of].names)
+                .replace("h2>", "h4>")
+                .replace("dataframe", "cells")
+            )
+            below = [caption.above, caption.below(frame)]
+        else:
+            shown = f'<img alt="{about.title}" src="{up}published/{study}/figures/{name}.svg">'
+            below = caption.paragraphs
+        # Pages lie in folders of their own, so that a relative address of HTML needs one step more than a link.
+        shown = shown.replace('src="', 'src="../') if not page.is_homepage else shown
+        below = "\n\n".join(filter(None, below))
         return (
-            f'<figure markdown="span">\n![{title}]({up}published/{study}/figures/{name}.svg)\n'
-            f"<figcaption markdown='span'>{title}. {caption}</figcaption>\n</figure>"
+            f'### {about.title} {{#{study}-{name}}}\n\n<div class="artifact">\n{shown}\n</div>\n\n'
+            f'<div class="notes" markdown="1">\n{below}\n</div>'
         )
 
     return LINE.sub(in_place, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
 TABLES = {name for study in STUDIES.values() for name in study.tables}
 NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
-FIELDS = {"model", "sampler", "tuner", "metric", "detail"}
+FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
 
 def test_names_and_titles_are_unique_over_all_studies():
@@ -138,8 +138,13 @@ def test_a_table_is_an_entry_a_function_and_a_caption(toys, tmp_path):
         assert f"seed 7 · commit {PROVENANCE['commit'][:10]} ·" in files[kind].read_text()
 
 
-def test_a_figure_is_an_entry_and_a_function(toys, tmp_path):
-    make_figure("toy", toys, svg=tmp_path / "toy.svg", pdf=tmp_path / "toy.pdf")
+def test_a_figure_is_an_entry_a_function_and_a_caption(toys, tmp_path):
+    files = {kind: tmp_path / f"toy.{kind}" for kind in ("svg", "pdf", "html")}
+    make_figure("toy", toys, "What a toy shows.\n---\nDots: toys.\n", **files)
+    page = files["html"].read_text()
+    # The figure, its caption below, and where it comes from.
+    assert page.index("<svg ") < page.index("What a toy shows.") < page.index("Dots: toys.")
+    assert f"commit {PROVENANCE['commit'][:10]} ·" in page
     assert "1 records" in (tmp_path / "toy.svg").read_text()
     assert PROVENANCE["commit"] in (tmp_path / "toy.svg").read_text()
     assert (tmp_path / "toy.pdf").read_bytes()[:5] == b"%PDF-"

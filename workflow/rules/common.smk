@@ -18,7 +18,7 @@ from sgtune.study.pipeline.plan import (
     tuning_settings,
 )
 from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
-from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
+from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of, number_in_paper
 
 # What is of one's own: jobs, which read this file too, do not repeat its warning.
 own = [*map(load_configfile, workflow.config_settings.configfiles), workflow.config_settings.config]
@@ -158,9 +158,17 @@ def artifact_of(wildcards):
     return artifact(getattr(wildcards, "table", None) or wildcards.figure)
 
 
+TABLES_FIRST = " Tables"
+"""The heading of tables in a report, which is sorted: a browser does not show the blank."""
+
+
 def labels_of(wildcards):
-    """The title of a table or figure in a report."""
-    return {"artifact": artifact_of(wildcards).title}
+    """The title of a table or figure in a report, whose lists are sorted by it. Blanks before it, which a browser does
+    not show, keep the order of print: first what has a number in the paper."""
+    study = STUDIES[wildcards.study]
+    names = sorted([*study.tables, *study.figures], key=number_in_paper)
+    name = getattr(wildcards, "table", None) or wildcards.figure
+    return {"artifact": " " * (len(names) - names.index(name)) + artifact(name).title}
 
 
 def category_of(wildcards):

@@ -37,7 +37,7 @@ rule make_table:
             f"{RUN}/{{study}}/tables/{{table}}.html",
             caption="../report/artifact.rst",
             category=category_of,
-            subcategory="Tables",
+            subcategory=TABLES_FIRST,
             labels=labels_of,
         ),
         facts=f"{RUN}/{{study}}/tables/{{table}}.json",
@@ -54,18 +54,19 @@ rule make_table:
 
 
 rule make_figure:
-    """One figure as SVG and PDF, with its provenance inside."""
+    """One figure as SVG and PDF, with its provenance inside, and a page with its caption."""
     input:
         sources_of,
     output:
-        svg=report(
-            f"{RUN}/{{study}}/figures/{{figure}}.svg",
+        svg=f"{RUN}/{{study}}/figures/{{figure}}.svg",
+        pdf=f"{RUN}/{{study}}/figures/{{figure}}.pdf",
+        html=report(
+            f"{RUN}/{{study}}/figures/{{figure}}.html",
             caption="../report/artifact.rst",
             category=category_of,
             subcategory="Figures",
             labels=labels_of,
         ),
-        pdf=f"{RUN}/{{study}}/figures/{{figure}}.pdf",
     log:
         f"{LOGS}/{{study}}/make_figure/{{figure}}.log",
     conda:

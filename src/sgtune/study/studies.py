@@ -5,6 +5,7 @@ Imports nothing heavy: the workflow reads it to decide its targets and inputs. M
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
-from sgtune.support.files import file_sha256, read_json, write_json
+from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 MAIN = "mamba"
 """The study that a run makes by default."""
@@ -48,6 +49,12 @@ def find(name: str) -> Found:
 def artifact(name: str) -> Artifact:
     """The entry of a table or figure."""
     return find(name).about
+
+
+def number_in_paper(name: str) -> float:
+    """The number that a table or figure has in its paper, by its name; infinite if it is ours."""
+    number = name.removeprefix("table").removeprefix("figure")
+    return int(number) if number.isdigit() else inf
 
 
 def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
@@ -122,30 +129,40 @@ def make_table(name: str, inputs: Iterable[str | Path], caption: str, **files: s
     write_json(Path(files["csv"]).with_suffix(".json"), about_table)
 
 
-def make_figure(name: str, inputs: Iterable[str | Path], **files: str | Path) -> None:
+def make_figure(
+    name: str, inputs: Iterable[str | Path], caption: str, *, html: str | Path, **files: str | Path
+) -> None:
     """Write the figure ``name`` of ``inputs`` (result files, by `load_records`) to ``files``: ``svg`` and ``pdf``, its
-    provenance inside.
+    provenance inside; and a page with the SVG and its ``caption`` (the text of its file in ``workflow/captions``) to
+    ``html``.
 
     Raises:
         InputError: there is no such figure.
         DataError: its records are missing.
     """
     from sgtune.study.report.style import save_figure
+    from sgtune.study.report.table import Caption, html_page
 
     figure, sources = _made(name, "figure", inputs)
-    save_figure(figure, title=artifact(name).title, sources=sources, **files)
+    title = artifact(name).title
+    save_figure(figure, title=title, sources=sources, **files)
+    # From its element on: the lines above it are of an SVG that is a file of its own.
+    _, element, rest = Path(files["svg"]).read_text(encoding="utf-8").partition("<svg ")
+    page = html_page(title, element + rest, Caption(caption).paragraphs, describe(sources))
+    with atomic_write(html) as path:
+        path.write_text(page, encoding="utf-8")
 
 
 def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
     """Write the page of a published run again, from its CSVs, with today's ``captions`` (`read_captions`), and with it
-    the manifest, which leaves out files that are gone, and the index beside it."""
-    from sgtune.study.report.publish import INDEX, page_of, write_index
+    the manifest, of the files that are there, and the index beside it."""
+    from sgtune.study.report.publish import COPIED, INDEX, page_of, write_index
 
     manifest = read_json(folder / "manifest.json")
-    files = [name for name in manifest["files"] if (folder / name).is_file()]
-    tables = [Path(name).stem for name in files if name.startswith("tables/")]
-    manifest["files"] = {name: file_sha256(folder / name) for name in files}
-    manifest["sources"] = {name: manifest["sources"][name] for name in tables}
+    files = [path for path in sorted(folder.glob("*/*")) if path.suffix in COPIED]
+    tables = [path.stem for path in files if path.suffix == ".csv"]
+    manifest["files"] = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+    manifest["sources"] = {name: own for name, own in manifest["sources"].items() if name in tables}
     write_json(folder / "manifest.json", manifest)
     study = STUDIES[find(tables[0]).study]
     (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")

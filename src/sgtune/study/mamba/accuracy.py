@@ -17,10 +17,11 @@ FEW = 200
 """Up to this dimension the floors of the Laplace approximation stay."""
 
 
-def of_metrics(records: Records, *, metrics: Sequence[str]) -> list[Cell]:
-    """The tuners by some metrics: those of one of the paper's tables and of ours beside them; or the mean predictive
+def of_metrics(records: Records, *, metrics: Mapping[str, Sequence[str]]) -> list[Cell]:
+    """The tuners by some metrics of each model: those of one of the paper's tables, or others; or the mean predictive
     entropies on the test set and on images without digits, with the AUROC as a detector of these."""
-    cells = [cell for record in with_floors(records) for cell in evaluation_cells(record, metrics)]
+    found = with_floors(records)
+    cells = [cell for record in found for cell in evaluation_cells(record, metrics.get(record["model"], ()))]
     return _marked(records, cells)
 
 

@@ -15,13 +15,19 @@ KINDS = {
 """The curvatures of the ladder of Gaussians, in the order of print."""
 
 XI = "relative_sd_error_x100"
-KSDS = ("ksd", "ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled_floor")
-PREDICTIVE = ("log_loss", "brier", "ece_percent", "mce_percent")
-PUBLISHED_ERRORS = ("ece_as_published_percent", "mce_as_published_percent")
+CALIBRATION = ("ece_percent", "mce_percent")
+KSDS = ("ksd_se", "ksd_floor", "ksd_scaled", "ksd_scaled_se", "ksd_scaled_floor")
+FURTHER = {
+    "logistic": ("xi_rel_x100", "xi_white_x100", *KSDS),
+    "pmf": ("xi_rel_x100", "functional_error", *KSDS, "rmse_as_published"),
+    "bnn": ("log_loss", "brier", "ece_as_published_percent", "mce_as_published_percent"),
+}
+"""Metrics of each model that are in no table of the paper."""
+
 NOT_IN_PAPER = tuple(name for name, entry in TUNERS.items() if not entry.in_paper)
 ALL_BUT_THEORY = tuple(name for name in TUNERS if name != "theory")
-BY_SAMPLER = {"rows": ("tuner", "metric"), "columns": ("sampler",)}
-BY_TUNER = {"rows": ("sampler", "metric"), "columns": ("tuner",)}
+BY_SAMPLER = {"rows": ("origin", "tuner", "metric"), "columns": ("sampler",)}
+BY_TUNER = {"rows": ("origin", "sampler", "metric"), "columns": ("tuner",)}
 OF_ARMS = ("evaluation", "reference", "widths")
 
 TABLES = {
@@ -29,7 +35,7 @@ TABLES = {
         "comparison:tuned",
         ("tuning",),
         title="Table 4. What each tuner tunes",
-        rows=("sampler",),
+        rows=("origin", "sampler"),
         columns=("tuner",),
     ),
     "deviations": Artifact(
@@ -112,9 +118,18 @@ TABLES = {
         "comparison:published_comparison",
         ("evaluation", "published", "reference"),
         title="Comparison with the published numbers",
-        rows=("tuner", "metric"),
-        columns=("sampler", "detail"),
+        rows=("table", "tuner", "sampler"),
+        columns=("metric", "whose"),
+        parts=("table", "whose"),
         without=NOT_IN_PAPER,
+    ),
+    "further_metrics": Artifact(
+        "accuracy:of_metrics",
+        OF_ARMS,
+        title="Further metrics of the tuned samplers",
+        options={"metrics": FURTHER},
+        rows=("model", "origin", "sampler", "metric"),
+        columns=("tuner",),
     ),
     "signal_of_width": Artifact(
         "known_targets:signal_of_width",
@@ -140,7 +155,7 @@ TABLES = {
         ("evaluation",),
         title="Out-of-distribution images",
         model="bnn",
-        options={"metrics": ("entropy_test", "entropy_ood", "auroc")},
+        options={"metrics": {"bnn": ("entropy_test", "entropy_ood", "auroc")}},
         **BY_SAMPLER,
     ),
     "modes": Artifact(
@@ -179,22 +194,13 @@ TABLES = {
 # Of each model the paper has a table of accuracy in its text, a longer one and one of choices in its appendix.
 for model, name, kinds, (short, of_short), (long, of_long), choices in (
     (
-        *("logistic", "Logistic regression", OF_ARMS),
-        (1, ("ksd", XI)),
-        (6, (XI, "xi_rel_x100", "xi_white_x100", *KSDS, "accuracy_percent", "n_samples")),
-        5,
+        *("logistic", "Logistic regression", OF_ARMS, (1, ("ksd", XI))),
+        *((6, (XI, "ksd", "accuracy_percent", "n_samples")), 5),
     ),
+    ("pmf", "PMF", OF_ARMS, (2, ("ksd", XI)), (8, (XI, "ksd", "rmse", "n_samples")), 7),
     (
-        *("pmf", "PMF", OF_ARMS),
-        (2, ("ksd", XI)),
-        (8, (XI, "xi_rel_x100", "functional_error", *KSDS, "rmse", "rmse_as_published", "n_samples")),
-        7,
-    ),
-    (
-        *("bnn", "Neural network", ("evaluation",)),
-        (3, PREDICTIVE),
-        (10, (*PREDICTIVE, *PUBLISHED_ERRORS, "accuracy_percent", "n_samples")),
-        9,
+        *("bnn", "Neural network", ("evaluation",), (3, CALIBRATION)),
+        *((10, (*CALIBRATION, "accuracy_percent", "n_samples")), 9),
     ),
 ):
     TABLES |= {
@@ -203,7 +209,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             kinds,
             title=f"Table {short}. {name}: accuracy of the tuned samplers",
             model=model,
-            options={"metrics": of_short},
+            options={"metrics": {model: of_short}},
             without=("grid-ksd",),  # the paper's text leaves it out
             **BY_SAMPLER,
         ),
@@ -212,7 +218,7 @@ for model, name, kinds, (short, of_short), (long, of_long), choices in (
             kinds,
             title=f"Table {long}. {name}: tuners compared",
             model=model,
-            options={"metrics": of_long},
+            options={"metrics": {model: of_long}},
             **BY_TUNER,
         ),
         f"table{choices}": Artifact(

@@ -1,7 +1,7 @@
 """What tuners tune and choose, as in the paper's tables 4, 5, 7 and 9; our numbers and settings beside the paper's; and
 runs by the two clocks."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import log10
 from statistics import median_low
@@ -23,14 +23,11 @@ PRINTED: dict[str, tuple[str, Callable[[float, int], float]]] = {
 """Axes that are not printed by their own name and number: the metric, and ``(number, n_data) -> value``."""
 
 IN_PAPER = {
-    "logistic": ("ksd", "relative_sd_error_x100"),
-    "pmf": ("ksd", "relative_sd_error_x100", "rmse_as_published"),
-    "bnn": (
-        *("ece_percent", "ece_as_published_percent", "mce_percent", "mce_as_published_percent"),
-        "accuracy_percent",
-    ),
+    "logistic": ("ksd", "relative_sd_error_x100", "accuracy_percent", "n_samples"),
+    "pmf": ("ksd", "relative_sd_error_x100", "rmse_as_published", "n_samples"),
+    "bnn": ("ece_as_published_percent", "mce_as_published_percent", "accuracy_percent", "n_samples"),
 }
-"""Our results that the paper has as well, of each model."""
+"""Our results that the paper has as well, of each model, by its definitions."""
 
 OF_TUNERS = {"grid": "grid", "grid_ksd": "grid-ksd", "heuristic": "heuristic"}
 """Sections of one tuner, which concern only a run that has it."""
@@ -84,30 +81,46 @@ def tuned(records: Records) -> list[Cell]:
 
 
 def published_comparison(records: Records) -> list[Cell]:
-    """Our metrics and hyperparameters beside the paper's (its Tables 5 to 10)."""
-    # The appendix, whose tables have the larger numbers, repeats the tables of the text with more digits.
-    published = sorted(required(records, "published"), key=lambda row: (len(row["table"]), row["table"]))
-    papers = {(row["model"], row["sampler"], row["tuner"], row["metric"]): row["value"] for row in published}
+    """Our metrics and hyperparameters beside the paper's (its Tables 1 to 3 and 5 to 10)."""
     found = required(records, "evaluation")
-    results = [
-        cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))
-    ]
-    cells = []
-    for cell in results + [cell for record in found for cell in choice_cells(record)]:
+    ours = [cell for record in found for cell in evaluation_cells(record, IN_PAPER.get(record["model"], ()))]
+    ours += [cell for record in found for cell in choice_cells(record)]
+    return beside_paper(ours, required(records, "published"))
+
+
+def beside_paper(cells: Iterable[Cell], published: Iterable[Mapping]) -> list[Cell]:
+    """Of each of our cells whose metric the paper has: ours, the paper's number and their ratio, in the first table of
+    the paper with this metric. Its appendix repeats the tables of the text with more digits and tuners."""
+    tables, papers = {}, {}
+    for row in sorted(published, key=lambda row: int(row["table"].removeprefix("table"))):
+        tables.setdefault((row["model"], row["metric"]), int(row["table"].removeprefix("table")))
+        papers[row["model"], row["sampler"], row["tuner"], row["metric"]] = row["value"]
+    found = []
+    for cell in cells:
         metric = cell.metric.replace("_as_published", "")
-        paper = papers.get((cell.model, cell.sampler, cell.tuner, metric))
-        ours = replace(cell, sd=None, se=None, span=None, detail="ours")
-        cells.append(ours)
-        if paper is None:
-            continue
-        alone = replace(ours, value=paper, upper=None, square=None, finite=1, replicates=1)
-        cells.append(replace(alone, detail="paper", text=format_number(paper, "printed")))
-        if cell.metric in SOURCES and ours.value is not None:
-            ratio = ours.value / paper
-            cells.append(replace(alone, detail="ratio", value=ratio, text=format_number(ratio)))
-        elif ours.upper is not None:
-            cells.append(replace(ours, upper=ours.upper / paper, detail="ratio"))
-    return cells
+        table = tables.get((cell.model, metric))
+        if table is not None:
+            paper = papers.get((cell.model, cell.sampler, cell.tuner, metric))
+            ours = replace(cell, sd=None, se=None, span=None, best=False)
+            found += [
+                (table, replace(one, detail=f"Table {table}, {whose}"))
+                for whose, one in _with_ratio(ours, paper)
+            ]
+    return [cell for _, cell in sorted(found, key=lambda pair: pair[0])]
+
+
+def _with_ratio(ours: Cell, paper: float | None) -> Iterator[tuple[str, Cell]]:
+    """Ours, the paper's number where it has one, and of results the ratio."""
+    yield "ours", ours
+    if paper is None:
+        return
+    alone = replace(ours, value=paper, upper=None, square=None, finite=1, replicates=1)
+    yield "paper", replace(alone, text=format_number(paper, "printed"))
+    if ours.metric in SOURCES and ours.value is not None:
+        ratio = ours.value / paper
+        yield "ratio", replace(alone, value=ratio, text=format_number(ratio))
+    elif ours.upper is not None:
+        yield "ratio", replace(ours, upper=ours.upper / paper)
 
 
 def deviations(records: Records) -> list[Cell]:

@@ -13,7 +13,8 @@ class Artifact(NamedTuple):
         kinds: the kinds of the files that it is made from.
         title: its title.
         rows: of a table: the fields of a cell that its rows differ in, from the outside inwards; the model comes first
-            by itself where there are several. From three fields on, the outer ones are headings above a table each.
+            by itself where there are several. From three fields on, the outer ones are headings above a table each. The
+            field "origin" puts the tuners that are not in the paper below the paper's.
         columns: the field that its columns differ in, or two, the first above the second.
         stub: the headings of ``rows``, where these are not the names of the fields.
         parts: names for the parts of ``detail`` between commas, in their order: ``("h", "A")`` of "h = 0.1, A = 1".

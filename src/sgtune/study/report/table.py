@@ -9,6 +9,7 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
+from sgtune.study.catalogue import TUNERS as CATALOGUE
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order
 from sgtune.support.files import atomic_write
@@ -26,6 +27,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 FIELDS = ("model", "sampler", "tuner", "metric", "detail")
 NUMBERS = ("value", "sd", "se", "upper", "lowest", "highest")
+NOT_IN_PAPER = "Not in the paper"
 KNOWN = {"model": MODELS, "sampler": SAMPLERS, "tuner": TUNERS}
 COLUMNS = (*FIELDS, *NUMBERS, "finite", "replicates", "best", "at_test_set", "shown")
 """Of the tidy frame, and of the CSV."""
@@ -198,11 +200,13 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
     details that have none, in the order in which they come.
     """
     keys = frame[list(FIELDS)].copy()
+    is_ours = [name not in CATALOGUE or not CATALOGUE[name].in_paper for name in frame["tuner"]]
+    keys["origin"] = [NOT_IN_PAPER if ours else "" for ours in is_ours]
     for place, part in enumerate(about.parts):
         keys[part] = frame["detail"].str.split(", ").str[place].fillna("")
     rows, columns = list(about.rows), list(about.columns)
     if keys["model"].nunique() > 1 and "model" not in rows + columns:
-        rows = ["model", *rows]
+        rows.insert(rows[0] == "origin", "model")
     at_test_set = set(keys["tuner"][frame["at_test_set"].astype(bool)])
     printed = {field: _printed(field, list(dict.fromkeys(keys[field])), names) for field in rows + columns}
     if "tuner" in printed:
@@ -226,6 +230,8 @@ def lay_out(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {})
 
 def _printed(field: str, found: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
     """The labels of the names that a field has, in the order of print."""
+    if field == "origin":
+        return {name: name for name in sorted(found)}
     if field == "metric":
         known, order = {name: metric.label for name, metric in METRICS.items()}, found
     elif field in KNOWN:
@@ -241,21 +247,24 @@ def _printed(field: str, found: Sequence[str], names: Mapping[str, str]) -> dict
 
 def _parts(
     frame: pd.DataFrame, about: Artifact, names: Mapping[str, str], printed: Callable[[str, bool], str]
-) -> Iterator[tuple[str, pd.DataFrame]]:
+) -> Iterator[tuple[str, pd.DataFrame, bool]]:
     """The table as printed text, labels and all, in parts: all but the last two labels of a row are the heading of its
-    part, in which a column without any cell is left out. ``printed`` takes a text, and whether it is the best."""
+    part, in which a column without any cell is left out; and whether it is a group of rows of the part before, whose
+    columns it has, because only its origin differs. ``printed`` takes a text, and whether it is the best."""
 
     def plain(text: str) -> str:
         return printed(text, False)
 
     table = lay_out(frame, about, names).rename(index=plain, columns=plain).rename_axis(index=plain)
     texts = [printed(text, bool(best)) for text, best in zip(frame["shown"], frame["best"], strict=True)]
-    outer = list(range(table.index.nlevels - 2))
+    outer, before = list(range(table.index.nlevels - 2)), pd.Index([])
     for heading, part in table.groupby(level=outer, sort=False) if outer else [((), table)]:
         part = part.droplevel(outer) if outer else part
         part = part.dropna(axis="columns", how="all")
-        heading = " · ".join(heading if isinstance(heading, tuple) else (heading,))
-        yield heading, part.map(lambda at: plain(DASH) if pd.isna(at) else texts[int(at)])
+        heading = " · ".join(filter(None, heading if isinstance(heading, tuple) else (heading,)))
+        is_group = heading == NOT_IN_PAPER and part.columns.equals(before)
+        before = part.columns
+        yield heading, part.map(lambda at: plain(DASH) if pd.isna(at) else texts[int(at)]), is_group
 
 
 def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
@@ -266,12 +275,16 @@ def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, st
         return f"**{text}**" if is_best else text
 
     blocks = []
-    for heading, part in _parts(frame, about, names, printed):
+    for heading, part, is_group in _parts(frame, about, names, printed):
         above = [" ".join(filter(None, key)) for key in part.columns]
         body = part.set_axis(above, axis="columns").reset_index()
         aligned = ["left"] * part.index.nlevels + ["left" if about.is_prose else "right"] * len(above)
-        blocks += [f"**{heading}**"] * bool(heading)
-        blocks += [body.to_markdown(index=False, disable_numparse=True, colalign=aligned)]
+        text = body.to_markdown(index=False, disable_numparse=True, colalign=aligned)
+        if is_group:
+            cells = " |" * len(aligned)
+            blocks[-1] += "\n".join([f"\n| **{heading}**{cells}", *text.splitlines()[2:]])
+        else:
+            blocks += [f"**{heading}**"] * bool(heading) + [text]
     return "\n\n".join(blocks)
 
 
@@ -292,12 +305,15 @@ h1 { font-size: 1.15rem; }
 h2 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 p, footer { max-width: 60rem; }
 .scroll { overflow-x: auto; }
+svg { max-width: 100%; height: auto; }
 table { border: 0; border-collapse: collapse; border-bottom: 2px solid; font-variant-numeric: tabular-nums; }
 th, td { border: 0; padding: .28rem .8rem; text-align: right; white-space: nowrap; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }
 thead tr:first-child th { border-top: 2px solid; }
 thead tr:last-child th { border-bottom: 1px solid; text-align: left; }
 tbody th { text-align: left; vertical-align: top; }
+tbody.group { border-top: 2px solid; }
+tbody.group th[colspan] { font-weight: 600; }
 tbody th[rowspan], tbody th[rowspan] ~ * { border-top: 1px solid #ccc; }
 .prose td { text-align: left; white-space: normal; vertical-align: top; min-width: 9rem; max-width: 46rem; }
 .prose tbody th { white-space: normal; max-width: 16rem; }
@@ -305,10 +321,8 @@ footer { margin-top: .9rem; color: #595959; font-size: .8rem; }
 """
 
 
-def to_html(
-    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
-) -> str:
-    """A page that needs no other file, of the same parts as `to_markdown`."""
+def html_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, str] = {}) -> str:
+    """The tables of a page, the best in bold; labels that several rows share stand once, in a cell as high as these."""
 
     def printed(text: str, is_best: bool) -> str:
         text = escape(text, quote=False).replace("\n", "<br>")
@@ -317,21 +331,40 @@ def to_html(
     def flat(axis: pd.MultiIndex) -> pd.Index:
         return axis if axis.nlevels > 1 else axis.get_level_values(0)
 
-    blocks = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(caption.above)}</p>"]
-    for heading, part in _parts(frame, about, names, printed):
+    blocks = []
+    for heading, part, is_group in _parts(frame, about, names, printed):
         above = flat(part.columns.rename([None] * part.columns.nlevels))
         part = part.set_axis(flat(part.index)).set_axis(above, axis="columns")
-        blocks += [f"<h2>{heading}</h2>"] * bool(heading)
         text = part.to_html(escape=False, border=0, classes=["prose"] * about.is_prose)
-        blocks += [f'<div class="scroll">\n{text}\n</div>']
-    blocks += [f"<p>{escape(line)}</p>" for line in caption.below(frame).splitlines() if line]
+        if is_group:
+            rows = text[text.index("<tbody>") + len("<tbody>") : text.index("</table>")]
+            first = (
+                f'<tr><th colspan="{part.index.nlevels + len(above)}" scope="rowgroup">{heading}</th></tr>'
+            )
+            blocks[-1] = blocks[-1].replace("</table>", f'<tbody class="group">\n{first}{rows}</table>')
+        else:
+            blocks += [f"<h2>{heading}</h2>"] * bool(heading) + [f'<div class="scroll">\n{text}\n</div>']
+    return "\n".join(blocks)
+
+
+def to_html(
+    frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
+) -> str:
+    """A page that needs no other file: the table first, its caption and notes below."""
+    notes = [caption.above, *caption.below(frame).splitlines()]
+    return html_page(about.title, html_tables(frame, about, names), notes, footer)
+
+
+def html_page(title: str, shown: str, notes: Iterable[str], footer: str = "") -> str:
+    """A page that needs no other file: a table or figure, ``shown``, with its notes below."""
+    blocks = [f"<h1>{escape(title)}</h1>", shown, *(f"<p>{escape(line)}</p>" for line in notes if line)]
     body = "\n".join([*blocks, f"<footer>{escape(footer)}</footer>"])
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(about.title)}</title>
+<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
