@@ -137,6 +137,11 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     assert {"bnn.ood.json", "table3.html", "ood.html", "figure5.svg"} <= names
     assert Path("results/quick/data/bnn.json") not in outputs_of(printed)
     assert not {"table1.html", "table2.html", "figure3.svg", "figure4.svg"} & names
+    # A result that was deleted is made again, although all artifacts are there, and they with it.
+    (tmp_path / "results/quick/evaluation/logistic/sgld.json").unlink()
+    printed = dry_run(tmp_path, *small, "--rerun-triggers", "mtime")
+    assert jobs_of(printed)["evaluate_sampler", "logistic"] == 1
+    assert {"table1.html", "manifest.json"} <= {path.name for path in outputs_of(printed)}
 
 
 def test_the_limit_holds_for_any_resources_that_the_caller_gives(workplace):

@@ -48,3 +48,11 @@ def caption_of(wildcards):
 def artifacts_of(wildcards):
     """The files of a study's tables and figures by which Snakemake knows them."""
     return files_of(config, wildcards.study)
+
+
+def results_of_study(wildcards):
+    """The result files of this run that the study's artifacts are made from."""
+    names = artifacts_of_run(config, wildcards.study)
+    jobs = [SimpleNamespace(study=wildcards.study, table=name) for name in names]
+    paths = dict.fromkeys(path for job in jobs for path in sources_of(job))
+    return [path for path in paths if path.startswith(f"{RUN}/")]

@@ -80,9 +80,11 @@ rule make_figure:
 
 
 rule describe_study:
-    """A list of all files that a run made for a study, with checksums, which publishing uses."""
+    """A list of all files that a run made for a study, with checksums, which `publish` and `verify` use."""
     input:
-        artifacts_of,
+        artifacts=artifacts_of,
+        results=results_of_study,
+        settings=f"{RUN}/{{study}}/settings.json",
     output:
         manifest=f"{RUN}/{{study}}/manifest.json",
     log:
@@ -103,6 +105,8 @@ for study in STUDIES:
         input:
             files_of(config, study),
             f"{RUN}/{study}/manifest.json",
+            # A result that was deleted is made again.
+            results_of_study(SimpleNamespace(study=study)),
             # Of which run the results are; a forecast goes by it.
             f"{RUN}/{study}/settings.json",
         localrule: True

@@ -123,8 +123,8 @@ def sample(
             density is exact in float32. None: the MAP. Pass a centre if finding the MAP takes too long.
         kept_draws: the largest number of draws that are kept, evenly spaced; they take at most 512 MB. Peak memory is
             twice the memory of the kept draws.
-        cost: converts a budget in seconds to steps, at least ten, so that the chain is the same on every machine. None:
-            the chain runs by the wall clock.
+        cost: converts a budget in seconds to steps, at least ten, the same on every machine. None: it runs by the
+            wall clock.
         inverse_temperature: lambda of the Gibbs posterior to sample (`sgtune.temper`); None: N, the ordinary posterior.
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.

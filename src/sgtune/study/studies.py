@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
-from sgtune.study.config.sections import extras_of, studied
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
+from sgtune.study.pipeline.plan import extras_of, studied
 from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
@@ -154,18 +154,16 @@ def make_figure(
 
 
 def lay_out_published(folder: Path, captions: Mapping[str, object]) -> None:
-    """Write the Markdown of a published run's tables again, from its CSVs, with today's ``captions`` (`read_captions`),
-    and with it the page and the manifest, which leaves out files that are gone."""
-    from sgtune.study.report.publish import INDEX, page_of
-    from sgtune.study.report.table import read_frame, to_markdown
+    """Write the page of a published run again, from its CSVs, with today's ``captions`` (`read_captions`), and with it
+    the manifest, of the files that are there, and the index beside it."""
+    from sgtune.study.report.publish import COPIED, INDEX, page_of, write_index
 
-    for csv in sorted((folder / "tables").glob("*.csv")):
-        about, of, _ = find(csv.stem)
-        footer, study = describe(read_json(csv.with_suffix(".json"))["sources"]), STUDIES[of]
-        text = to_markdown(read_frame(csv), about, captions[csv.stem], footer, study.names)
-        csv.with_suffix(".md").write_text(text, encoding="utf-8")
     manifest = read_json(folder / "manifest.json")
-    files = [name for name in manifest["files"] if (folder / name).is_file()]
-    manifest["files"] = {name: file_sha256(folder / name) for name in files}
+    files = [path for path in sorted(folder.glob("*/*")) if path.suffix in COPIED]
+    tables = [path.stem for path in files if path.suffix == ".csv"]
+    manifest["files"] = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+    manifest["sources"] = {name: own for name, own in manifest["sources"].items() if name in tables}
     write_json(folder / "manifest.json", manifest)
+    study = STUDIES[find(tables[0]).study]
     (folder / INDEX).write_text(page_of(folder, study, captions), encoding="utf-8")
+    write_index(folder.parent)

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from config_files import ROOT
@@ -48,6 +49,12 @@ def test_provenance_names_machine_versions_and_seconds():
     assert found["versions"]["jax"]
     assert found["cores"] >= 1
     assert found["cpu"]
+    described = [line.partition(":")[2].split() for line in Path("/proc/cpuinfo").read_text().splitlines()]
+    assert [found["cpu_family"]] in described
+    assert [found["cpu_model"]] in described
+    flags = found["cpu_vectors"].split()
+    assert flags
+    assert any(set(flags) <= set(line) for line in described)
     assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40,64}(-dirty)?", found["commit"])
     assert json.loads(json.dumps(found)) == found
 
@@ -56,9 +63,11 @@ def test_summary_holds_every_distinct_value_from_the_first_start_to_the_last_end
     first, last, end = (f"2026-01-02T{time}.000+00:00" for time in ("03:04:05", "03:30:00", "04:04:05"))
     long = {"seed": 7, "created": first, "seconds": 3_600.0, "load_before": [1.0, 1.0, 1.0]}
     long["versions"] = {"jax": "1.2.3"}
-    late = {"seed": 8, "created": last, "seconds": 2.0, "load_before": [2.0, 1.0, 1.0]}
+    long["cpu_model"] = "1"
+    late = {"seed": 8, "cpu_model": "2", "created": last, "seconds": 2.0, "load_before": [2.0, 1.0, 1.0]}
     summary = provenance.summarise([long, late, {"seed": None}])
     assert (summary["files"], summary["seed"], summary["seconds"]) == (3, [7, 8], 3_602.0)
+    assert summary["cpu_model"] == ["1", "2"]
     assert summary["highest_load_before"] == 2.0
     # A long job that started first may end last.
     assert summary["created"] == [first, end]

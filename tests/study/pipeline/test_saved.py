@@ -5,10 +5,18 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sgtune.study.pipeline import saved
-from sgtune.study.pipeline.saved import read_notes, restore, save_job
+from sgtune.study.pipeline.saved import (
+    check_inputs,
+    exit_if_data_changed,
+    read_notes,
+    restore,
+    save_job,
+)
+from sgtune.study.posteriors.store import StoredSet
 from sgtune.support.errors import DataError
 
 RUN, SAVED = Path("results/mine"), Path("results/saved/mine")
@@ -152,3 +160,39 @@ def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     lose()
     write(RUN / "reference/pmf/nuts.json", "{}")
     assert not restore("mine", SETTINGS).chains
+
+
+def test_a_reader_refuses_a_file_that_its_job_did_not_write(finished):
+    inputs = [FACTS, MAP, COST, TUNED]
+    check_inputs("mine", inputs)
+    # Data that are made again are the same data, whenever that was; nothing is known of files without a job.
+    write(FACTS, '{"rows": 6}')
+    write(TUNED, '{"best": 1, "provenance": {"created": "Tuesday"}}')
+    check_inputs("mine", [*inputs, "config/other.yaml"])
+    for path, text in ((TUNED, '{"best": 2}'), (MAP, "the Mode")):
+        before = Path(path).read_text()
+        write(path, text)
+        with pytest.raises(
+            DataError, match=f"^{path}: of another configuration, or changed since the job .*delete it"
+        ):
+            check_inputs("mine", inputs)
+        write(path, before)
+
+
+def test_a_result_that_could_not_be_saved_is_read_all_the_same(finished, monkeypatch):
+    monkeypatch.setattr(saved, "_copy_whole", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        finish("tune_sampler/pmf-sgld", [FACTS], {TUNED: '{"best": 2}'})
+    check_inputs("mine", [TUNED])
+
+
+def test_data_of_the_same_size_with_another_sum_stop_a_run(tmp_path):
+    arrays = {"ratings": np.arange(6.0, dtype=np.float32)}
+    path = tmp_path / "data/toy.json"
+    StoredSet("its rule", {"ratings": (np.float32, ("n",))}).write(path, arrays)
+    write(tmp_path / "data/without.json", '{"missing": "no images"}')
+    exit_if_data_changed(tmp_path)
+    array = tmp_path / "data/toy/ratings.npy"
+    array.write_bytes(array.read_bytes()[:-4] + b"\0\0\0\0")
+    with pytest.raises(SystemExit, match=r"^Error: .*ratings\.npy: truncated or changed.*delete toy\.json"):
+        exit_if_data_changed(tmp_path)

@@ -5,19 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from sgtune.study.pipeline.provenance import describe
 from sgtune.study.report.publish import (
     IN_README,
     MARKS,
-    ORIGIN,
     checksums,
+    compare,
     origin_of,
     publish,
     published_folder,
     read_captions,
     show_results,
+    sums_of_run,
+    table_of,
+    verify,
 )
-from sgtune.study.report.table import COLUMNS, Caption, read_frame, to_markdown
+from sgtune.study.report.table import COLUMNS, Caption, read_frame
 from sgtune.study.studies import STUDIES, lay_out_published
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json, write_json
@@ -68,25 +70,34 @@ def published(tmp_path, name="tuning", **changes):
 
 def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     main, other = published(tmp_path), published(tmp_path, "judges")
-    (main / "tables/left_over.md").write_text("of an older run")
+    (main / "tables/left_over.csv").write_text("of an older run")
     assert published(tmp_path, rows=ROWS.replace("0.9", "0.8")) == main
     assert read_frame(main / "tables/headline.csv")["value"][0] == 0.8
-    assert not (main / "tables/left_over.md").exists()
-    assert (other / "tables/headline.md").read_text().startswith("**Of judges**")
+    assert read_frame(other / "tables/headline.csv")["value"][0] == 0.9
+    # No second copy of a table, and nothing of an older run: the page has the Markdown, the manifest the provenance.
+    files = {path.relative_to(main).as_posix() for path in main.rglob("*") if path.is_file()}
+    assert files == {"README.md", "figures/regret_dots.svg", "manifest.json", "tables/headline.csv"}
+    assert read_json(main / "manifest.json")["sources"] == {"headline": SOURCES}
+    index = (main.parent / "README.md").read_text()
+    assert [
+        index.count(f"[{name}]({name}/README.md): {origin_of(main)}") for name in ("judges", "tuning")
+    ] == [1, 1]
+    assert "Tables: 1, figures: 1." in index
     assert not (main.parent / ".tuning").exists()
-    # A run's HTML shows what its Markdown shows.
-    assert not (main / "tables/headline.html").exists()
 
 
 def test_a_page_shows_tables_and_figures_with_captions_and_says_once_where_they_are_from(tmp_path):
-    page = (published(tmp_path) / "README.md").read_text()
+    folder = published(tmp_path)
+    page = (folder / "README.md").read_text()
     # The day and the commit of the results, not of a later drawing.
     origin = f"Run `mine`, 2 cores of a CPU, 2025-12-31, commit {'a' * 10}."
     assert page.startswith(f"# {MAMBA.label}: the published run `mine`\n\n{origin}\n\n")
     title = MAMBA.figures["regret_dots"].title
     picture = f"![{title}](figures/regret_dots.svg)"
     assert f"{picture}\n\n*{title}*\n\nWhat regret_dots shows.\n\nIts notes." in page
-    assert page.endswith("**Of tuning**\n")
+    assert page.endswith(table_of(folder, "headline", MAMBA, CAPTIONS) + "\n")
+    assert "0.90 ± 0.01" in page
+    assert page.count(origin) == 1
 
 
 @pytest.mark.parametrize("commits", [[], ["a" * 40, "b" * 40], [f"{'a' * 40}-dirty"]])
@@ -100,8 +111,8 @@ def test_results_that_are_not_of_one_clean_commit_are_not_published(tmp_path, co
 
 def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
     manifest = run_of(tmp_path / "run")
-    (tmp_path / "run/tables/headline.md").write_text("another")
-    with pytest.raises(DataError, match=r"headline\.md: not the file that"):
+    (tmp_path / "run/tables/headline.csv").write_text("another")
+    with pytest.raises(DataError, match=r"headline\.csv: not the file that"):
         publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
     assert not published_folder(tmp_path).exists()
 
@@ -129,18 +140,85 @@ def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(
     assert readme.read_text().endswith("lost.\n")
 
 
-def test_published_tables_can_be_laid_out_again_from_their_csvs(tmp_path):
+def test_a_published_run_can_be_laid_out_again_from_its_csvs_without_what_is_gone(tmp_path):
     folder = published(tmp_path)
     (folder / "figures/regret_dots.svg").unlink()
-    lay_out_published(folder, CAPTIONS)
-    frame, about = read_frame(folder / "tables/headline.csv"), MAMBA.tables["headline"]
-    again = to_markdown(frame, about, CAPTIONS["headline"], describe(SOURCES), MAMBA.names)
-    assert (folder / "tables/headline.md").read_text() == again
-    assert ORIGIN.sub("", again).strip() in (folder / "README.md").read_text()
-    # It is a whole published run, as before, without what is gone.
-    publish(folder / "manifest.json", published_folder(tmp_path, "again"), MAMBA, CAPTIONS)
-    files = read_json(published_folder(tmp_path, "again") / "manifest.json")["files"]
-    assert list(files) == [f"tables/headline.{suffix}" for suffix in ("csv", "json", "md")]
+    lay_out_published(folder, CAPTIONS | {"headline": Caption("Said anew.\n---\nNew notes.")})
+    page, manifest = (folder / "README.md").read_text(), read_json(folder / "manifest.json")
+    assert "Said anew." in page
+    assert "regret_dots" not in page
+    assert list(manifest["files"]) == ["tables/headline.csv"]
+    assert manifest["sources"] == {"headline": SOURCES}
+    assert "Tables: 1, figures: 0." in (folder.parent / "README.md").read_text()
+
+
+def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):
+    run, mamba = tmp_path / "mine", tmp_path / "mine/mamba"
+    for name in ("evaluation/sgld.json", "data/logistic/rows.npy", "logs/job.log", "ccadl/curves.json"):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text(name)
+    results = sums_of_run(run, STUDIES)
+    assert results.keys() == {"evaluation/sgld.json", "data/logistic/rows.npy"}
+    with pytest.raises(DataError, match="no study has a manifest"):
+        verify(run, STUDIES)
+    manifest = run_of(mamba)
+    write_json(manifest, read_json(manifest) | {"results": results})
+    # A study that is not finished has no manifest, and its files are not judged.
+    assert verify(run, STUDIES) == []
+    (run / "evaluation/other.json").write_text("of another run")
+    (run / "data/logistic/rows.npy").write_text("data/logistic/wors.npy")
+    (mamba / "tables/headline.csv").unlink()
+    assert verify(run, STUDIES) == [
+        f"changed: {run / 'data/logistic/rows.npy'}",
+        f"foreign: {run / 'evaluation/other.json'}",
+        f"missing: {mamba / 'tables/headline.csv'}",
+    ]
+
+
+def compared(tmp_path, ours, theirs):
+    """What `compare` says of two tables of rows "tuner,value,se,upper,replicates"; the sampler is always the same."""
+    for name, rows in {"run": ours, "published": theirs}.items():
+        lines = [
+            f"logistic,sgld,{tuner},ksd,,{value},,{se},{upper},,,{n},{n},False,False,{value}"
+            for tuner, value, se, upper, n in (row.split(",") for row in rows)
+        ]
+        csv = tmp_path / name / "tables/table1.csv"
+        csv.parent.mkdir(parents=True, exist_ok=True)
+        csv.write_text("\n".join([",".join(COLUMNS), *lines]) + "\n")
+    return compare(tmp_path / "run", tmp_path / "published")
+
+
+def test_a_run_is_compared_cell_by_cell_by_the_spread_of_its_replicates(tmp_path):
+    theirs = [
+        "mamba,10,3,,3",
+        "grid,10,3,,3",
+        "theory,10,,,1",
+        "heuristic,,,4,3",
+        "random,1,0.1,,3",
+        "oracle,1,,,1",
+    ]
+    # Three standard errors of the difference: 3 * hypot(3, 4) = 15. An upper end of 4 is 0 with an error of 2.
+    ours = [
+        "mamba,24.9,4,,3",
+        "grid,25.1,4,,3",
+        "theory,11,,,1",
+        "heuristic,5.9,0,,3",
+        "oracle,1,,,1",
+        "frozen,1,,,1",
+    ]
+    assert compared(tmp_path, ours, theirs) == [
+        "table1 logistic sgld frozen ksd: only here",
+        "table1 logistic sgld grid ksd: 25.1 here, 10 published: differs",
+        "table1 logistic sgld random ksd: only published",
+        "table1 logistic sgld theory ksd: 11 here, 10 published: not judged",
+        "2 of 3 cells agree; 2 are not judged, 2 are only in one run.",
+    ]
+    assert compared(tmp_path, theirs, theirs) == [
+        "4 of 4 cells agree; 2 are not judged, 0 are only in one run."
+    ]
+    (tmp_path / "run/tables/table1.csv").unlink()
+    with pytest.raises(DataError, match=r"no table of .* is there"):
+        compare(tmp_path / "run", tmp_path / "published")
 
 
 PUBLISHED = sorted(path.parent.name for path in (ROOT / "results/published").glob("*/manifest.json"))
@@ -170,6 +248,12 @@ def test_what_is_published_is_laid_out_from_its_csvs_with_the_captions_of_today(
         "manifest.json",
         "README.md",
     }
-    again = shutil.copytree(folder, tmp_path / name)
+    again = shutil.copytree(folder.parent, tmp_path / "published") / name
     lay_out_published(again, REAL)
-    assert contents(again) == contents(folder)
+    assert contents(again.parent) == contents(folder.parent)
+
+
+def test_published_runs_stay_small():
+    files = [path for path in (ROOT / "results/published").rglob("*") if path.is_file()]
+    assert len(files) <= 200
+    assert sum(path.stat().st_size for path in files) < 6e6

@@ -54,7 +54,7 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
 
     A run depends only on its arm and its replicate: tuners that chose the same arm share it, and a curve shows the
     first seconds of the run behind the table. Its random streams are none of a race: what won there is not replayed.
-    Memory: three times the kept draws. With a cost table a run is the same on every machine.
+    Memory: three times the kept draws. With a cost table a run has the same steps on every machine.
 
     A row has the entries of `stein_metrics`, over every ``thin``-th draw; errors over all draws
     (`sgtune.metrics.reference_errors`); and metrics of predictions that are averaged over evenly spaced draws. What is
@@ -132,12 +132,6 @@ def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -
     return row if ood is None else row | {"ood": ood}
 
 
-def in_short(row: Mapping) -> str:
-    """A row as a line of a log."""
-    names = ("ksd", "relative_sd_error", "xi_white", "functional_error", "log_loss", "rmse")
-    return ", ".join(f"{name} {row[name]:.3g}" for name in names if row.get(name) is not None)
-
-
 def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], section: Mapping) -> dict:
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
@@ -164,7 +158,7 @@ def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], s
         last = run["table"] or run["curves"][-1]
         task.report(
             f"run {places[arm, replicate] + 1}/{len(places)}, {replicate} of {named(arm)}: "
-            f"{last['n_samples']} samples, {in_short(last)}; {perf_counter() - began:.1f} s"
+            f"{last['n_samples']} samples; {perf_counter() - began:.1f} s"
         )
         return run
 

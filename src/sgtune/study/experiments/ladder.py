@@ -61,8 +61,8 @@ PRIOR_SHARE = 1e-3
 """The prior's precision over the data's smallest precision of any direction: the prior is nearly flat."""
 
 SECONDS_OF_A_STEP, SECONDS_OF_A_ROW = 5e-6, 1e-7
-"""The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps, and with them
-all that is chosen, are the same on every machine; about what two cores take where D = 10."""
+"""The cost of a gradient for any batch, and the cost of each of its rows: not measured, so that steps are
+the same on every machine; about what two cores take where D = 10."""
 
 ESCAPED = 10.0
 """An arm with a larger expected error has left the posterior; its error is cut off at this value."""
@@ -363,7 +363,7 @@ def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: 
     """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
 
     Args:
-        settings: `sgtune.study.config.sections.ladder_settings`.
+        settings: `sgtune.study.pipeline.plan.ladder_settings`.
         parts: keeps each of them while the others are not done.
     """
     section, found = settings["ladder"], []

@@ -225,5 +225,5 @@ def read_draws(path: str | Path) -> "InferenceData":
     try:
         with arviz.rc_context({"data.load": "eager"}):
             return arviz.from_netcdf(str(path), engine="h5netcdf")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not a readable NetCDF file ({' '.join(str(error).split())})") from None

@@ -8,7 +8,8 @@ from statistics import median_low
 
 import pandas as pd
 
-from sgtune.study.config.sections import has_axis, model_settings
+from sgtune.study.catalogue import has_axis
+from sgtune.study.config.sections import model_settings
 from sgtune.study.report.labels import MODELS, in_order
 from sgtune.study.report.means import SOURCES, evaluation_cells, identity, metric_of, ratio_of
 from sgtune.study.report.records import Records, of_tuners, required

@@ -18,7 +18,7 @@ import sgtune
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.study.pipeline.provenance import Provenance, of_processor
-from sgtune.study.pipeline.saved import save_job
+from sgtune.study.pipeline.saved import check_inputs, save_job
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
 from sgtune.support.machine import OPTIMISATION
@@ -186,6 +186,7 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
     set_up_xla(snakemake.threads, Path("results", ".cache", "jax"))
     try:
         this = Job(snakemake)
+        check_inputs(this.run, snakemake.input)
         yield this
         this.parts.clear()
         if saved:

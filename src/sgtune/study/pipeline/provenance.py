@@ -14,8 +14,15 @@ from pathlib import Path
 from sgtune.support.machine import cores
 
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
+VECTORS = ("sse4", "avx", "fma", "neon", "asimd", "sve")
+"""Beginnings of the flags of a processor by which compiled arithmetic, and with it rounding, differs."""
+
 SOURCE = Path("src", *Path(__file__).parts[-4:])
 """This file in its repository."""
+
+
+OF_RUN, OF_CPU = ("run", "seed", "commit"), ("cpu", "cpu_family", "cpu_model", "cpu_vectors")
+"""Entries whose distinct values a summary has."""
 
 
 def _git(directory: Path, *arguments: str) -> str | None:
@@ -76,14 +83,18 @@ class Provenance:
         """The provenance of the results since the start.
 
         Its keys are commit (None outside git), created (start of the job, UTC), versions (None if a package
-        is not installed), cpu, cores, load averages over 1, 5 and 15 minutes before and after, the seconds between, and
-        the process's peak memory in GiB.
+        is not installed), cpu with its family, model and vector flags, cores, load averages over 1, 5 and 15 minutes
+        before and after, the seconds between, and the process's peak memory in GiB.
         """
+        flags = of_processor("flags", "Features").split()
         return {
             "commit": _commit(),
             "created": self._created,
             "versions": {package: _version(package) for package in PACKAGES},
             "cpu": of_processor("model name"),
+            "cpu_family": of_processor("cpu family", "CPU implementer"),
+            "cpu_model": of_processor("model\t", "CPU part"),
+            "cpu_vectors": " ".join(flag for flag in flags if flag.startswith(VECTORS)),
             "cores": cores(),
             "load_before": self._load_before,
             "load_after": _load(),
@@ -121,7 +132,7 @@ def summarise(provenances: Iterable[dict]) -> dict:
     loads = [one["load_before"][0] for one in found if one.get("load_before")]
     return {
         "files": len(found),
-        **{key: distinct(key) for key in ("run", "seed", "commit", "cpu", "cores")},
+        **{key: distinct(key) for key in (*OF_RUN, *OF_CPU, "cores")},
         "versions": {package: own for package in PACKAGES if (own := distinct(package, versions))},
         "created": [_to_ms(moment) for moment in sorted(first_and_last)],
         "highest_load_before": max(loads, default=None),
@@ -144,7 +155,8 @@ def describe(summary: dict) -> str:
             f"seed {listed(summary['seed'])}",
             f"commit {listed(commit[:10] + commit[40:] for commit in summary['commit'])}",
             f"made {' to '.join(moment[:19] for moment in summary['created']) or 'at an unknown time'} UTC",
-            f"{listed(summary['cpu'])}, {listed(summary['cores'])} cores",
+            f"{listed(summary['cpu'])} (family {listed(summary.get('cpu_family', []))}, "
+            f"model {listed(summary.get('cpu_model', []))}), {listed(summary['cores'])} cores",
             f"highest load before a job {'unknown' if load is None else load}",
             versions or "versions unknown",
         ]

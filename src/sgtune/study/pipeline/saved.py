@@ -75,6 +75,9 @@ def save_job(
     The note is written last: a file that differs from its note was not saved completely.
     """
     facts = {}
+    note = Note(rule, dict(wildcards), settings, {path: identity(path) for path in inputs}, facts)
+    # Until it is written again, nothing vouches for the outputs.
+    (SAVED / run / "jobs" / f"{note.name}.json").unlink(missing_ok=True)
     for path in outputs:
         size, twin = Path(path).stat().st_size, _saved_as(run, path)
         facts[path] = {"identity": identity(path), "bytes": size, "saved": size <= LARGEST}
@@ -82,7 +85,6 @@ def save_job(
             _copy_whole(path, twin)
         else:
             twin.unlink(missing_ok=True)
-    note = Note(rule, dict(wildcards), settings, {path: identity(path) for path in inputs}, facts)
     write_json(SAVED / run / "jobs" / f"{note.name}.json", note._asdict())
 
 
@@ -101,6 +103,35 @@ def read_notes(run: str) -> list[Note]:
                 f"{path}: not a note of a finished job; delete it to restore the others"
             ) from None
     return notes
+
+
+def check_inputs(run: str, inputs: Iterable[str]) -> None:
+    """Whether the inputs of a job are what the jobs of this run wrote: here every reader of results asks.
+
+    Raises:
+        DataError: one is another file than the note of its job says.
+    """
+    wrote = {path: (note.name, facts) for note in read_notes(run) for path, facts in note.outputs.items()}
+    for path in inputs:
+        job, facts = wrote.get(path, ("", None))
+        if facts is not None and identity(path) != facts["identity"]:
+            raise DataError(
+                f"{path}: of another configuration, or changed since the job {job} wrote it; "
+                "delete it, and it is made again"
+            )
+
+
+def exit_if_data_changed(run: str | Path) -> None:
+    """One line and the end of the process if an array of a data set in the run's folder has another sum than its
+    ``.json`` says: of other data of the same size no reader could tell."""
+    from sgtune.study.posteriors.store import verify
+
+    for path in sorted(Path(run).glob("**/data/*.json")):
+        try:
+            if "arrays" in read_json(path):
+                verify(path)
+        except DataError as problem:
+            sys.exit(f"Error: {problem}")
 
 
 def _saved_as(run: str, path: str | Path) -> Path:

@@ -1,14 +1,14 @@
 """A finished study as a tracked copy: a folder with its tables and figures, and a page that shows all of them."""
 
-import re
 import shutil
 from collections.abc import Iterable, Mapping
+from math import hypot, isnan
 from pathlib import Path
 
 import pandas as pd
 
 from sgtune.study.report.artifact import Artifact, Study
-from sgtune.study.report.table import Caption, markdown_tables, read_frame
+from sgtune.study.report.table import FIELDS, Caption, markdown_tables, read_frame, to_markdown
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
@@ -32,11 +32,14 @@ MARKS = (
 
 INDEX = "README.md"
 
-COPIED = (".csv", ".json", ".md", ".svg")
-"""Of a run's files: HTML and PDF show what the Markdown and the SVG show."""
+PASSING = ("logs", "unfinished", "checkpoints")
+"""Folders of a run whose files are no results."""
 
-ORIGIN = re.compile(r"\n\n\*\d[\d,]* result files? · [^\n]*\*\s*$")
-"""The last line of a table's Markdown, with the origin of its numbers: a page shows it only once."""
+RESULTS = (".csv", ".html", ".json", ".md", ".nc", ".npy", ".npz", ".pdf", ".svg")
+"""Suffixes of results."""
+
+COPIED = (".csv", ".svg")
+"""Of a run's files: a page has the tables, and the manifest has the provenance; PDF and HTML stay with the run."""
 
 
 def published_folder(root: Path, study: str = MAIN) -> Path:
@@ -57,39 +60,115 @@ def checksums(artifacts: Iterable[str]) -> dict[str, str]:
     return {path.relative_to(paths[0].parent.parent).as_posix(): file_sha256(path) for path in beside}
 
 
+def sums_of_run(run: Path, without: Iterable[str] = ()) -> dict[str, str]:
+    """By name in the folder ``run``: the checksum of every result below it, not below the folders ``without``."""
+    names = [path.relative_to(run) for path in run.rglob("*") if path.is_file()]
+    kept = [name for name in names if not {*name.parts} & {*PASSING, *without} and name.suffix in RESULTS]
+    kept = [name for name in kept if name.name[0] != "." and name.name != "manifest.json"]
+    return {name.as_posix(): file_sha256(run / name) for name in sorted(kept)}
+
+
+def verify(run: Path, studies: Iterable[str]) -> list[str]:
+    """A line for each file of a finished run that is not as the manifests of its ``studies`` have it: one that is
+    foreign (it stands beside their files, and none of them has it), changed or missing.
+
+    Raises:
+        DataError: the run has no manifest.
+    """
+    known: dict[str, str] = {}
+    for study in studies:
+        if (run / study / "manifest.json").is_file():
+            held = read_json(run / study / "manifest.json")
+            known |= held.get("results", {}) | {f"{study}/{name}": own for name, own in held["files"].items()}
+    if not known:
+        raise DataError(f"{run}: no study has a manifest there; the run must be finished")
+    folders = {Path(name).parent for name in known}
+    found = {name: own for name, own in sums_of_run(run).items() if Path(name).parent in folders}
+    faults = dict.fromkeys(known.keys() - found, "missing")
+    faults |= dict.fromkeys(found.keys() - known, "foreign")
+    faults |= {name: "changed" for name in known.keys() & found if found[name] != known[name]}
+    return [f"{fault}: {run / name}" for name, fault in sorted(faults.items())]
+
+
+def compare(run: Path, published: Path) -> list[str]:
+    """A line for each cell of the tables below ``run`` that differs from the ``published`` one, and one with how many
+    agree: their values by three standard errors of their difference, which the spread of the replicates gives. A cell
+    of one replicate, or without a number, is not judged.
+
+    Raises:
+        DataError: they have no table in common.
+    """
+    lines, agree, judged, shown, alone = [], 0, 0, 0, 0
+    tables = [
+        path for path in sorted(published.glob("tables/*.csv")) if (run / "tables" / path.name).is_file()
+    ]
+    if not tables:
+        raise DataError(f"{run}: no table of {published} is there; the run must be finished")
+    keys = list(FIELDS)
+    for csv in tables:
+        pair = [read_frame(path).drop_duplicates(keys) for path in (run / "tables" / csv.name, csv)]
+        both = pair[0].merge(pair[1], "outer", keys, suffixes=("", "_there"), indicator=True)
+        for cell in both.to_dict("records"):
+            where = " ".join(filter(None, (csv.stem, *(cell[key] for key in keys))))
+            if cell["_merge"] != "both":
+                alone += 1
+                lines.append(f"{where}: only {'here' if cell['_merge'] == 'left_only' else 'published'}")
+                continue
+            (value, error), (other, their) = _number(cell, ""), _number(cell, "_there")
+            is_judged = min(cell["replicates"], cell["replicates_there"]) > 1 and not isnan(error + their)
+            agrees = abs(value - other) <= 3 * hypot(error, their) + 1e-6 * abs(other)
+            judged, agree, shown = judged + is_judged, agree + (is_judged and agrees), shown + (not is_judged)
+            text = f"{where}: {cell['shown']} here, {cell['shown_there']} published"
+            if is_judged and not agrees:
+                lines.append(f"{text}: differs")
+            elif not is_judged and cell["shown"] != cell["shown_there"]:
+                lines.append(f"{text}: not judged")
+    return [*lines, f"{agree} of {judged} cells agree; {shown} are not judged, {alone} are only in one run."]
+
+
+def _number(cell: Mapping, side: str) -> tuple[float, float]:
+    """The value of a cell and its standard error; of one that is not told from 0 its upper end is two of these."""
+    if isnan(cell[f"value{side}"]):
+        return 0.0, cell[f"upper{side}"] / 2
+    return cell[f"value{side}"], cell[f"se{side}"]
+
+
 def publish(manifest: Path, destination: Path, study: Study, captions: Mapping[str, Caption]) -> None:
     """Replace ``destination`` by the files that a run's ``manifest`` names (those that are `COPIED`), a manifest of
-    these, and a page that shows them.
+    these with the sources of each table, and a page that shows them; and list it in the index beside it.
 
     Raises:
         DataError: a file is missing or differs from the manifest, or the files were not made from one commit.
     """
     held = read_json(manifest)
-    files = {name: checksum for name, checksum in held["files"].items() if name.endswith(COPIED)}
+    sources: dict[str, dict] = {}
     commits: set[str] = set()
-    for name, checksum in files.items():
-        if file_sha256(manifest.parent / name) != checksum:
-            raise DataError(
-                f"{manifest.parent / name}: not the file that {manifest} names; make the run's artifacts again"
-            )
+    for name, checksum in held["files"].items():
+        path = manifest.parent / name
+        if file_sha256(path) != checksum:
+            raise DataError(f"{path}: not the file that {manifest} names; make the run's artifacts again")
         if name.startswith("tables/") and name.endswith(".json"):
-            own = read_json(manifest.parent / name)["sources"]["commit"]
+            sources[path.stem] = read_json(path)["sources"]
+            own = sources[path.stem]["commit"]
             commits |= set(own)
             if not own or len(commits) > 1 or own[0].endswith("-dirty"):
                 raise DataError(
-                    f"{manifest.parent / name}: made by {', '.join(sorted(commits)) or 'no commit'}; "
+                    f"{path}: made by {', '.join(sorted(commits)) or 'no commit'}; "
                     "make the run again, all of it from one clean commit"
                 )
+    files = {name: checksum for name, checksum in held["files"].items() if name.endswith(COPIED)}
     staging = destination.with_name(f".{destination.name}")
     shutil.rmtree(staging, ignore_errors=True)
     for name in files:
         (staging / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(manifest.parent / name, staging / name)
-    write_json(staging / manifest.name, held | {"files": files})
+    kept = {name: value for name, value in held.items() if name != "results"}
+    write_json(staging / manifest.name, kept | {"files": files, "sources": sources})
     (staging / INDEX).write_text(page_of(staging, study, captions), encoding="utf-8")
     shutil.rmtree(destination, ignore_errors=True)
     destination.parent.mkdir(parents=True, exist_ok=True)
     staging.rename(destination)
+    write_index(destination.parent)
 
 
 def page_of(folder: Path, study: Study, captions: Mapping[str, Caption]) -> str:
@@ -97,28 +176,41 @@ def page_of(folder: Path, study: Study, captions: Mapping[str, Caption]) -> str:
     manifest = read_json(folder / "manifest.json")
     parts = [f"# {study.label}: the published run `{manifest['run']}`", origin_of(folder)]
     figures = [name for name in study.figures if f"figures/{name}.svg" in manifest["files"]]
-    tables = [name for name in study.tables if f"tables/{name}.md" in manifest["files"]]
+    tables = [name for name in study.tables if f"tables/{name}.csv" in manifest["files"]]
     parts += ["## Figures"] * bool(figures)
     for name in figures:
         parts += [f"![{study.figures[name].title}](figures/{name}.svg)", f"*{study.figures[name].title}*"]
         parts += captions[name].paragraphs
     parts += ["## Tables"] * bool(tables)
-    for name in tables:
-        parts.append(ORIGIN.sub("", (folder / f"tables/{name}.md").read_text(encoding="utf-8")).strip())
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts + [table_of(folder, name, study, captions) for name in tables]) + "\n"
+
+
+def table_of(folder: Path, name: str, study: Study, captions: Mapping[str, Caption]) -> str:
+    """The Markdown of a published table, from its CSV."""
+    frame = read_frame(folder / f"tables/{name}.csv")
+    return to_markdown(frame, study.tables[name], captions[name], "", study.names).strip()
 
 
 def origin_of(folder: Path) -> str:
     """The run that is published in ``folder``: its machine, and the last day and the commit of its results (tables and
     figures may be drawn later)."""
     manifest = read_json(folder / "manifest.json")
-    origin = manifest["provenance"]
-    facts = [name for name in manifest["files"] if name.startswith("tables/") and name.endswith(".json")]
-    sources = [read_json(folder / name)["sources"] for name in facts]
+    origin, sources = manifest["provenance"], manifest["sources"].values()
     [commit, *_] = [commit for own in sources for commit in own["commit"]]
     last = max(moment for own in sources for moment in own["created"])
     machine = f"{origin['cores']} cores of {origin['cpu']}"
     return f"Run `{manifest['run']}`, {machine}, {last[:10]}, commit {commit[:10]}."
+
+
+def write_index(published: Path) -> None:
+    """The page of the folder of all published runs."""
+    lines = ["# Published runs", ""]
+    for manifest in sorted(published.glob("[!.]*/manifest.json")):
+        name, files = manifest.parent.name, read_json(manifest)["files"]
+        n_tables, n_figures = (sum(path.startswith(form) for path in files) for form in ("tables", "figures"))
+        counts = f"Tables: {n_tables}, figures: {n_figures}."
+        lines.append(f"* [{name}]({name}/{INDEX}): {origin_of(manifest.parent)} {counts}")
+    (published / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def show_results(readme: Path, published: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,18 @@ from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, M
 from sgtune.study.catalogue import BLUE, ORANGE, TUNERS, VERMILION
 from sgtune.support.files import atomic_write
 
-__all__ = ["BLUE", "INK", "ORANGE", "VERMILION", "WIDTH", "log_ticks", "save_figure", "styled", "tuner_style"]
+__all__ = [
+    "BLUE",
+    "INK",
+    "ORANGE",
+    "VERMILION",
+    "WIDTH",
+    "compact_svg",
+    "log_ticks",
+    "save_figure",
+    "styled",
+    "tuner_style",
+]
 
 WIDTH = 7.0  # inches: the text width of a printed page
 INK = "#262626"
@@ -83,6 +95,22 @@ def _theme() -> Iterator[None]:
         yield
 
 
+PLACES = re.compile(r'(?<= )(?:d|x|y)="[^"]*"|translate\([^)]*\)')
+"""Of an SVG: its paths and places, in points (those of glyphs in much smaller units)."""
+
+
+def compact_svg(text: str) -> str:
+    """An SVG with coordinates to a hundredth of a point, and without Matplotlib's indents and comments."""
+
+    def rounded(number: re.Match) -> str:
+        return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+    def shorter(match: re.Match) -> str:
+        return re.sub(r"-?\d+\.\d+", rounded, re.sub(r"\s*([A-Zz])\s*", r"\1", " ".join(match[0].split())))
+
+    return re.sub(r"\n\s*(<!--[^>]*-->\s*)?", "\n", PLACES.sub(shorter, text))
+
+
 styled = _theme()
 """Decorates a maker that draws under `_theme`."""
 
@@ -99,5 +127,7 @@ def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path,
             metadata = {"Title": title, "Creator": creator} | own[kind]
             with atomic_write(target) as path:
                 figure.savefig(path, format=kind, metadata=metadata)
+                if kind == "svg":
+                    path.write_text(compact_svg(path.read_text(encoding="utf-8")), encoding="utf-8")
             # The first file's layout holds for the other one. With "none" Matplotlib would still draw it twice.
             figure.set_layout_engine(None)

@@ -291,9 +291,9 @@ def markdown_tables(frame: pd.DataFrame, about: Artifact, names: Mapping[str, st
 def to_markdown(
     frame: pd.DataFrame, about: Artifact, caption: Caption, footer: str, names: Mapping[str, str] = {}
 ) -> str:
-    """`markdown_tables` with title and caption above, notes and provenance below."""
+    """`markdown_tables` with title and caption above, notes and provenance (if it is given) below."""
     tables = markdown_tables(frame, about, names)
-    blocks = [f"**{about.title}**", caption.above, tables, caption.below(frame), f"*{footer}*"]
+    blocks = [f"**{about.title}**", caption.above, tables, caption.below(frame), footer and f"*{footer}*"]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
