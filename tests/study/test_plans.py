@@ -86,7 +86,7 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
         assert jobs["sample_nuts", model] == n_chains
         assert jobs["combine_nuts", model] == jobs["measure_widths", model] == (n_chains > 0)
     assert {rule for rule, _ in jobs} >= {"simulate_logistic", "prepare_movielens", "prepare_mnist"}
-    assert jobs["gaussian_ladder", None] == len(raw_config("quick")["ladder"]["dimensions"])
+    assert jobs["measure_ladder", None] == len(raw_config("quick")["ladder"]["dimensions"])
 
 
 @pytest.mark.parametrize("model", ["logistic", "bnn"])

@@ -3,6 +3,7 @@
 import sys
 
 from sgtune.study.pipeline.saved import SAVED
+from sgtune.support.files import remove_unfinished
 
 
 localrules:
@@ -39,6 +40,8 @@ rule forecast:
 
 
 onstart:
+    for folder in (RUN, SAVED / config["run"], DOWNLOADS):
+        remove_unfinished(folder)
     is_there = any(Path(RUN, name).is_dir() for name in ("data", *STUDIES))
     is_lost = (SAVED / config["run"] / "jobs").is_dir() and not is_there
     if is_lost and not {"restore", "forecast"} & set(workflow.dag_settings.targets):
@@ -47,3 +50,7 @@ onstart:
             "and written over, unless you stop here and run the rule `restore` first.",
             file=sys.stderr,
         )
+
+
+onsuccess:
+    print(*places_of_targets(), sep="\n")

@@ -24,7 +24,7 @@ SETTINGS = {
 
 def write(path: str | Path, text: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text)
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def finish(name: str, inputs: list[str], outputs: dict[str, str]) -> None:
@@ -61,7 +61,7 @@ def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(fi
     before = contents(RUN)
     lose()
     done = restore("mine", SETTINGS)
-    assert contents(RUN) == before | {FACTS: Path(FACTS).read_text()}
+    assert contents(RUN) == before | {FACTS: Path(FACTS).read_text(encoding="utf-8")}
     rules = {name.partition("/")[0]: 1 for name in SETTINGS}
     assert {rule: len(sizes) for rule, sizes in done.files.items()} == rules
     assert (done.left_out, done.absent, done.chains) == ({}, {}, [])
@@ -106,7 +106,7 @@ def test_what_was_made_from_an_earlier_tuning_is_left_out(finished):
     lose()
     done = restore("mine", SETTINGS)
     assert done.left_out == {"evaluate_sampler/pmf-sgld": f"{TUNED} was made again after it"}
-    assert Path(TUNED).read_text() == '{"best": 2}'
+    assert Path(TUNED).read_text(encoding="utf-8") == '{"best": 2}'
     assert not Path(JUDGED).exists()
 
 

@@ -131,7 +131,7 @@ def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(at, tmp_path, cap
 
 
 def test_if_all_fail_the_error_lists_each_source_and_why(at, tmp_path, monkeypatch):
-    monkeypatch.setattr(data_sets, "PACKAGE_SECONDS", 0.001)
+    monkeypatch.setattr(data_sets, "TRANSFER_SECONDS", 0.001)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         unreachable = site({"u.data": f"http://127.0.0.1:{free.getsockname()[1]}/good"}, bytes)
