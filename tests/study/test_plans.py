@@ -10,7 +10,7 @@ import pytest
 from config_files import raw_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study.studies import STUDIES
+from sgtune.study.studies import STUDIES, files_of
 
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc"}
 """The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""
@@ -70,6 +70,13 @@ def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(
     assert {rule for rule, machine in seen.items() if machine == 1000} == timed
     assert all(machine == 1 for rule, machine in seen.items() if rule not in timed)
     assert len(seen) >= 20
+
+
+def test_every_artifact_of_a_run_is_a_target(workplace):
+    for study in STUDIES:
+        files = {Path(path).stem: path for path in files_of(raw_config("quick"), study)}
+        assert set(map(Path, files.values())) <= outputs_of(dry_run(workplace, *files))
+    assert "make_table" not in dry_run(workplace, "figure3")
 
 
 def test_a_run_has_the_jobs_of_all_three_models(workplace):

@@ -50,7 +50,7 @@ def remove_unfinished(folder: str | Path) -> None:
     """Delete what `atomic_write` left below ``folder`` in processes that were killed. Files of a process that runs on
     this machine stay: it may be writing them."""
     for path in Path(folder).rglob(".*"):
-        named = re.fullmatch(r"\..*-(\d+)-[0-9a-f]{8}(\.[^.]*)?", path.name)
+        named = re.fullmatch(r"\..*-(\d{1,9})-[0-9a-f]{8}(\.[^.]*)?", path.name)
         if named and not _is_running(int(named[1])):
             path.unlink(missing_ok=True)
 
@@ -58,10 +58,8 @@ def remove_unfinished(folder: str | Path) -> None:
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)  # no signal: only whether it could be sent
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user
-        return True
+    except OSError as error:
+        return error.errno == errno.EPERM  # of another user
     return True
 
 

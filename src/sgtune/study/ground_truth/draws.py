@@ -1,6 +1,9 @@
 """Draws of a reference sampler as ArviZ InferenceData: conversion, joined chains, moments, files."""
 
+import errno
 import json
+import os
+import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -33,6 +36,9 @@ __all__ = [
     "variables_of",
     "write_draws",
 ]
+
+OVERHEAD = 2**17
+"""More bytes than a NetCDF file has besides its arrays."""
 
 # The variable of a position that is one array.
 FLAT = "theta"
@@ -230,7 +236,11 @@ def covariance(idata: "InferenceData") -> Float[np.ndarray, "D D"] | None:
 
 def write_draws(path: str | Path, idata: "InferenceData") -> None:
     """``idata`` as NetCDF, atomically."""
+    n_bytes = sum(idata[group].nbytes for group in idata.groups())
     with atomic_write(path) as temporary:
+        # HDF5 may crash its process on a full disk.
+        if shutil.disk_usage(temporary.parent).free < n_bytes + OVERHEAD:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         idata.to_netcdf(str(temporary), engine="h5netcdf")
 
 

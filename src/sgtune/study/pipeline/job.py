@@ -133,11 +133,8 @@ class Job:
         process = _process(os.getpid())
         if process is None:
             return perf_counter() - self.began
-        uptime, ticks = (
-            float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0]),
-            int(process.split()[1]),
-        )
-        return uptime - ticks / os.sysconf("SC_CLK_TCK")
+        uptime = float(Path("/proc/uptime").read_text("utf-8").split()[0])
+        return uptime - int(process.split()[1]) / os.sysconf("SC_CLK_TCK")
 
     def read(self, path: str, settings: dict | None = None) -> dict:
         """A result file, made with ``settings`` (not checked if None).
@@ -214,9 +211,7 @@ def _fault_of_platform() -> str | None:
     try:
         sys.modules["jax"].devices()
     except (AssertionError, RuntimeError):
-        return (
-            f"JAX_PLATFORMS: {named!r} does not start here; it must name what this machine has, such as cpu"
-        )
+        return f"JAX_PLATFORMS: {named!r} does not start here; it must name what the machine has, such as cpu"
     return None
 
 
