@@ -53,4 +53,5 @@ onstart:
 
 
 onsuccess:
-    print(*places_of_targets(), sep="\n")
+    for line in places_of_targets():
+        print(line)
