@@ -1,15 +1,19 @@
 """Files are written whole or not at all, and read with errors that name them; keys by name: the same name gives the
 same key, alone or among others."""
 
+import errno
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import jax
 import numpy as np
 import pytest
 
 from sgtune.support.errors import DataError
-from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
+from sgtune.support.files import atomic_write, file_sha256, read_json, remove_unfinished, write_json
 from sgtune.support.randomness import BLOCK, named_key, named_keys
 
 
@@ -29,6 +33,40 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert os.listdir(path.parent) == ["file.txt"]
+
+
+def test_the_file_of_a_killed_process_is_removed_and_that_of_a_running_one_is_not(tmp_path):
+    path, own = tmp_path / "folder" / "file.txt", []
+    killed = f"""
+import os, signal
+from sgtune.support.files import atomic_write
+with atomic_write({str(path)!r}) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", killed]).returncode == -signal.SIGKILL
+    assert len(os.listdir(path.parent)) == 1
+    (path.parent / ".of-a-user.txt").touch()
+    with atomic_write(path) as temporary:
+        temporary.write_text("new")
+        remove_unfinished(tmp_path)
+        own += os.listdir(path.parent)
+    assert sorted(own) == sorted([temporary.name, ".of-a-user.txt"])
+    assert path.read_text() == "new"
+
+
+# HDF5's error has the system's words, but not its number.
+@pytest.mark.parametrize(
+    "words",
+    [(errno.ENOSPC, os.strerror(errno.ENOSPC)), ("write failed: error message = 'No space left on device'",)],
+)
+def test_a_full_disk_is_one_line_with_the_file(tmp_path, words):
+    def write():
+        with atomic_write(tmp_path / "file.nc"):
+            raise OSError(*words)
+
+    with pytest.raises(DataError, match=r"file.nc: the disk is full, and the file was not written$"):
+        write()
 
 
 def test_json_holds_plain_numbers_and_null_for_what_is_not_finite(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from config_files import raw_config
 from workflow_runs import ROOT, snakemake
 
-from sgtune.study.studies import STUDIES
+from sgtune.study.studies import STUDIES, files_of
 
 TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc"}
 """The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""
@@ -72,6 +72,13 @@ def test_every_rule_takes_the_machine_and_timed_rules_the_whole_of_it(
     assert len(seen) >= 20
 
 
+def test_every_artifact_of_a_run_is_a_target(workplace):
+    for study in STUDIES:
+        files = {Path(path).stem: path for path in files_of(raw_config("quick"), study)}
+        assert set(map(Path, files.values())) <= outputs_of(dry_run(workplace, *files))
+    assert "make_table" not in dry_run(workplace, "figure3")
+
+
 def test_a_run_has_the_jobs_of_all_three_models(workplace):
     jobs = jobs_of(dry_run(workplace))
     for model in ("logistic", "pmf", "bnn"):
@@ -86,7 +93,7 @@ def test_a_run_has_the_jobs_of_all_three_models(workplace):
         assert jobs["sample_nuts", model] == n_chains
         assert jobs["combine_nuts", model] == jobs["measure_widths", model] == (n_chains > 0)
     assert {rule for rule, _ in jobs} >= {"simulate_logistic", "prepare_movielens", "prepare_mnist"}
-    assert jobs["gaussian_ladder", None] == len(raw_config("quick")["ladder"]["dimensions"])
+    assert jobs["measure_ladder", None] == len(raw_config("quick")["ladder"]["dimensions"])
 
 
 @pytest.mark.parametrize("model", ["logistic", "bnn"])

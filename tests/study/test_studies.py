@@ -107,7 +107,7 @@ def toys(monkeypatch, tmp_path):
 
     def draw(records):
         figure = Figure()
-        figure.suptitle(f"{len(records['regret'])} records")
+        figure.text(0, 0, f"{len(records['regret'])} records")
         return figure
 
     module = ModuleType("sgtune.study.mamba.toys")

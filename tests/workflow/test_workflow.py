@@ -37,6 +37,9 @@ REFERENCE = "results/killed/reference/logistic"
 SECOND_HALF = ("evaluate_sampler", "screen_grid", "rerun_finalists")
 """Rules whose jobs were not finished when the study was lost."""
 
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""A locale in which a text file that is read or written by the locale's encoding fails."""
+
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""
 
@@ -68,7 +71,7 @@ def study(folder: Path, *arguments: str, overlay: str = "killed.yaml", **environ
     overlays = ["--configfile", str(ROOT / "tests/tiny.yaml"), str(folder / overlay)]
     command = snakemake(folder, *arguments, "--rerun-incomplete", *overlays)
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=LONGEST, env=os.environ | environment
+        command, capture_output=True, text=True, timeout=LONGEST, env=os.environ | ASCII | environment
     )
 
 
@@ -153,6 +156,10 @@ def test_jobs_end_with_a_snakemake_that_is_killed_and_the_next_start_says_what_t
     assert run["locked"].returncode != 0
     assert "--unlock" in run["locked"].stdout + run["locked"].stderr
     assert run["unlocked"].returncode == 0, run["unlocked"].stderr[-1000:]
+
+
+def test_a_run_ends_with_the_places_of_its_tables(run):
+    assert "results/killed/mamba/tables" in run["finished"].stdout
 
 
 def test_timed_jobs_run_alone(run):
@@ -314,6 +321,11 @@ def test_a_restore_with_another_configuration_is_refused_in_one_line(lost):
 
 
 def test_a_forgotten_restore_gives_a_warning(lost):
+    """And what a killed job has left is removed."""
     lose_again(lost)
+    (lost / "results/killed").mkdir()
+    left = lost / f"results/killed/.data-{2**22 + 1}-0123abcd.json"  # no machine has a process of that number
+    left.touch()
     done = study(lost, "results/killed/data/logistic.json")
+    assert not left.exists()
     assert "stop here and run the rule `restore` first" in done.stderr

@@ -56,3 +56,18 @@ def results_of_study(wildcards):
     jobs = [SimpleNamespace(study=wildcards.study, table=name) for name in names]
     paths = dict.fromkeys(path for job in jobs for path in sources_of(job))
     return [path for path in paths if path.startswith(f"{RUN}/")]
+
+
+def places_of_targets():
+    """Lines for the end of a run: where the tables and figures of its targets are, and how to see them as pages."""
+    targets = workflow.dag_settings.targets or {"all"}
+    lines = [
+        f"{entry.label}: {RUN}/{study}/tables and {RUN}/{study}/figures"
+        for study, entry in STUDIES.items()
+        if {study, "all" if study == MAIN else study} & set(targets)
+    ]
+    files = [path for study in STUDIES for path in files_of(config, study) if Path(path).stem in targets]
+    given = "".join(f" {path}" for path in workflow.config_settings.configfiles)
+    command = " ".join(["snakemake", *sorted(targets), "--report report.zip"])
+    pages = f"As pages for a browser: {command}{' --configfile' * bool(given)}{given}"
+    return [*lines, *files, pages] if lines or files else []

@@ -3,6 +3,7 @@
 import sys
 
 from sgtune.study.pipeline.saved import SAVED, exit_if_data_changed
+from sgtune.support.files import remove_unfinished
 
 
 localrules:
@@ -67,6 +68,8 @@ rule compare:
 
 
 onstart:
+    for folder in (RUN, SAVED / config["run"], DOWNLOADS):
+        remove_unfinished(folder)
     makes_results = not {"compare", "forecast", "restore", "verify"} & set(workflow.dag_settings.targets)
     if makes_results:
         # Once a run, before the first job that reads them.
@@ -79,3 +82,8 @@ onstart:
             "and written over, unless you stop here and run the rule `restore` first.",
             file=sys.stderr,
         )
+
+
+onsuccess:
+    for line in places_of_targets():
+        print(line)

@@ -1,12 +1,12 @@
 """The tuners on Gaussians of growing dimension, where theory gives the expected error of every arm."""
 
 
-rule gaussian_ladder:
+rule measure_ladder:
     """The choices of each tuner and of an oracle on Gaussians of one dimension, and their expected errors."""
     output:
         ladder=f"{RUN}/ladder/{{dimension}}.json",
     log:
-        f"{LOGS}/gaussian_ladder/{{dimension}}.log",
+        f"{LOGS}/measure_ladder/{{dimension}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
@@ -15,4 +15,4 @@ rule gaussian_ladder:
         settings=settings_of_ladder,
         parts=f"{RUN}/unfinished/ladder/{{dimension}}",
     script:
-        "../scripts/gaussian_ladder.py"
+        "../scripts/measure_ladder.py"

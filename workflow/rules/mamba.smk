@@ -43,7 +43,7 @@ RESULTS["data"] = {
     for model in MODELS
 }
 RESULTS["ladder"] = {
-    "": collect(rules.gaussian_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
+    "": collect(rules.measure_ladder.output.ladder, dimension=config["ladder"]["dimensions"])
 }
 RESULTS["sensitivity"] = {"": rules.measure_sensitivity.output}
 RESULTS["settings"] = {"": [f"{RUN}/mamba/settings.json"]}

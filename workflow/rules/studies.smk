@@ -111,6 +111,15 @@ for study in STUDIES:
             f"{RUN}/{study}/settings.json",
         localrule: True
 
+    for path in files_of(config, study):
+
+        rule:
+            name:
+                Path(path).stem
+            input:
+                path,
+            localrule: True
+
     rule:
         """Copy the finished study's tables, figures and manifest to a tracked folder of results/published."""
         name:

@@ -1,9 +1,11 @@
 """Files are written whole or not at all, and read with errors that name them."""
 
+import errno
 import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,10 @@ import numpy as np
 
 from sgtune.support.errors import DataError
 
-__all__ = ["atomic_write", "file_sha256", "read_json", "read_npz", "write_json"]
+__all__ = ["atomic_write", "file_sha256", "read_json", "read_npz", "remove_unfinished", "write_json"]
+
+FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
+"""A full disk in the system's words, which errors of HDF5 have as well, without its number."""
 
 
 @contextmanager
@@ -22,16 +27,40 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``, of the same suffix, that is renamed to ``path`` if the block does not raise.
 
     When the block raises, the temporary file is removed and ``path`` stays as it was. The folder is made if
-    it is missing.
+    it is missing. A process that is killed leaves its temporary file to `remove_unfinished`.
+
+    Raises:
+        DataError: the disk is full.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}-{uuid4().hex[:8]}{path.suffix}")
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}-{uuid4().hex[:8]}{path.suffix}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         os.replace(temporary, path)
+    except Exception as error:
+        if any(words in str(error) for words in FULL):
+            raise DataError(f"{path}: the disk is full, and the file was not written") from None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: str | Path) -> None:
+    """Delete what `atomic_write` left below ``folder`` in processes that were killed. Files of a process that runs on
+    this machine stay: it may be writing them."""
+    for path in Path(folder).rglob(".*"):
+        named = re.fullmatch(r"\..*-(\d{1,9})-[0-9a-f]{8}(\.[^.]*)?", path.name)
+        if named and not _is_running(int(named[1])):
+            path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # no signal: only whether it could be sent
+    except OSError as error:
+        return error.errno == errno.EPERM  # of another user
+    return True
 
 
 def write_json(path: str | Path, obj: object) -> None:

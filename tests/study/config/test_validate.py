@@ -16,7 +16,7 @@ from snakemake.utils import update_config
 from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.schema import entries
-from sgtune.study.config.validate import SMALL_DIMENSION, overridden, validate_config
+from sgtune.study.config.validate import SMALL_DIMENSION, exit_unless_startable, overridden, validate_config
 from sgtune.study.pipeline.plan import check_costs
 from sgtune.support.errors import InputError
 
@@ -251,3 +251,29 @@ def test_workflow_warns_once_of_an_overridden_value(tmp_path):
     assert result.returncode == 0
     (line,) = re.findall("^Warning: per_model .*", result.stderr, re.M)
     assert line.endswith("mamba.seconds = 0.2, but 0.05 for pmf, 0.1 for bnn")
+
+
+def test_a_file_of_the_command_line_that_is_missing_is_one_line(tmp_path):
+    """A target after --configfile is taken for a file. Snakemake alone prints a traceback."""
+    (tmp_path / "mine.yaml").touch()
+    there = ["all", "--configfile", str(tmp_path / "mine.yaml"), "--cores", "2", "--config", "run=mine"]
+    exit_unless_startable(there)
+    for words in (["--configfiles", there[2], "table1", *there[3:]], [*there, "--configfile=table1"]):
+        with pytest.raises(SystemExit, match=r"^Error: --configfile: 'table1' is not a file .*"):
+            exit_unless_startable(words)
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--configfile", "none.yaml"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "profile" not in line]
+    assert line.startswith("Error: --configfile: 'none.yaml'")
+
+
+@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
+def test_a_folder_of_snakemake_that_cannot_be_written_is_one_line_with_the_variable(
+    name, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv(name, str(tmp_path / "file"))
+    with pytest.raises(SystemExit, match=f"^Error: {name}: '{tmp_path / 'file'}' cannot be written .*"):
+        exit_unless_startable([])

@@ -16,8 +16,9 @@ from artifact_records import (
     sensitivity_record,
 )
 
-from sgtune.study.mamba.artifacts import JUDGES
-from sgtune.study.mamba.figures import HEADINGS, MOST, mean_curve, shown_points
+from sgtune.study.catalogue import TUNERS as TUNER_ENTRIES
+from sgtune.study.mamba.artifacts import JUDGES, STUDY
+from sgtune.study.mamba.figures import MOST, mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
@@ -74,8 +75,8 @@ def test_panels_without_a_finite_value_or_any_arm_say_so():
     for record in lost["evaluation"]:
         record["curves"] = [row | {"ksd": None} for row in record["curves"]]
     for row in lost["estimates"][0]["rows"]:
-        row.update(ksd=None, fssd=None, ksd_scaled=None)
-    for name, n_empty in {"figure1": 3, "figure3": 6, "figure3_scaled": 0}.items():
+        row["ksd"] = None
+    for name, n_empty in {"figure1": 1, "figure3": 6, "figure3_scaled": 0}.items():
         assert texts(make(name, lost)).count("no finite value") == n_empty
     records = make_records(1, ("pmf",), choices=[("pmf/sgld", name, [None] * 2) for name in TUNERS["pmf"]])
     said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records).axes]
@@ -104,9 +105,9 @@ def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_ar
     for name, varied in (("figure1", "step_size"), ("figure2", "batch_size")):
         rows = [row for row in record["rows"] if row["figure"] == varied]
         rows = [row for row in rows if (row["gradients"], row["points"]) == ("stochastic", "thinned")]
-        rows[1]["fssd"] = None
-        kept = {row[varied]: row["fssd"] for row in rows if row["fssd"] is not None}
-        line = line_of(make(name, records).axes[1], "stochastic, thinned samples")
+        rows[1]["ksd"] = None
+        kept = {row[varied]: row["ksd"] for row in rows if row["ksd"] is not None}
+        line = line_of(make(name, records).axes[0], "stochastic, thinned")
         drawn = {x: y for x, y in line.get_xydata() if np.isfinite(y)}
         unit = 1 if varied == "step_size" else 100 / record["n_data"]
         assert drawn == pytest.approx({unit * x: y for x, y in kept.items()})
@@ -141,9 +142,10 @@ def test_a_curve_is_a_mean_of_finite_replicates_at_their_mean_seconds_in_two_sta
     assert curve["seconds"].tolist() == pytest.approx([0.1, 1.1])
     assert curve["mean"].tolist() == pytest.approx([6, 3])
     assert curve["count"].tolist() == [3, 2]
-    # An sd of 2; two values have no band.
-    assert curve["low"][0] == pytest.approx(6 - 4 / math.sqrt(3))
-    assert curve["high"][0] == pytest.approx(6 + 4 / math.sqrt(3))
+    # An sd of 2, and twice the standard error of the logarithm; two values have no band.
+    factor = math.exp(4 / math.sqrt(3) / 6)
+    assert curve["low"][0] == pytest.approx(6 / factor)
+    assert curve["high"][0] == pytest.approx(6 * factor)
     assert curve.loc[1, ["low", "high"]].isna().all()
     assert mean_curve(rows_of((0.5,), key="ece"), "ece_percent")["mean"].tolist() == [50]
     assert len(mean_curve([], "ksd")) == 0
@@ -155,9 +157,9 @@ def test_a_curve_of_a_ksd_is_the_root_of_the_mean_of_its_unbiased_squares():
     curve = mean_curve(rows, "ksd")
     assert curve["mean"].tolist() == pytest.approx([math.sqrt(17), math.nan, math.sqrt(60)], nan_ok=True)
     error = np.std([9, 16, 26], ddof=1) / math.sqrt(3)
-    assert curve["low"][0] == pytest.approx(math.sqrt(17 - 2 * error))
-    assert curve["high"][0] == pytest.approx(math.sqrt(17 + 2 * error))
-    # A mean that is not two standard errors above zero has no band: on a log axis it would have no end.
+    assert curve["low"][0] == pytest.approx(math.sqrt(17) / math.exp(error / 17))
+    assert curve["high"][0] == pytest.approx(math.sqrt(17) * math.exp(error / 17))
+    # A mean that is not two standard errors above zero has no band.
     assert curve.loc[2, ["low", "high"]].isna().all()
 
 
@@ -168,15 +170,31 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
     )
     record_of(records, "logistic", "sgld", "mamba-fssd")["curves"] = rows_of((4.0, 2.0), (8.0, None))
     noise = [row | {"ksd": 1.0} for row in rows_of((-4.0, -2.0), key="ksd_squared")]
-    record_of(records, "logistic", "sgld", "theory")["curves"] = noise
+    record_of(records, "logistic", "sgld", "grid-ksd")["curves"] = noise
     axis = make("figure3", records).axes[0]
     assert axis.get_yscale() == "log"
     line = line_of(axis, "MAMBA-KSD")
     assert line.get_xydata() == pytest.approx(np.array([(0.1, 4.2), (1.1, 9.2 / 3), (2.1, 2.1)]))
     assert line.get_markevery() == [0, 2]
-    [words] = [text.get_text() for text in axis.texts]
-    assert set(words.split("\n")) == {"MAMBA-FSSD: 1/2 finite", "Theory: within its noise"}
-    assert "Theory" not in labels_of(axis)
+    words, *ends = [text.get_text() for text in axis.texts]
+    assert set(words.split("\n")) == {"MAMBA-FSSD: 1/2 finite", "Grid-KSD: within its noise"}
+    assert "Grid-KSD" not in labels_of(axis)
+    assert set(ends) == set(labels_of(axis))
+
+
+@pytest.mark.parametrize("name", [name for name, about in STUDY.figures.items() if about.model is not None])
+def test_a_panel_against_run_time_has_at_most_five_lines_and_all_of_their_bands(name):
+    records = make_records(3)
+    shown = set()
+    for axis in make(name, records).axes:
+        assert len(axis.lines) <= 5
+        shown |= set(labels_of(axis))
+        low, high = axis.get_ylim()
+        for band in axis.collections:
+            y = np.concatenate([path.vertices[:, 1] for path in band.get_paths()] or [[low]])
+            assert low <= y.min() <= y.max() <= high
+    in_paper = {entry.label: entry.in_paper for entry in TUNER_ENTRIES.values()}
+    assert all(in_paper[label] for label in shown) == (name in ("figure3", "figure4", "figure5"))
 
 
 def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
@@ -202,9 +220,11 @@ def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     for tuner in ("mamba-ksd", "grid"):
         for i, sampler in enumerate(SAMPLERS):
             cell = cells[tuner, sampler]
+            factor = math.exp(2 * cell.se / cell.value)
             assert regret_at(axis, LABELS[tuner], sampler) == pytest.approx(cell.value)
             [ends] = [bar[:, 0] for bar in bars[LABELS[tuner]] if abs(bar[0, 1] - i) < 0.5]
-            assert ends == pytest.approx([cell.value - 2 * cell.se, cell.value + 2 * cell.se])
+            assert ends == pytest.approx([cell.value / factor, cell.value * factor])
+            assert axis.get_xlim()[0] < ends[0] < ends[1] < axis.get_xlim()[1]
     for name in ("random", "frozen"):
         points = [
             point for line in axis.lines if line.get_label() == name for point in line.get_xydata().tolist()
@@ -234,11 +254,11 @@ def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
 def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(name, statistic):
     rows = sensitivity_record()["rows"]
     next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
-    axes = np.reshape(make(name, {"sensitivity": [{"rows": rows}]}).axes, (-1, len(HEADINGS)))
-    assert axes.shape == (2, 5)
+    shown = ("width", "direction") if name == "sensitivity" else ("width",)
+    axes = np.reshape(make(name, {"sensitivity": [{"rows": rows}]}).axes, (2, len(shown)))
     clipped = 0
     for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
-        for axis, disturbance in zip(line, HEADINGS, strict=True):
+        for axis, disturbance in zip(line, shown, strict=True):
             for judge, label in JUDGES.items():
                 whose = (dimension, n, disturbance, judge)
                 names = ("dimension", "points", "perturbation", "judge")

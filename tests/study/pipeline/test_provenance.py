@@ -49,7 +49,8 @@ def test_provenance_names_machine_versions_and_seconds():
     assert found["versions"]["jax"]
     assert found["cores"] >= 1
     assert found["cpu"]
-    described = [line.partition(":")[2].split() for line in Path("/proc/cpuinfo").read_text().splitlines()]
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    described = [line.partition(":")[2].split() for line in lines]
     assert [found["cpu_family"]] in described
     assert [found["cpu_model"]] in described
     flags = found["cpu_vectors"].split()

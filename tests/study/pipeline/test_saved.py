@@ -32,7 +32,7 @@ SETTINGS = {
 
 def write(path: str | Path, text: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text)
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def finish(name: str, inputs: list[str], outputs: dict[str, str]) -> None:
@@ -69,7 +69,7 @@ def test_all_finished_jobs_are_there_again_each_as_new_as_what_it_was_made_of(fi
     before = contents(RUN)
     lose()
     done = restore("mine", SETTINGS)
-    assert contents(RUN) == before | {FACTS: Path(FACTS).read_text()}
+    assert contents(RUN) == before | {FACTS: Path(FACTS).read_text(encoding="utf-8")}
     rules = {name.partition("/")[0]: 1 for name in SETTINGS}
     assert {rule: len(sizes) for rule, sizes in done.files.items()} == rules
     assert (done.left_out, done.absent, done.chains) == ({}, {}, [])
@@ -114,7 +114,7 @@ def test_what_was_made_from_an_earlier_tuning_is_left_out(finished):
     lose()
     done = restore("mine", SETTINGS)
     assert done.left_out == {"evaluate_sampler/pmf-sgld": f"{TUNED} was made again after it"}
-    assert Path(TUNED).read_text() == '{"best": 2}'
+    assert Path(TUNED).read_text(encoding="utf-8") == '{"best": 2}'
     assert not Path(JUDGED).exists()
 
 
@@ -170,7 +170,7 @@ def test_a_reader_refuses_a_file_that_its_job_did_not_write(finished):
     write(TUNED, '{"best": 1, "provenance": {"created": "Tuesday"}}')
     check_inputs("mine", [*inputs, "config/other.yaml"])
     for path, text in ((TUNED, '{"best": 2}'), (MAP, "the Mode")):
-        before = Path(path).read_text()
+        before = Path(path).read_text(encoding="utf-8")
         write(path, text)
         with pytest.raises(
             DataError, match=f"^{path}: of another configuration, or changed since the job .*delete it"

@@ -231,7 +231,7 @@ def test_readme_shows_the_published_run_and_nothing_else(tmp_path):
         shutil.copytree(published_folder(ROOT, name), published_folder(tmp_path, name))
     readme = Path(shutil.copy(ROOT / "README.md", tmp_path / "README.md"))
     show_results(readme, published_folder(tmp_path))
-    assert readme.read_text() == (ROOT / "README.md").read_text()
+    assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -1,12 +1,16 @@
 """Validation of a run's configuration: one clear line for each error, before any work starts."""
 
+import os
 import re
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from math import prod
 from operator import le, lt
+from pathlib import Path
+from tempfile import TemporaryFile
 
 from pydantic import ValidationError
 
@@ -49,6 +53,32 @@ def exit_unless_valid(
     if found := overridden(config, *own):
         what = "per_model has other values than those given, and they take precedence"
         print(f"Warning: {what}: {'; '.join(found)}", file=sys.stderr)
+
+
+def exit_unless_startable(words: Sequence[str] | None = None) -> None:
+    """One line and exit status 1 where Snakemake would print a traceback before it reads the Snakefile: a file of
+    ``--configfile`` is missing, or the folder of its cache cannot be written.
+
+    The profile calls this, because Snakemake reads profiles first. ``words``: the command's, those of this process.
+    """
+    from snakemake.common import get_appdirs
+
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    for name in parser.parse_known_args(words)[0].configfile:
+        if not Path(name).is_file():
+            sys.exit(f"Error: --configfile: {name!r} is not a file (targets stand before --configfile)")
+    try:
+        folder = Path(get_appdirs().user_cache_dir, "snakemake")
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        name = "XDG_CACHE_HOME" if os.environ.get("XDG_CACHE_HOME") else "HOME"
+        sys.exit(
+            f"Error: {name}: {os.environ.get(name)!r} cannot be written ({error.strerror}), and Snakemake's cache is "
+            "below it; XDG_CACHE_HOME may name another folder"
+        )
 
 
 def validate_config(config: dict) -> None:

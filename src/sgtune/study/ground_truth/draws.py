@@ -1,6 +1,9 @@
 """Draws of a reference sampler as ArviZ InferenceData: conversion, joined chains, moments, files."""
 
+import errno
 import json
+import os
+import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -18,6 +21,9 @@ from sgtune.support.files import atomic_write
 
 if TYPE_CHECKING:
     from arviz import InferenceData
+
+OVERHEAD = 2**17
+"""More bytes than a NetCDF file has besides its arrays."""
 
 # The variable of a position that is one array.
 FLAT = "theta"
@@ -215,7 +221,11 @@ def covariance(idata: "InferenceData") -> Float[np.ndarray, "D D"] | None:
 
 def write_draws(path: str | Path, idata: "InferenceData") -> None:
     """``idata`` as NetCDF, atomically."""
+    n_bytes = sum(idata[group].nbytes for group in idata.groups())
     with atomic_write(path) as temporary:
+        # HDF5 may crash its process on a full disk.
+        if shutil.disk_usage(temporary.parent).free < n_bytes + OVERHEAD:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         idata.to_netcdf(str(temporary), engine="h5netcdf")
 
 

@@ -234,13 +234,13 @@ FIGURES = {
     "figure1": Artifact(
         "figures:estimates",
         ("estimates",),
-        title="Figure 1. Discrepancies against the step size",
+        title="Figure 1. KSD against the step size",
         options={"varied": "step_size"},
     ),
     "figure2": Artifact(
         "figures:estimates",
         ("estimates",),
-        title="Figure 2. Discrepancies against the batch size",
+        title="Figure 2. KSD against the batch size",
         options={"varied": "batch_size"},
     ),
     "widths": Artifact(
@@ -253,32 +253,48 @@ FIGURES = {
         "figures:sensitivity",
         ("sensitivity",),
         title="Which errors of a chain's density each discrepancy sees",
-        options={"statistic": "square"},
+        options={"statistic": "square", "disturbances": ("width", "direction")},
     ),
     "sensitivity_values": Artifact(
         "figures:sensitivity",
         ("sensitivity",),
-        title="Which errors of a few draws each discrepancy sees",
-        options={"statistic": "value"},
+        title="Which widths of a few draws each discrepancy sees",
+        options={"statistic": "value", "disturbances": ("width",)},
     ),
     "regret_dots": Artifact(
         "figures:regret_dots", ("regret",), title="Regret of the tuners, by sampler", needs=("regret",)
     ),
 }
 
-# The paper's figures of a metric against run time, and one in scaled coordinates.
-for name, model, metric, title in (
-    ("figure3", "logistic", "ksd", "Figure 3. Logistic regression: KSD"),
-    ("figure3_scaled", "logistic", "ksd_scaled", "Figure 3, scaled. Logistic regression: KSD scaled"),
-    ("figure4", "pmf", "ksd", "Figure 4. PMF: KSD"),
-    ("figure5", "bnn", "ece_percent", "Figure 5. Neural network: ECE (%)"),
+# The paper's figures of a metric against run time with its tuners, and our tuners beside its main one.
+LINES = {
+    "logistic": ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd"),
+    "pmf": ("mamba-ksd", "grid", "heuristic"),
+    "bnn": ("mamba-ksd", "mamba-ksd-smaller", "grid", "grid-smaller", "heuristic"),
+}
+OUR_LINES = ("mamba-ksd", "mamba", "mamba-psd", "mamba-ksd-scaled", "theory")
+
+for name, model, metric, lines, title in (
+    ("figure3", "logistic", "ksd", LINES, "Figure 3. Logistic regression: KSD"),
+    ("figure3_ours", "logistic", "ksd", OUR_LINES, "Figure 3, our tuners. Logistic regression: KSD"),
+    (
+        "figure3_scaled",
+        "logistic",
+        "ksd_scaled",
+        OUR_LINES,
+        "Figure 3, scaled. Logistic regression: KSD scaled",
+    ),
+    ("figure4", "pmf", "ksd", LINES, "Figure 4. PMF: KSD"),
+    ("figure5", "bnn", "ece_percent", LINES, "Figure 5. Neural network: ECE (%)"),
 ):
+    kept = lines[model] if lines is LINES else lines
     FIGURES[name] = Artifact(
         "figures:run_time",
         ("evaluation",),
         title=f"{title} against run time",
         model=model,
         options={"metric": metric},
+        without=tuple(tuner for tuner in TUNERS if tuner not in kept),
     )
 
 STUDY = Study(

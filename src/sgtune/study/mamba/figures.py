@@ -1,6 +1,6 @@
-"""The study's figures. Of the paper: 1 and 2 (estimates of the discrepancies), 3 to 5 (a metric over run time). Of our
-own: what discrepancies see, of a wrong width of the study's posteriors and of draws with one error at a time; and
-regret, tuners' arms over the oracle's."""
+"""The study's figures. Of the paper: 1 and 2 (estimates of the KSD), 3 to 5 (a metric over run time). Of our own: what
+discrepancies see, of a wrong width of the study's posteriors and of draws with one error at a time; and regret, tuners'
+arms over the oracle's."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,24 @@ from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
-from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled, tuner_style
+from sgtune.study.report.style import (
+    BLUE,
+    INK,
+    NARROW,
+    ORANGE,
+    VERMILION,
+    WIDTH,
+    label_ends,
+    log_error,
+    log_ticks,
+    styled,
+    tuner_style,
+)
 from sgtune.study.report.table import AT_CAP, DAGGER, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 from sgtune.support.errors import DataError
 
 DASHED = (0, (4, 1.5))
 DOTTED = {"color": INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
-DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}
 ESTIMATES = {
     ("full-batch", "all"): {"color": BLUE, "marker": "o", "linestyle": "-", "ms": 6},
     ("full-batch", "thinned"): {"color": BLUE, "marker": "s", "linestyle": DASHED, "mfc": "white", "ms": 6},
@@ -50,12 +61,11 @@ MOST = 1000.0
 TICKS = (-1000, -100, -10, -2, 0, 2, 10, 100, 1000)
 EXACT, UNSEEN, PREFERRED = "exact draws", "not distinguished from exact draws", "preferred to exact draws"
 HEADINGS = {
-    "width": ("All widths", "width of all\ncoordinates (sds)"),
-    "shift": ("Location", "shift of all\ncoordinates (sds)"),
-    "coordinate": ("One coordinate", "width of one\ncoordinate (sds)"),
-    "direction": ("Common mode", "width of the\ncommon mode (sds)"),
-    "weights": ("Mixture weights", "weight of one\nof two modes"),
+    "width": ("All widths", "width of all coordinates (sds)", -1),
+    "direction": ("Common mode", "width of the common mode (sds)", 0),
 }
+"""Of each disturbance the name, the quantity on its axis, and the end at which lines are apart."""
+
 LINES = {
     "ksd": {"color": BLUE, "marker": "o", "linestyle": "-"},
     "ksd_wide": {"color": GREEN, "marker": "D", "linestyle": (0, (5, 1.5))},
@@ -110,13 +120,12 @@ def _legend_below(figure: Figure, handles: Sequence, n_columns: int, **look: obj
     figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, **look)
 
 
-def _tuner_handles(records: Sequence[Mapping], **look: object) -> list[Line2D]:
-    """What a legend says of the records' tuners; of those that judge by the test set, with a dagger."""
-    at_test_set = {record["tuner"] for record in records if looks_at_test_set(record)}
+def _tuner_handles(tuners: Mapping[str, bool], **look: object) -> list[Line2D]:
+    """What a legend says of the tuners; of those that judge by the test set, with a dagger."""
     handles = []
-    for tuner in in_order((record["tuner"] for record in records), TUNERS):
+    for tuner in in_order(tuners, TUNERS):
         style = tuner_style(tuner) | look
-        style["label"] += f" {DAGGER}" if tuner in at_test_set else ""
+        style["label"] += f" {DAGGER}" * tuners[tuner]
         handles.append(Line2D([], [], **style))
     return handles
 
@@ -130,37 +139,36 @@ def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", 
 
 @styled
 def estimates(records: Records, *, varied: str) -> Figure:
-    """Discrepancies against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
+    """KSD against the ``step_size`` or the ``batch_size``, estimated in four ways (paper, Figs. 1 and 2)."""
     found = required(records, "estimates")
     models = in_order((record["model"] for record in found), MODELS)
     x_label = r"step size $h$" if varied == "step_size" else "batch size (% of $N$)"
-    figure, axes = _panels(models, DISCREPANCIES, x_label, height=2.1)
+    figure, axes = _panels(models, {"ksd": "KSD"}, x_label, height=2.1)
     for record in found:
         rows = sorted((row for row in record["rows"] if row["figure"] == varied), key=lambda row: row[varied])
         scale = 1.0 if varied == "step_size" else 100 / record["n_data"]
-        for key in DISCREPANCIES:
-            axis = axes[record["model"], key]
-            for how, style in ESTIMATES.items():
-                own = [row for row in rows if (row["gradients"], row["points"]) == how]
-                look = style | {"mec": style["color"], "label": "{}, {} samples".format(*how)}
-                axis.plot(scale * _numbers(own, varied), _numbers(own, key), **look)
-            axis.set(xscale="log", yscale="log")
-            log_ticks(axis.yaxis)
-            log_ticks(axis.xaxis)
-            if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
-                _say_empty(axis, axis.yaxis)
-    figure.align_ylabels(figure.axes)
-    _legend_below(figure, figure.axes[0].lines, 2, handlelength=3.2)
+        axis = axes[record["model"], "ksd"]
+        for how, style in ESTIMATES.items():
+            own = [row for row in rows if (row["gradients"], row["points"]) == how]
+            look = style | {"mec": style["color"], "label": "{}, {}".format(*how)}
+            axis.plot(scale * _numbers(own, varied), _numbers(own, "ksd"), **look)
+        axis.set(xscale="log", yscale="log")
+        log_ticks(axis.yaxis)
+        log_ticks(axis.xaxis)
+        if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
+            _say_empty(axis, axis.yaxis)
+        label_ends(axis, axis.lines)
+    _legend_below(figure, figure.axes[0].lines, 4, handlelength=3.2, title="gradients, samples")
     return figure
 
 
 def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
     """Over the replicates of a tuner, at each checkpoint: ``seconds``, ``mean`` of those that are finite (of a KSD the
-    root of the mean of its unbiased squares, NaN where that is not positive), ``low`` and ``high``, the mean less and
-    plus two standard errors, and the ``count`` of finite ones.
+    root of the mean of its unbiased squares, NaN where that is not positive), ``low`` and ``high``, two standard errors
+    of the logarithm below and above it, and the ``count`` of finite ones.
 
-    The ends are NaN for fewer than `FEWEST_IN_BAND` finite ones, and where the lower one is not positive: on a log axis
-    the band would cover all below. The k-th checkpoint of a replicate is its k-th by time, and stands at the mean of
+    The ends are NaN for fewer than `FEWEST_IN_BAND` finite ones, and where the mean is not two standard errors above
+    zero: its logarithm has no error. The k-th checkpoint of a replicate is its k-th by time, and stands at the mean of
     the seconds at which the replicates came to it.
     """
     key, factor = SOURCES[metric]
@@ -174,8 +182,8 @@ def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
     ).sort_values("seconds", kind="stable")
     at = table.groupby(table.groupby("replicate").cumcount())
     mean, error = at["value"].mean(), at["value"].sem()
-    curve = pd.DataFrame({"mean": mean, "low": mean - 2 * error, "high": mean + 2 * error})
-    curve.loc[(at["value"].count() < FEWEST_IN_BAND) | ~(curve["low"] > 0), ["low", "high"]] = math.nan
+    ends = np.exp((2 * error / mean).where((at["value"].count() >= FEWEST_IN_BAND) & (mean > 2 * error)))
+    curve = pd.DataFrame({"mean": mean, "low": mean / ends, "high": mean * ends})
     curve = factor * (curve.where(curve > 0) ** 0.5 if is_square else curve)
     return curve.assign(seconds=at["seconds"].mean(), count=at["value"].count())
 
@@ -213,8 +221,7 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
         axis.text(0.99, 0.98, "\n".join(map(": ".join, lost.items())), **place, color=INK, bbox=box)
     if axis.lines:
         axis.set_yscale("log")
-        lowest = min(np.nanmin(line.get_ydata()) for line in axis.lines)
-        axis.set_ylim(0.6 * lowest, 1.6 * axis.dataLim.y1)
+        axis.set_ylim(axis.dataLim.y0 / 1.2, axis.dataLim.y1 * 1.2)
         log_ticks(axis.yaxis)
 
 
@@ -237,13 +244,15 @@ def run_time(records: Records, *, metric: str) -> Figure:
         axis.remove()
     # All panels have the axis of the longest run; the lowest of each column shows it.
     shown[0].set_xlim(left=0)
+    for axis in shown:
+        label_ends(axis, axis.lines)
     for axis in shown[-n_columns:]:
         axis.set_xlabel("run time (s)")
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel(METRICS[metric].label)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
-    handles = _tuner_handles(found)
+    handles = _tuner_handles({record["tuner"]: looks_at_test_set(record) for record in found})
     # Rows of at most four that are equally long.
     per_row = math.ceil(len(handles) / math.ceil(len(handles) / 4))
     _legend_below(figure, handles, per_row, handlelength=3.2, title=f"n = {runs}")
@@ -293,24 +302,29 @@ def shown_points(dimension: int, counts: set[int]) -> int:
 
 
 @styled
-def sensitivity(records: Records, *, statistic: str) -> Figure:
-    """Signal over noise of one statistic: a column per disturbance, a row per dimension, a line per judge."""
+def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]) -> Figure:
+    """Signal over noise of one statistic, a line per judge: a column per disturbance and a row per dimension; of a
+    single disturbance the dimensions side by side."""
     rows = [row for record in required(records, "sensitivity") for row in record["rows"]]
     dimensions = sorted({row["dimension"] for row in rows})
-    columns = in_order({row["perturbation"] for row in rows}, HEADINGS)
-    figure = Figure(figsize=(WIDTH, 1.35 * len(dimensions) + 1.15), layout="constrained")
-    axes = figure.subplots(len(dimensions), len(columns), squeeze=False, sharex="col", sharey=True)
-    for line, dimension in zip(axes, dimensions, strict=True):
+    shape = (len(dimensions), len(disturbances)) if len(disturbances) > 1 else (1, len(dimensions))
+    figure = Figure(figsize=(WIDTH, 1.75 * shape[0] + 1.0), layout="constrained")
+    axes = figure.subplots(*shape, squeeze=False, sharex="col", sharey=True)
+    panels = [(dimension, disturbance) for dimension in dimensions for disturbance in disturbances]
+    for axis, (dimension, disturbance) in zip(axes.flat, panels, strict=True):
         n = shown_points(dimension, {row["points"] for row in rows if row["dimension"] == dimension})
-        own = [row for row in rows if (row["dimension"], row["points"]) == (dimension, n)]
-        for axis, disturbance in zip(line, columns, strict=True):
-            _sensitivity_panel(axis, [row for row in own if row["perturbation"] == disturbance], statistic)
-        line[0].set_ylabel(f"D = {dimension:,}, n = {n:,}\nsignal / noise")
-    for top, bottom, disturbance in zip(axes[0], axes[-1], columns, strict=True):
-        title, unit = HEADINGS[disturbance]
-        top.set_title(title)
-        bottom.set_xlabel(unit)
+        whose = (dimension, n, disturbance)
+        own = [row for row in rows if (row["dimension"], row["points"], row["perturbation"]) == whose]
+        _sensitivity_panel(axis, own, statistic)
+        title, unit, _ = HEADINGS[disturbance]
+        axis.set_title(f"{title}, D = {dimension:,}, n = {n:,}")
+        axis.set_xlabel(unit if axis in axes[-1] else "")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("signal / noise")
     _scale(axes)
+    for axis, (_, disturbance) in zip(axes.flat, panels, strict=True):
+        judges = [line for line in axis.lines if line.get_label() in JUDGES.values()]
+        label_ends(axis, judges, place=HEADINGS[disturbance][2])
     # The judges, then the lines and areas that belong to no judge.
     entries = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
     order = in_order(entries, [*JUDGES.values(), EXACT, UNSEEN, PREFERRED])
@@ -355,30 +369,36 @@ def _tick(value: float) -> str:
     return f"{end}{value:,.0f}".replace("-", "\N{MINUS SIGN}")
 
 
-@styled
 def regret_dots(records: Records) -> Figure:
     """Mean loss of each tuner's arms over the oracle's, for the model's main loss and the longest run: a panel per
     model, a row per sampler."""
     found = required(records, "regret")
-    models = in_order((record["model"] for record in found), MODELS)
-    samplers = in_order((record["sampler"] for record in found), SAMPLERS)
-    chosen = [record | one for record in found for one in record["chosen"]]
-    tuners = in_order((one["tuner"] for one in chosen), TUNERS)
-    figure = Figure(figsize=(WIDTH, 0.62 * len(samplers) + 1.7), layout="constrained")
-    axes = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
-    for axis, model in zip(axes, models, strict=True):
+    panels = {}
+    for model in in_order((record["model"] for record in found), MODELS):
         own = [record for record in found if record["model"] == model]
         which = (f"{losses_of(own[0])[0]}_over_oracle", after(seconds_of(own)[-1]))
-        cells = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
-        _regret_panel(axis, cells, samplers, tuners)
-        axis.set_title(f"{label(model, MODELS)}, {which[1]}", pad=14)
-        if any(cell.value is not None for cell in cells):
-            axis.set_xlabel(METRICS[which[0]].label)
-    axes[0].set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
-    handles = [*_tuner_handles(chosen, **DOT), Line2D([], [], label="Oracle", **DOTTED)]
+        panels[model] = [cell for cell in regret_cells(own) if (cell.metric, cell.detail) == which]
+    return draw_dots(panels)
+
+
+@styled
+def draw_dots(panels: Mapping[str, Sequence[Cell]]) -> Figure:
+    """The figure of regret, from each model's cells of one metric and one length of runs."""
+    cells = [cell for own in panels.values() for cell in own]
+    samplers = in_order((cell.sampler for cell in cells), SAMPLERS)
+    at_test_set = {cell.tuner: cell.at_test_set for cell in cells if cell.tuner not in COMPARED_ARMS}
+    figure = Figure(figsize=(NARROW, len(panels) * (0.4 * len(samplers) + 0.8) + 1.3), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axis, (model, own) in zip(axes, panels.items(), strict=True):
+        _regret_panel(axis, own, samplers, in_order(at_test_set, TUNERS))
+        axis.set_title(f"{label(model, MODELS)}, {own[0].detail}", pad=14)
+        if any(cell.value is not None for cell in own):
+            axis.set_xlabel(METRICS[own[0].metric].label)
+        axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
+    handles = [*_tuner_handles(at_test_set, **DOT), Line2D([], [], label="Oracle", **DOTTED)]
     for name, look in MARKS.items():
-        handles.append(Line2D([], [], linestyle="none", label=COMPARED_ARMS[name], **look))
-    _legend_below(figure, handles, 4, handlelength=2.4)
+        handles.append(Line2D([], [], label=COMPARED_ARMS[name], **look | DOT))
+    _legend_below(figure, handles, 2, handlelength=2.4)
     return figure
 
 
@@ -388,8 +408,9 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
     known = [cell for cell in cells if cell.value is not None]
     reasons = {cell.missing for cell in cells if cell.value is None}
     off_scale = [words for reason, words in OFF_SCALE.items() if reason in reasons]
-    low = min([1.0, *(cell.value for cell in known)])
-    high = max([1.0, *(cell.value + 2 * (cell.se or 0.0) for cell in known)])
+    bars = {cell: log_error(cell.value, cell.se or 0.0) for cell in known}
+    low = min([1.0, *(cell.value - below for cell, (below, _) in bars.items())])
+    high = max([1.0, *(cell.value + above for cell, (_, above) in bars.items())])
     # In decades: room for the strip, and for the dots at the edges.
     span = max(np.log10(high / low), 0.5)
     edge, margin = high * 10 ** (0.2 * span), 10 ** (0.08 * span)
@@ -397,7 +418,7 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         axis.axhline(i - 0.5, color="#d0d0d0", linewidth=0.6)
     axis.axvline(1.0, **DOTTED, label="oracle")
     axis.grid(False, axis="y")
-    axis.set_xscale("log", nonpositive="clip")
+    axis.set_xscale("log")
     for cell in known:
         if cell.tuner in MARKS:
             look = MARKS[cell.tuner] | {"linestyle": "none", "zorder": 2}
@@ -408,9 +429,9 @@ def _regret_panel(axis: Axes, cells: Sequence[Cell], samplers: Sequence[str], tu
         own = [cell for cell in own if cell.value is not None or cell.missing in OFF_SCALE]
         if own:
             x = [edge if cell.value is None else cell.value for cell in own]
-            bars = [0.0 if cell.value is None else 2 * (cell.se or 0.0) for cell in own]
+            errors = np.transpose([bars.get(cell, (0.0, 0.0)) for cell in own])
             look = tuner_style(tuner) | DOT | {"elinewidth": 1.0, "zorder": 3}
-            axis.errorbar(x, [samplers.index(cell.sampler) + shift for cell in own], xerr=bars, **look)
+            axis.errorbar(x, [samplers.index(cell.sampler) + shift for cell in own], xerr=errors, **look)
     axis.set_xlim(low / margin, (edge if off_scale else high) * margin)
     log_ticks(axis.xaxis)
     if off_scale:

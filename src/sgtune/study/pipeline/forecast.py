@@ -57,7 +57,7 @@ def budgets(config: Mapping) -> list[Jobs]:
     """All jobs of MAMBA's study in a valid configuration."""
     found = [jobs for model in config["models"] for jobs in _of_model(config, model)]
     n_ladder = len(config["ladder"]["dimensions"])
-    return [*found, Jobs("gaussian_ladder", "", n_ladder), Jobs("measure_sensitivity", "", 1)]
+    return [*found, Jobs("measure_ladder", "", n_ladder), Jobs("measure_sensitivity", "", 1)]
 
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, sleep
@@ -131,8 +131,8 @@ class Job:
         process = _process(os.getpid())
         if process is None:
             return perf_counter() - self.began
-        uptime, ticks = float(Path("/proc/uptime").read_text().split()[0]), int(process.split()[1])
-        return uptime - ticks / os.sysconf("SC_CLK_TCK")
+        uptime = float(Path("/proc/uptime").read_text("utf-8").split()[0])
+        return uptime - int(process.split()[1]) / os.sysconf("SC_CLK_TCK")
 
     def read(self, path: str, settings: dict | None = None) -> dict:
         """A result file, made with ``settings`` (not checked if None).
@@ -191,18 +191,34 @@ def job(snakemake, saved: bool = True) -> Iterator[Job]:
         this.parts.clear()
         if saved:
             _save(this, snakemake)
-    except InputError as error:
-        print(f"Error: {error}", file=sys.stderr, flush=True)
-        # In the log and, for the user, on the terminal.
-        print(f"Error in {snakemake.rule}: {error}", file=sys.__stderr__, flush=True)
+    except Exception as error:
+        line = str(error) if isinstance(error, InputError) else _fault_of_platform()
+        if line is None:
+            raise
+        # For the user, on the terminal, and in the log, which a full disk does not take.
+        print(f"Error in {snakemake.rule}: {line}", file=sys.__stderr__, flush=True)
+        with suppress(OSError):
+            print(f"Error: {line}", file=sys.stderr, flush=True)
         os._exit(1)
+
+
+def _fault_of_platform() -> str | None:
+    """The line for a JAX_PLATFORMS that JAX cannot start, by which any call fails, with many words; None if it can."""
+    named = os.environ.get("JAX_PLATFORMS")
+    if not named or "jax" not in sys.modules:
+        return None
+    try:
+        sys.modules["jax"].devices()
+    except (AssertionError, RuntimeError):
+        return f"JAX_PLATFORMS: {named!r} does not start here; it must name what the machine has, such as cpu"
+    return None
 
 
 def _save(this: Job, snakemake) -> None:
     wildcards = dict(snakemake.wildcards.items())
     try:
         save_job(this.run, this.rule, wildcards, this.settings, snakemake.input, snakemake.output)
-    except OSError as error:
+    except (OSError, DataError) as error:
         # A warning only: the results exist, and may have taken hours.
         this.warn(f"no copy of its results was saved, so `restore` cannot restore them ({error})")
 
@@ -225,7 +241,7 @@ def _process(pid: int) -> str | None:
     """A process, identified by its number and its start, in ticks since the machine's, because numbers are reused; None
     if there is none, or only a zombie, or no /proc."""
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return None
     return None if state == "Z" else f"{pid} {fields[18]}"

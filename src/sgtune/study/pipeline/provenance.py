@@ -27,10 +27,10 @@ OF_RUN, OF_CPU = ("run", "seed", "commit"), ("cpu", "cpu_family", "cpu_model", "
 
 def _git(directory: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], cwd=directory, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["git", *arguments], cwd=directory, capture_output=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
 
 def _commit() -> str | None:
@@ -61,7 +61,7 @@ def _version(package: str) -> str | None:
 def of_processor(*names: str) -> str:
     """What Linux says of the processor under the first of these names; elsewhere what Python knows of it."""
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith(names):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

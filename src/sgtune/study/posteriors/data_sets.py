@@ -20,12 +20,16 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import zipfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import sleep
 from typing import NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -38,8 +42,11 @@ from sgtune.support.files import atomic_write, write_json
 
 logger = logging.getLogger(__name__)
 
-SILENCE_SECONDS, PACKAGE_SECONDS = 30.0, 600.0
-"""The longest silence of a site; the longest time that pip and apt-get take."""
+SILENCE_SECONDS, TRANSFER_SECONDS = 30.0, 600.0
+"""The longest silence of a site; the longest time that a site's files, pip and apt-get take."""
+
+PAUSES = (1.0, 5.0)
+"""Seconds until a site that answers with an error of its own (500 and above) is asked again."""
 
 Files = dict[str, bytes]
 """File name -> content."""
@@ -57,12 +64,38 @@ def site(urls: Mapping[str, str], unpack: Callable[[bytes], bytes]) -> Source:
 
     def get(url: str) -> bytes:
         request = Request(url, headers={"User-Agent": "sgtune"})
-        with urlopen(request, timeout=SILENCE_SECONDS) as response:
-            # Without a number of bytes, so that a body that ends early is an error.
-            return response.read()
+        for pause in (*PAUSES, None):
+            try:
+                with urlopen(request, timeout=SILENCE_SECONDS) as response:
+                    # Without a number of bytes, so that a body that ends early is an error.
+                    return response.read()
+            except HTTPError as error:
+                if error.code < 500 or pause is None:
+                    raise
+                sleep(pause)
 
     host = urlsplit(next(iter(urls.values()))).hostname
-    return Source(f"site {host}", lambda: {name: unpack(get(url)) for name, url in urls.items()})
+    return Source(
+        f"site {host}", lambda: _in_time(lambda: {name: unpack(get(url)) for name, url in urls.items()})
+    )
+
+
+def _in_time(work: Callable[[], Files]) -> Files:
+    """What ``work`` gives, if it does within `TRANSFER_SECONDS`. (The timeout of a socket begins anew at each byte.)"""
+    done: Future[Files] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:
+            done.set_exception(error)
+
+    # A thread that the end of the process does not wait for.
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return done.result(TRANSFER_SECONDS)
+    except TimeoutError as error:
+        raise (error if done.done() else DataError(f"not complete after {TRANSFER_SECONDS:g} s")) from None
 
 
 def zip_member(archive: bytes, member: str) -> bytes:
@@ -104,7 +137,7 @@ def debian_package(package: str, members: Mapping[str, str]) -> Source:
 
 
 def _run(command: list[str], folder: str) -> bytes:
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=PACKAGE_SECONDS, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=TRANSFER_SECONDS, check=False)
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         raise DataError(f"{Path(command[0]).name} failed: {lines[-1].strip()}")

@@ -3,14 +3,17 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
 from sgtune.study.catalogue import BLUE, ORANGE, TUNERS, VERMILION
@@ -19,10 +22,13 @@ from sgtune.support.files import atomic_write
 __all__ = [
     "BLUE",
     "INK",
+    "NARROW",
     "ORANGE",
     "VERMILION",
     "WIDTH",
     "compact_svg",
+    "label_ends",
+    "log_error",
     "log_ticks",
     "save_figure",
     "styled",
@@ -30,7 +36,10 @@ __all__ = [
 ]
 
 WIDTH = 7.0  # inches: the text width of a printed page
+NARROW = 4.0  # on a telephone the letters have their size
 INK = "#262626"
+SMALL = "quick"
+"""The run whose budgets are those of a test of the pipeline."""
 
 RC = {
     "axes.grid": True,
@@ -82,6 +91,40 @@ def log_ticks(axis: Axis) -> None:
         axis.set_major_formatter(LogFormatterMathtext())
 
 
+def log_error(value: float, error: float) -> tuple[float, float]:
+    """Below and above ``value``, a bar of two standard errors of its logarithm: on a log axis it is never cut."""
+    factor = math.exp(2 * error / abs(value))
+    return value - value / factor, value * factor - value
+
+
+def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: float = 0.085) -> None:
+    """The label of each line beside its last point (``place`` -1) or its first one (0), once the limits stand: lines
+    that lie over each other can be told apart. Labels are ``gap`` of the axis apart."""
+    to_axes = axis.transData - axis.transAxes
+    ends = []
+    for line in lines:
+        points = line.get_xydata()[np.isfinite(line.get_xydata()).all(axis=1)]
+        if len(points):
+            ends.append((*to_axes.transform(points[place]), line))
+    ends.sort(key=lambda end: end[1])
+    x, side = (-0.04, "right") if place == 0 else (1.04, "left")
+    height = -math.inf
+    for i, (at, y, line) in enumerate(ends):
+        height = min(max(y, height + gap, 0.0), 1 - gap * (len(ends) - 1 - i))
+        leader = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
+        leader["relpos"] = (float(place == 0), 0.5)
+        look = {"xycoords": "axes fraction", "arrowprops": leader, "annotation_clip": False, "fontsize": 6.5}
+        axis.annotate(
+            line.get_label().removesuffix(" grid"),
+            (at, y),
+            (x, height),
+            ha=side,
+            va="center",
+            color=INK,
+            **look,
+        )
+
+
 @contextmanager
 def _theme() -> Iterator[None]:
     """Seaborn's theme for papers and `RC`; the caller's settings are restored afterwards.
@@ -100,7 +143,7 @@ PLACES = re.compile(r'(?<= )(?:d|x|y)="[^"]*"|translate\([^)]*\)')
 
 
 def compact_svg(text: str) -> str:
-    """An SVG with coordinates to a hundredth of a point, and without Matplotlib's indents and comments."""
+    """An SVG with coordinates to a hundredth of a point, and without Matplotlib's indents."""
 
     def rounded(number: re.Match) -> str:
         return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
@@ -108,7 +151,7 @@ def compact_svg(text: str) -> str:
     def shorter(match: re.Match) -> str:
         return re.sub(r"-?\d+\.\d+", rounded, re.sub(r"\s*([A-Zz])\s*", r"\1", " ".join(match[0].split())))
 
-    return re.sub(r"\n\s*(<!--[^>]*-->\s*)?", "\n", PLACES.sub(shorter, text))
+    return re.sub(r"\n\s+", "\n", PLACES.sub(shorter, text))
 
 
 styled = _theme()
@@ -117,12 +160,15 @@ styled = _theme()
 
 def save_figure(figure: Figure, *, title: str, svg: str | Path, pdf: str | Path, sources: dict) -> None:
     """The figure as SVG and PDF, with ``sources`` (`provenance.summarise`) as JSON in the Description of the one
-    and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes."""
+    and the Subject of the other. Neither holds the date of drawing: the same records give the same bytes. Figures of
+    the run `SMALL` say that its budgets are small."""
     account = json.dumps(sources, sort_keys=True)
     creator = f"sgtune, seaborn {sns.__version__}, Matplotlib {matplotlib.__version__}"
     own = {"svg": {"Description": account, "Date": None}}
     own["pdf"] = {"Subject": account, "CreationDate": None, "ModDate": None}
     with _theme():
+        if sources.get("run") == [SMALL]:
+            figure.suptitle("small budgets", x=0.995, ha="right", fontsize=7, color=INK)
         for kind, target in {"svg": svg, "pdf": pdf}.items():
             metadata = {"Title": title, "Creator": creator} | own[kind]
             with atomic_write(target) as path:
