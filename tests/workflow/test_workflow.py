@@ -184,7 +184,8 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
     folder = run["results"] / "mamba"
     manifest = json.loads((folder / "manifest.json").read_text())
     assert {path.stem for path in (folder / "tables").iterdir()} == {"table1", "regret", "clocks"}
-    assert {path.name for path in (folder / "figures").iterdir()} == {"figure3.svg", "figure3.pdf"}
+    figures = {path.name for path in (folder / "figures").iterdir()}
+    assert figures == {"figure3.svg", "figure3.pdf", "figure3.html"}
     for name in manifest["files"]:
         if Path(name).suffix in (".md", ".html", ".svg", ".json"):
             assert "killed" in (folder / name).read_text(), f"{name} does not name its run"
@@ -214,7 +215,7 @@ def test_the_report_has_the_artifacts_by_their_titles(run, folder):
         texts = [
             archive.read(name).decode() for name in archive.namelist() if name.endswith((".html", ".js"))
         ]
-    for name in ("table1.html", "figure3.svg", "regret.html", "clocks.html"):
+    for name in ("table1.html", "figure3.html", "regret.html", "clocks.html"):
         assert name in names
     for title in ("Table 1. Logistic regression: accuracy of the tuned samplers", "Regret of the tuners"):
         assert title in "".join(texts)

@@ -86,9 +86,8 @@ def artifacts_of_run(config: Mapping, study: str = MAIN) -> list[str]:
 
 def files_of(config: Mapping, study: str) -> list[str]:
     """The files by which Snakemake knows the artifacts of a run."""
-    where = {"table": "tables/{}.html", "figure": "figures/{}.svg"}
     folder = f"results/{config['run']}/{study}"
-    return [f"{folder}/{where[find(name).form].format(name)}" for name in artifacts_of_run(config, study)]
+    return [f"{folder}/{find(name).form}s/{name}.html" for name in artifacts_of_run(config, study)]
 
 
 def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, dict]:
