@@ -9,7 +9,9 @@ Needs Playwright and a Chromium (`CHROMIUM` names it).
 """
 
 import functools
+import math
 import os
+import re
 import shutil
 import sys
 import threading
@@ -18,13 +20,19 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, TimeoutError, sync_playwright
 
 WINDOWS = {"desk": (1400, 900), "large desk": (1920, 1080), "phone": (390, 844)}
 BROKEN_PICTURES = (
     "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
 )
-LINKS = "[...document.querySelectorAll('a[href*=showResultInfo]')].map(link => [link.textContent, link.href])"
+LINKS = "[...document.querySelectorAll('.prose li')].map(item => [item.textContent, item.querySelector('a')?.href])"
+BOXES = """["h1", "ul"].map(name => document.querySelector(`.prose ${name}`).getBoundingClientRect())
+    .map(box => [box.top, box.bottom])"""
+OPENED = (
+    "document.querySelector('iframe')?.contentDocument?.querySelector('h1')?.getBoundingClientRect().height"
+)
+LISTED = "[...document.querySelectorAll('nav tbody tr')].map(row => row.cells[0].textContent.trim())"
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 WIDE_TABLES = """[...document.querySelectorAll("article table")].filter(table => {
     const column = table.closest(".artifact, .md-typeset__scrollwrap") ?? table.parentElement;
@@ -72,11 +80,33 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
         yield "report.html: it has no results"
     links = page.evaluate(LINKS)
     if not links:
-        yield "report.html: its first page has no links to results"
-    known = {name for name, _ in results}
-    for text, address_of in links:
-        if unquote(address_of).split("'")[1] not in known:
-            yield f"report.html: the link “{text}” leads to no result"
+        yield "report.html: its first page has no links"
+    height = page.viewport_size["height"]
+    (top, bottom), (_, end) = page.evaluate(BOXES)
+    if not 0 <= top < bottom <= height:
+        yield f"report.html: its first heading is not in a window {height} pixels high"
+    if end > height and page.viewport_size["width"] >= WINDOWS["desk"][0]:
+        yield f"report.html: its links are not in a window {height} pixels high"
+    for text, link in links:
+        if link is None:
+            yield f"report.html: “{text}”"
+            continue
+        page.evaluate("app.setView({content: 'text', contentText: 'no result'})")
+        page.evaluate(unquote(link).removeprefix("javascript:"))
+        try:
+            page.wait_for_function(OPENED)
+        except TimeoutError:
+            yield f"report.html: the link “{text}” does not open its result"
+    for category, lists in page.evaluate("categories").items():
+        for name in lists:
+            page.evaluate("found => app.setView(found)", {"navbarMode": "menu"})
+            view = {"navbarMode": "subcategory", "category": category, "subcategory": name}
+            page.evaluate("found => app.setView(found)", view)
+            page.wait_for_timeout(50)
+            numbers = [re.match(r"(?:Table|Figure) (\d+)\.", title) for title in page.evaluate(LISTED)]
+            numbers = [int(found[1]) if found else math.inf for found in numbers]
+            if not numbers or numbers != sorted(numbers):
+                yield f"report.html: {category},{name} are not in the order of the paper"
     for name, _ in results:
         page.evaluate("name => app.showResultInfo(name)", name)
         page.wait_for_timeout(20)
@@ -101,8 +131,8 @@ def browse(folder: Path, executable: str) -> list[str]:
     )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        for width in WIDTHS.values():
-            page = browser.new_page(viewport={"width": width, "height": 900})
+        for width, height in WINDOWS.values():
+            page = browser.new_page(viewport={"width": width, "height": height})
             page.on("pageerror", lambda error: found.append(f"{error}"))
             page.on("console", lambda said: found.extend([said.text] if said.type == "error" else []))
             found.extend(kind(page, address=address))
