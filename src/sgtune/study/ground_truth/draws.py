@@ -19,21 +19,6 @@ from sgtune.support.files import atomic_write
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "Moments",
-    "add_draws",
-    "arviz_module",
-    "combine_chains",
-    "covariance",
-    "flat_draws",
-    "functionals_of",
-    "read_draws",
-    "summary",
-    "to_inference_data",
-    "variables_of",
-    "write_draws",
-]
-
 # The variable of a position that is one array.
 FLAT = "theta"
 # Attributes that are summed over chains.
