@@ -21,7 +21,8 @@ from config_files import changed, raw_config
 from workflow_runs import ROOT
 
 from sgtune.sampling.budget import CostTable
-from sgtune.study.config.sections import settings_of, shapes_of
+from sgtune.study.config.sections import settings_of
+from sgtune.study.pipeline.plan import shapes_of
 
 pytestmark = pytest.mark.optimised
 

@@ -9,13 +9,14 @@ from small_models import small_logistic_model
 from sgtune import Arm, CostTable
 from sgtune.metrics import Reference
 from sgtune.samplers import resolve_sampler, sampler_names
-from sgtune.study.config.sections import settings_of, shapes_of
+from sgtune.study.config.sections import settings_of
 from sgtune.study.experiments.evaluate import evaluate_tuned
 from sgtune.study.experiments.losses import losses_of, run_arms
 from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.experiments.tune import chosen_arms, tune_sampler, with_facts
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.pipeline.plan import shapes_of
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.table import NO_ARM
 from sgtune.support.axes import AXES

@@ -16,8 +16,9 @@ from sgtune import Budget, samplers, tuning
 from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import SamplerEntry, TunerEntry
-from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of, studied, tuners_of
+from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of
 from sgtune.study.experiments.tune import tuning_arguments
+from sgtune.study.pipeline.plan import studied, tuners_of
 from sgtune.study.report.style import tuner_style
 
 

@@ -7,23 +7,23 @@ from snakemake.common.configfile import load_configfile
 
 from sgtune.study.config.validate import exit_unless_valid
 from sgtune.study.catalogue import MODELS as ENTRIES
-from sgtune.study.config.sections import (
+from sgtune.study.config.sections import model_settings, settings_of
+from sgtune.study.pipeline.job import prepare_jobs
+from sgtune.study.pipeline.plan import (
+    check_costs,
     extras_of,
     ladder_settings,
-    model_settings,
-    settings_of,
     studied,
     tunes_alone,
     tuning_settings,
 )
-from sgtune.study.pipeline.job import prepare_jobs
 from sgtune.study.pipeline.saved import exit_unless_restorable, read_notes
 from sgtune.study.studies import MAIN, STUDIES, artifact, artifacts_of_run, files_of
 
 # What is of one's own: jobs, which read this file too, do not repeat its warning.
 own = [*map(load_configfile, workflow.config_settings.configfiles), workflow.config_settings.config]
 own = own if workflow.is_main_process else []
-exit_unless_valid(config, artifacts_of_run, own=own)
+exit_unless_valid(config, check_costs, artifacts_of_run, own=own)
 
 prepare_jobs()
 

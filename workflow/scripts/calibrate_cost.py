@@ -4,7 +4,7 @@ from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
     from sgtune.sampling.budget import read_costs
-    from sgtune.study.config.sections import shapes_of
+    from sgtune.study.pipeline.plan import shapes_of
     from sgtune.support.machine import product_seconds
     from sgtune.tuning import calibrate_cost
 

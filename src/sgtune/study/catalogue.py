@@ -6,19 +6,7 @@ A new one is an entry here and a module of its own, and the configuration takes 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = [
-    "MODELS",
-    "PREDICTIVE_LOSSES",
-    "SAMPLERS",
-    "TUNERS",
-    "ModelEntry",
-    "SamplerEntry",
-    "TunerEntry",
-    "cap_of",
-    "losses_of",
-    "method_of",
-    "smaller_of",
-]
+from sgtune.support.axes import BATCH_SIZE, STEP_SIZE
 
 PREDICTIVE_LOSSES = ("log_loss", "brier", "rmse")
 """Losses of arms that are computed from predictions; all others are errors against a reference."""
@@ -131,6 +119,11 @@ SAMPLERS: dict[str, SamplerEntry] = {
     "sgnht-cv": SamplerEntry("SGNHT-CV", ("friction",)),
 }
 """By name, in the order of print."""
+
+
+def has_axis(sampler: str, axis: str) -> bool:
+    """Whether arms of ``sampler`` have a number on ``axis``."""
+    return axis in (STEP_SIZE.name, BATCH_SIZE.name, *SAMPLERS[sampler].axes)
 
 
 # Colours that are distinct for colour-blind readers: the first six by Okabe and Ito (2008).

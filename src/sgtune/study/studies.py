@@ -11,15 +11,13 @@ from typing import NamedTuple
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
-from sgtune.study.config.sections import extras_of, studied
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
+from sgtune.study.pipeline.plan import extras_of, studied
 from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
 from sgtune.support.errors import DataError, InputError, check_choice
 from sgtune.support.files import file_sha256, read_json, write_json
-
-__all__ = ["MAIN", "STUDIES", "artifact", "artifacts_of_run", "files_of", "find", "make_figure", "make_table"]
 
 MAIN = "mamba"
 """The study that a run makes by default."""

@@ -14,10 +14,11 @@ from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.catalogue import method_of
 from sgtune.study.config.schema import entries, generated
-from sgtune.study.config.sections import model_settings, tunes_alone
+from sgtune.study.config.sections import model_settings
 from sgtune.study.config.validate import overridden, validate_config
 from sgtune.study.experiments.ladder import KINDS
 from sgtune.study.mamba.comparison import deviations
+from sgtune.study.pipeline.plan import check_costs, tunes_alone
 from sgtune.study.posteriors import bnn, pmf
 from sgtune.tuning import TUNERS, Settings
 from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
@@ -28,6 +29,7 @@ def test_runs_are_valid_set_every_key_and_override_nothing_silently(run):
     """No run gets the paper's budget for a key that its file forgot."""
     config = raw_config(run)
     validate_config(config)
+    check_costs(config)
     assert config == raw_config(run)
     assert config["run"] == run
     assert list(Draft202012Validator(SCHEMA).iter_errors(config)) == []

@@ -6,16 +6,9 @@ import pytest
 from config_files import valid
 
 from sgtune.study.catalogue import MODELS
-from sgtune.study.config.sections import (
-    SECTIONS,
-    fingerprint,
-    ladder_settings,
-    settings_of,
-    studied,
-    tuners_of,
-    tuning_settings,
-)
+from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of
 from sgtune.study.experiments.tune import tuning_arguments
+from sgtune.study.pipeline.plan import ladder_settings, studied, tuners_of, tuning_settings
 
 RESULTS = [
     *[(kind, None) for kind in SECTIONS if kind != "tuning"],

@@ -17,6 +17,7 @@ from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.schema import entries
 from sgtune.study.config.validate import SMALL_DIMENSION, exit_unless_startable, overridden, validate_config
+from sgtune.study.pipeline.plan import check_costs
 from sgtune.support.errors import InputError
 
 # What is set, and what the line says is allowed.
@@ -91,11 +92,7 @@ NAMED = [
         [0, 0.02],
         "grids.pmf.noise_estimate[1]: 0.02 is not allowed; it must be <=",
     ),
-    (
-        "grids.pmf.smaller",
-        {"samplers": ["sgld"]},
-        "grids.pmf.smaller.samplers[0]: 'sgld' is not allowed without",
-    ),
+    ("grids.pmf.smaller", {"samplers": ["sgld"]}, "grids.pmf.smaller.log10_step_sizes: missing; it must be"),
     ("evaluation.curves.seconds", [0.1, 3], "evaluation.curves.seconds[1]: 3 is not allowed; a curve is"),
     ("per_model.pmf.seed", 1, "per_model.pmf.seed: no such key"),
     ("per_model.pmf.reference.chains", 7, "per_model.pmf.reference.n_draws: 40 is not allowed; it must be"),
@@ -110,10 +107,16 @@ BAD = [(path, value, f"{path}: {value!r} ", said) for path, value, said in OF_ON
 BAD += [(path, value, line, "") for path, value, line in NAMED]
 
 
+def validate_and_check_costs(config: dict) -> None:
+    """As the workflow does when it is read."""
+    validate_config(config)
+    check_costs(config)
+
+
 @pytest.mark.parametrize(("path", "value", "start", "said"), BAD, ids=[f"{bad[0]} = {bad[1]}" for bad in BAD])
 def test_bad_values_get_one_line(path, value, start, said):
     with pytest.raises(InputError) as caught:
-        validate_config(config_with(**{path.replace(".", "__"): value}))
+        validate_and_check_costs(config_with(**{path.replace(".", "__"): value}))
     (line,) = str(caught.value).splitlines()
     assert line.startswith(start)
     assert said in line
@@ -134,7 +137,7 @@ ANY_VALUE = (
 def test_any_value_is_accepted_or_named_in_one_line(path, value):
     message = ""
     try:
-        validate_config(config_with(**{path.replace(".", "__"): value}))
+        validate_and_check_costs(config_with(**{path.replace(".", "__"): value}))
     except InputError as problem:
         message = str(problem)
     assert "\n" not in message
@@ -193,7 +196,7 @@ def test_a_cost_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, 
     change(table["models"])
     path.write_text(json.dumps(table))
     with pytest.raises(InputError, match=rf"^calibration\.table: '{path}' is not allowed: .*{said}.*$"):
-        validate_config(config_with(calibration__table=str(path)))
+        validate_and_check_costs(config_with(calibration__table=str(path)))
 
 
 def test_a_value_that_per_model_overrides_is_named_with_the_models_and_their_values():
@@ -221,14 +224,26 @@ def dry_run(folder: Path, text: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_workflow_stops_with_one_line_before_any_work(tmp_path):
-    result = dry_run(tmp_path, "grid: {batch_fraction: 1.0e-9}\n")
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (
+            "grid: {batch_fraction: 1.0e-9}",
+            "grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06",
+        ),
+        (
+            "calibration: {table: none.json}",
+            "calibration.table: 'none.json' is not allowed: none.json: the file",
+        ),
+    ],
+)
+def test_workflow_stops_with_one_line_before_any_work(tmp_path, own, said):
+    result = dry_run(tmp_path, own)
     (line,) = [
         line for line in (result.stdout + result.stderr).splitlines() if "Error" in line or "Trace" in line
     ]
     assert result.returncode != 0
-    said = "Error in the configuration: grid.batch_fraction: 1e-09 is not allowed; it must be >= 1.25e-06"
-    assert line.startswith(said)
+    assert line.startswith(f"Error in the configuration: {said}")
 
 
 def test_workflow_warns_once_of_an_overridden_value(tmp_path):

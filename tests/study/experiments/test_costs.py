@@ -8,10 +8,11 @@ from config_files import ROOT, raw_config
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.budget import CostTable, read_costs
-from sgtune.study.catalogue import MODELS, SAMPLERS
-from sgtune.study.config.sections import has_axis, settings_of, shapes_of, tuners_of
+from sgtune.study.catalogue import MODELS, SAMPLERS, has_axis
+from sgtune.study.config.sections import settings_of
 from sgtune.study.config.validate import validate_config
 from sgtune.study.experiments.tune import tuning_arguments
+from sgtune.study.pipeline.plan import shapes_of, tuners_of
 from sgtune.support.axes import AXES
 from sgtune.support.errors import DataError
 from sgtune.tuning import make_arms, tuner_of

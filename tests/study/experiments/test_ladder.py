@@ -11,7 +11,6 @@ from sgtune.mode.find import map_position
 from sgtune.model.posterior import negative_hessian, scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.config.sections import ladder_settings
 from sgtune.study.experiments import ladder
 from sgtune.study.experiments.ladder import (
     CORRELATION,
@@ -27,6 +26,7 @@ from sgtune.study.experiments.ladder import (
     xi_along,
 )
 from sgtune.study.pipeline.parts import Parts
+from sgtune.study.pipeline.plan import ladder_settings
 from sgtune.tuning import TUNERS, Heuristic, make_arms
 
 DIMENSION = 10

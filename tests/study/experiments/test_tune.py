@@ -10,7 +10,6 @@ from small_models import small_logistic_model
 from sgtune import CostTable, metrics
 from sgtune.mode.find import map_position
 from sgtune.study.catalogue import TUNERS as ENTRIES
-from sgtune.study.config.sections import n_races
 from sgtune.study.experiments import losses
 from sgtune.study.experiments import tune as module
 from sgtune.study.experiments.tune import (
@@ -21,6 +20,7 @@ from sgtune.study.experiments.tune import (
     tuning_arguments,
     with_facts,
 )
+from sgtune.study.pipeline.plan import n_races
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import Settings
 

@@ -40,12 +40,12 @@ def some_draws(kind, n_chains, n_draws, size, seed):
 
 
 def by_arviz(values):
-    """R-hat (of a single chain, of its halves), bulk, tail and mean ESS, each (k,)."""
+    """R-hat (of a single chain, of its halves), bulk and mean ESS, each (k,)."""
     arviz, half = draws.arviz_module(), values.shape[1] // 2
     data = arviz.convert_to_dataset({"x": values})
     halves = values if len(values) > 1 else np.concatenate([values[:, :half], values[:, -half:]])
     found = [arviz.rhat(arviz.convert_to_dataset({"x": halves}))["x"].values]
-    return np.array(found + [arviz.ess(data, method=name)["x"].values for name in ("bulk", "tail", "mean")])
+    return np.array(found + [arviz.ess(data, method=name)["x"].values for name in ("bulk", "mean")])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,7 +56,7 @@ def test_of_each_parameter_they_are_arvizs(kind, n_chains):
         found, expected = per_parameter([values]), by_arviz(values)
         with np.errstate(divide="ignore", invalid="ignore"):
             sizes = np.square(values.std(axis=(0, 1)) / found.mean_error)
-        ours = np.array([found.r_hat, found.ess_bulk, found.ess_tail, sizes])
+        ours = np.array([found.r_hat, found.ess_bulk, sizes])
         # Chains that are constant at different values: the variance within is 0, or rounding error.
         ours, expected = (np.where(array > 1e6, np.inf, array) for array in (ours, expected))
         equal = np.isclose(ours, expected, rtol=1e-6, atol=0, equal_nan=True)[:, ~found.stuck]
@@ -101,8 +101,8 @@ def test_a_parameter_has_the_same_numbers_alone_and_among_others_and_in_single_p
 
 def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
     few, one = some_draws("independent", 2, 3, 4, 0), some_draws("independent", 1, 7, 4, 0)
-    assert np.isnan(per_parameter([few])[:3]).all()
-    assert np.isnan(per_parameter([few])[4:]).all()
+    assert np.isnan(per_parameter([few])[:2]).all()
+    assert np.isnan(per_parameter([few])[3:]).all()
     single = per_parameter([one])
     assert np.isnan(single.r_hat).all()
     assert np.isfinite(single.ess_bulk).all()
@@ -110,8 +110,8 @@ def test_what_is_not_defined_is_nan_and_a_chain_that_never_moves_is_stuck():
     values[1, 3, 2] = np.nan
     values[0, :, 0] = 4
     found = per_parameter([values])
-    np.testing.assert_array_equal(np.isnan(found), [[False, False, row != 3] for row in range(6)])
-    assert (found.r_hat[0], found.ess_bulk[0], found.ess_tail[0]) == (np.inf, 0, 0)
+    np.testing.assert_array_equal(np.isnan(found), [[False, False, row != 2] for row in range(5)])
+    assert (found.r_hat[0], found.ess_bulk[0]) == (np.inf, 0)
     assert found.stuck.tolist() == [True, False, False]
     values[:, :, 0] = 4
     assert np.isinf([getattr(per_parameter([values]), name)[0] for name in ("mean_error", "sd_error")]).all()
@@ -244,7 +244,7 @@ def test_the_record_is_json_and_its_moments_those_of_all_draws(tmp_path):
     # R-hat and ESS are the worst over the parameters; blocks have their own.
     found, blocks = per_parameter(draws.variables_of(reference).values()), again["blocks"]
     assert again["diagnostics"]["r_hat"] == pytest.approx(found.r_hat.max())
-    assert again["diagnostics"]["ess_tail"] == pytest.approx(found.ess_tail.min())
+    assert again["diagnostics"]["ess_bulk"] == pytest.approx(found.ess_bulk.min())
     assert {name: block["n"] for name, block in blocks.items()} == {"intercept": 1, "slopes": 2}
     assert blocks["slopes"]["ess_min"] == pytest.approx(found.ess_bulk[1:].min())
     assert blocks["slopes"]["sd"] == pytest.approx(np.sqrt(np.mean(np.square(again["sd"][1:]))))

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from sgtune.study.config import sections
 from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["MODEL", "NAMES", "STUDY", "grid_of", "settings_of"]
-
 NAMES = {
     **{"adam-mcmc": "AdamMCMC", "mala": "MALA", "hmc": "HMC", "map": "MAP"},
     **{"isotropic": "s_d = 0", "prolate": "s_d = 1", "prolate-batch": "s_d = 1, minibatch gradients"},

@@ -24,18 +24,6 @@ from sgtune.sampling.lockstep import independent_chains
 from sgtune.study.adam_mcmc.known_targets import flat
 from sgtune.study.experiments.ladder import with_mode_at_zero
 
-__all__ = [
-    "LINES",
-    "distances_of_chains",
-    "distances_of_matrix",
-    "geometric_fit",
-    "logistic_density_model",
-    "mala_matrix",
-    "measure_distances",
-    "monte_carlo_floor",
-    "total_variation",
-]
-
 START = 6.0
 """Where every chain starts: P(X > 6) = 0.0025."""
 

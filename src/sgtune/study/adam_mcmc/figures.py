@@ -17,8 +17,6 @@ from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
 
-__all__ = ["adam_acceptance_curves", "adam_bias_curves", "adam_distances"]
-
 GREY = "0.55"
 """Of the legend's lines for s_d: no value of gamma / s has it."""
 COLORS = (BLUE, ORANGE, VERMILION, INK)

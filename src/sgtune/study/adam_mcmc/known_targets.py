@@ -23,17 +23,6 @@ from sgtune.study.experiments.ladder import with_mode_at_zero
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_seed
 
-__all__ = [
-    "SAMPLER",
-    "VARIANTS",
-    "acceptance_on_gaussian",
-    "acceptance_on_posterior",
-    "flat",
-    "measure_bias",
-    "moments_of_chains",
-    "standard_normal",
-]
-
 SAMPLER = "adam-mcmc"
 
 OPTIMAL_SCALE = 2.38

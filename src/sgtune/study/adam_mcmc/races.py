@@ -19,8 +19,6 @@ from sgtune.support.errors import InputError
 from sgtune.tuning import Halving, acceptance, at_horizon, make_arms, stein
 from sgtune.tuning import calibrate_cost as calibrate
 
-__all__ = ["JUDGES", "evaluate_sampler", "judges_for", "least_costs", "race_sampler"]
-
 JUDGES = {"mamba": at_horizon, "mamba-ksd": stein, "acceptance": acceptance}
 """By the name of the configuration: the default tuner's judge, the KSD of the MAMBA paper, and |acceptance - optimum|
 (its Sect. 5.1), which is for samplers without a bias: MALA and HMC."""

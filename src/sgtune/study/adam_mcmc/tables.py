@@ -21,8 +21,6 @@ from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 from sgtune.support.axes import named
 
-__all__ = ["adam_acceptance", "adam_bias", "adam_choices", "adam_evaluation", "adam_regret"]
-
 
 def _mean(target: str, sampler: str, metric: str, detail: str, values: Sequence[float], **fields) -> Cell:
     """The mean of chains, with its standard error."""

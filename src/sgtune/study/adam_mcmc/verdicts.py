@@ -9,20 +9,6 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
-__all__ = [
-    "has_left_target",
-    "is_beyond",
-    "is_biased",
-    "is_decided",
-    "is_drifting",
-    "is_stuck",
-    "is_too_slow",
-    "mean_of",
-    "moves_of",
-    "squares_cause",
-    "t_quantile",
-]
-
 STUCK, TOO_SLOW = "– (stuck)", "– (too slow)"
 """In print, in place of numbers that say nothing about the target."""
 

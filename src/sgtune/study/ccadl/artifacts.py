@@ -8,17 +8,6 @@ from typing import NamedTuple
 from sgtune.study.catalogue import BLUE, GREEN, ORANGE, VERMILION
 from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = [
-    "KINDS",
-    "METHODS",
-    "SETS",
-    "STUDY",
-    "MethodEntry",
-    "data_settings",
-    "reference_settings",
-    "settings_of",
-]
-
 SETS = {"connect-4": "Connect-4", "letter": "Letter", "acoustic": "SensIT acoustic"}
 """The data sets of the discriminative RBM, in the order of print."""
 

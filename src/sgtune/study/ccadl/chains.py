@@ -15,8 +15,6 @@ from sgtune.sampling.lockstep import Lockstep
 from sgtune.study.ccadl.artifacts import METHODS
 from sgtune.study.pipeline.parts import Parts
 
-__all__ = ["measure_cost", "replicated", "sampler_of"]
-
 BASELINE = "sgnht"
 ROUNDS = (3, 9)
 """At least so many, and at most."""

@@ -16,17 +16,6 @@ from sgtune.study.ground_truth.draws import Moments, add_draws
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_key
 
-__all__ = [
-    "COORDINATES",
-    "RunningPrediction",
-    "late_means",
-    "mean_log_likelihoods",
-    "sample_curves",
-    "sample_draws",
-    "sample_errors",
-    "sizes_of",
-]
-
 COORDINATES = (1, 4)
 """Of the paper's two-dimensional marginals: "dimensions of 2 and 5", counted from 1."""
 

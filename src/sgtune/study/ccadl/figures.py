@@ -13,8 +13,6 @@ from sgtune.study.ccadl.tables import in_print_order, pooled, setting
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.style import INK, WIDTH, styled
 
-__all__ = ["THIN", "draw_runs", "drbm_curves", "ellipse_of", "logistic_regression", "normal_densities"]
-
 THIN = 0.5
 """Width of the lines of what some runs of several have, because the others diverged."""
 

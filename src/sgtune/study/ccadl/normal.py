@@ -21,19 +21,6 @@ from sgtune.study.ground_truth.draws import arviz_module
 from sgtune.study.pipeline.parts import Parts
 from sgtune.support.randomness import named_seed
 
-__all__ = [
-    "NAMES",
-    "batch_means_time",
-    "bins_of",
-    "density_in",
-    "integrated_time",
-    "normal_data",
-    "normal_model",
-    "posterior_of",
-    "sample_normal",
-    "squared_bias",
-]
-
 NAMES = ("mu", "gamma")
 """The two parameters, in the order of a position."""
 

@@ -13,22 +13,6 @@ from sgtune.study.report.means import mark_best
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import DASH, DIVERGED, Cell
 
-__all__ = [
-    "NEAR",
-    "drbm_errors",
-    "drbm_sets",
-    "in_print_order",
-    "logistic_convergence",
-    "logistic_errors",
-    "normal",
-    "normal_details",
-    "passes_to",
-    "pooled",
-    "pooled_sd_ratio",
-    "relative_cost",
-    "setting",
-]
-
 NEAR = 0.01
 """Nats per test datum: predictions within this difference from NUTS's count as equally good."""
 

@@ -185,11 +185,9 @@ class MalaArms(Section):
     """Step sizes, as log10."""
 
 
-class HmcArms(Section):
+class HmcArms(MalaArms):
     """Arms of hmc."""
 
-    log10_step_sizes: Several[Log10] = [-7, -6.5, -6, -5.5, -5, -4.5, -4]
-    """Step sizes, as log10."""
     n_leapfrogs: Several[integer("leapfrogs", 1, 1_000)] = [5, 10]
     """Numbers of leapfrogs."""
 
@@ -199,7 +197,7 @@ class Grids(Section):
 
     adam_mcmc: AdamArms = Field(AdamArms(), alias="adam-mcmc")
     mala: MalaArms = MalaArms()
-    hmc: HmcArms = HmcArms()
+    hmc: HmcArms = HmcArms(log10_step_sizes=[-7, -6.5, -6, -5.5, -5, -4.5, -4])
 
 
 class AdamMcmc(Section):

@@ -9,8 +9,6 @@ from sgtune.study.config.main import Map, Nuts, Section, Several, integer, numbe
 Method = Literal["sghmc", "sgnht", "ccadl", "mccadl"]
 StepSizes = Several[number("of time", gt=0, le=1)]
 Friction = number("per time", gt=0, le=1_000_000)
-Steps = integer("steps", 100, 100_000_000)
-Warmup = integer("steps", 0, 100_000_000)
 
 
 class Data(Section):
@@ -29,7 +27,18 @@ class Experiment(Section):
     """Frictions A."""
 
 
-class Normal(Experiment):
+class Chains(Section):
+    """Long chains."""
+
+    steps: integer("steps", 100, 100_000_000) = 1_000_000
+    """Steps of a chain after the burn-in; every draw counts."""
+    warmup: integer("steps", 0, 100_000_000) = 10_000
+    """Steps of the burn-in."""
+    replicates: integer("chains", 1, 1_000) = 10
+    """Independent chains of each setting."""
+
+
+class Normal(Chains, Experiment):
     """Mean and precision of a normal against the exact posterior (its Sect. 4.1, Figure 1, Table 1)."""
 
     step_sizes: StepSizes = [0.001, 0.01]
@@ -40,12 +49,6 @@ class Normal(Experiment):
     """Whether the data are shifted and scaled to mean 0 and variance 1; in the paper they are not."""
     batch_size: integer("rows", 2, 1_000_000) = 10
     """Batch size; at most n_data."""
-    steps: Steps = 1_000_000
-    """Steps of a chain after the burn-in; every draw counts."""
-    warmup: Warmup = 10_000
-    """Steps of the burn-in."""
-    replicates: integer("chains", 1, 1_000) = 10
-    """Independent chains of each setting."""
     bins: integer("bins", 10, 10_000) = 200
     """Bins of the densities' histograms, over the exact central 99.9%."""
 
@@ -61,17 +64,12 @@ class LogisticCurves(Section):
     """Independent runs of each setting, each started at another draw of the prior."""
 
 
-class LogisticDraws(Section):
-    """Long chains from the MAP at one friction, against NUTS; 95% ellipses in two coordinates."""
+class LogisticDraws(Chains):
+    """Long chains from the MAP at one friction, by default of 10^6 draws in all, against NUTS; 95% ellipses in two
+    coordinates."""
 
     friction: Friction = 10
     """Friction A."""
-    steps: Steps = 250_000
-    """Steps of a chain after the burn-in; every draw counts, with 4 replicates 10^6 in all."""
-    warmup: Warmup = 10_000
-    """Steps of the burn-in."""
-    replicates: integer("chains", 1, 1_000) = 4
-    """Independent chains of each setting."""
 
 
 class Logistic(Experiment):
@@ -82,7 +80,7 @@ class Logistic(Experiment):
     batch_size: integer("rows", 2, 12_214) = 500
     """Batch size."""
     curves: LogisticCurves = LogisticCurves()
-    draws: LogisticDraws = LogisticDraws()
+    draws: LogisticDraws = LogisticDraws(steps=250_000, replicates=4)
     reference: Nuts = Nuts(n_warmup=500)
     """The ground truth, as in the section `reference`."""
 

@@ -73,18 +73,15 @@ Times = Annotated[Ascending[Seconds], Field(min_length=1)]
 Curvatures = Literal["axis", "axis-narrow", "rotated", "equicorrelated"]
 Clock = Literal["calibrated", "wall"]
 Width = number("posterior sds", ge=0, le=1_000)
-Folder = Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())]
 NO_DATA = must(
     "judge without predictions: Gaussians have none", lambda name: not TUNERS[name].looks_at_test_set
 )
 Tuners = Several[TunerName]
 JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
-FOLDERS = ("published", "saved", "downloads")
+FOLDERS, STUDIES = ("published", "saved", "downloads"), ("ccadl", "adam_mcmc")
 NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
-NO_STUDY = must(
-    "be another name: it is that of a further study", lambda name: name not in ("ccadl", "adam_mcmc")
-)
+NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in STUDIES)
 
 
 class LogisticData(Section):
@@ -121,7 +118,7 @@ class BnnData(Section):
 class Data(Section):
     """The data sets."""
 
-    mirror: Folder | None = None
+    mirror: Annotated[Text, must("be null or a folder", lambda folder: Path(folder).is_dir())] | None = None
     """Folder with copies of the data files, tried last by downloads; null for none."""
     ood: Literal["fashion-mnist", "notmnist"] = "fashion-mnist"
     """Images without digits, on which a network for digits should be uncertain."""
@@ -168,7 +165,7 @@ class SmallerGrid(Section):
 
     samplers: Unrepeated[SamplerName] = ABSENT
     """Samplers that use it; an empty list turns it off."""
-    log10_step_sizes: Several[Log10] = ABSENT
+    log10_step_sizes: Several[Log10]
     """Step sizes e of `theta + e grad log pi + sqrt(2 e) noise`, as log10."""
 
 
@@ -450,9 +447,8 @@ class OfModels(Section):
 
 
 class PerModel(Section):
-    """Values for one model, which override those of tuners, map, reference, calibration, tuning, mamba, grid, grid_ksd,
-    heuristic, evaluation, regret, horizons, estimates and widths; every key of these may be given. They take precedence
-    even if the section's value is from another file or the command line."""
+    """Values for one model, which override those of `tuners` and of the sections from `map` to `widths`; every key of
+    these may be given. They take precedence even if the section's value is from another file or the command line."""
 
     logistic: OfModels = OfModels()
     """For the logistic regression."""

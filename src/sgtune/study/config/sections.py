@@ -1,4 +1,4 @@
-"""Each model's study in the configuration: its tuners, its sections, and the settings that a result depends on.
+"""The settings of each model, and those that a result depends on: their slices of the configuration, their fingerprint.
 
 Imports nothing heavy: the workflow reads it while it is parsed.
 """
@@ -7,9 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from sgtune.sampling.budget import batch_size_of
-from sgtune.study.catalogue import MODELS, SAMPLERS, TUNERS, smaller_of
-from sgtune.support.axes import BATCH_SIZE, N_LEAPFROG, STEP_SIZE
+from sgtune.study.catalogue import MODELS, TUNERS
 
 RUN = ("data", "map", "seed", "calibration.table")
 JUDGED = (*RUN, "reference")
@@ -55,17 +53,6 @@ def model_settings(config: Mapping, model: str) -> dict:
     }
 
 
-def tunes_alone(config: Mapping, model: str) -> bool:
-    """Whether the tuning jobs of ``model`` take the whole machine.
-
-    With a given cost table and no wall clock the choices do not depend on the machine's load: only the measured
-    seconds do, and such a run is for speed.
-    """
-    own = model_settings(config, model)
-    clocks = {own[tuner]["clock"] for tuner in ("mamba", "grid_ksd")}
-    return own["calibration"]["table"] is None or "wall" in clocks
-
-
 def merge(below: Mapping, above: Mapping) -> dict:
     """``below`` with the values of ``above``: mappings merge key by key, anything else is replaced."""
     merged = dict(below)
@@ -105,81 +92,6 @@ def settings_of(config: Mapping, kind: str, model: str, tuner: str | None = None
         else:
             found[section] = settings[section]
     return found
-
-
-def tuning_settings(config: Mapping, model: str, sampler: str) -> dict[str, dict]:
-    """`settings_of` each tuner that is studied with ``sampler`` on ``model``, by its name."""
-    return {tuner: settings_of(config, "tuning", model, tuner) for tuner in tuners_of(config, model, sampler)}
-
-
-def n_races(tuner: str, settings: Mapping[str, Mapping]) -> int:
-    """The tuning replicates of ``tuner``, from its sections of the configuration: 1 without randomness."""
-    if not TUNERS[tuner].is_random:
-        return 1
-    of_all, own = settings["tuning"]["replicates"], settings[TUNERS[tuner].section].get("replicates")
-    return of_all if own is None else min(of_all, own)
-
-
-def extras_of(config: Mapping, model: str) -> set[str]:
-    """What a model's study has only if it is configured: ``reference``; ``regret``, the fresh runs of its arms; and
-    ``horizons``, the tuning of one of the run's samplers for runs of several lengths, which needs a reference."""
-    settings = model_settings(config, model)
-    regret, horizons = settings["regret"], settings["horizons"]
-    found = {"reference"} if settings["reference"]["nuts"] else set()
-    if found and horizons["seconds"] and set(horizons["samplers"]) & set(config["samplers"]):
-        found.add("horizons")
-    return found | {"regret"} if regret["seconds"] else found
-
-
-def ladder_settings(config: Mapping, dimension: int) -> dict:
-    """The settings that the runs on Gaussians of one dimension depend on: other dimensions do not affect them."""
-    return {"ladder": {**config["ladder"], "dimensions": [dimension]}, "seed": config["seed"]}
-
-
-def has_axis(sampler: str, axis: str) -> bool:
-    """Whether arms of ``sampler`` have a number on ``axis``."""
-    return axis in (STEP_SIZE.name, BATCH_SIZE.name, *SAMPLERS[sampler].axes)
-
-
-def shapes_of(settings: Mapping, n_data: int) -> list[tuple]:
-    """Every (sampler, batch size, leapfrog number) for which a run needs the cost of a step.
-
-    ``settings``: of the kind ``cost``. SGLD is always included, for the estimates of the discrepancies.
-    """
-    grid, heuristic, estimates = settings["grids"], settings["heuristic"], settings["estimates"]
-    wanted = [
-        (grid["batch_fractions"], grid["n_leapfrogs"]),
-        ([settings["grid"]["batch_fraction"]], grid["n_leapfrogs"]),
-        ([heuristic["batch_fraction"]], [heuristic["n_leapfrog"]]),
-    ]
-    own = [(sampler, *each) for sampler in settings["samplers"] for each in wanted]
-    own.append(("sgld", [estimates["batch_fraction"], *estimates["batch_fractions"]], []))
-    shapes = [
-        (sampler, batch_size_of(fraction, n_data), leapfrog)
-        for sampler, fractions, leapfrogs in own
-        for fraction in fractions
-        for leapfrog in (leapfrogs if has_axis(sampler, N_LEAPFROG.name) else [None])
-    ]
-    return list(dict.fromkeys(shapes))
-
-
-def tuners_of(config: Mapping, model: str, sampler: str) -> list[str]:
-    """Tuners studied with ``sampler`` on ``model``, those on the smaller grid last."""
-    settings = model_settings(config, model)
-    tuners = list(settings["tuners"])
-    if sampler in settings["grids"].get("smaller", {}).get("samplers", []):
-        tuners += [name for tuner in tuners if (name := smaller_of(tuner)) is not None]
-    return tuners
-
-
-def studied(config: Mapping) -> list[tuple[str, str, str]]:
-    """All (model, sampler, tuner) of the run, in the order of the report."""
-    return [
-        (model, sampler, tuner)
-        for model in config["models"]
-        for sampler in config["samplers"]
-        for tuner in tuners_of(config, model, sampler)
-    ]
 
 
 def fingerprint(section: object) -> str:

@@ -6,16 +6,17 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from math import prod
+from operator import le, lt
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from pydantic import ValidationError
 
-from sgtune.sampling.budget import read_costs
 from sgtune.study.catalogue import MODELS, PREDICTIVE_LOSSES, TUNERS, losses_of
 from sgtune.study.config.schema import DEFAULTS, Configuration, allowed, json_schema
-from sgtune.study.config.sections import canonical, leaves, merge, model_settings, settings_of, shapes_of
+from sgtune.study.config.sections import canonical, leaves, merge, model_settings
 from sgtune.support.axes import FRICTION
 from sgtune.support.errors import InputError
 
@@ -24,6 +25,8 @@ NUMERAL = r"[-+]?[\d.]+([eE][-+]?\d+)?"
 
 MOST_ARMS = 81
 """Of a sampler in the study of AdamMCMC."""
+
+MULTIPLE = (lambda number, of: number % of == 0, "be a multiple of")
 
 SMALL_DIMENSION = 200
 """As `sgtune.model.posterior.LARGE_DIMENSION`, whose module imports JAX."""
@@ -102,7 +105,8 @@ def validate_config(config: dict) -> None:
 def _message_of(error: Mapping) -> str:
     """An error of pydantic as one line: key, value, what is allowed, and the nearest known name."""
     *parents, name = error["loc"]
-    key, value, entry = dotted(error["loc"]), error["input"], json_schema()
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])[1:]
+    value, entry = error["input"], json_schema()
     for part in parents:
         entry = entry["items"] if isinstance(part, int) else entry["properties"][part]
     if error["type"] == "extra_forbidden":
@@ -122,63 +126,21 @@ def _message_of(error: Mapping) -> str:
     return f"{key}: {value!r} is not allowed{hint}; it must {must}"
 
 
-def dotted(path: Sequence) -> str:
-    """``("grids", "logistic", "n_leapfrogs", 0)`` as ``grids.logistic.n_leapfrogs[0]``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-
-
 def _nearest(name: object, known: Sequence[str]) -> str:
     """A hint at the name of ``known`` that is meant, if there is one."""
     near = get_close_matches(str(name), known, n=1) if name not in known else []
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-class _Values(dict):
-    """The values of all keys of a section, as ``mamba.seconds``, and checks of one that depend on others.
-
-    Args:
-        names: those of keys whose name in the configuration is another one.
-    """
-
-    def __init__(self, section: Mapping, names: Mapping[str, str]):
-        super().__init__(leaves(section))
-        self.names = names
-
-    def key(self, path: str) -> str:
-        """The name in the configuration."""
-        return self.names.get(path, path)
-
-    def require(self, path: str, is_allowed: Callable, what: str, why: str = "") -> None:
-        """Refuse the value, or the first of a list, that is not allowed: it must ``what``."""
-        value, key = self[path], self.key(path)
-        listed = (
-            [(f"[{i}]", one) for i, one in enumerate(value)] if isinstance(value, list) else [("", value)]
-        )
-        for place, one in listed:
-            if not is_allowed(one):
-                raise InputError(f"{key}{place}: {one!r} is not allowed{why}; it must {what}")
-
-    def require_at_most(self, path: str, other: str, why: str = "") -> None:
-        """Refuse a value above that of another key, unless this is null."""
-        most = self[other]
-        self.require(path, lambda one: most is None or one <= most, f"be <= {self.key(other)} = {most}", why)
-
-    def require_multiple(self, path: str, other: str) -> None:
-        """Refuse a number that is no multiple of another key's."""
-        what = f"be a multiple of {self.key(other)} = {self[other]}"
-        self.require(path, lambda number: number % self[other] == 0, what)
-
-
 def _check_run(config: Mapping) -> None:
     """Check what a key alone does not show and no model of the run changes."""
-    values = _Values(config, {})
-    n_rows = values["data.logistic.n_rows"]
-    what = f"be < data.logistic.n_rows = {n_rows}, to leave rows for the test set"
-    values.require("data.logistic.n_train", lambda n_train: n_train < n_rows, what)
-    values.require_multiple("ccadl.logistic.reference.n_draws", "ccadl.logistic.reference.chains")
-    values.require_at_most("ccadl.normal.batch_size", "ccadl.normal.n_data")
+    require = partial(_require, dict(leaves(config)), {})
+    why, n_rows = ", for it leaves no row for the test set", "data.logistic.n_rows"
+    require("data.logistic.n_train", lt, "be <", why, than=n_rows)
+    require("ccadl.logistic.reference.n_draws", *MULTIPLE, than="ccadl.logistic.reference.chains")
+    require("ccadl.normal.batch_size", le, "be <=", than="ccadl.normal.n_data")
     for experiment in ("logistic", "drbm"):
-        values.require_at_most(f"ccadl.{experiment}.batch_size", "ccadl.data.simulated")
+        require(f"ccadl.{experiment}.batch_size", le, "be <=", than="ccadl.data.simulated")
     for sampler, grid in config["adam_mcmc"]["grids"].items():
         if (n_arms := prod(map(len, grid.values()))) > MOST_ARMS:
             key = f"adam_mcmc.grids.{sampler}: {n_arms}"
@@ -190,59 +152,61 @@ def _check_model(config: Mapping, model: str) -> None:
     settings, entry = model_settings(config, model), MODELS[model]
     names = {path: f"per_model.{model}.{path}" for path, _ in leaves(config["per_model"][model])}
     names |= {f"grids.{path}": f"grids.{model}.{path}" for path, _ in leaves(settings["grids"])}
-    values, of_data = _Values(settings, names), settings["data"][model]
+    values, of_data = dict(leaves(settings)), settings["data"][model]
+    require = partial(_require, values, names)
     n_data, dimension = entry.n_data(of_data), entry.dimension(of_data)
     one_row = f"{1 / n_data:g}, one of the {n_data} training rows"
 
-    def is_judge(tuner: str) -> bool:
-        return entry.task == "classification" or not TUNERS[tuner].needs_classes
-
-    def has_rows(fraction: float) -> bool:
-        # A batch has floor(fraction * N) rows (preprint Table 4).
-        return fraction * n_data * (1 + 1e-12) >= 1
-
-    why = f" for {model}, which is not a classifier"
-    values.require("tuners", is_judge, "judge without predicted classes", why)
-    values.require_multiple("reference.n_draws", "reference.chains")
+    if entry.task != "classification":
+        why = f" for {model}, which is not a classifier"
+        require(
+            "tuners", lambda tuner: not TUNERS[tuner].needs_classes, "judge without predicted classes", why
+        )
+    require("reference.n_draws", *MULTIPLE, than="reference.chains")
     nuts = values["reference.nuts"]
     if by_predictions := [loss for loss in losses_of(model, nuts) if loss in PREDICTIVE_LOSSES]:
         reason = "" if nuts else ", which has no reference"
         why = f" for {model}{reason}: its arms are judged by {' and '.join(by_predictions)}"
-        values.require("regret.prediction_draws", bool, "be >= 1", why)
-    if "grids.smaller.samplers" in values and "grids.smaller.log10_step_sizes" not in values:
-        why = f" without grids.{model}.smaller.log10_step_sizes"
-        values.require("grids.smaller.samplers", lambda _: False, "have step sizes there", why)
+        require("regret.prediction_draws", bool, "be >= 1", why)
     if "grids.noise_estimate" in values:
         least = min(values.get("grids.friction", [FRICTION.default]))
         what = f"be <= {least!r}, the smallest friction of the grid"
-        values.require("grids.noise_estimate", lambda noise: noise <= least, what)
+        require("grids.noise_estimate", lambda noise: noise <= least, what)
     of_batches = ("grid.batch_fraction", "heuristic.batch_fraction", "estimates.batch_fraction")
     for path in ("grids.batch_fractions", *of_batches, "estimates.batch_fractions"):
-        values.require(path, has_rows, f"be >= {one_row}")
+        # A batch has floor(fraction * N) rows (preprint Table 4).
+        require(path, lambda fraction: fraction * n_data * (1 + 1e-12) >= 1, f"be >= {one_row}")
     what = f"be 0 or >= {one_row}"
-    values.require("tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, what)
+    require("tuning.validation_fraction", lambda share: share == 0 or share * n_data >= 1, what)
     # Adam runs only where D is larger (`sgtune.mode.find`).
     if dimension and dimension <= SMALL_DIMENSION:
         why = f" for {model}, which has {dimension} parameters: only above {SMALL_DIMENSION} does"
-        values.require("map.max_steps", bool, "be >= 1", f"{why} Adam find a mode without L-BFGS")
-    values.require_at_most("estimates.thin", "estimates.max_points", "; no point would be left")
+        require("map.max_steps", bool, "be >= 1", f"{why} Adam find a mode without L-BFGS")
+    require("estimates.thin", le, "be <=", "; no point would be left", than="estimates.max_points")
     why = "; a curve is the first seconds of a run behind the tables"
-    values.require_at_most("evaluation.curves.seconds", "evaluation.seconds", why)
-    if values["calibration.table"] is not None:
-        try:
-            _check_costs(config, model, values["calibration.table"], n_data, dimension)
-        except InputError as problem:
-            values.require("calibration.table", lambda _: False, "have the costs of the run", f": {problem}")
+    require("evaluation.curves.seconds", le, "be <=", why, than="evaluation.seconds")
 
 
-def _check_costs(config: Mapping, model: str, table: str, n_data: int, dimension: int | None) -> None:
-    """A given table must have the cost of every step that the run can make for the model, at its N and D."""
-    results = f"results/{config['run']}"
-    if Path(results).resolve() in Path(table).resolve().parents:
-        raise InputError(f"the run itself writes to {results}/; copy the file elsewhere")
-    costs = read_costs(table, model, n_data, dimension)
-    for shape in shapes_of(settings_of(config, "cost", model), n_data):
-        costs.lookup(*shape)
+def _require(
+    values: Mapping, names: Mapping, key: str, is_allowed: Callable, what: str, why: str = "", than: str = ""
+) -> None:
+    """Refuse the value of a key, or the first of a list, that is not allowed: it must ``what``.
+
+    Args:
+        values: of all keys, as ``mamba.seconds``.
+        names: of keys whose name in the configuration is another one.
+        is_allowed: takes the value; and that of the key ``than``, if there is one, unless this is null, which allows
+            all.
+    """
+    others = [values[than]] if than else []
+    what += f" {names.get(than, than)} = {values[than]}" if than else ""
+    value, key = values[key], names.get(key, key)
+    listed = (
+        [(f"{key}[{i}]", one) for i, one in enumerate(value)] if isinstance(value, list) else [(key, value)]
+    )
+    for place, one in listed:
+        if None not in others and not is_allowed(one, *others):
+            raise InputError(f"{place}: {one!r} is not allowed{why}; it must {what}")
 
 
 def overridden(config: Mapping, *own: Mapping) -> list[str]:

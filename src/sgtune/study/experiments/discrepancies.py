@@ -28,17 +28,6 @@ from sgtune.stein.virials import squared_error
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.randomness import named_seed
 
-__all__ = [
-    "JUDGES",
-    "PERTURBATIONS",
-    "draw_normals",
-    "estimate_discrepancies",
-    "judged",
-    "measure_sensitivity",
-    "measure_widths",
-    "numbers_of_points",
-]
-
 
 def _all_discrepancies(model: Model, draws: np.ndarray, gradients: np.ndarray, seed: int) -> dict[str, float]:
     scales = {"": "identity", "_scaled": laplace_scale(model)}

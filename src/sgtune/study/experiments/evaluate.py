@@ -19,14 +19,6 @@ from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import named
 
-__all__ = [
-    "compare_clocks",
-    "evaluate_run",
-    "evaluate_tuned",
-    "in_short",
-    "stein_metrics",
-]
-
 
 def stein_metrics(
     model: Model, draws: Float[np.ndarray, "n d"], at_most: int, *stream: object
@@ -140,12 +132,6 @@ def _predictions(model: Model, draws: np.ndarray, n_draws: int, has_ood: bool) -
     return row if ood is None else row | {"ood": ood}
 
 
-def in_short(row: Mapping) -> str:
-    """A row as a line of a log."""
-    names = ("ksd", "relative_sd_error", "xi_white", "functional_error", "log_loss", "rmse")
-    return ", ".join(f"{name} {row[name]:.3g}" for name in names if row.get(name) is not None)
-
-
 def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], section: Mapping) -> dict:
     """Replicate r runs what a tuner chose in its tuning replicate r, so that their spread covers the tuning, too.
 
@@ -172,7 +158,7 @@ def evaluate_tuned(task: Task, chosen: Mapping[str, Sequence[Mapping | None]], s
         last = run["table"] or run["curves"][-1]
         task.report(
             f"run {places[arm, replicate] + 1}/{len(places)}, {replicate} of {named(arm)}: "
-            f"{last['n_samples']} samples, {in_short(last)}; {perf_counter() - began:.1f} s"
+            f"{last['n_samples']} samples; {perf_counter() - began:.1f} s"
         )
         return run
 

@@ -45,17 +45,6 @@ from sgtune.support.randomness import named_seed
 from sgtune.theory.linear import Directions, expected_errors, expected_run
 from sgtune.tuning import Grid, Halving, Settings, make_arms
 
-__all__ = [
-    "ESCAPED",
-    "KINDS",
-    "Gaussian",
-    "gaussian",
-    "gaussian_ladder",
-    "ladder_model",
-    "ladder_runs",
-    "with_mode_at_zero",
-]
-
 N_DATA = 1_000
 """Rows of every model."""
 
@@ -374,7 +363,7 @@ def gaussian_ladder(dimension: int, settings: Mapping, *, seed: int = 0, parts: 
     """`ladder_runs` of every kind and sampler of the configuration's section ``ladder``, for one D.
 
     Args:
-        settings: `sgtune.study.config.sections.ladder_settings`.
+        settings: `sgtune.study.pipeline.plan.ladder_settings`.
         parts: keeps each of them while the others are not done.
     """
     section, found = settings["ladder"], []

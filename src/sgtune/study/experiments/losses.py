@@ -25,8 +25,6 @@ from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import AllDivergedError, Judge, tune
 from sgtune.tuning.judges import ArmDraws, Judgement
 
-__all__ = ["Losses", "frozen_losses", "losses_of", "raced_arm", "run_arms", "run_replicates"]
-
 WORTH_COMPILING = 10.0
 """If one chain runs for at least this many seconds in all, a program for fewer chains saves more than its compilation
 costs, a few seconds. In lockstep with others, superfluous chains cost a third of their seconds or less."""

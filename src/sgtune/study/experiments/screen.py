@@ -19,8 +19,6 @@ from sgtune.study.experiments.losses import frozen_losses, losses_of, raced_arm,
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving, make_arms
 
-__all__ = ["as_grid", "rerun_finalists", "screen_grid"]
-
 RANDOM_ARMS = 5
 """This many random arms run with the finalists: the loss of a tuner that does not look at any draws."""
 

@@ -12,13 +12,11 @@ from sgtune.model.derived import hold_out
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
 from sgtune.study.catalogue import TUNERS, method_of
-from sgtune.study.config.sections import n_races
 from sgtune.study.experiments.losses import losses_of, run_replicates
 from sgtune.study.pipeline.parts import Task
+from sgtune.study.pipeline.plan import n_races
 from sgtune.tuning import TUNERS as METHODS
 from sgtune.tuning import AllDivergedError, Settings, tune
-
-__all__ = ["AHEAD", "chosen_arms", "compare_horizons", "tune_sampler", "tuning_arguments", "with_facts"]
 
 AHEAD = ("mamba", "theory")
 """The tuners that look ahead to a horizon, and are compared for several."""

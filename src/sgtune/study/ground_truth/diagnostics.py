@@ -2,7 +2,7 @@
 
 R-hat and effective sample sizes are those of Vehtari, Gelman, Simpson, Carpenter, Bürkner (2021), Rank-Normalization,
 Folding, and Localization: An Improved R-hat for Assessing Convergence of MCMC, Bayesian Analysis 16(2). Where the paper
-leaves a choice (the truncation of autocorrelations, the quantiles, constant draws), this module follows ArviZ, so that
+leaves a choice (the truncation of autocorrelations, constant draws), this module follows ArviZ, so that
 the numbers equal ``arviz.rhat`` and ``arviz.ess``. ArviZ takes one parameter at a time: three minutes for the 52,580 of
 a factorisation with 40 draws, which take a second here.
 """
@@ -30,11 +30,8 @@ from sgtune.study.ground_truth.draws import (
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["PerParameter", "doubts", "per_parameter", "reference_record"]
-
-FEWEST_DRAWS, TAILS = 4, (0.05, 0.95)
-"""With fewer draws per chain, R-hat and effective sizes are undefined; the quantiles whose indicators define the tail
-ESS (Sect. 4.3)."""
+FEWEST_DRAWS = 4
+"""With fewer draws per chain, R-hat and effective sizes are undefined."""
 
 VALUES = 2**16
 """Draws at a time, of some parameters: what is made of so few stays in the cache, twelve times as many in float64."""
@@ -124,7 +121,6 @@ def _diagnostics(idata: "InferenceData", found: "PerParameter") -> dict[str, flo
     return {
         "r_hat": float(found.r_hat.max()),
         "ess_bulk": float(found.ess_bulk.min()),
-        "ess_tail": float(found.ess_tail.min()),
         "n_parameters_checked": len(found.r_hat),
         "n_parameters_stuck": int(found.stuck.sum()),
         "divergences": int(statistics["diverging"].values.sum()),
@@ -223,7 +219,6 @@ class PerParameter(NamedTuple):
         r_hat: rank-normalised split R-hat: the larger of its values for the draws and the folded draws. For a single
             chain its two halves are compared.
         ess_bulk: ESS of the rank-normalised draws.
-        ess_tail: the smaller ESS of the two indicators ``x <= q``, with q the 5 % and the 95 % quantile.
         stuck: whether there is a chain in which the parameter never moves: its R-hat is infinite, its ESS 0.
         mean_error: standard error of the mean: sd / sqrt(ESS of the draws).
         sd_error: of the sd, by the delta method: s / (2 sd sqrt(ESS of the squared deviations)) with the sd s of the
@@ -233,7 +228,6 @@ class PerParameter(NamedTuple):
 
     r_hat: Float[np.ndarray, " k"]
     ess_bulk: Float[np.ndarray, " k"]
-    ess_tail: Float[np.ndarray, " k"]
     stuck: Bool[np.ndarray, " k"]
     mean_error: Float[np.ndarray, " k"]
     sd_error: Float[np.ndarray, " k"]
@@ -260,24 +254,22 @@ def _of_columns(draws: Float[np.ndarray, "chain draw k"]) -> PerParameter:
     x = np.ascontiguousarray(np.moveaxis(draws, -1, 0), np.float64)
     stuck = np.all(x == x[..., :1], axis=-1).any(axis=-1) & (n_draws > 0)
     if n_draws < FEWEST_DRAWS:
-        r_hat, bulk, tail, mean_error, sd_error = np.full((5, size), np.nan)
-        return PerParameter(r_hat, bulk, tail, stuck, mean_error, sd_error)
+        r_hat, bulk, mean_error, sd_error = np.full((4, size), np.nan)
+        return PerParameter(r_hat, bulk, stuck, mean_error, sd_error)
     halves = _split(x)
     r_hat = _r_hat(halves if n_chains > 1 else _split(halves))
     bulk = _ess(_normal_scores(halves))
-    ordered = np.sort(x.reshape(size, -1), axis=-1)
-    tail = np.minimum(*(_ess(_split(x <= _quantile(ordered, share)).astype(np.float64)) for share in TAILS))
     squares = np.square(x - x.mean(axis=(1, 2), keepdims=True))
     sd = np.sqrt(squares.mean(axis=(1, 2)))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_error = sd / np.sqrt(_ess(halves))
         sd_error = squares.std(axis=(1, 2)) / (2 * sd * np.sqrt(_ess(_split(squares))))
     # For a constant chain the formulas give an arbitrary R-hat, and the ESS of independent draws.
-    found = [np.where(stuck, np.inf, r_hat), *(np.where(stuck, 0, size) for size in (bulk, tail))]
+    found = [np.where(stuck, np.inf, r_hat), np.where(stuck, 0, bulk)]
     found += [np.where(sd == 0, np.inf, error) for error in (mean_error, sd_error)]
     broken = np.isnan(x).any(axis=(1, 2))
-    r_hat, bulk, tail, mean_error, sd_error = (np.where(broken, np.nan, values) for values in found)
-    return PerParameter(r_hat, bulk, tail, stuck, mean_error, sd_error)
+    r_hat, bulk, mean_error, sd_error = (np.where(broken, np.nan, values) for values in found)
+    return PerParameter(r_hat, bulk, stuck, mean_error, sd_error)
 
 
 def _split(chains: np.ndarray) -> np.ndarray:
@@ -310,15 +302,6 @@ def _r_hat(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]
     return np.where(found[1] > found[0], found[1], found[0])
 
 
-def _quantile(ordered: Float[np.ndarray, "k S"], share: float) -> Float[np.ndarray, "k 1 1"]:
-    """Linear between order statistics (type 7 of Hyndman and Fan 1996), in the formula of SciPy's ``mquantiles``, which
-    ArviZ uses: where draws are repeated, rounding in the last bit decides on which side of the quantile they are."""
-    n = ordered.shape[1]
-    place = n * share + (1 - share)
-    k = int(np.clip(place, 1, n - 1))
-    return ((1 - (place - k)) * ordered[:, k - 1] + (place - k) * ordered[:, k])[:, None, None]
-
-
 def _ess(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]:
     """S / tau of the S draws of several chains, from autocorrelations over all chains (eqs. 10 to 13).
 
@@ -349,5 +332,5 @@ def _ess(chains: Float[np.ndarray, "k chain draw"]) -> Float[np.ndarray, " k"]:
     tau = -1 + 2 * pairs_kept + np.where((even_at_end > 0) | (pair_at_end >= 0), even_at_end, 0)
     # For alternating draws tau is near 0, so the size is capped at S log10(S).
     size = total / np.maximum(tau, 1 / np.log10(total))
-    # A constant indicator counts as independent draws.
+    # Constant values, such as the squares of signs, count as independent draws.
     return np.where(np.ptp(chains, axis=(1, 2)) < np.finfo(np.float64).resolution, total, size)

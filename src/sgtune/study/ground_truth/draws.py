@@ -22,21 +22,6 @@ from sgtune.support.files import atomic_write
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "Moments",
-    "add_draws",
-    "arviz_module",
-    "combine_chains",
-    "covariance",
-    "flat_draws",
-    "functionals_of",
-    "read_draws",
-    "summary",
-    "to_inference_data",
-    "variables_of",
-    "write_draws",
-]
-
 OVERHEAD = 2**17
 """More bytes than a NetCDF file has besides its arrays."""
 

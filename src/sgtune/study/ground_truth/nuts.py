@@ -30,8 +30,6 @@ from sgtune.support.randomness import named_key
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["RESTORED", "Checkpoints", "sample_nuts", "thinning"]
-
 logger = logging.getLogger(__name__)
 
 # The largest size of one chain's draws, on disk and in memory: 5,000 of 52,580 parameters would be a gigabyte.

@@ -10,8 +10,6 @@ from sgtune.study.report.means import SOURCES, evaluation_cells, mark_best, mean
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["of_metrics", "with_floors", "xi_by_block"]
-
 SCALES = {"ksd": "identity", "ksd_scaled": "laplace"}
 """By the key of a row, the coordinates in the record of `sgtune.study.experiments.discrepancies.measure_widths`."""
 

@@ -3,8 +3,6 @@
 from sgtune.study.catalogue import TUNERS
 from sgtune.study.report.artifact import Artifact, Study
 
-__all__ = ["JUDGES", "KINDS", "STUDY"]
-
 JUDGES = {"ksd": "KSD", "ksd_wide": "KSD, wide", "fssd": "FSSD", "psd": "PSD", "virial": "Virial"}
 """The discrepancies of `sgtune.study.experiments.discrepancies`; the wide KSD has a kernel of width √D."""
 

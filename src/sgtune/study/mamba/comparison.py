@@ -8,14 +8,13 @@ from statistics import median_low
 
 import pandas as pd
 
-from sgtune.study.config.sections import has_axis, model_settings
+from sgtune.study.catalogue import has_axis
+from sgtune.study.config.sections import model_settings
 from sgtune.study.report.labels import MODELS, in_order
 from sgtune.study.report.means import SOURCES, evaluation_cells, identity, metric_of, ratio_of
 from sgtune.study.report.records import Records, of_tuners, required
 from sgtune.study.report.table import NO_ARM, Cell, format_number
 from sgtune.support.axes import AXES, COMMON, Axis
-
-__all__ = ["choice_cells", "chosen", "clocks", "deviations", "published_comparison", "tuned"]
 
 PRINTED: dict[str, tuple[str, Callable[[float, int], float]]] = {
     "step_size": ("log10_step_size", lambda number, n_data: log10(number)),

@@ -10,8 +10,6 @@ from sgtune.study.report.table import Cell
 from sgtune.support.axes import BATCH_SIZE, STATIC, numbers_of, symbol_of
 from sgtune.support.errors import DataError
 
-__all__ = ["cost", "timings", "tuning"]
-
 EVERYTHING = "all of these"
 """The last row of the table of timings, from which a published run has the time of its jobs."""
 

@@ -23,8 +23,6 @@ from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_t
 from sgtune.study.report.table import AT_CAP, DAGGER, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 from sgtune.support.errors import DataError
 
-__all__ = ["estimates", "mean_curve", "regret_dots", "run_time", "sensitivity", "shown_points", "widths"]
-
 DASHED = (0, (4, 1.5))
 DOTTED = {"color": INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
 DISCREPANCIES = {"ksd": "KSD", "fssd": "FSSD", "ksd_scaled": "KSD scaled"}

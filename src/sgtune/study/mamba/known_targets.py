@@ -10,8 +10,6 @@ from sgtune.study.mamba.regret import AT_LEAST
 from sgtune.study.report.records import Records, required
 from sgtune.study.report.table import Cell
 
-__all__ = ["gaussian_ladder", "signal_of_width"]
-
 ESCAPED = 10.0
 """Where records cut an error off (`sgtune.study.experiments.ladder.ESCAPED`)."""
 

@@ -9,8 +9,6 @@ from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import DASH, Cell
 from sgtune.support.errors import DataError
 
-__all__ = ["OF_REFERENCE", "doubted", "modes", "reference"]
-
 OF_POSITION = ("relative_sd_error_x100", "xi_rel_x100")
 OF_REFERENCE = (*OF_POSITION, "xi_white_x100", "functional_error")
 """Metrics that compare with the reference: its parameters, or the quantities that tuners are judged by."""

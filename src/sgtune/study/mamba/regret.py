@@ -25,8 +25,6 @@ from sgtune.study.report.means import (
 from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import AT_CAP, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
-__all__ = ["AT_LEAST", "after", "headline", "losses_of", "regret", "regret_cells", "seconds_of"]
-
 AT_LEAST = "≥"
 """What stands before a lower bound."""
 

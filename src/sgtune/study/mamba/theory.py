@@ -11,8 +11,6 @@ from sgtune.study.report.means import SOURCES, Estimate, metric_of, ratio
 from sgtune.study.report.records import Records, finite, required
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOT_TRUSTED, Cell
 
-__all__ = ["horizons", "theory"]
-
 LOSS = "xi_white"
 """What the theory predicts: `sgtune.metrics.xi_white`."""
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from sgtune.study.catalogue import MODELS, TUNERS, losses_of
-from sgtune.study.config import sections as of
+from sgtune.study.catalogue import MODELS, TUNERS, has_axis, losses_of
+from sgtune.study.config.sections import model_settings, settings_of
+from sgtune.study.pipeline import plan as of
 from sgtune.support.axes import AXES
 from sgtune.support.files import read_json
 from sgtune.tuning import halving_schedule
-
-__all__ = ["Jobs", "Seen", "budgets", "forecast", "read_seen"]
 
 UNKNOWN = """Not known:
 - what jobs take that no run has results of (-): their budgets are counted, of NUTS a second for each iteration
@@ -62,7 +61,7 @@ def budgets(config: Mapping) -> list[Jobs]:
 
 
 def _of_model(config: Mapping, model: str) -> list[Jobs]:
-    own, samplers, extras = of.model_settings(config, model), config["samplers"], of.extras_of(config, model)
+    own, samplers, extras = model_settings(config, model), config["samplers"], of.extras_of(config, model)
     evaluation, regret, estimates, nuts = (own[k] for k in ("evaluation", "regret", "estimates", "reference"))
     curves, n, n_samplers = evaluation["curves"], evaluation["replicates"], len(samplers)
     tuners = {sampler: of.tuning_settings(config, model, sampler) for sampler in samplers}
@@ -73,7 +72,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         for name, one in tuners[sampler].items()
         if TUNERS[name].is_random
     ]
-    shapes = of.shapes_of(of.settings_of(config, "cost", model), MODELS[model].n_data(own["data"][model]))
+    shapes = of.shapes_of(settings_of(config, "cost", model), MODELS[model].n_data(own["data"][model]))
     of_run = n * evaluation["seconds"] + max(0, curves["replicates"] - n) * curves["seconds"][-1]
     n_chains = len(estimates["log10_step_sizes"]) + len(estimates["batch_fractions"])
     jobs = {
@@ -96,7 +95,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
         n_arms = chosen + n_samplers * (n_losses * regret["finalists"] + oracles + 5)  # five at random
         jobs["rerun_finalists"] = (n_samplers, n_arms * regret["replicates"] * regret["seconds"][-1])
     if "horizons" in extras:
-        ahead = of.settings_of(config, "horizons", model)["horizons"]
+        ahead = settings_of(config, "horizons", model)["horizons"]
         each = {s: races[s] + 2 * ahead["replicates"] * ahead["seconds"][-1] for s in ahead["samplers"]}
         jobs["compare_horizons"] = (1, len(ahead["seconds"]) * sum(each.values()))
     timed = {"calibrate_cost": True, "compare_clocks": True, "tune_sampler": of.tunes_alone(config, model)}
@@ -106,7 +105,7 @@ def _of_model(config: Mapping, model: str) -> list[Jobs]:
 
 def _race(grid: Mapping, section: Mapping, sampler: str) -> float:
     """The seconds of all arms of a grid together: of a race, or of runs as long as each other."""
-    listed = [axis for axis in AXES.values() if axis.in_grids in grid and of.has_axis(sampler, axis.name)]
+    listed = [axis for axis in AXES.values() if axis.in_grids in grid and has_axis(sampler, axis.name)]
     n_arms, seconds = prod(len(grid[axis.in_grids]) for axis in listed), section.get("seconds", 0.0)
     is_race = "pruning_rate" in section
     return halving_schedule(n_arms, section["pruning_rate"], seconds).total if is_race else n_arms * seconds

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sgtune.model import Model
     from sgtune.sampling.budget import CostTable
 
-__all__ = ["Job", "job", "prepare_jobs"]
-
 JUDGED_BY = ("data", "map", "laplace", "ood", "cost", "reference")
 """The input files of which all pieces of a job are made."""
 

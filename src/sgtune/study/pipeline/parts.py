@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sgtune.model import Model
     from sgtune.sampling.budget import CostTable
 
-__all__ = ["Parts", "Task", "code_digest"]
-
 Record = TypeVar("Record")
 
 

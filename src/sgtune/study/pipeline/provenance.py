@@ -13,8 +13,6 @@ from pathlib import Path
 
 from sgtune.support.machine import cores
 
-__all__ = ["Provenance", "describe", "of_processor", "summarise"]
-
 PACKAGES = ("sgtune", "jax", "jaxlib", "numpy", "numpyro", "optax", "arviz", "pandas", "snakemake")
 SOURCE = Path("src", *Path(__file__).parts[-4:])
 """This file in its repository."""

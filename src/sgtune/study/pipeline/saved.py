@@ -19,8 +19,6 @@ from sgtune.study.config.sections import canonical, leaves
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = ["Note", "Restored", "exit_unless_restorable", "identity", "read_notes", "restore", "save_job"]
-
 SAVED = Path("results", "saved")
 """Outside the runs' folders, so that it survives if a run's folder is lost or deleted."""
 

@@ -16,21 +16,6 @@ from sgtune.study.posteriors.data_sets import DATA_SETS, TEST_IMAGES, check_down
 from sgtune.study.posteriors.store import StoredSet, load_stored, reading
 from sgtune.support.files import write_json
 
-__all__ = [
-    "DATA",
-    "N_HIDDEN",
-    "N_PIXELS",
-    "from_arrays",
-    "load",
-    "load_ood",
-    "log_prior",
-    "normal_start",
-    "read_ood",
-    "read_set",
-    "simulate",
-    "write_ood",
-]
-
 N_HIDDEN = 100
 N_CLASSES = 10
 SIDE = 28

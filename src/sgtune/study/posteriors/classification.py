@@ -13,8 +13,6 @@ from sgtune.study.posteriors.data_sets import DataSet, check_download, read_idx
 from sgtune.study.posteriors.store import StoredSet, load_stored
 from sgtune.support.errors import DataError
 
-__all__ = ["SETS", "ClassificationSet", "load", "mnist79", "read_set", "simulate"]
-
 SEVEN, NINE = 7, 9
 N_PROJECTED, PROJECTION_SEED, PROJECTION_BITS = 100, 0, 20
 """Columns of the random projection of MNIST, its seed, and binary places of its entries."""

@@ -40,8 +40,6 @@ from sgtune.study.posteriors.store import check_sum, reading
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, write_json
 
-__all__ = ["DATA_SETS", "DataSet", "check_download", "download", "idx_bytes", "parse_libsvm", "read_idx"]
-
 logger = logging.getLogger(__name__)
 
 SILENCE_SECONDS, TRANSFER_SECONDS = 30.0, 600.0

@@ -11,8 +11,6 @@ from sgtune.model import Model, define_model
 from sgtune.study.posteriors.bnn import log_prior, normal_start
 from sgtune.support.errors import check_integer
 
-__all__ = ["from_arrays"]
-
 START_SD = 0.1
 """Near 0 all classes are equally likely; the noise makes hidden units differ."""
 

@@ -11,8 +11,6 @@ import numpy as np
 from sgtune.model import Model, define_model, log_sigmoid
 from sgtune.study.posteriors.store import StoredSet, load_stored
 
-__all__ = ["DATA", "from_arrays", "load", "simulate"]
-
 PRIOR_VARIANCE = 10.0
 CORRELATION = 0.4
 DATA = StoredSet(

@@ -15,8 +15,6 @@ import numpy as np
 from sgtune.model import Model, define_model
 from sgtune.study.posteriors.store import StoredSet
 
-__all__ = ["DATA", "N_FACTORS", "from_arrays", "load", "read_ratings", "simulate", "split_u1", "write"]
-
 N_FACTORS = 20
 """d, the length of a user's and of an item's feature vector."""
 

@@ -21,8 +21,6 @@ from sgtune.support.files import atomic_write, file_sha256, read_json, write_jso
 if TYPE_CHECKING:
     from sgtune.model import Model
 
-__all__ = ["StoredSet", "check_sum", "load_stored", "random_order", "reading", "verify"]
-
 
 def random_order(n_rows: int) -> np.ndarray:
     """The order in which training rows are written, always the same: random, for minibatches of neighbours."""

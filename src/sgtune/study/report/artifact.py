@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["Artifact", "Study"]
-
 
 class Artifact(NamedTuple):
     """The entry of a table or figure. What it shows is said in ``workflow/captions/{name}.md``.

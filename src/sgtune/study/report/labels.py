@@ -6,18 +6,6 @@ from typing import NamedTuple
 from sgtune.study import catalogue
 from sgtune.support.axes import AXES
 
-__all__ = [
-    "DETAILS",
-    "METRICS",
-    "MODELS",
-    "COMPARED_ARMS",
-    "SAMPLERS",
-    "TUNERS",
-    "Metric",
-    "in_order",
-    "label",
-]
-
 
 class Metric(NamedTuple):
     """How one number of a table is printed and judged.

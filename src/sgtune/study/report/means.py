@@ -14,23 +14,6 @@ from sgtune.study.report.labels import METRICS
 from sgtune.study.report.records import finite, looks_at_test_set
 from sgtune.study.report.table import DASH, DIVERGED, NO_ARM, NOISE, Cell
 
-__all__ = [
-    "FEWEST_REPLICATES",
-    "SOURCES",
-    "SQUARED",
-    "Estimate",
-    "best_of",
-    "chosen_losses",
-    "evaluation_cells",
-    "identity",
-    "mark_best",
-    "mean_cell",
-    "metric_of",
-    "over_loss",
-    "ratio",
-    "ratio_of",
-]
-
 AS_THEY_ARE = (
     "functional_error",
     "ksd",

@@ -12,20 +12,6 @@ from sgtune.study.report.table import Caption, markdown_tables, read_frame
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
-__all__ = [
-    "IN_README",
-    "MAIN",
-    "MARKS",
-    "ORIGIN",
-    "checksums",
-    "origin_of",
-    "page_of",
-    "publish",
-    "published_folder",
-    "read_captions",
-    "show_results",
-]
-
 MAIN = "tuning"
 """The folder of the main study."""
 

@@ -12,17 +12,6 @@ from sgtune.study.report.artifact import Artifact
 from sgtune.support.errors import DataError
 from sgtune.support.files import read_json
 
-__all__ = [
-    "Records",
-    "finite",
-    "load_records",
-    "looks_at_test_set",
-    "of_tuners",
-    "provenances",
-    "records_of",
-    "required",
-]
-
 Records = dict[str, list[dict]]
 
 

@@ -13,27 +13,6 @@ from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.labels import DETAILS, METRICS, MODELS, SAMPLERS, TUNERS, in_order
 from sgtune.support.files import atomic_write
 
-__all__ = [
-    "AT_CAP",
-    "COLUMNS",
-    "DAGGER",
-    "DASH",
-    "DIVERGED",
-    "NOISE",
-    "NOT_TRUSTED",
-    "NO_ARM",
-    "Caption",
-    "Cell",
-    "format_number",
-    "frame_of",
-    "lay_out",
-    "markdown_tables",
-    "read_frame",
-    "to_html",
-    "to_markdown",
-    "write_table",
-]
-
 DASH = "–"
 DIVERGED = "diverged"
 NO_ARM = f"{DASH} (no arm)"
