@@ -192,18 +192,23 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
 
 def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
     originals = {folder / name: (folder / name).read_text() for name in (TUNED, JUDGED)}
-    (folder / TUNED).write_text(json.dumps(json.loads(originals[folder / TUNED]) | {"config": "0" * 64}))
-    done = study(folder, JUDGED)
-    assert done.returncode != 0
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
-    assert lines, (done.stdout + done.stderr)[-2000:]
-    assert "tuning/logistic/sgld.json" in lines[0]
-    assert not (folder / JUDGED).exists()
-    # As before, and not older than what it was made from.
-    for path, text in originals.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
+    for foreign, target in ((JUDGED, "results/killed/mamba/tables/table1.html"), (TUNED, JUDGED)):
+        (folder / foreign).write_text(
+            json.dumps(json.loads(originals[folder / foreign]) | {"config": "0" * 64})
+        )
+        done = study(folder, target)
+        assert done.returncode != 0
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
+        assert lines, (done.stdout + done.stderr)[-2000:]
+        assert foreign in lines[0]
+        assert not (folder / target).exists()
+        # As before, and not older than what it was made from.
+        for path, text in originals.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
+    assert study(folder, "all").returncode == 0
+    assert "are as its manifests have them" in study(folder, "verify").stdout
 
 
 def test_the_report_has_the_artifacts_by_their_titles(run, folder):
@@ -214,7 +219,7 @@ def test_the_report_has_the_artifacts_by_their_titles(run, folder):
         texts = [
             archive.read(name).decode() for name in archive.namelist() if name.endswith((".html", ".js"))
         ]
-    for name in ("table1.html", "figure3.svg", "regret.html", "clocks.html"):
+    for name in ("table1.html", "figure3.html", "regret.html", "clocks.html"):
         assert name in names
     for title in ("Table 1. Logistic regression: accuracy of the tuned samplers", "Regret of the tuners"):
         assert title in "".join(texts)
