@@ -73,4 +73,7 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
             f'<div class="notes" markdown="1">\n{below}\n</div>'
         )
 
-    return LINE.sub(in_place, markdown).replace(f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})")
+    markdown = LINE.sub(in_place, markdown).replace(
+        f"](../{up}{CONFIGURATION})", f"]({up}{CONFIGURATION_PAGE})"
+    )
+    return markdown.replace("](../docs/", "](") if page.file.src_uri == CONFIGURATION_PAGE else markdown

@@ -184,7 +184,9 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
     folder = run["results"] / "mamba"
     manifest = json.loads((folder / "manifest.json").read_text())
     assert {path.stem for path in (folder / "tables").iterdir()} == {"table1", "regret", "clocks"}
-    assert {path.name for path in (folder / "figures").iterdir()} == {"figure3.svg", "figure3.pdf"}
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        f"figure3.{form}" for form in ("svg", "pdf", "html")
+    }
     for name in manifest["files"]:
         if Path(name).suffix in (".md", ".html", ".svg", ".json"):
             assert "killed" in (folder / name).read_text(), f"{name} does not name its run"
