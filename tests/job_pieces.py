@@ -18,7 +18,7 @@ class Log(list):
         return self._named("kept from an unfinished job")
 
     def other(self):
-        return self._named("with other settings, inputs or code: made again")
+        return self._named("made again: damaged, or of other settings, inputs or code")
 
 
 class Calls(list):

@@ -184,8 +184,9 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
     folder = run["results"] / "mamba"
     manifest = json.loads((folder / "manifest.json").read_text())
     assert {path.stem for path in (folder / "tables").iterdir()} == {"table1", "regret", "clocks"}
-    figures = {path.name for path in (folder / "figures").iterdir()}
-    assert figures == {"figure3.svg", "figure3.pdf", "figure3.html"}
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        f"figure3.{form}" for form in ("svg", "pdf", "html")
+    }
     for name in manifest["files"]:
         if Path(name).suffix in (".md", ".html", ".svg", ".json"):
             assert "killed" in (folder / name).read_text(), f"{name} does not name its run"
@@ -193,18 +194,23 @@ def test_artifacts_are_those_requested_and_say_which_run_made_them(run):
 
 def test_a_result_of_another_configuration_is_refused_by_name(run, folder):
     originals = {folder / name: (folder / name).read_text() for name in (TUNED, JUDGED)}
-    (folder / TUNED).write_text(json.dumps(json.loads(originals[folder / TUNED]) | {"config": "0" * 64}))
-    done = study(folder, JUDGED)
-    assert done.returncode != 0
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
-    assert lines, (done.stdout + done.stderr)[-2000:]
-    assert "tuning/logistic/sgld.json" in lines[0]
-    assert not (folder / JUDGED).exists()
-    # As before, and not older than what it was made from.
-    for path, text in originals.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
+    for foreign, target in ((JUDGED, "results/killed/mamba/tables/table1.html"), (TUNED, JUDGED)):
+        (folder / foreign).write_text(
+            json.dumps(json.loads(originals[folder / foreign]) | {"config": "0" * 64})
+        )
+        done = study(folder, target)
+        assert done.returncode != 0
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "another configuration" in line]
+        assert lines, (done.stdout + done.stderr)[-2000:]
+        assert foreign in lines[0]
+        assert not (folder / target).exists()
+        # As before, and not older than what it was made from.
+        for path, text in originals.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert study(folder, JUDGED, REGRET, "--touch").returncode == 0
+    assert study(folder, "all").returncode == 0
+    assert "are as its manifests have them" in study(folder, "verify").stdout
 
 
 def test_the_report_has_the_artifacts_by_their_titles(run, folder):

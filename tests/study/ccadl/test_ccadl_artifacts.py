@@ -250,6 +250,6 @@ def test_the_line_of_a_mean_is_thin_after_a_run_has_diverged():
 def test_figures_have_a_panel_of_each_setting_also_where_sets_are_missing(records, logistic, drbm):
     without = drbm | {"drbm": drbm["drbm"][2:]}
     figures = normal_densities(records), logistic_regression(logistic), drbm_curves(drbm)
-    assert [len(figure.axes) for figure in figures] == [2 * 2, 2 * 2, 2]
+    assert [len(figure.axes) for figure in figures] == [2 * 2, 3 * 2, 2 * 2]
     assert [cell.shown for cell in drbm_errors(without)] == ["unavailable"]
     assert not drbm_curves(without).axes[0].lines

@@ -1,7 +1,6 @@
 """The figures of the study: acceptance and E x^2 against s, bias against gamma / s, total variation against steps."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from math import ceil, expm1
 from statistics import median
 
@@ -15,14 +14,15 @@ from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
 from sgtune.study.catalogue import GREEN, PURPLE
 from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_ticks, styled
+from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_error, log_ticks, styled
 
-GREY = "0.55"
-"""Of the legend's lines for s_d: no value of gamma / s has it."""
-COLORS = (BLUE, ORANGE, VERMILION, INK)
+RATIOS = (
+    {"color": BLUE, "linestyle": "-", "marker": "o"},
+    {"color": ORANGE, "linestyle": (0, (4, 1.2)), "marker": "s"},
+    {"color": VERMILION, "linestyle": (0, (1.2, 1.2)), "marker": "^"},
+    {"color": INK, "linestyle": (0, (5, 1.5, 1.5, 1.5)), "marker": "D"},
+)
 """Of gamma / s, ascending."""
-STYLES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)))
-"""Of s_d, ascending from 0."""
 
 LOOKS = {
     "isotropic": (BLUE, "s"),
@@ -37,10 +37,10 @@ SLOW_CURVE = "adam-mcmc-exact-slow"
 LINES = {
     "mala-grid": ("MALA, exactly", INK, "-"),
     "mala": ("MALA", BLUE, (0, (4, 1.2))),
-    "adam-mcmc-exact": ("AdamMCMC, exact", GREEN, "-"),
+    "adam-mcmc-exact": ("AdamMCMC, exact", GREEN, (0, (5, 1.5, 1.5, 1.5))),
     SLOW_CURVE: ("AdamMCMC, exact, Adam's b₁, b₂", PURPLE, (0, (1.2, 1.2))),
-    "adam-mcmc": ("AdamMCMC, γ / s = 0.1", VERMILION, "-"),
-    "adam-mcmc-large": ("AdamMCMC, γ / s = 1", ORANGE, "-"),
+    "adam-mcmc": ("AdamMCMC, γ / s = 0.1", VERMILION, (0, (7, 1.5))),
+    "adam-mcmc-large": ("AdamMCMC, γ / s = 1", ORANGE, (0, (1.2, 1.2))),
 }
 """Label, colour and style of each curve of total variation; the slow one has a panel of its own."""
 
@@ -62,38 +62,36 @@ def _with_half_width(values: Sequence[float]) -> tuple[float, float]:
 
 @styled
 def adam_acceptance_curves(records: Records) -> Figure:
-    """A column per target: acceptance and E x^2 against s, a line per gamma / s and s_d, with 95% t intervals. No E x^2
-    of chains that are stuck or too slow, or that start from approximate draws."""
+    """A column per target: acceptance and E x^2 against s, a row each per s_d, a line per gamma / s, with 95% t
+    intervals. No E x^2 of chains that are stuck or too slow, or that start from approximate draws."""
     found = sorted(
         required(records, "acceptance"), key=lambda record: (record["n_data"] > 1, record["dimension"])
     )
     ratios = sorted({cell["drift_ratio"] for record in found for cell in record["cells"]})
     alongs = sorted({cell["directional_noise"] for cell in found[0]["cells"]})
-    colors, styles = dict(zip(ratios, COLORS, strict=False)), dict(zip(alongs, STYLES, strict=False))
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes = figure.subplots(2, len(found), squeeze=False, sharex=True, sharey="row")
-    for (rates, squares), record in zip(axes.T, found, strict=True):
-        for ratio, along in product(colors, styles):
-            look = {"color": colors[ratio], "linestyle": styles[along]}
-            own = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == (ratio, along)]
-            _draw_line(rates, own, "acceptance", look)
-            known = [c for c in own if record["n_data"] == 1 and not squares_cause(c, c["steps"])]
-            _draw_line(squares, known, "square", look)
-        rates.set_title(label(record["target"], MODELS | NAMES), fontsize="small")
-        rates.set_xscale("log")
-        rates.set_ylim(-0.02, 1.02)
-        squares.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
-        squares.set_xlabel("s √T")
-        log_ticks(squares.xaxis)
-    # Only now: a limit that is set ends the scaling of all panels that share the axis.
-    axes[1, 0].set_ylim(bottom=0)
-    axes[0, 0].set_ylabel("acceptance")
-    axes[1, 0].set_ylabel("E x²")
-    handles = [Line2D([], [], color=color, label=f"γ / s = {ratio:g}") for ratio, color in colors.items()]
-    handles += [
-        Line2D([], [], color=GREY, linestyle=style, label=f"s_d = {along:g}")
-        for along, style in styles.items()
-    ]
+    looks = dict(zip(ratios, RATIOS, strict=False))
+    figure = Figure(figsize=(WIDTH, 1.5 * 2 * len(alongs) + 0.8), layout="constrained")
+    axes = figure.subplots(2 * len(alongs), len(found), squeeze=False, sharex=True, sharey="row")
+    for column, record in zip(axes.T, found, strict=True):
+        for along, rates, squares in zip(alongs, column, column[len(alongs) :], strict=False):
+            for ratio, look in looks.items():
+                where = (ratio, along)
+                own = [c for c in record["cells"] if (c["drift_ratio"], c["directional_noise"]) == where]
+                _draw_line(rates, own, "acceptance", look)
+                known = [c for c in own if record["n_data"] == 1 and not squares_cause(c, c["steps"])]
+                _draw_line(squares, known, "square", look)
+            rates.set_ylim(-0.02, 1.02)
+            squares.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
+        column[0].set_title(label(record["target"], MODELS | NAMES), fontsize="small")
+        column[-1].set_xscale("log")
+        column[-1].set_xlabel("s √T")
+        log_ticks(column[-1].xaxis)
+    for i, along in enumerate(alongs):
+        # Only now: a limit that is set ends the scaling of all panels that share the axis.
+        axes[len(alongs) + i, 0].set_ylim(bottom=0)
+        axes[i, 0].set_ylabel(f"acceptance\ns_d = {along:g}")
+        axes[len(alongs) + i, 0].set_ylabel(f"E x²\ns_d = {along:g}")
+    handles = [Line2D([], [], label=f"γ / s = {ratio:g}", ms=3.5, **look) for ratio, look in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
     return figure
 
@@ -103,7 +101,7 @@ def _draw_line(axis: Axes, cells: Sequence[Mapping], key: str, look: Mapping) ->
     points = sorted((cell["scale"], *_with_half_width(cell[key])) for cell in cells)
     if points:
         scales, means, widths = zip(*points, strict=True)
-        axis.errorbar(scales, means, yerr=widths, linewidth=1.1, marker="o", markersize=2.5, **look)
+        axis.errorbar(scales, means, yerr=widths, linewidth=1.1, markersize=2.5, **look)
 
 
 @styled
@@ -151,12 +149,13 @@ def adam_bias_curves(records: Records) -> Figure:
 
 
 def _draw_bias(axis: Axes, own: list[tuple[float, float, float]], color: str, marker: str) -> None:
-    """A line of |mean - 1|, its markers filled where the mean is above 1."""
+    """A line of |mean - 1|, its markers filled where the mean is above 1; no bar where its interval has 1."""
     ratios, means, spans = zip(*own, strict=True)
     sizes = [max(abs(mean - 1), LEAST_SHOWN) for mean in means]
-    # In log scale the lower end of a bar must stay above 0.
-    below = [min(span, 0.999 * size) for size, span in zip(sizes, spans, strict=True)]
-    axis.errorbar(ratios, sizes, yerr=[below, spans], color=color, linewidth=1.1)
+    bars = [
+        log_error(size, span / 2 if span < size else 0.0) for size, span in zip(sizes, spans, strict=True)
+    ]
+    axis.errorbar(ratios, sizes, yerr=np.transpose(bars), color=color, linewidth=1.1)
     for ratio, size, mean in zip(ratios, sizes, means, strict=True):
         face = color if mean > 1 else "white"
         axis.plot([ratio], [size], color=color, marker=marker, markersize=3.8, markerfacecolor=face)

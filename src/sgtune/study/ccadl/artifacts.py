@@ -19,19 +19,25 @@ class MethodEntry(NamedTuple):
         label: its name in tables and figures.
         sampler: the name in `sgtune.samplers` of the sampler with the full covariance; the paper's h and A are its
             ``step_size`` and ``friction``.
-        color: in figures.
+        color: in figures, and ``linestyle`` likewise.
     """
 
     label: str
     sampler: str
     color: str
+    linestyle: str | tuple
+
+    @property
+    def look(self) -> dict:
+        """Of its lines."""
+        return {"color": self.color, "linestyle": self.linestyle}
 
 
 METHODS: dict[str, MethodEntry] = {
-    "sghmc": MethodEntry("SGHMC", "sghmc-shang", ORANGE),
-    "sgnht": MethodEntry("SGNHT", "sgnht-shang", BLUE),
-    "ccadl": MethodEntry("CCAdL", "ccadl", VERMILION),
-    "mccadl": MethodEntry("mCCAdL", "mccadl", GREEN),
+    "sghmc": MethodEntry("SGHMC", "sghmc-shang", ORANGE, (0, (4, 1.2))),
+    "sgnht": MethodEntry("SGNHT", "sgnht-shang", BLUE, (0, (1.2, 1.2))),
+    "ccadl": MethodEntry("CCAdL", "ccadl", VERMILION, "-"),
+    "mccadl": MethodEntry("mCCAdL", "mccadl", GREEN, (0, (5, 1.5, 1.5, 1.5))),
 }
 """By the name of the configuration, in the order of print."""
 

@@ -18,8 +18,6 @@ THIN = 0.5
 
 TRUTH = {"color": INK, "linewidth": 2.2, "alpha": 0.35}
 BURN_IN = {"color": INK, "linewidth": 0.8, "linestyle": (0, (1, 2))}
-FRICTION_LINES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.5, 1.5)))
-"""Of the frictions in a panel, in their order."""
 
 SYMBOLS = {"mu": "μ", "gamma": "γ"}
 PEAK = 0.12
@@ -36,7 +34,7 @@ def _legend(figure: Figure, records: Sequence[dict], others: Mapping[str, Mappin
     """A line of each sampler after those of the exact values, and after it one of each of the ``others``."""
     methods = dict.fromkeys(record["method"] for record in records)
     handles = [Line2D([], [], label=name, **look) for name, look in others.items()]
-    handles[1:1] = [Line2D([], [], label=METHODS[name].label, color=METHODS[name].color) for name in methods]
+    handles[1:1] = [Line2D([], [], label=METHODS[name].label, **METHODS[name].look) for name in methods]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.6)
 
 
@@ -76,7 +74,7 @@ def _densities(axis: Axes, found: Sequence[dict], place: int, name: str) -> None
     for record in found:
         density = record["cells"][place]["density"].get(name)
         if density is not None:
-            axis.plot(middles, density, color=METHODS[record["method"]].color, linewidth=1.0)
+            axis.plot(middles, density, **METHODS[record["method"]].look, linewidth=1.0)
 
 
 def draw_runs(
@@ -95,40 +93,36 @@ def draw_runs(
         axis.plot(at, np.where(is_thin, means, np.nan), **(look | {"linewidth": THIN}))
 
 
-def _curves(axis: Axes, found: Sequence[dict], step_size: float, numbers: str, scale: float = 1.0) -> None:
-    """``numbers`` of the runs with one h against passes: a colour per sampler, a line style per friction."""
+def _curves(
+    axis: Axes, found: Sequence[dict], at: tuple[float, float], numbers: str, scale: float = 1.0
+) -> None:
+    """``numbers`` of the runs ``at`` one h and A against passes: a line per sampler."""
     for record in found:
-        cells = [cell for cell in record["cells"] if cell["step_size"] == step_size]
-        for cell, line in zip(cells, FRICTION_LINES, strict=False):
-            values = scale * np.array([run[numbers] for run in cell["replicates"]], float)
-            look = {"color": METHODS[record["method"]].color, "linestyle": line, "linewidth": 1.1}
-            draw_runs(axis, record["passes"], values, **look)
-    axis.set_title(f"h = {step_size:g}")
+        for cell in record["cells"]:
+            if (cell["step_size"], cell["friction"]) == at:
+                values = scale * np.array([run[numbers] for run in cell["replicates"]], float)
+                draw_runs(axis, record["passes"], values, **METHODS[record["method"]].look, linewidth=1.1)
+    axis.set_title("h = {:g}, A = {:g}".format(*at))
 
 
-def _friction_handles(cells: Sequence[dict], words: str = "A = ") -> dict[str, dict]:
-    frictions = dict.fromkeys(cell["friction"] for cell in cells)
-    lines = zip(frictions, FRICTION_LINES, strict=False)
-    return {f"{words}{friction:g}": {"color": INK, "linestyle": line} for friction, line in lines}
-
-
-def _step_sizes(record: Mapping) -> list[float]:
-    return list(dict.fromkeys(cell["step_size"] for cell in record["cells"]))
+def _values(record: Mapping, key: str) -> list[float]:
+    return list(dict.fromkeys(cell[key] for cell in record["cells"]))
 
 
 @styled
 def logistic_regression(records: Records) -> Figure:
-    """A column per h: above test log-likelihood against passes, below 95% ellipses at one A."""
+    """A column per h: test log-likelihood against passes, a row per A, and below them 95% ellipses at one A."""
     curves, draws = (in_print_order(required(records, f"logistic_{kind}")) for kind in ("curves", "draws"))
     [reference] = required(records, "logistic_reference")
     goal, places = draws[0]["truth_log_likelihood"], list(draws[0]["coordinates"])
-    step_sizes = _step_sizes(curves[0])
-    figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
-    axes = figure.subplots(2, len(step_sizes), squeeze=False, sharey="row", sharex="row")
-    for above, below, step_size in zip(*axes, step_sizes, strict=True):
-        above.axhline(goal, **TRUTH)
-        _curves(above, curves, step_size, "log_likelihoods")
-        above.set_xlabel("passes over the data")
+    step_sizes, frictions = (_values(curves[0], key) for key in ("step_size", "friction"))
+    figure = Figure(figsize=(WIDTH, 2.0 * len(frictions) + 2.8), layout="constrained")
+    axes = figure.subplots(len(frictions) + 1, len(step_sizes), squeeze=False, sharey="row", sharex="row")
+    for (*above, below), step_size in zip(axes.T, step_sizes, strict=True):
+        for axis, friction in zip(above, frictions, strict=True):
+            axis.axhline(goal, **TRUTH)
+            _curves(axis, curves, (step_size, friction), "log_likelihoods")
+        above[-1].set_xlabel("passes over the data")
         _ellipses(below, draws, step_size, reference, places)
         below.set_xlabel(f"coordinate {places[0] + 1}")
     means = [
@@ -139,10 +133,11 @@ def logistic_regression(records: Records) -> Figure:
     finite = np.concatenate(means)[np.isfinite(np.concatenate(means))]
     # The lowest 15% of the means over runs are below the panel.
     low = min(np.quantile(finite, 0.15) if len(finite) else goal - 1, goal - 0.02)
-    axes[0, 0].set_ylim(low, max(goal, finite.max(initial=goal)) + 0.04 * abs(goal - low))
-    axes[0, 0].set_ylabel("test log-likelihood")
-    axes[1, 0].set_ylabel(f"coordinate {places[1] + 1}, A = {draws[0]['cells'][0]['friction']:g}")
-    _legend(figure, curves, {"NUTS": TRUTH} | _friction_handles(curves[0]["cells"], "above: A = "), columns=4)
+    for axis in axes[:-1, 0]:
+        axis.set_ylim(low, max(goal, finite.max(initial=goal)) + 0.04 * abs(goal - low))
+        axis.set_ylabel("test log-likelihood")
+    axes[-1, 0].set_ylabel(f"coordinate {places[1] + 1}, A = {draws[0]['cells'][0]['friction']:g}")
+    _legend(figure, curves, {"NUTS": TRUTH}, columns=5)
     return figure
 
 
@@ -160,9 +155,9 @@ def _ellipses(
             together = pooled(cell["replicates"]) if cell["step_size"] == step_size else None
             if together is not None:
                 is_whole = not any(run["diverged"] for run in cell["replicates"])
-                color = METHODS[record["method"]].color
-                axis.plot(*ellipse_of(*together).T, color=color, linewidth=1.1 if is_whole else THIN)
-                axis.plot(*together[0], color=color, marker="x", markersize=5, linestyle="none")
+                look = METHODS[record["method"]].look
+                axis.plot(*ellipse_of(*together).T, **look, linewidth=1.1 if is_whole else THIN)
+                axis.plot(*together[0], color=look["color"], marker="x", markersize=5, linestyle="none")
     half = REACH * np.abs(outline - mean).max(axis=0)
     axis.set(xlim=(mean[0] - half[0], mean[0] + half[0]), ylim=(mean[1] - half[1], mean[1] + half[1]))
 
@@ -178,21 +173,21 @@ def ellipse_of(
 
 @styled
 def drbm_curves(records: Records) -> Figure:
-    """Test error of averaged predictions against passes: a row per data set, a column per h."""
+    """Test error of averaged predictions against passes: a row per data set and A, a column per h."""
     found = [record for record in in_print_order(required(records, "drbm")) if not record["missing"]]
     by_set = {name: [record for record in found if record["set"] == name] for name in SETS}
-    by_set = {name: own for name, own in by_set.items() if own}
+    rows = [(name, own, at) for name, own in by_set.items() if own for at in _values(own[0], "friction")]
     maps = {record["set"]: record for record in required(records, "map")}
-    columns = max((len(_step_sizes(record)) for record in found), default=1)
-    figure = Figure(figsize=(WIDTH, 1.9 * max(1, len(by_set)) + 0.9), layout="constrained")
-    axes = figure.subplots(max(1, len(by_set)), columns, squeeze=False, sharey="row")
-    for row, (name, own) in zip(axes, by_set.items(), strict=False):
+    columns = max((len(_values(record, "step_size")) for record in found), default=1)
+    figure = Figure(figsize=(WIDTH, 1.7 * max(1, len(rows)) + 0.9), layout="constrained")
+    axes = figure.subplots(max(1, len(rows)), columns, squeeze=False, sharey="row")
+    for row, (name, own, friction) in zip(axes, rows, strict=False):
         at_map = 100 * (1 - maps[name]["test"]["accuracy"])
-        step_sizes = _step_sizes(own[0])
+        step_sizes = _values(own[0], "step_size")
         for axis, step_size in zip(row, step_sizes, strict=False):
             axis.axhline(at_map, **TRUTH)
             axis.axvline(own[0]["burn_in_passes"], **BURN_IN)
-            _curves(axis, own, step_size, "errors", scale=100)
+            _curves(axis, own, (step_size, friction), "errors", scale=100)
             axis.set_xlabel("passes over the data")
         for axis in row[len(step_sizes) :]:
             axis.set_axis_off()
@@ -207,6 +202,5 @@ def drbm_curves(records: Records) -> Figure:
         low = min(at_map, 100 * np.nanmin(runs, initial=1.0))
         row[0].set_ylim(max(0.0, low - 0.1 * (top - low)), top + 0.1 * (top - low))
         row[0].set_ylabel(f"{SETS[name]}\ntest error (%)")
-    lines = _friction_handles([cell for record in found for cell in record["cells"]])
-    _legend(figure, found, {"MAP": TRUTH, "end of burn-in": BURN_IN} | lines, columns=4)
+    _legend(figure, found, {"MAP": TRUTH, "end of burn-in": BURN_IN}, columns=6)
     return figure
