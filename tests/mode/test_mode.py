@@ -81,23 +81,6 @@ def test_scales_that_differ_by_a_million_need_few_steps():
     assert (result.converged, at_mode.converged, at_mode.steps) == (True, True, 0)
 
 
-@pytest.mark.parametrize("field", ["converged", "first_rows"])
-def test_a_saved_map_of_another_version_is_found_again(tmp_path, caplog, field):
-    model, exact, _ = gaussian_model(data_dir=tmp_path)
-    path = tmp_path / "gaussian.map.npz"
-    map_position(model)
-    with np.load(path) as kept:
-        former = {name: kept[name] for name in kept.files if name != field}
-    np.savez(path, **former)
-    again = map_result(gaussian_model(data_dir=tmp_path)[0])
-    np.testing.assert_allclose(ravel_pytree(again.position)[0], exact, atol=1e-4)
-    assert again.converged is True
-    assert "another version" in caplog.text
-    with np.load(path) as kept:
-        assert kept["converged"]
-        assert field in kept.files
-
-
 @pytest.mark.parametrize(
     "functions",
     [

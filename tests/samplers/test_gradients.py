@@ -12,7 +12,7 @@ from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import density_of, scores
 from sgtune.samplers import SAMPLERS, Sampler
-from sgtune.samplers.gradients import CHUNK, ESTIMATORS, control_variate, stochastic_scores, subset_scores
+from sgtune.samplers.gradients import CHUNK, ESTIMATORS, stochastic_scores, subset_scores
 from sgtune.samplers.minibatch import block_rows
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
@@ -198,26 +198,3 @@ def test_each_position_has_a_minibatch_of_its_own():
     for apart in (1, CHUNK):
         following = np.mean(deviations[apart:] * deviations[:-apart], axis=0) / np.diag(covariance)
         assert np.all(np.abs(following) < SIGMAS / np.sqrt(n - apart))
-
-
-@pytest.mark.parametrize("far", [0.2, 2.0])
-def test_control_variates_leave_no_bias_and_less_noise(far):
-    """Uses one position near the mode and one further away. The noise of two draws is independent."""
-    logistic = small_logistic_model(n_data=200)
-    n, batch_size, mode = 4_000, 10, map_position(logistic)
-    at_mode = {"gradient": control_variate, "constants": control_variate.prepare(logistic, mode)}
-    position = flatten(mode) + np.float32(far) * np.ones(2, np.float32)
-    draws = np.repeat(position[None], n, 0)
-    exact = scores(logistic, position[None])[0].astype(np.float64)
-    found, plain = (
-        stochastic_scores(logistic, draws, batch_size, **options).astype(np.float64) - exact
-        for options in (at_mode, {})
-    )
-    noise = found.std(axis=0)
-    assert np.all(np.abs(found.mean(axis=0)) < SIGMAS * noise / np.sqrt(n))
-    for apart in (1, CHUNK):
-        following = np.mean(found[apart:] * found[:-apart], axis=0) / noise**2
-        assert np.all(np.abs(following) < SIGMAS / np.sqrt(n - apart))
-    assert np.all(noise > 0)
-    # To first order the noise grows with the distance from the mode.
-    assert np.all(noise < far * plain.std(axis=0))

@@ -7,7 +7,6 @@ import pytest
 from small_models import gaussian_model
 
 from sgtune import Budget, sample
-from sgtune.model import define_model
 from sgtune.samplers import SAMPLERS
 from sgtune.samplers.metropolis import FEWEST_TESTS, STUCK
 from sgtune.samplers.target import Target
@@ -137,30 +136,6 @@ def test_what_is_not_finite_is_rejected(value, slope):
 
 
 # --- chains ---
-
-
-def half_line_model(outside):
-    """An exponential density on x > 0; ``outside`` is the log density for x <= 0."""
-    return define_model(
-        "half-line",
-        log_prior=lambda position: jnp.where(position[0] > 0, -position[0], outside),
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.ones(1),
-    )
-
-
-@pytest.mark.parametrize("outside", [NAN, INF, -INF])
-def test_a_chain_does_not_start_off_its_half_line(outside):
-    model, arm = half_line_model(outside), [Arm(0.25, 4)]
-    inside, off = jnp.ones(1), -jnp.ones(1)
-    with pytest.raises(InputError, match=r"^position: .*not finite"):
-        Lockstep.at_mode(model, "mala", arm, position=off, centre=inside)
-    with pytest.raises(InputError, match=r"^centre: .*must be finite"):
-        Lockstep.at_mode(model, "mala", arm, position=inside, centre=off)
-    with pytest.raises(InputError, match=r"^centre: shape \(3,\)"):
-        Lockstep.at_mode(model, "mala", arm, position=inside, centre=jnp.ones(3))
-    Lockstep.at_mode(model, "sgld", arm, position=off)
 
 
 def test_statistics_cover_the_whole_run(gaussian):

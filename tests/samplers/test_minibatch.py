@@ -52,14 +52,6 @@ def assert_rows_and_pairs_are_equally_probable(chosen, n_data):
         assert n_data < 30 or 0.75 < z.std() < 1.25
 
 
-@pytest.mark.parametrize(("n_data", "n"), [(2, 1), (13, 12), (101, 50)])
-def test_every_row_and_every_pair_is_as_probable_as_another(n_data, n):
-    indices = subsets(n, n_data, 20_000)
-    assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
-    assert 0 <= indices.min() <= indices.max() < n_data
-    assert_rows_and_pairs_are_equally_probable(indices, n_data)
-
-
 @pytest.mark.parametrize(("n_data", "n"), [(3, 2), (4, 2), (6, 3), (7, 3), (9, 5), (23, 2)])
 def test_every_subset_and_every_ordered_pair_is_as_probable_as_another(n_data, n):
     """Also triples and larger subsets where all can be counted, and ordered pairs at the first two places."""

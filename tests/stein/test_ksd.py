@@ -1,7 +1,5 @@
 """The KSD against its naive form, and the KSD of all draws estimated from an evenly spaced subset."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,24 +38,6 @@ def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
     scale = np.linspace(0.5, 2.0, dimension) if scaled else "identity"
     whole = ksd(positions, scores, scale)
     assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("n", "dimension", "scale", "block", "most"),
-    [
-        (100, 20_000, "identity", (100, 500), 8e6),
-        (100, 20_000, np.full(20_000, 2.0), (100, 500), 8e6),
-        (1_500, 2, "identity", (200, 250), 7e6),
-    ],
-)
-def test_memory_of_ksd_is_that_of_its_blocks(n, dimension, scale, block, most):
-    """The peak is far below the 32 MB of X and S in float64, and below the 18 MB of a 1,500 x 1,500 matrix."""
-    positions, scores = some_draws(3, n, dimension)
-    tracemalloc.start()
-    ksd(positions, scores, scale, block=block)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < most
 
 
 # --- subsets of the draws, and stretches of a chain

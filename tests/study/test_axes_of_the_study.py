@@ -1,20 +1,15 @@
 """A grid with further axes from the configuration to the tables, by the functions that the pipeline calls."""
 
-import numpy as np
 import pytest
 from artifact_records import make, record_of, records_of
 from config_files import valid
 from small_models import small_logistic_model
 
-from sgtune import Arm, CostTable
-from sgtune.metrics import Reference
+from sgtune import CostTable
 from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study.config.sections import settings_of
 from sgtune.study.experiments.evaluate import evaluate_tuned
-from sgtune.study.experiments.losses import losses_of, run_arms
-from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.experiments.tune import chosen_arms, tune_sampler, with_facts
-from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.pipeline.parts import Task
 from sgtune.study.pipeline.plan import shapes_of
 from sgtune.study.report.labels import METRICS
@@ -22,7 +17,6 @@ from sgtune.study.report.table import NO_ARM
 from sgtune.support.axes import AXES
 
 N_DATA = 500
-REFERENCE = Reference(np.ones(2))
 
 
 @pytest.fixture(scope="module")
@@ -42,31 +36,19 @@ def records():
         tuning={"replicates": 1},
         estimates={"batch_fraction": 0.1, "batch_fractions": [1]},
         evaluation={"curves": {"seconds": [0.01], "replicates": 2, "ksd_points": 0}, "ksd_points": 10},
-        regret={
-            "finalists": 2,
-            "seconds": [0.02],
-            "replicates": 2,
-            "screen": {"seconds": 0.02, "replicates": 1},
-        },
     )
-    files, model = {"tuning": {}, "evaluation": {}, "regret": {}}, small_logistic_model(n_data=N_DATA)
+    files, model = {"tuning": {}, "evaluation": {}}, small_logistic_model(n_data=N_DATA)
     section = {**config["evaluation"], "seconds": 0.02, "prediction_draws": 5, "replicates": 1}
-    regret = {**config["regret"], "prediction_draws": 0}
     shapes = shapes_of(settings_of(config, "cost", "logistic"), N_DATA)
     cost = CostTable(dict.fromkeys(shapes, 1e-3))
     for sampler in ("sgld", "sghmc"):
         task = Task(model, sampler, settings_of(config, "screen", "logistic")["grids"], cost)
         tuners = ("mamba-ksd", "grid", "heuristic")
         tuned = tune_sampler(task, {name: settings_of(config, "tuning", "logistic", name) for name in tuners})
-        chosen = chosen_arms(tuned)
-        judged = evaluate_tuned(task, chosen, section)
+        judged = evaluate_tuned(task, chosen_arms(tuned), section)
         judged["tuners"] = with_facts(judged["tuners"], tuned)
-        known = task._replace(reference=REFERENCE)
-        screened = screen_grid(known, regret, race=config["mamba"], n_races=1)
-        found = rerun_finalists(known, regret, screened, chosen)
-        for kind, record in (("tuning", {"tuners": tuned}), ("evaluation", judged), ("regret", found)):
-            about = {**task.names, "task": model.task, "trusted": True}
-            files[kind][f"logistic/{sampler}"] = {**about, **record}
+        for kind, record in (("tuning", {"tuners": tuned}), ("evaluation", judged)):
+            files[kind][f"logistic/{sampler}"] = {**task.names, "task": model.task, **record}
     return records_of(files)
 
 
@@ -97,30 +79,6 @@ def test_the_tables_have_a_place_for_it(records):
     shown = {(c.sampler, c.tuner): c.shown for c in make("table4", records)}
     assert shown["sghmc", "grid"] == "h, a, b (8)"
     assert shown["sgld", "grid"] == "h (2)"
-
-
-def test_regret_finds_the_arm_by_all_its_axes(records):
-    cells = {(c.sampler, c.tuner, c.metric): c for c in regret_cells(records["regret"])}
-    (found,) = [record for record in records["regret"] if record["sampler"] == "sghmc"]
-    means = [float(np.mean(run["losses"]["relative_sd_error"])) for run in found["runs"]]
-    smallest = min(means[place] for place in found["finalists"]["relative_sd_error"])
-    for tuner in ("grid", "mamba-ksd", "heuristic"):
-        best = of(records, "tuning", "sghmc", tuner)["best"]
-        place = found["arms"].index(best)
-        value = cells["sghmc", tuner, "relative_sd_error_x100_regret"].value
-        assert value == pytest.approx(means[place] / smallest)
-
-
-def test_arms_with_and_without_a_further_axis_run_together():
-    """The heuristic's arm has the default friction, and runs with arms of the same shape and other frictions."""
-    model = small_logistic_model(n_data=N_DATA)
-    arms = [Arm(1e-3, 50, friction=0.05), Arm(1e-3, 50, friction=0.2), Arm(2e-3, 50)]
-    task = Task(model, "sgnht", cost=CostTable({("sgnht", 50, None): 1e-3}), reference=REFERENCE)
-    options = {"losses": losses_of(task, 0), "seconds": [0.02], "replicate": "a"}
-    together = [row["losses"]["relative_sd_error"] for (row,) in run_arms(task, arms, **options)]
-    ((alone,),) = run_arms(task, arms[2:], **options)
-    assert together[2] == pytest.approx(alone["losses"]["relative_sd_error"], rel=1e-3)
-    assert len(set(together)) == 3
 
 
 def test_a_tuner_without_an_arm_has_no_number_on_the_axes_that_it_tried(records):

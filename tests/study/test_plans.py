@@ -117,13 +117,6 @@ def test_a_model_without_a_reference_waits_for_none(workplace, tmp_path):
     assert not {"sample_nuts", "combine_nuts", "measure_widths"} & {rule for rule, _ in jobs}
 
 
-def test_simulated_data_need_no_download(workplace):
-    jobs = jobs_of(dry_run(workplace, "--configfile", str(ROOT / "tests/tiny.yaml")))
-    assert not {rule for rule, _ in jobs if rule.startswith("download")}
-    for rule in ("prepare_movielens", "prepare_mnist", "prepare_ood"):
-        assert jobs[rule, None] == 1
-
-
 def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     """Empty files of the same age stand in for a finished run."""
     (tmp_path / "config").symlink_to(ROOT / "config")

@@ -73,6 +73,25 @@ def test_a_file_of_another_configuration_is_refused(files):
             read()
 
 
+def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
+    files, tmp_path, monkeypatch, capfd
+):
+    def end(status):
+        raise SystemExit(status)
+
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/piece.json").write_text("{}")
+    of_rule = job_with(files, parts=str(tmp_path / "parts"), reference_settings={"seed": 4})
+    rule = SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[], threads=1)
+    rule.input, rule.params, rule.wildcards = of_rule.files, of_rule.params, of_rule.wildcards
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(SystemExit, match="1"), module.job(rule) as this:
+        this.reference_record()
+    (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error in a_rule: ")]
+    assert "reference.json: made with another configuration" in line
+    assert (tmp_path / "parts/piece.json").exists()
+
+
 def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     job = job_with({}, parts=str(tmp_path / "parts"))
     assert job.parts.folder == tmp_path / "parts"

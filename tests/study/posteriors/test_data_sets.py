@@ -312,32 +312,6 @@ def test_mnist_is_read_from_a_pickle_without_unpickling(tmp_path):
 # --- tables ---
 
 
-def test_connect_4_is_the_same_in_any_order_and_includes_the_outcome():
-    boards = np.random.default_rng(1).integers(3, size=(40, 43)).astype(np.uint8)
-
-    def table(rows) -> bytes:
-        return "\n".join(["a1\tand so on", *("\t".join(map(str, row)) for row in rows), ""]).encode("ascii")
-
-    wanted = idx_bytes(np.array(sorted(boards.tolist()), np.uint8))
-    assert data_sets._connect_4(table(boards)) == data_sets._connect_4(table(boards[::-1])) == wanted
-    boards[3, -1] = (boards[3, -1] + 1) % 3
-    assert data_sets._connect_4(table(boards)) != wanted
-
-
-def test_letter_is_the_same_from_libsvm_and_from_package_and_rows():
-    rng = np.random.default_rng(2)
-    rows = np.column_stack((rng.integers(16, size=(15_100, 16)), rng.integers(26, size=15_100)))
-    rows, train = rows.astype(np.uint8), rng.permutation(15_000)[:500]
-    keel = "".join(",".join([*map(str, row[:-1]), chr(65 + row[-1])]) + "\n" for row in rows.tolist())
-    joined = data_sets._letter_of_rows(keel.encode("ascii"), train.astype("<u2").tobytes())
-    parts = {"train-rows-idx2-ubyte": rows[train], "test-rows-idx2-ubyte": rows[15_000:]}
-    assert joined.keys() == parts.keys() == DATA_SETS["letter"].sha256.keys()
-    for name, part in parts.items():
-        assert joined[name] == idx_bytes(np.array(sorted(part.tolist()), np.uint8))
-        text = as_libsvm(-1 + 2 * part[:, :-1] / 15, part[:, -1])
-        assert joined[name] == data_sets._letter_of_libsvm(text)
-
-
 def as_libsvm(inputs, labels) -> bytes:
     """As LIBSVM's tools print: six digits, zeros left out, classes from 1, a space at the end of a line."""
     lines = []
@@ -368,18 +342,6 @@ def test_rows_of_libsvm_are_read_as_they_were_written(tmp_path, monkeypatch):
     found, classes = parse_libsvm(b"2\n1.0 3:-1e-2", n_features=3, n_classes=2, where="a")
     np.testing.assert_array_equal(found, np.float32([[0, 0, 0], [0, 0, -0.01]]))
     assert classes.tolist() == [1, 0]
-
-
-LINES = "|1 1:0.5 2|1 0.5|1 1:2:3:4|1 0:0.5|one 1:0.5|1 1:one|0 1:0.5|4 1:0.5|1.5 1:0.5|1 5:0.5|1 2:0.5 1:0.5|1 2:nan"
-
-
-@pytest.mark.parametrize("line", LINES.split("|"))
-def test_a_line_that_is_not_libsvms_is_named(line):
-    content = f"1 1:0.5\n{line}\n2 1:0.5\n".encode()
-    sizes = {"n_features": 4, "n_classes": 3, "where": "train"}
-    assert_refuses(
-        "train, line 2: .*expected a label from 1 to 3", parse_libsvm, content, **sizes, name="train"
-    )
 
 
 # --- the real sets, from the packages that carry them ---

@@ -100,17 +100,6 @@ def test_a_damaged_file_is_one_line_that_says_how_it_is_made_again(folder, damag
     assert_refuses(words, bnn.DATA.read, folder / FACTS, name=str(folder / named))
 
 
-def test_damaged_out_of_distribution_images_are_one_line(folder):
-    path = folder / "bnn.ood.json"
-    os.truncate(folder / "bnn.ood/images.npy", 900)
-    remedy = "; delete bnn.ood.json, and the rule prepare_ood makes it again$"
-    assert_refuses("truncated.*" + remedy, bnn.load_ood, path, name="images.npy")
-    other_facts("missing")(path)
-    assert_refuses("'missing'" + remedy, bnn.load_ood, path)
-    path.unlink()
-    assert_refuses("the file is missing; the rule prepare_ood makes it$", bnn.load_ood, path)
-
-
 def test_loading_hashes_nothing_and_leaves_test_arrays_on_the_disk(folder, monkeypatch):
     # Only in modules that use it, since JAX also hashes.
     for module in (store, files, base):
