@@ -1,12 +1,26 @@
-"""The KSD against its naive form, and the KSD of all draws estimated from an evenly spaced subset."""
+"""The KSD against its naive form, of a random subset of the draws with its error, and the smallest expected one."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stein_forms import a_factor, check_stretches, naive_ksd, naive_pairs, sizes, some_draws, varied
+from small_models import gaussian_model
+from stein_forms import (
+    a_factor,
+    autoregressive,
+    check_stretches,
+    naive_ksd,
+    naive_pairs,
+    sizes,
+    some_draws,
+    varied,
+)
 
-from sgtune.stein import ksd, ksd_stretches, rescale
+from sgtune.mode.curvature import hessian_trace, laplace_scale
+from sgtune.sampling.thinning import random_subset
+from sgtune.stein import ksd, ksd_estimate, ksd_floor, ksd_stretches, rescale
 from sgtune.stein.quadratic import N_STRETCHES, mean_square
 
 
@@ -29,15 +43,6 @@ def test_ksd_is_the_double_loop_on_a_narrow_posterior_far_from_zero(offset):
     scores, sds = -(positions - offset) * 1e5, np.full(10, 1e-2)
     assert ksd(positions, scores) == pytest.approx(naive_ksd(positions, scores), rel=1e-5)
     assert ksd(positions, scores, sds) == pytest.approx(naive_ksd(positions / sds, scores * sds), rel=1e-5)
-
-
-@varied
-@given(**sizes, rows=st.integers(1, 10), columns=st.integers(1, 7), scaled=st.booleans())
-def test_tiles_do_not_change_ksd(n, dimension, seed, rows, columns, scaled):
-    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
-    scale = np.linspace(0.5, 2.0, dimension) if scaled else "identity"
-    whole = ksd(positions, scores, scale)
-    assert ksd(positions, scores, scale, block=(rows, columns)) == pytest.approx(whole, rel=1e-10)
 
 
 # --- subsets of the draws, and stretches of a chain
@@ -67,3 +72,100 @@ def test_sums_over_stretches_agree_with_naive_loops(n, dimension, seed, rows, co
     for n_draws in (n, 3 * n):
         square = mean_square(found, n_draws)
         assert square == pytest.approx(ksd(*draws, scale, n_draws=n_draws) ** 2, rel=1e-6)
+
+
+def naive_estimate(positions, scores, n_draws):
+    """T and its variance, by float64 loops over all pairs and all pairs of pairs."""
+    pairs, n = naive_pairs(positions, scores), len(positions)
+    own = np.diag(pairs)
+    values = (1 - 1 / n_draws) * pairs + (own[:, None] + own) / (2 * n_draws)
+    both = np.mean([values[i, j] ** 2 for i, j in permutations(range(n), 2)])
+    one = np.mean([values[i, j] * values[i, k] for i, j, k in permutations(range(n), 3)])
+    none = np.mean([values[i, j] * values[k, m] for i, j, k, m in permutations(range(n), 4)])
+    variance = 4 * (1 / n - 1 / n_draws) * max(one - none, 0.0)
+    variance += 2 * (1 / (n * (n - 1)) - 1 / (n_draws * (n_draws - 1))) * (both - 2 * one + none)
+    off = pairs[~np.eye(n, dtype=bool)].mean()
+    return off + (own.mean() - off) / n_draws, variance
+
+
+@varied
+@given(**sizes | {"n": st.integers(4, 7)}, n_draws=st.integers(8, 1_000))
+def test_the_estimate_agrees_with_naive_loops(n, dimension, seed, n_draws):
+    draws = some_draws(seed, n, dimension, size=2.0)
+    square, variance = naive_estimate(*draws, n_draws)
+    found = ksd_estimate(*draws, n_draws=n_draws)
+    assert found.value == pytest.approx(np.sqrt(max(square, 0.0)), rel=1e-4, abs=1e-4)
+    error = np.sqrt(variance)
+    assert found.se == pytest.approx(error / (2 * np.sqrt(max(square, error))), rel=1e-3, abs=1e-5)
+
+
+@varied
+@given(
+    **sizes,
+    rows=st.integers(1, 10),
+    columns=st.integers(1, 7),
+    kind=st.sampled_from(["one", "sds", "factor"]),
+)
+def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, kind):
+    positions, scores = some_draws(seed, n, dimension, offset=3.0, size=10.0)
+    scale = {"one": "identity", "sds": np.linspace(0.5, 2.0, dimension), "factor": a_factor(seed, dimension)}[
+        kind
+    ]
+    whole = ksd_estimate(positions, scores, scale, n_draws=n + 5)
+    tiled = ksd_estimate(positions, scores, scale, n_draws=n + 5, block=(rows, columns))
+    assert tiled == pytest.approx(whole, rel=1e-8)
+    every = ksd_estimate(positions, scores, scale, n_draws=n)
+    assert every.value == pytest.approx(ksd(positions, scores, scale), rel=1e-8)
+    assert every.se == 0
+    assert ksd_estimate(positions, scores, scale) == every
+
+
+# A slow chain, of autocorrelation time 30; independent draws in many dimensions, where the diagonal keeps T above 0;
+# half of all draws, with a smaller variance.
+CASES = {
+    "slow": (autoregressive(np.random.default_rng(5), 1_500, 3, 29 / 31), 100),
+    "independent": (autoregressive(np.random.default_rng(5), 500, 50, 0.0), 60),
+    "half": (autoregressive(np.random.default_rng(5), 200, 3, 29 / 31), 100),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_random_subsets_estimate_the_ksd_of_all_draws_and_its_error(name):
+    """The mean of 300 squares is right within four standard errors, and their spread within 15%, four of its own."""
+    positions, n = CASES[name]
+    truth = ksd(positions, -positions)
+    parts = [positions[random_subset(len(positions), n, 0, part)] for part in range(300)]
+    found = np.array([ksd_estimate(part, -part, n_draws=len(positions)) for part in parts])
+    squares = found[:, 2]
+    np.testing.assert_allclose(np.sqrt(np.maximum(squares, 0)), found[:, 0])
+    assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
+    # The standard error is checked for the square, which is unbiased; its root is not.
+    estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
+    assert estimated == pytest.approx(squares.std(), rel=0.15)
+    assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
+
+
+# --- the floor
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_exact_draws_have_the_floor_on_average(scaled):
+    """E[KSD^2] of n exact draws, in the model's own coordinates and in those of the Laplace scale; 200 replicates."""
+    precision, mean, n = (
+        np.array([[40.0, -12.0, 0.0], [-12.0, 9.0, 2.0], [0.0, 2.0, 4.0]]),
+        [0.5, -1.0, 2.0],
+        30,
+    )
+    model = gaussian_model(precision, mean)
+    trace = hessian_trace(model)
+    # The Hessian of 8 rows and a prior is summed in float32.
+    assert trace == pytest.approx(np.trace(precision), rel=1e-4)
+    scale = laplace_scale(model) if scaled else "identity"
+    floor = ksd_floor(3 if scaled else trace, 3, n)
+    assert floor**2 == pytest.approx((6 if scaled else np.trace(precision) + 3) / n, rel=1e-4)
+    half = np.linalg.cholesky(np.linalg.inv(precision))
+    draws = np.random.default_rng(0).standard_normal((200, n, 3)) @ half.T
+    squares = np.array([ksd(mean + x, -x @ precision, scale) ** 2 for x in draws])
+    error = squares.std(ddof=1) / np.sqrt(200)
+    assert abs(squares.mean() - floor**2) < 4 * error
+    assert error < 0.1 * floor**2

@@ -136,10 +136,8 @@ def test_the_value_for_wrong_coordinates(dimension, target):
     ("options", "line"),
     [
         ({"n_draws": 4}, r"^n_draws: 4 is not allowed; it must be an integer >= 5$"),
-        ({"scale": np.ones(2)}, r"^scale: "),
         ({"target": "marginal"}, r"^target: 'marginal' is not known \(did you mean 'marginals'\?\)"),
         ({"centre": np.ones(2)}, r"^centre: leaves of shapes \(2,\) are not allowed; .* D = 3 finite"),
-        ({"centre": {}}, r"^centre: leaves of shapes none "),
         ({"centre": [0, np.nan, 0]}, r"^centre: nan is not allowed; entries must be finite$"),
         ({"blocks": [1, 1]}, r"^blocks: sum 2 is not allowed; the sizes must add up to D = 3$"),
         ({"blocks": [4, -1]}, r"^blocks: -1 is not allowed; it must be an integer >= 0$"),

@@ -1,11 +1,14 @@
-"""The Stein discrepancies against naive forms of Eqs. (3) and (4), and on draws known to be wrong."""
+"""The Stein discrepancies against naive forms of Eqs. (3) and (4), on draws known to be wrong, in other coordinates, of
+draws in any form, and on bad input."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stein_forms import (
+    a_factor,
     few_shapes,
     gaussian,
     naive_fssd,
@@ -14,8 +17,22 @@ from stein_forms import (
     varied,
 )
 
-from sgtune.stein import fssd, fssd_at, ksd, optimise_locations
+from sgtune.stein import (
+    DISCREPANCIES,
+    fssd,
+    fssd_at,
+    ksd,
+    ksd_estimate,
+    ksd_stretches,
+    optimise_locations,
+    psd,
+    psd_stretches,
+    virial,
+)
 from sgtune.stein.fssd import _weighted_fssd
+from sgtune.stein.quadratic import mean_square, squared_bias
+from sgtune.stein.virials import virial_error, virial_score, virial_sums
+from sgtune.support.errors import InputError
 
 # --- FSSD
 
@@ -92,3 +109,137 @@ def test_with_the_posterior_scale_exact_draws_score_lowest():
             assert ksd(*right, scale) < 0.5 * ksd(*wrong, scale), name
             if name != "stretched to 3 sd":
                 assert fssd(*right, scale=scale) < 0.6 * fssd(*wrong, scale=scale), name
+
+
+# The PSD also needs the mode as its centre; otherwise it has the arguments of the others.
+CALLED_ALIKE = {**DISCREPANCIES, "psd": psd}
+
+# --- Coordinates
+
+
+@varied
+@given(**sizes, logarithm=st.floats(-4, 4))
+def test_a_vector_of_sds_is_a_diagonal_factor(n, dimension, seed, logarithm):
+    positions, scores = some_draws(seed, n, dimension)
+    locations = some_draws(seed + 1, 3, dimension)[0]
+    sds = 10.0**logarithm * np.random.default_rng(seed).uniform(0.5, 2.0, dimension)
+    for discrepancy in (ksd, lambda *args: fssd_at(*args[:2], locations, args[2])):
+        vector, factor = discrepancy(positions, scores, sds), discrepancy(positions, scores, np.diag(sds))
+        assert vector == pytest.approx(factor, rel=1e-9)
+        by_hand = positions / sds, scores * sds
+        assert vector == pytest.approx(
+            ksd(*by_hand) if discrepancy is ksd else fssd_at(*by_hand, locations / sds), rel=1e-9
+        )
+
+
+@varied
+@given(**sizes)
+def test_a_factor_makes_the_discrepancies_affine_invariant(n, dimension, seed):
+    """x -> A x + b takes the score to A^-T score and the covariance to A L L' A', A being any matrix."""
+    positions, scores = (array.astype(np.float64) for array in some_draws(seed, n, dimension))
+    locations = some_draws(seed + 1, 3, dimension)[0].astype(np.float64)
+    factor, rng = a_factor(seed, dimension), np.random.default_rng(seed)
+    orthogonal = np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
+    linear, offset = orthogonal @ a_factor(seed + 1, dimension), rng.normal(0, 10, dimension)
+    moved = positions @ linear.T + offset, scores @ np.linalg.inv(linear)
+    moved_factor = np.linalg.cholesky(linear @ factor @ factor.T @ linear.T)
+    assert ksd(*moved, moved_factor) == pytest.approx(ksd(positions, scores, factor), rel=1e-6)
+    value = fssd_at(positions, scores, locations, factor)
+    assert fssd_at(*moved, locations @ linear.T + offset, moved_factor) == pytest.approx(value, rel=1e-6)
+
+
+def test_pytrees_and_jax_arrays_are_the_flat_matrix():
+    positions, scores = some_draws(14, 20, 7)
+
+    def as_tree(matrix):
+        return {
+            "a": jnp.asarray(matrix[:, 0]),
+            "b": [matrix[:, 1:3], jnp.asarray(matrix[:, 3:]).reshape(20, 2, 2)],
+        }
+
+    scale = np.linspace(0.5, 2, 7)
+    for name, discrepancy in (("ksd", ksd), ("psd", psd)):
+        expected = discrepancy(positions, scores, scale, 0)
+        assert discrepancy(as_tree(positions), as_tree(scores), scale, 0) == expected, name
+        assert discrepancy(
+            jnp.asarray(positions), jnp.asarray(scores), jnp.asarray(scale), 0
+        ) == pytest.approx(expected, rel=1e-5)
+
+
+# --- Bad input
+
+
+@varied
+@given(
+    **few_shapes,
+    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
+    place=st.tuples(st.booleans(), st.integers(0, 8), st.integers(0, 5)),
+    scale=st.sampled_from(["identity", "vector", "factor"]),
+)
+def test_draws_that_are_not_finite_score_infinity(n, dimension, seed, bad, place, scale):
+    draws = some_draws(seed, n, dimension)
+    draws[place[0]][place[1] % n, place[2] % dimension] = bad
+    scale = {"identity": "identity", "vector": np.ones(dimension), "factor": np.eye(dimension)}[scale]
+    assert ksd(*draws, scale) == np.inf
+    assert psd(*draws, scale) == psd(*draws, scale, target="marginals") == np.inf
+    assert fssd_at(*draws, np.zeros((2, dimension)), scale) == np.inf
+    assert fssd(*draws, scale, n_steps=2) == np.inf
+
+
+def test_what_judges_a_stretch_or_a_subset_of_draws_that_are_not_finite_is_infinite():
+    positions, scores = some_draws(0, 10, 2)
+    positions[3, 1], stretch = np.nan, np.arange(10) // 2
+    for lost in ((positions, scores), (np.full((10, 2), 1e200), np.full((10, 2), 1e200))):
+        value, se, squared = ksd_estimate(*lost, n_draws=30)
+        assert value == squared == virial(*lost) == np.inf
+        assert np.isnan(se)
+        for sums in (ksd_stretches(*lost, stretch), psd_stretches(*lost, stretch, centre=None)):
+            assert mean_square(sums, 30) == np.inf
+            assert squared_bias(sums) == (0, np.inf)
+        sums = virial_sums(*lost, stretch, "identity", centre=None)
+        assert virial_error(sums, 30) == virial_score(sums, 30, 0.1) == np.inf
+
+
+good = np.ones((5, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("positions", "scores", "message"),
+    [
+        (good, good[:4], r"scores: shape \(4, 3\) differs from positions, \(5, 3\)"),
+        (good, good[:, :2], r"scores: shape \(5, 2\)"),
+        (good[0], good[0], r"positions: an array of shape \(3,\) is not allowed; it must be \(n, D\)"),
+        (good[:0], good[:0], "positions: shape .* has no entries"),
+        ({"a": good}, good, "scores: structure"),
+        ({}, {}, "positions: leaves of shapes"),
+        ({"a": good, "b": good[:2]}, {"a": good, "b": good[:2]}, "must share a leading axis"),
+        (good.astype(complex), good, "positions: dtype complex128"),
+        (good, good.astype(str), "scores: dtype <U"),
+    ],
+)
+def test_draws_of_wrong_shape_are_refused_in_one_line(positions, scores, message):
+    calls = [*CALLED_ALIKE.values(), optimise_locations, lambda *draws: fssd_at(*draws, good)]
+    for call in calls:
+        with pytest.raises(InputError, match=message) as error:
+            call(positions, scores)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        ("laplace", r"pass an array, e.g. `sgtune.mode.curvature.laplace_scale\(model\)`"),
+        ("laplase", "'laplase' is not known; allowed: 'identity'"),
+        (np.ones(4), r"float64\[4\] is not allowed; at D = 3"),
+        (np.ones((3, 1)), r"\[3, 1\]"),
+        (np.array([1.0, 0.0, 1.0]), "scale: 0.0 is not allowed"),
+        (np.array([1.0, np.nan, 1.0]), "scale: nan"),
+        (np.diag([1.0, 0.0, 1.0]), "scale: 0.0"),
+        (np.eye(3) + 0.5 * np.eye(3, k=1), "0.5 above the diagonal"),
+    ],
+)
+def test_scales_that_mean_nothing_are_refused_in_one_line(scale, message):
+    for discrepancy in CALLED_ALIKE.values():
+        with pytest.raises(InputError, match=message) as error:
+            discrepancy(good, good, scale, 0)
+        assert "\n" not in str(error.value)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from snakemake.utils import update_config
 
+from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.schema import entries
 from sgtune.study.config.validate import exit_unless_startable, overridden, validate_config
@@ -166,6 +167,12 @@ def test_whole_floats_become_integers_and_a_valid_configuration_stays():
     validate_config(config)
     assert config == before
     assert isinstance(config["grid"]["n_steps"], int)
+
+
+def test_only_a_large_model_has_a_mode_without_l_bfgs():
+    """Adam does not run in ten dimensions."""
+    assert SMALL_DIMENSION == LARGE_DIMENSION
+    assert valid(per_model__bnn__map__max_steps=0)
 
 
 def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
