@@ -3,7 +3,7 @@
 import pytest
 
 from sgtune.sampling.budget import CostTable
-from sgtune.study.adam_mcmc import distances, figures, known_targets, races
+from sgtune.study.adam_mcmc import figures, known_targets, races
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.known_targets import standard_normal
 from sgtune.study.adam_mcmc.tables import (
@@ -91,21 +91,6 @@ def test_bias_stands_beside_its_acceptance_and_is_left_out_of_chains_that_are_to
     assert set(figures.LOOKS) == set(known_targets.VARIANTS) <= set(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("misfit", "rate"), [(0.0, ": 0.500 a step\n(steps 1 to 2, at most 0% off)"), (0.2, "")]
-)
-def test_lines_of_distances_say_their_rates_if_they_are_straight(misfit, rate):
-    fit = {"rate": 0.5, "constant": 1.0, "first": 1, "last": 2, "misfit": misfit}
-    common = {"steps": [0, 1, 2], "distances": [1.0, 0.5, 0.25]}
-    lines = [common | {"name": "mala", "fit": fit, "chains": 20, "floor": 0.01}]
-    lines += [common | {"name": "adam-mcmc", "fit": None}]
-    figure = figures.adam_distances({"distances": [{"floor": 0.01, "lines": lines}]})
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [f"MALA{rate}", "AdamMCMC, γ / s = 0.1", "20 exact draws"]
-    assert set(figures.LINES) == {"mala-grid", *distances.LINES}
-    assert figures.SLOW_CURVE == distances.SLOW_CURVE
-
-
 def raced(**changes):
     """Three races of MALA: MAMBA chose arm 0 twice and arm 1 once, MAMBA-KSD arm 2, which accepts nothing."""
     losses = {0: [0.20, 0.22, 0.24], 1: [0.30, 0.33, 0.36], 2: [0.60, 0.66, 0.72]}
@@ -165,12 +150,6 @@ def test_samplers_stand_beside_the_map_and_a_ksd_below_that_of_exact_draws_is_ne
     assert (ksd["sgld"].value, ksd["sgld"].sd) == (pytest.approx(101), None)
     assert ksd["sgld"].se == pytest.approx(1 / 3**0.5)
     assert ksd["map"].value == 3.162
-
-
-def test_acceptance_judges_samplers_that_keep_their_target():
-    names = ["mamba", "acceptance"]
-    assert races.judges_for("mala", names) == races.judges_for("hmc", names) == names
-    assert races.judges_for("adam-mcmc", names) == ["mamba"]
 
 
 def test_a_disturbance_of_one_pass_does_not_change_a_cost(monkeypatch):

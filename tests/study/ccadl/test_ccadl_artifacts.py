@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from workflow_runs import ROOT
 
 from sgtune.study.ccadl.artifacts import STUDY
 from sgtune.study.ccadl.figures import (
-    THIN,
-    draw_runs,
     drbm_curves,
     ellipse_of,
     logistic_regression,
@@ -233,18 +230,6 @@ def test_ellipses_hold_95_percent_of_a_gaussian():
     bounds = np.einsum("ni,ij,nj->n", outline, inverse, outline)
     # The squared distance is chi-squared with two degrees of freedom: exp(-q / 2) is outside.
     assert np.allclose(np.exp(-bounds / 2), 0.05)
-
-
-def test_the_line_of_a_mean_is_thin_after_a_run_has_diverged():
-    axis = Figure().subplots()
-    values = np.array([[1.0, 2.0, np.nan, np.nan], [3.0, 4.0, 5.0, np.nan]])
-    draw_runs(axis, [1, 2, 3, 4], values, linewidth=1.1)
-    whole, thin = axis.lines
-    assert np.array_equal(whole.get_ydata(), [2, 3, np.nan, np.nan], equal_nan=True)
-    assert np.array_equal(thin.get_ydata(), [np.nan, 3, 5, np.nan], equal_nan=True)
-    assert thin.get_linewidth() == THIN < whole.get_linewidth()
-    draw_runs(axis, [1, 2], values[:, :2])
-    assert len(axis.lines) == 3
 
 
 def test_figures_have_a_panel_of_each_setting_also_where_sets_are_missing(records, logistic, drbm):

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 from artifact_records import (
+    MODELS,
     SAMPLERS,
+    TUNERS,
     make,
     make_files,
     make_records,
@@ -193,6 +195,17 @@ def test_a_panel_against_run_time_has_at_most_five_lines_and_all_of_their_bands(
             assert low <= y.min() <= y.max() <= high
     in_paper = {entry.label: entry.in_paper for entry in TUNER_ENTRIES.values()}
     assert all(in_paper[label] for label in shown) == (name in ("figure3", "figure4", "figure5"))
+
+
+def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
+    records = make_records(4, ("pmf",), choices=[("pmf/sgld", "grid", ["grid", None])])
+    figure = make("figure4", records)
+    assert "Grid: no arm in 1/2 races" in texts(figure)
+    # The runs of the others are all that there are of it.
+    rows = record_of(records, "pmf", "sgld", "grid")["curves"]
+    assert {row["replicate"] for row in rows} == {0, 2}
+    first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
+    assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
 
 
 def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():

@@ -1,7 +1,5 @@
 """Pieces of a job: kept under a fingerprint of all that they depend on, and found only under it."""
 
-import json
-
 import pytest
 
 from sgtune.study.pipeline import parts as module
@@ -70,17 +68,6 @@ def test_a_damaged_file_is_made_again(parts, text):
     assert is_made(parts)
     assert not is_made(parts)
     assert parts.lines == [OTHER, TAKEN]
-
-
-def test_names_of_any_characters_are_names_of_files(parts, tmp_path):
-    names = ["table 0 of h=1e-07 n=80 L=5", "../../outside", "a/b", "ümläut:*?", ".hidden"]
-    for again in (False, True):
-        assert all(is_made(parts, name, record=name) != again for name in names)
-    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
-    files = list(parts.folder.iterdir())
-    assert len(files) == len(names)
-    assert all(path.name.isascii() and json.loads(path.read_text())["record"] for path in files)
-    assert is_made(parts, "a b", record="another"), "names that share a file do not share a record"
 
 
 def test_a_cleared_job_starts_from_scratch_and_without_a_folder_nothing_is_kept(parts):
