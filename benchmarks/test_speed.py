@@ -35,15 +35,18 @@ def chain_steps_per_second(model, width: int, batch_size: int, seconds: float = 
     return width * ensemble.steps_done / clock[-1][0]
 
 
-def blackjax_steps_per_second(model, batch_size: int, seconds: float = 1.0) -> float:
-    """BlackJAX's SGLD in a compiled loop. BlackJAX leaves minibatches to the user; these are drawn with replacement."""
+def blackjax_sgld(model, batch_size: int, has_control_variates: bool = False):
+    """``advance(n)``: n steps of BlackJAX's SGLD in a compiled loop, from the MAP. BlackJAX leaves minibatches to the
+    user; these are drawn with replacement."""
     import blackjax
     from blackjax.sgmcmc import gradients
 
-    rows = model.data["signed_inputs"]
+    rows, start = model.data["signed_inputs"], map_position(model)
     estimator = gradients.grad_estimator(
         model.log_prior, lambda position, row: jax.nn.log_sigmoid(row @ position), model.n_data
     )
+    if has_control_variates:
+        estimator = gradients.control_variates(estimator, start, rows)
     sampler = blackjax.sgld(estimator)
 
     @jax.jit
@@ -55,12 +58,16 @@ def blackjax_steps_per_second(model, batch_size: int, seconds: float = 1.0) -> f
 
         return jax.lax.fori_loop(0, n_steps, step, position)
 
-    key, start = jax.random.key(0), map_position(model)
-    run(key, start, rows, 1).block_until_ready()
+    return lambda n: run(jax.random.key(0), start, rows, n).block_until_ready()
+
+
+def blackjax_steps_per_second(model, batch_size: int, seconds: float = 1.0) -> float:
+    advance = blackjax_sgld(model, batch_size)
+    advance(1)
     n_steps, began = 0, perf_counter()
     chunk = max(10, 8_000_000 // batch_size // 10)
     while perf_counter() - began < seconds:
-        run(key, start, rows, chunk).block_until_ready()
+        advance(chunk)
         n_steps += chunk
     return n_steps / (perf_counter() - began)
 

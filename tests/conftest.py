@@ -19,6 +19,8 @@ import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
+from sgtune.support.machine import only_cpu
+
 # No test judges a time, and the examples are the same in every run.
 hypothesis.settings.register_profile("sgtune", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("sgtune")
@@ -67,17 +69,19 @@ _options = {
 for _name, _value in _options.items():
     jax.config.update(_name, _value)
     os.environ[_name.upper()] = str(_value)
-# XLA reads its flags when the first program is compiled. Level 1 is the flag of the pipeline's jobs. With the others,
-# programs compile in two thirds of the time and run almost as fast, and so do the tests. XLA stops at a flag that it
-# does not know, and it may drop these.
+# XLA reads its flags when the first program is compiled; all of these are for CPUs. Level 1 is the flag of the
+# pipeline's jobs. With the others, programs compile in two thirds of the time and run almost as fast, and so do the
+# tests. XLA stops at a flag that it does not know, and it may drop these.
 FLAGS = ["--xla_backend_optimization_level=1"]
 if tuple(int(number) for number in jaxlib.__version__.split(".")[:2]) < (0, 11):
     FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
-os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+ONLY_CPU = only_cpu()
+if ONLY_CPU:
+    os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 # Level 0 in place of 1, for the tests and their jobs: most programs run for less time than they need to be compiled. A
-# file with the mark `optimised` has others.
+# file with the mark `optimised` has others, and an accelerator has XLA's own level for all.
 UNOPTIMISED = "jax_disable_most_optimizations"
-os.environ[UNOPTIMISED.upper()] = "1"
+os.environ[UNOPTIMISED.upper()] = "1" if ONLY_CPU else "0"
 # As in the pipeline's jobs: the processes of the tests run beside each other.
 os.environ.setdefault("PJRT_NPROC", "1")
 
@@ -107,7 +111,7 @@ def level_of_optimisation(request):
 
     Compiled programs stay in memory for the next file, unless they are of the other level, or too many.
     """
-    unoptimised = "1" if request.node.get_closest_marker("optimised") is None else "0"
+    unoptimised = "1" if ONLY_CPU and request.node.get_closest_marker("optimised") is None else "0"
     if os.environ[UNOPTIMISED.upper()] != unoptimised or _memory_maps() > MOST_MAPS:
         lockstep._compiled.clear()
         jax.clear_caches()

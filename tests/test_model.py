@@ -15,7 +15,7 @@ from sgtune import Budget, metrics, sample, temper
 from sgtune.mode.find import map_position
 from sgtune.model import define_model
 from sgtune.model.derived import hold_out
-from sgtune.model.posterior import log_posterior, scores
+from sgtune.model.posterior import density_of, log_posterior, scores
 from sgtune.samplers.gradients import control_variate
 from sgtune.support.errors import InputError
 
@@ -131,7 +131,10 @@ def test_the_density_is_that_of_gibbs(logistic, inverse_temperature):
         return inverse_temperature * slope - position / 10
 
     positions = np.array([[0.2, -0.4], [1.5, 1.0]])
-    found = [float(log_posterior(model, jnp.asarray(one, jnp.float32), model.data)) for one in positions]
+    found = [
+        float(log_posterior(density_of(model), jnp.asarray(one, jnp.float32), model.data))
+        for one in positions
+    ]
     assert found[1] - found[0] == pytest.approx(exact(positions[1]) - exact(positions[0]), rel=1e-4)
     expected = [exact_score(one) for one in positions]
     np.testing.assert_allclose(scores(model, positions.astype(np.float32)), expected, rtol=1e-3, atol=1e-3)

@@ -51,6 +51,18 @@ def test_scores_are_the_gradients_of_the_untiled_log_posterior(n_rows, n_points,
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * n_rows)
 
 
+def test_products_in_the_models_functions_are_in_full_float32_on_any_device():
+    """Three digits, an accelerator's default, are the size of a step of a chain."""
+    model = logistic_model(*logistic_arrays(200, DIMENSION, seed=1))
+    density = posterior.density_of(model)
+    program = str(
+        jax.make_jaxpr(lambda x: posterior.value_and_score(density, x, model.data))(jnp.ones(DIMENSION))
+    )
+    assert (
+        program.count("dot_general") == program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") > 1
+    )
+
+
 def test_the_log_posterior_and_its_gradient_agree_with_the_untiled_one():
     model = logistic_model(*logistic_arrays(20_000, DIMENSION, seed=1))
     position, offset = 0.1 * jnp.arange(DIMENSION, dtype=jnp.float32), -0.5

@@ -18,6 +18,7 @@ from sgtune.metrics.predictive import accuracy, brier, log_loss, rmse
 from sgtune.model import Model
 from sgtune.model.positions import from_matrix, to_matrix
 from sgtune.support.errors import InputError, check_choice
+from sgtune.support.machine import full_precision
 
 __all__ = [
     "at_position",
@@ -79,6 +80,7 @@ TASKS = {
 
 
 @partial(jax.jit, static_argnums=(0, 1))
+@full_precision
 def _sum_over_draws(predict, summarise, positions, n, inputs, targets):
     """Sums over the first ``n`` of ``positions``."""
 

@@ -12,6 +12,7 @@ from sgtune.metrics.spread import functional_error, relative_sd_error, xi_rel, x
 from sgtune.model import Model
 from sgtune.model.positions import flatten, from_matrix
 from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision
 
 __all__ = ["Moments", "Reference", "frozen_errors", "moments_of", "reference_errors"]
 
@@ -110,6 +111,7 @@ class _Sums:
 
 
 @partial(jax.jit, static_argnums=0)
+@full_precision
 def _of_each(functionals: Callable, positions: PyTree) -> Array:
     return jax.vmap(functionals)(positions)
 

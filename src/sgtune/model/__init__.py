@@ -12,6 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.support.errors import InputError, check_choice, check_integer
 
 __all__ = ["Found", "Model", "define_model", "log_sigmoid"]
@@ -29,6 +30,7 @@ class Found:
         at_mode: arrays, by name, of gradient estimators, targets and curvature at the mode.
         held_out: the results of `sgtune.model.derived.hold_out`, by the fraction.
         tempered: the results of `sgtune.model.derived.temper`, by the inverse temperature.
+        preconditioned: the last result of `sgtune.mode.coordinates.precondition`, by the preconditioner.
     """
 
     position_shape: PyTree | None = None
@@ -38,6 +40,7 @@ class Found:
     at_mode: dict[str, PyTree] = field(default_factory=dict)
     held_out: dict[float, "Model"] = field(default_factory=dict)
     tempered: dict[float, "Model"] = field(default_factory=dict)
+    preconditioned: dict[Preconditioner, "Model"] = field(default_factory=dict)
 
     def once_at_mode(self, name: str, make: Callable[[], PyTree]) -> PyTree:
         """``make()``, kept in ``at_mode`` by ``name``."""
@@ -67,6 +70,9 @@ class Model:
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         checksum: SHA-256 of the training data; the file of the MAP is identified by it.
         data_dir: the folder of the MAP's file. None: the MAP is not saved, and every process finds it again.
+        preconditioner: of a posterior over coordinates z of ``original`` (`sgtune.mode.coordinates.precondition`). A
+            position is then z, ``(D,)``, while ``log_prior``, ``log_likelihood`` and ``predict`` are still functions of
+            a position of ``original``; `sgtune.model.posterior.density_of` takes z.
     """
 
     name: str
@@ -82,6 +88,8 @@ class Model:
     max_lockstep: int | None = None
     checksum: str = ""
     data_dir: Path | None = None
+    preconditioner: Preconditioner | None = None
+    original: "Model | None" = field(default=None, repr=False)
     found: Found = field(default_factory=Found, repr=False)
 
     @property

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
 
-__all__ = ["flatten", "from_matrix", "to_matrix", "unflatten"]
+__all__ = ["flatten", "from_matrix", "in_own_coordinates", "to_matrix", "unflatten"]
 
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
@@ -37,3 +37,12 @@ def from_matrix(model: Model, matrix: Float[Array | np.ndarray, "n D"]) -> PyTre
         column.reshape(-1, *leaf.shape).astype(leaf.dtype)
         for column, leaf in zip(columns, leaves, strict=True)
     )
+
+
+def in_own_coordinates(
+    model: Model, draws: Float[np.ndarray, "n D"]
+) -> tuple[Model, Float[np.ndarray, "n D"]]:
+    """The model without a preconditioner, and flat draws of ``model`` as its positions."""
+    if model.preconditioner is None:
+        return model, draws
+    return model.original, model.preconditioner.positions(draws)

@@ -35,9 +35,10 @@ def subset_indices(key: PRNGKeyArray, n: int, n_data: int) -> Int[Array, " n"]:
     round_keys = jax.random.bits(key, (N_ROUNDS, 2), jnp.uint32)
 
     def permute(place):
-        # A loop, not unrolled rounds: XLA would fuse the whole network into the gather that follows and
-        # recompute it for every element it reads (and LLVM would take a quarter of a minute to compile that).
-        return jax.lax.fori_loop(0, N_ROUNDS, feistel_round, place)
+        # On a CPU a loop, not unrolled rounds: XLA would fuse the whole network into the gather that follows and
+        # recompute it for every element it reads (and LLVM would take a quarter of a minute to compile that). On an
+        # accelerator recomputing is cheap, and every round of a loop starts kernels of its own.
+        return jax.lax.fori_loop(0, N_ROUNDS, feistel_round, place, unroll=jax.default_backend() != "cpu")
 
     def feistel_round(i, place):
         left, right = place

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.stein.kernel import Draws, Scale, draw_matrices, imq, squared_distances
 from sgtune.support.errors import InputError, check_integer
+from sgtune.support.machine import full_precision
 from sgtune.support.randomness import LARGEST_SEED, named_key
 
 __all__ = ["fssd", "fssd_at", "optimise_locations"]
@@ -169,6 +170,7 @@ def _pad(array: Float[np.ndarray, "n d"], n: int) -> Float[np.ndarray, "p d"]:
 
 
 @partial(jax.jit, static_argnames=("n_locations", "n_steps"))
+@full_precision
 def _climb(
     key: PRNGKeyArray,
     positions: Float[Array, "p d"],

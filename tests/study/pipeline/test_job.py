@@ -13,6 +13,7 @@ import pytest
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline import job as module
 from sgtune.study.pipeline.job import Job
+from sgtune.support import machine
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
 
@@ -26,6 +27,9 @@ class Named(SimpleNamespace):
 
     def get(self, name, default=None):
         return getattr(self, name, default)
+
+    def __iter__(self):
+        return iter(self.__dict__.values())
 
 
 def job_with(inputs: dict, **params) -> Job:
@@ -142,8 +146,19 @@ LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_
 def test_xla_has_the_flags_that_it_knows_unless_the_user_names_others(monkeypatch, jaxlib, named, used):
     monkeypatch.setattr(module, "version", {"jaxlib": jaxlib}.get)
     monkeypatch.setenv("XLA_FLAGS", named)
+    monkeypatch.setattr(module, "only_cpu", lambda: True)
     module.set_up_xla(1, Path("cache"))
     assert set(os.environ["XLA_FLAGS"].split()) == used
+
+
+def test_flags_for_cpus_are_not_set_where_there_is_an_accelerator(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "")
+    monkeypatch.setattr(machine, "entry_points", lambda group: [group])
+    monkeypatch.setenv("XLA_FLAGS", "")
+    module.set_up_xla(1, Path("cache"))
+    assert os.environ["XLA_FLAGS"] == ""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert machine.only_cpu()
 
 
 def test_threads_are_the_rules_and_programs_are_shared_on_one_kind_of_processor(monkeypatch, tmp_path):

@@ -25,6 +25,7 @@ from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, log_pos
 from sgtune.study.ground_truth.draws import Moments, add_draws, to_inference_data
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, read_npz
+from sgtune.support.machine import full_precision
 from sgtune.support.randomness import named_key
 
 if TYPE_CHECKING:
@@ -328,6 +329,7 @@ def initial_state(kernel: Kernel, position, covariance, key, data, offset):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
+@full_precision
 def advance(kernel: Kernel, length: int, state, data, offset):
     """Run ``length`` iterations: the state after them, flat draws ``(length, D)``, statistics ``(length,)``.
 
@@ -358,5 +360,5 @@ def agrees(kernel: Kernel, state: PyTree, offset: jax.Array, data: PyTree, funct
         return False
     if kernel.functionals is None:
         return True
-    now = np.asarray(jax.jit(kernel.functionals)(state.z))
+    now = np.asarray(jax.jit(full_precision(kernel.functionals))(state.z))
     return bool(np.abs(now - functionals).max() <= ROUNDING * np.abs(functionals).max())

@@ -21,7 +21,7 @@ from sgtune.study.pipeline.provenance import Provenance, of_processor
 from sgtune.study.pipeline.saved import check_inputs, save_job
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import file_sha256, read_json, write_json
-from sgtune.support.machine import OPTIMISATION
+from sgtune.support.machine import OPTIMISATION, only_cpu
 
 if TYPE_CHECKING:
     from sgtune.model import Model
@@ -276,8 +276,9 @@ def set_up_xla(n_threads: int, cache: Path) -> None:
     kind of processor: on a shared file system, programs for another processor may not run.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    wanted = {OPTIMISATION: 1}
-    if tuple(int(number) for number in version("jaxlib").split(".")[:2]) < (0, 11):
+    # The flags are for CPUs.
+    wanted = {OPTIMISATION: 1} if only_cpu() else {}
+    if wanted and tuple(int(number) for number in version("jaxlib").split(".")[:2]) < (0, 11):
         wanted["xla_cpu_parallel_codegen_split_count"] = 1
     ours = [f"--{name}={number}" for name, number in wanted.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()

@@ -10,6 +10,7 @@ import numpy as np
 
 from sgtune.model import Model, define_model, log_sigmoid
 from sgtune.study.posteriors.store import StoredSet, load_stored
+from sgtune.support.machine import full_precision
 
 PRIOR_VARIANCE = 10.0
 CORRELATION = 0.4
@@ -28,6 +29,7 @@ DATA = StoredSet(
 """The files of the simulated set: the arrays of `simulate`."""
 
 
+@full_precision
 def simulate(
     n_rows: int = 1_000_000, n_train: int = 800_000, dimension: int = 10, seed: int = 42
 ) -> dict[str, np.ndarray]:
