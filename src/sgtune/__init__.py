@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sgtune.model import Model as Model
     from sgtune.model import define_model as define_model
     from sgtune.model.derived import temper as temper
+    from sgtune.model.preconditioner import Preconditioner as Preconditioner
     from sgtune.samplers import gradients as gradients
     from sgtune.sampling.budget import Budget as Budget
     from sgtune.sampling.budget import CostTable as CostTable
@@ -37,6 +38,7 @@ _HOME = {
     "CostTable": "sgtune.sampling.budget",
     "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
+    "Preconditioner": "sgtune.model.preconditioner",
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",

@@ -258,6 +258,8 @@ def make_adam_mcmc(
         "uses_log_density": True,
         "statistics": acceptance_statistics,
         "optimal_acceptance": RANDOM_WALK,
+        # The default sd of the noise is ten times the step size.
+        "largest_step": 1.0,
     }
     when_stuck = "try a smaller noise_sd, and a step_size smaller still"
     if momentum_correction == "exact":

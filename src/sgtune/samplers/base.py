@@ -41,6 +41,8 @@ class Sampler(NamedTuple):
             (`sgtune.samplers.covariance`); a batch of 1 < N is then refused. Empty if it does not.
         step_size_power: k of e = step_size^k, the step size that SGLD and `heuristic` count in: 2 for samplers whose
             momentum has unit scale.
+        largest_step: the step size above which the chain of a standard normal leaves it, with exact gradients and as
+            the friction vanishes; with a Metropolis test, a step size of which hardly any proposal is accepted.
         log_density_terms: ``(batch_size, n_data) -> data terms``: the terms of log densities that a step evaluates
             besides its gradients.
         when_stuck: advice on what to change if the Metropolis test accepts nothing.
@@ -57,6 +59,7 @@ class Sampler(NamedTuple):
     statistics: Callable[[Any], dict[str, Array]] = _no_statistics
     covariance: str = ""
     step_size_power: int = 1
+    largest_step: float = 2.0
     log_density_terms: Callable[[int, int], int] = _no_terms
     when_stuck: str = ""
     optimal_acceptance: float | None = None

@@ -124,7 +124,7 @@ def _prior_gradient(density: Density, constants: dict, position: PyTree) -> PyTr
 
 def _prepare_control_variate(model: Model, centre: PyTree) -> dict:
     density = density_of(model)
-    at_centre = jax.jit(score, static_argnums=0)(density, centre, model.data)
+    at_centre = jax.jit(score)(density, centre, model.data)
     return {"data": model.data, "centre": centre, "gradient_at_centre": at_centre}
 
 
@@ -166,7 +166,7 @@ ESTIMATORS = {"": minibatch, "cv": control_variate}
 """Estimators by the suffix of the sampler's published name: ``sgld`` and ``sgld-cv``."""
 
 
-@partial(jax.jit, static_argnums=0)
+@jax.jit
 def _subset_scores(density: Density, positions: PyTree, rows: PyTree, weight: Array) -> PyTree:
     def one(position):
         prior = jax.grad(density.log_prior)(position)
@@ -281,7 +281,7 @@ def stochastic_scores(
     return result
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(jax.jit, static_argnums=(1, 2))
 def _estimates(density, gradient, batch_size, constants, positions, key, start, n):
     """Flat rows; those beyond ``n`` are not computed."""
     leaves = jax.tree.leaves(positions)

@@ -66,6 +66,7 @@ hmc = Sampler(
     start_chain,
     step,
     has_leapfrog=True,
+    largest_step=4.0,
     uses_log_density=True,
     needs_all_data=True,
     statistics=acceptance_statistics,

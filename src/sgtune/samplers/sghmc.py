@@ -116,6 +116,6 @@ def step_as_published(
 
 HYPERPARAMETERS = (FRICTION, NOISE_ESTIMATE)
 
-sghmc = Sampler(init, step, HYPERPARAMETERS, has_leapfrog=True)
-sghmc_chen = Sampler(init, step_chen, HYPERPARAMETERS, has_leapfrog=True, least_leapfrog=2)
-sghmc_as_published = Sampler(init, step_as_published, HYPERPARAMETERS, has_leapfrog=True)
+sghmc = Sampler(init, step, HYPERPARAMETERS, has_leapfrog=True, largest_step=4.0)
+sghmc_chen = Sampler(init, step_chen, HYPERPARAMETERS, has_leapfrog=True, least_leapfrog=2, largest_step=4.0)
+sghmc_as_published = Sampler(init, step_as_published, HYPERPARAMETERS, has_leapfrog=True, largest_step=4.0)

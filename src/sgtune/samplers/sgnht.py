@@ -85,7 +85,7 @@ def in_units_of_steps(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, STEP_SIZE.name: h**2, FRICTION.name: friction * h}
 
 
-sgnht = Sampler(init, step, (FRICTION,))
+sgnht = Sampler(init, step, (FRICTION,), largest_step=4.0)
 sgnht_shang = Sampler(
     lambda key, position, estimator, target, numbers: init(
         key, position, estimator, target, in_units_of_steps(numbers)

@@ -7,7 +7,6 @@ were about 1e-4.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -94,8 +93,8 @@ def target_of(
 
 
 # Outside a compiled program, as at a chain's start, each is a program of its own, with the data as arguments.
-_log_density = partial(jax.jit, static_argnums=0)(log_posterior)
-_log_density_and_gradient = partial(jax.jit, static_argnums=0)(value_and_score)
+_log_density = jax.jit(log_posterior)
+_log_density_and_gradient = jax.jit(value_and_score)
 
 
 def offset_at(model: Model, centre: PyTree) -> Float[Array, ""]:

@@ -7,15 +7,18 @@ from warnings import warn
 import jax
 import numpy as np
 from jaxtyping import PyTree
+from numpy.typing import ArrayLike
 
+from sgtune.mode.coordinates import precondition, resolve_preconditioner
 from sgtune.model import Model
 from sgtune.model.derived import temper
-from sgtune.model.positions import from_matrix
+from sgtune.model.positions import flatten, from_matrix
 from sgtune.model.posterior import scores
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
-from sgtune.sampling.arm import Arm, shape_of
+from sgtune.sampling.arm import Arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
 from sgtune.sampling.lockstep import Lockstep, data_terms
@@ -98,6 +101,7 @@ def sample(
     kept_draws: int | None = None,
     cost: CostTable | None = None,
     inverse_temperature: float | None = None,
+    preconditioner: str | Preconditioner | ArrayLike = "none",
     **hyperparameters: float,
 ) -> Chain:
     """Run one chain of ``sampler`` for ``budget``.
@@ -126,6 +130,11 @@ def sample(
         cost: converts a budget in seconds to steps, at least ten, the same on every machine. None: it runs by the
             wall clock.
         inverse_temperature: lambda of the Gibbs posterior to sample (`sgtune.temper`); None: N, the ordinary posterior.
+        preconditioner: the coordinates z in which the chain runs, theta = c + L z: ``none``, ``laplace``
+            (`sgtune.mode.coordinates.laplace_preconditioner`), a `Preconditioner`, such as that of a `TuningResult`, or
+            the scale L of the posterior about the MAP: D sds, or a lower-triangular matrix. `Preconditioner` has the
+            equations. ``step_size``, and all other hyperparameters, are then for z; draws, ``position`` and ``centre``
+            are theta. The chain starts, and control variates are centred, where the preconditioner says.
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.
 
@@ -141,6 +150,15 @@ def sample(
     check_budget(budget)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
+    given, preconditioner = model, resolve_preconditioner(model, preconditioner)
+    if preconditioner is not None:
+        model = precondition(given, preconditioner)
+        position = (
+            preconditioner.start if position is None else flatten(check_position("position", given, position))
+        )
+        position = preconditioner.coordinates(position[None])[0]
+        if centre is not None:
+            centre = preconditioner.coordinates(flatten(check_position("centre", given, centre))[None])[0]
     most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
     if kept_draws is not None:
         most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
@@ -162,6 +180,8 @@ def sample(
         chain = replace(
             run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step
         )
+    if preconditioner is not None:
+        chain = replace(chain, model=given, draws=preconditioner.positions(chain.draws))
     for line in chain.warnings:
         warn(line, stacklevel=2)
     return chain

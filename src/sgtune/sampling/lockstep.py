@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import from_matrix
-from sgtune.model.posterior import Density, density_of
+from sgtune.model.posterior import density_of
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.target import Target, offset_at, target_of
@@ -55,7 +55,6 @@ BEFORE_THE_FIRST_STEP = 2**32 - 1
 class Program(NamedTuple):
     """The static arguments of a compiled program."""
 
-    density: Density
     sampler: Sampler
     estimator: GradientEstimator
     batch_size: int
@@ -71,7 +70,7 @@ class Program(NamedTuple):
         def key_of(i):
             return jax.random.fold_in(step_key, i) if self.sampler.has_leapfrog else step_key
 
-        return target_of(self.density, self.estimator, constants, self.batch_size, key_of)
+        return target_of(constants["density"], self.estimator, constants, self.batch_size, key_of)
 
 
 def mapped_axes(hyperparameters: dict) -> dict:
@@ -124,7 +123,7 @@ def advance(program: Program, constants, states, hyperparameters, keys, minibatc
 def shared_constants(
     model: Model, sampler: Sampler, estimator: GradientEstimator, centre: PyTree | None
 ) -> dict:
-    """The estimator's arrays, and the offset of the log density if the sampler uses it.
+    """The density, the estimator's arrays, and the offset of the log density if the sampler uses it.
 
     Arrays that need a centre use ``centre``, or the MAP, for which they are computed once per model.
 
@@ -137,7 +136,7 @@ def shared_constants(
         constants = estimator.prepare(model, None)
     if sampler.uses_log_density:
         constants = {**constants, "offset": _at_centre("offset", offset_at, model, centre)}
-    return constants
+    return {**constants, "density": density_of(model)}
 
 
 def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -> PyTree:
@@ -222,7 +221,6 @@ class Lockstep:
             noise = [jax.random.normal(key, flat.shape, jnp.float32) for key in keys]
             starts = starts + start_noise * jnp.stack(noise)
         self.program = Program(
-            density_of(model),
             self.sampler,
             self.estimator,
             self.arms[0].batch_size,

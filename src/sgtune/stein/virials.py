@@ -46,7 +46,7 @@ def virial(
     centre: PyTree | None = None,
     target: str = "all directions",
 ) -> float:
-    """The root of the mean over directions of (sqrt(v_i) - 1)^2, v_i = max(E[-s_i z_i], 0).
+    """The root of the mean over directions of (sqrt(v_i) - 1)^2, v_i = E[-s_i z_i]; 1 - v_i where v_i < 0.
 
     Means are over the draws; z = (x - c) / sd and s the score times sd, or for a (D, D) factor L of the posterior's
     covariance the same along the eigenvectors of L L', the directions of `sgtune.metrics.xi_white`. For a Gaussian
@@ -142,8 +142,13 @@ def _into(draws: ChainDraws, target: str) -> Callable:
 
 
 def squared_error(virials: Float[np.ndarray, "*s d"]) -> Float[np.ndarray, "*s"]:
-    """The mean over directions of (sqrt(v_i) - 1)^2, a virial below 0 counting as 0."""
-    return np.asarray(np.mean((np.sqrt(np.maximum(virials, 0.0)) - 1) ** 2, axis=-1))
+    """The mean over directions of (sqrt(v_i) - 1)^2, or 1 - v_i where v_i < 0.
+
+    A virial far below 0 is of a chain whose scores point away from the centre, as when it leaves the posterior; 0, of a
+    frozen one, is not as bad.
+    """
+    known = np.maximum(virials, 0.0)
+    return np.asarray(np.mean((np.sqrt(known) - 1) ** 2 + np.maximum(-virials, 0.0), axis=-1))
 
 
 def virial_error(sums: Virials, n_draws: int) -> float:

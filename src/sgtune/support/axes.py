@@ -175,7 +175,8 @@ class Arm(Mapping):
 
     ``Arm(step_size=1e-3, batch_size=50)``, or ``Arm(1e-3, 50)`` for the axes in `COMMON`. ``arm.step_size`` is
     ``arm["step_size"]``; for a common axis that the arm does not have, the attribute is None and there is no entry.
-    Entries are always in the same order: the common axes, then all others alphabetically.
+    Entries are always in the same order: the common axes, then all others alphabetically. The arm that
+    `sgtune.tune` chooses also has the ``preconditioner`` that its numbers are for, which is part of no key or record.
     """
 
     __slots__ = ("_numbers",)
@@ -215,8 +216,12 @@ class Arm(Mapping):
     @property
     def key(self) -> tuple:
         """The name of its random streams (`key_of`)."""
-        return key_of(self, COMMON)
+        return key_of(self._axes, COMMON)
+
+    @property
+    def _axes(self) -> dict[str, float | int]:
+        return {name: number for name, number in self.items() if isinstance(number, Real)}
 
     def to_record(self) -> dict[str, float | int | None]:
         """The arm as a new dict for files, with None for the common axes that it does not have."""
-        return {**{axis.name: None for axis in COMMON}, **self}
+        return {**{axis.name: None for axis in COMMON}, **self._axes}

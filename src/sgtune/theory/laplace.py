@@ -1,8 +1,10 @@
 """The numbers that `sgtune.theory.linear` needs: the curvature at the MAP, and variances of per-datum gradients there.
 
-Time and memory are bounded: gradients of at most `MOST_ROWS` random rows and Hessians of at most `MOST_HESSIANS` are
-computed, `CHUNK_FLOATS` numbers at a time. A variance from m rows has a relative standard error of about sqrt(2 / m)
-(for Gaussian gradients): 1% from 20,000 rows, 3% from 2,000.
+A handful of rows of a large leverage may have most of the noise, and a random subset would miss them. Gradients are
+therefore of all rows. Hessians, whose cost grows with D, are of the rows whose gradients change most over the
+posterior, and of a random subset of the others, which stands for all of them. Where D > 200 both are of a random subset
+of as many rows as `MOST_NUMBERS` allow. `CHUNK_FLOATS` numbers are in memory at a time. A variance from m random rows
+has a relative standard error of about sqrt(2 / m) (for Gaussian gradients): 3% from 2,000.
 
 Second moments of draws show where the theory's assumption, a posterior close to Gaussian, fails.
 """
@@ -19,25 +21,40 @@ from jaxtyping import Array, Float, PyTree
 
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
+from sgtune.mode.rows import (
+    CHUNK_FLOATS,
+    check_information,
+    gradient_of_row,
+    gradient_sums,
+    some_rows,
+    sums_over,
+    variances_over,
+)
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
+from sgtune.model.posterior import LARGE_DIMENSION, density_of, negative_hessian
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision
 from sgtune.theory.linear import Directions, expected_run, stationary_variances
 
-__all__ = ["Comparison", "Laplace", "against_draws", "directions_of", "laplace_of", "spread_ratios"]
+__all__ = [
+    "Comparison",
+    "Laplace",
+    "against_draws",
+    "directions_of",
+    "laplace_of",
+    "spread_ratios",
+]
 
-MOST_ROWS = 20_000
-"""The largest number of rows from which C is estimated where D <= 200."""
+MOST_HESSIANS = 4_000
+"""The largest number of rows whose Hessians are computed; half of them are those whose gradients change most."""
 
-MOST_HESSIANS = 2_000
-"""The largest number of rows from which T is estimated where D <= 200, and C and T where D > 200."""
+FEWEST_ROWS, MOST_NUMBERS = 2_000, 2 * 10**8
+"""Where D > 200, C and T are from as many random rows as have this many numbers in their gradients, at least 2,000."""
 
 N_DRAWS = 4
-"""Draws of the Laplace approximation at which T is estimated where D > 200."""
-
-CHUNK_FLOATS = 2**20
+"""Draws of the Laplace approximation at which gradients are compared with those at the mode."""
 
 
 class Laplace(NamedTuple):
@@ -79,23 +96,23 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         seed: of the rows and draws.
 
     Raises:
-        InputError: D <= 200 and -log pi is not convex at the MAP.
+        InputError: D <= 200 and -log pi is not convex at the MAP, or along some direction the Hessian has nothing of
+            the likelihood, although its gradients vary, as where log densities have a kink (`check_information`).
     """
     rng = np.random.default_rng(seed)
     position = map_position(model)
     mode = flatten(position).astype(np.float64)
-    large = model.dimension > LARGE_DIMENSION
-    some = _some_rows(model, MOST_HESSIANS, rng)
     density = density_of(model)
-    if large:
+    if model.dimension > LARGE_DIMENSION:
+        some = some_rows(model, max(FEWEST_ROWS, MOST_NUMBERS // model.dimension), rng)
         scale = laplace_scale(model)
-        noise = _variances(partial(_gradient_sums, density, position, None, None), some, model.dimension)
+        noise = variances_over(partial(gradient_sums, density, position, None, None), some, model.dimension)
         points = mode + scale * rng.standard_normal((N_DRAWS, model.dimension))
         at_points = [
-            partial(_gradient_sums, density, unflatten(model, np.float32(point)), position, None)
+            partial(gradient_sums, density, unflatten(model, np.float32(point)), position, None)
             for point in points
         ]
-        slopes = np.mean([_variances(sums, some, model.dimension) for sums in at_points], axis=0)
+        slopes = np.mean([variances_over(sums, some, model.dimension) for sums in at_points], axis=0)
         return Laplace(Directions(1 / scale**2, noise, model.n_data, slopes), mode, None)
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
@@ -104,71 +121,81 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
             f"{curvature[0]:.3g}; the theory needs a proper mode"
         )
     axes = jnp.asarray(basis, jnp.float32)
-    more = _some_rows(model, MOST_ROWS, rng)
-    noise = _variances(partial(_gradient_sums, density, position, None, axes), more, model.dimension)
-    slopes = _variances(partial(_hessian_sums, density, position, axes), some, model.dimension**2)
+    noise = variances_over(partial(gradient_sums, density, position, None, axes), model.data, model.dimension)
+    check_information(model, curvature, noise)
+    sums = partial(_hessian_sums, density, position, axes)
+    points = mode + (rng.standard_normal((N_DRAWS, len(mode))) / np.sqrt(curvature)) @ basis.T
+    slopes = _hessian_variances(model, sums, axes, curvature, points, rng)
     return Laplace(Directions(curvature, noise, model.n_data, slopes.reshape(basis.shape)), mode, basis)
 
 
-def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:
-    """All rows, or ``at_most`` random ones."""
-    if model.n_data <= at_most:
-        return model.data
-    rows = np.sort(rng.choice(model.n_data, at_most, replace=False))
-    return jax.tree.map(lambda leaf: leaf[rows], model.data)
-
-
-def _variances(
-    sums: Callable[[PyTree, Array], tuple[Array, Array]], rows: PyTree, size: int
-) -> Float[np.ndarray, " k"]:
-    """Variances (divisor m - 1) over m rows of k = ``size`` numbers. ``sums(rows, weights)`` gives their sums and the
-    sums of squares; weights are 1, and 0 for rows that pad a chunk. For gradients at the mode, or differences from
-    them, the mean is not larger than the sd, so float32 loses nothing."""
-    n_rows = jax.tree.leaves(rows)[0].shape[0]
-    chunk = min(n_rows, max(1, CHUNK_FLOATS // size))
-    totals = np.zeros((2, size))
-    for start in range(0, n_rows, chunk):
-        places = np.arange(start, start + chunk)
-        some = jax.tree.map(lambda leaf, places=places: leaf[np.minimum(places, n_rows - 1)], rows)
-        found = sums(some, jnp.asarray(places < n_rows, jnp.float32))
-        totals += np.stack([np.asarray(part, np.float64).ravel() for part in found])
-    mean = totals[0] / n_rows
-    return np.maximum(totals[1] / n_rows - mean**2, 0.0) * (n_rows / max(n_rows - 1, 1))
-
-
-def _gradient(density: Density, position: PyTree, row: PyTree) -> PyTree:
-    return jax.grad(lambda p: density.log_likelihood(p, jax.tree.map(lambda leaf: leaf[None], row))[0])(
-        position
+def _hessian_variances(
+    model: Model,
+    sums: Callable,
+    axes: Float[Array, "D D"],
+    curvature: Float[np.ndarray, " D"],
+    points: Float[np.ndarray, "k D"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, " D2"]:
+    """T of `sgtune.theory.linear`, over all rows: exact for those whose gradients change most between the mode and
+    ``points``, from a random subset for the others."""
+    n_data, size = model.n_data, model.dimension**2
+    if n_data <= MOST_HESSIANS:
+        return variances_over(sums, model.data, size)
+    weights = jnp.asarray(1 / curvature, jnp.float32)
+    changes = np.sum(
+        [_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points], axis=0
     )
+    order = np.argsort(-changes, kind="stable")
+    largest, others = order[: MOST_HESSIANS // 2], order[MOST_HESSIANS // 2 :]
+    chosen = rng.choice(others, MOST_HESSIANS // 2, replace=False)
+    total = np.zeros((2, size))
+    for rows, weight in ((np.sort(largest), 1.0), (np.sort(chosen), len(others) / len(chosen))):
+        some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
+        total += weight * sums_over(sums, some, size)
+    mean, square = total / n_data
+    return np.maximum(square - mean**2, 0.0) * (n_data / (n_data - 1))
 
 
-@partial(jax.jit, static_argnums=0)
-def _gradient_sums(density, position, centre, axes, rows, weights):
-    """Sums of per-datum gradients at ``position``, less those at ``centre`` if given, along the columns ``axes``."""
+def _changes(
+    model: Model, point: PyTree, axes: Float[Array, "D D"], weights: Float[Array, " D"]
+) -> Float[np.ndarray, " N"]:
+    """For each row the sum over directions of the squared change of its gradient from the mode to ``point``, over the
+    curvatures."""
+    chunk = min(model.n_data, max(1, CHUNK_FLOATS // model.dimension))
+    found = np.empty(model.n_data)
+    for start in range(0, model.n_data, chunk):
+        places = np.minimum(np.arange(start, start + chunk), model.n_data - 1)
+        some = jax.tree.map(lambda leaf, places=places: leaf[places], model.data)
+        sizes = _row_changes(density_of(model), point, map_position(model), axes, weights, some)
+        found[start : start + chunk] = np.asarray(sizes)[: model.n_data - start]
+    return found
 
+
+@jax.jit
+def _row_changes(density, position, centre, axes, weights, rows):
     def of_row(row):
-        gradient = ravel_pytree(_gradient(density, position, row))[0]
-        if centre is not None:
-            gradient = gradient - ravel_pytree(_gradient(density, centre, row))[0]
-        return gradient
+        change = (
+            ravel_pytree(gradient_of_row(density, position, row))[0]
+            - ravel_pytree(gradient_of_row(density, centre, row))[0]
+        )
+        return jnp.sum(weights * jnp.dot(change, axes, precision="highest") ** 2)
 
-    gradients = jax.vmap(of_row)(rows)
-    if axes is not None:
-        gradients = jnp.dot(gradients, axes, precision="highest")
-    return weights @ gradients, weights @ gradients**2
+    return jax.vmap(of_row)(rows)
 
 
-@partial(jax.jit, static_argnums=0)
+@jax.jit
+@full_precision
 def _hessian_sums(density, position, axes, rows, weights):
     """Of u_i' H_j u_k, over the rows j."""
     unravel = ravel_pytree(position)[1]
 
     def of_row(row):
         def product(direction):
-            gradient = partial(_gradient, density, row=row)
+            gradient = partial(gradient_of_row, density, row=row)
             return ravel_pytree(jax.jvp(gradient, (position,), (unravel(direction),))[1])[0]
 
-        return jnp.dot(axes.T, jax.vmap(product)(axes.T).T, precision="highest")
+        return axes.T @ jax.vmap(product)(axes.T).T
 
     hessians = jax.vmap(of_row)(rows)
     return jnp.tensordot(weights, hessians, 1), jnp.tensordot(weights, hessians**2, 1)

@@ -1,0 +1,178 @@
+"""Coordinates of a posterior from its curvature, and the posterior in them (`sgtune.model.preconditioner`)."""
+
+from dataclasses import replace
+from functools import partial
+from math import nan
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from sgtune.mode.curvature import LARGEST_FACTOR, laplace_factor, laplace_scale
+from sgtune.mode.find import MapResult, hutchinson_diagonal, map_position, map_result
+from sgtune.mode.rows import check_information, gradient_sums, some_rows, variances_over
+from sgtune.model import Found, Model
+from sgtune.model.positions import flatten, unflatten
+from sgtune.model.posterior import LARGE_DIMENSION, density_of, negative_hessian
+from sgtune.model.preconditioner import Preconditioner, check_factor
+from sgtune.support.errors import InputError, check_choice
+
+__all__ = [
+    "PRECONDITIONERS",
+    "laplace_preconditioner",
+    "local_factor",
+    "lower_triangle",
+    "precondition",
+    "resolve_preconditioner",
+]
+
+PRECONDITIONERS = ("laplace", "none")
+"""Names of preconditioners; others are arrays or objects."""
+
+ROUNDING = 0.05
+"""In the coordinates of an exact factor the Hessian is the identity. Float32 leaves a larger error where directions
+have very different scales; the factor is then corrected by the Hessian in its own coordinates."""
+
+MOST_CORRECTIONS = 3
+
+MOST_ROWS = 20_000
+"""Rows whose gradients tell whether the Hessian has the likelihood's curvature."""
+
+NAME = "preconditioner"
+"""Of the argument, in error messages."""
+
+
+def precondition(model: Model, preconditioner: Preconditioner) -> Model:
+    """The same posterior over the coordinates z of ``preconditioner``, theta = c + L z.
+
+    A model of its own, whose position is z, ``(D,)``: samplers, scores, tuners and theory see the density pi(c + L z).
+    Its mode is taken to be z = 0, that is c, and its Laplace scale to be 1. ``predict`` and ``functionals`` are
+    still functions of theta. While ``model`` lives, another call with the same preconditioner returns the same object.
+
+    Raises:
+        InputError: the preconditioner has another D than the model.
+    """
+    if preconditioner.dimension != model.dimension:
+        raise InputError(
+            f"preconditioner: D={preconditioner.dimension} is not allowed; {model.name!r} has D={model.dimension}"
+        )
+    kept = model.found.preconditioned
+    if preconditioner not in kept:
+        # One at a time: each has constants on the device.
+        kept.clear()
+        d = model.dimension
+        ones = np.ones(d) if preconditioner.factor.ndim == 1 else np.eye(d)
+        kept[preconditioner] = replace(
+            model,
+            data_dir=None,
+            preconditioner=preconditioner,
+            original=model,
+            found=Found(
+                position_shape=jax.ShapeDtypeStruct((d,), jnp.float32),
+                mode=MapResult(jnp.zeros(d, jnp.float32), nan, nan, True, 0, nan),
+                laplace=ones if d <= LARGE_DIMENSION else np.ones(d),
+                at_mode={"laplace_factor": ones},
+            ),
+        )
+    return kept[preconditioner]
+
+
+def laplace_preconditioner(model: Model) -> Preconditioner:
+    """The coordinates of the Laplace approximation: c is the MAP, and P the inverse of the Hessian H of -log pi there.
+
+    D <= 2,000: P = H^-1, from D products of H with a vector over all data. Above: the diagonal of H alone
+    (`sgtune.mode.curvature.laplace_scale`). The MAP is found first if necessary.
+
+    Raises:
+        InputError: the search for the MAP did not converge, H is not positive definite there, or it has nothing of the
+            likelihood along some direction (`sgtune.mode.rows.check_information`).
+    """
+    found = map_result(model)
+    if found.doubt:
+        raise InputError(f"preconditioner: the MAP of {model.name!r} was not found: {found.doubt}")
+    mode = flatten(map_position(model))
+    if model.dimension > LARGEST_FACTOR:
+        return Preconditioner(mode, laplace_scale(model))
+    factor = laplace_factor(model)
+    for _ in range(MOST_CORRECTIONS if factor.ndim == 2 else 0):
+        seen = precondition(model, Preconditioner(mode, factor))
+        zero = jnp.zeros(model.dimension, jnp.float32)
+        hessian = negative_hessian(seen, zero)
+        if np.abs(hessian - np.eye(len(mode))).max() < ROUNDING:
+            rows = some_rows(model, MOST_ROWS, np.random.default_rng(0))
+            sums = partial(gradient_sums, density_of(seen), zero, None, None)
+            check_information(model, np.ones(model.dimension), variances_over(sums, rows, model.dimension))
+            return seen.preconditioner
+        factor = _corrected(factor, hessian)
+        if factor is None:
+            break
+    raise InputError(
+        f"preconditioner: -log pi of {model.name!r} is not convex at the MAP, or its scale is beyond float32"
+    )
+
+
+def _corrected(factor: Float[np.ndarray, "D D"], hessian: Float[np.ndarray, "D D"]):
+    """The factor of P = L H^-1 L' from the Hessian H in the coordinates of L; None if H is not positive definite."""
+    try:
+        return lower_triangle(np.linalg.solve(np.linalg.cholesky(hessian), factor.T).T)
+    except np.linalg.LinAlgError:
+        return None
+
+
+LEAST_CURVATURE = 1e-6
+
+
+def local_factor(model: Model, position: Float[np.ndarray, " D"]) -> Float[np.ndarray, "..."]:
+    """L with L L' the inverse of the Hessian of -log pi at a flat ``position``, its eigenvalues made positive.
+
+    For a position that is no mode: an eigenvalue counts by its size, but at least 10^-6 of the largest. Above D = 2,000
+    by the Hessian's diagonal (`sgtune.mode.find.hutchinson_diagonal`).
+
+    Raises:
+        InputError: the Hessian is zero or not finite.
+    """
+    at = unflatten(model, position)
+    if model.dimension > LARGEST_FACTOR:
+        return 1 / np.sqrt(hutchinson_diagonal(model, at))
+    hessian = negative_hessian(model, at)
+    if not np.isfinite(hessian).all() or not hessian.any():
+        raise InputError(
+            f"position: the Hessian of {model.name!r} there is zero or not finite; give another position"
+        )
+    values, directions = np.linalg.eigh(hessian)
+    positive = np.maximum(np.abs(values), LEAST_CURVATURE * np.abs(values).max())
+    return lower_triangle(directions / np.sqrt(positive))
+
+
+def lower_triangle(root: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
+    """The lower-triangular L with L L' = ``root`` root'.
+
+    By a QR factorisation, because the product itself would lose the small directions.
+    """
+    triangle = np.linalg.qr(root.T, mode="r")
+    return (triangle * np.sign(np.diagonal(triangle))[:, None]).T
+
+
+def resolve_preconditioner(model: Model, given: object) -> Preconditioner | None:
+    """The preconditioner that an argument stands for; None for ``"none"``.
+
+    Args:
+        given: ``"laplace"`` (`laplace_preconditioner`), ``"none"``, a `Preconditioner`, or the posterior's scale about
+            the MAP as `check_factor` takes it: D sds, or a lower-triangular L with P = L L'.
+
+    Raises:
+        InputError: none of these, another D, or there is no proper MAP.
+    """
+    if isinstance(given, str):
+        return (
+            laplace_preconditioner(model) if check_choice(NAME, given, PRECONDITIONERS) == "laplace" else None
+        )
+    if isinstance(given, Preconditioner):
+        check_factor(NAME, given.factor, model.dimension)
+        return given
+    if not hasattr(given, "shape") and not isinstance(given, list | tuple):
+        allowed = f"{', '.join(PRECONDITIONERS)}, a Preconditioner, or an array"
+        raise InputError(f"{NAME}: {given!r} is not allowed; it must be {allowed}")
+    factor = check_factor(NAME, given, model.dimension)
+    return Preconditioner(flatten(map_position(model)), factor)

@@ -1,0 +1,192 @@
+"""The posterior in the coordinates of a preconditioner: the same posterior, for scores, chains and saved files."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from posteriors_of_users import CASES
+from small_models import small_logistic_model
+
+import sgtune
+from sgtune import Budget, InputError, Preconditioner, sample
+from sgtune.mode.coordinates import laplace_preconditioner, local_factor, precondition
+from sgtune.mode.curvature import largest_curvature
+from sgtune.mode.find import map_result
+from sgtune.model.positions import unflatten
+from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
+
+D = 3
+RNG = np.random.default_rng(0)
+FACTOR = np.tril(RNG.normal(size=(D, D)), -1) + np.diag([0.2, 1.0, 3.0])
+
+
+def case(name: str) -> tuple[sgtune.Model, tuple | None]:
+    """A model of `CASES`, and its exact mean and covariance where they are known."""
+    log_prior, log_likelihood, data, init, exact = CASES[name]()
+    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
+    return sgtune.define_model(name, **arguments), exact
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    return small_logistic_model(n_data=500, dimension=D, seed=2)
+
+
+@pytest.mark.parametrize("factor", [FACTOR, np.diagonal(FACTOR)])
+def test_density_scores_and_hessian_are_those_of_theta_by_the_chain_rule(logistic, factor):
+    centre = RNG.normal(size=D)
+    seen = precondition(logistic, Preconditioner(centre, factor))
+    z = RNG.normal(size=(5, D)).astype(np.float32)
+    theta = seen.preconditioner.positions(z)
+    matrix = factor if factor.ndim == 2 else np.diag(factor)
+    np.testing.assert_allclose(theta, centre + z @ matrix.T, rtol=1e-6)
+    np.testing.assert_allclose(seen.preconditioner.coordinates(theta), z, atol=1e-5)
+    np.testing.assert_allclose(scores(seen, z), scores(logistic, theta) @ matrix, rtol=2e-4, atol=2e-3)
+    for each, own in zip(z, theta, strict=True):
+        there = float(log_posterior(density_of(seen), jnp.asarray(each), seen.data))
+        expected = log_posterior(density_of(logistic), unflatten(logistic, own), logistic.data)
+        assert there == pytest.approx(float(expected), rel=1e-5)
+    hessian = negative_hessian(seen, jnp.asarray(z[0]))
+    expected = matrix.T @ negative_hessian(logistic, unflatten(logistic, theta[0])) @ matrix
+    np.testing.assert_allclose(hessian, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["raw_columns", "leverage"])
+def test_in_laplace_coordinates_a_gaussian_posterior_is_a_standard_normal(name):
+    """Also where sds span decades, which float32's Hessian alone does not resolve."""
+    model, (mean, covariance) = case(name)
+    found = laplace_preconditioner(model)
+    whitened = np.linalg.solve(found.factor, np.linalg.solve(found.factor, covariance).T)
+    np.testing.assert_allclose(np.linalg.eigvalsh(whitened), 1, atol=1e-3)
+    np.testing.assert_allclose(found.coordinates(mean[None]), 0, atol=1e-3)
+
+
+SAMPLERS = {
+    "sgld-cv": {"step_size": 0.03},
+    "sgld": {"step_size": 0.01},
+    "sghmc-cv": {"step_size": 0.02, "n_leapfrog": 3},
+    "sgnht-cv": {"step_size": 0.01},
+    "ccadl-cv": {"step_size": 0.1},
+    "mala": {"step_size": 0.3},
+    "hmc": {"step_size": 0.1, "n_leapfrog": 5},
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_kind_of_sampler_has_the_posterior_as_its_density(sampler):
+    """On raw columns, whose sds span four decades. Biases of step and minibatches at these settings are below 5%."""
+    model, (mean, covariance) = case("raw_columns")
+    batch_size = model.n_data if sampler in ("mala", "hmc") else 800
+    options = SAMPLERS[sampler] | {"batch_size": batch_size, "preconditioner": "laplace"}
+    chain = sample(model, sampler, **options, budget=Budget(steps=20_000))
+    variances, directions = np.linalg.eigh(covariance)
+    z = (chain.draws - mean) @ directions / np.sqrt(variances)
+    # An integrated autocorrelation time of 200 steps, SGNHT's, leaves 100 independent draws: 0.1 and 0.07.
+    np.testing.assert_allclose(z.mean(axis=0), 0, atol=0.3)
+    np.testing.assert_allclose(z.std(axis=0), 1, atol=0.05 + 0.21)
+    assert chain.model is model
+
+
+def test_identity_coordinates_about_the_map_are_those_without(logistic):
+    options = {"step_size": 1e-3, "batch_size": 50, "budget": Budget(steps=300), "seed": 4}
+    plain = sample(logistic, "sgld-cv", **options)
+    same = sample(logistic, "sgld-cv", **options, preconditioner=np.ones(D))
+    np.testing.assert_allclose(same.draws, plain.draws, atol=1e-4)
+
+
+def test_start_and_centre_are_positions_of_the_model(logistic):
+    there = np.array([0.5, -0.5, 1.0], np.float32)
+    options = {"step_size": 1e-12, "batch_size": 50, "budget": Budget(steps=1)}
+    position = unflatten(logistic, there)
+    for given in (
+        {"preconditioner": "laplace", "position": position},
+        {"preconditioner": Preconditioner(there, FACTOR)},
+    ):
+        np.testing.assert_allclose(sample(logistic, "sgld-cv", **options, **given).draws[0], there, atol=1e-4)
+    # The same start, centre, scale and noise; control variates of a minibatch show where they are centred.
+    options |= {"step_size": 0.1, "budget": Budget(steps=20)}
+    given = {"preconditioner": FACTOR, "position": position, "centre": position}
+    by_arguments = sample(logistic, "sgld-cv", **options, **given)
+    by_object = sample(logistic, "sgld-cv", **options, preconditioner=Preconditioner(there, FACTOR))
+    np.testing.assert_allclose(by_arguments.draws, by_object.draws, rtol=2e-3, atol=2e-3)
+
+
+def test_programs_serve_all_coordinates(logistic):
+    from sgtune.sampling.lockstep import compiled_programs
+
+    options = {"step_size": 1e-3, "batch_size": 50, "budget": Budget(steps=5)}
+    sample(logistic, "sgld-cv", **options, preconditioner=FACTOR)
+    there = compiled_programs()
+    sample(logistic, "sgld-cv", **options, preconditioner=2 * FACTOR)
+    assert compiled_programs() == there
+
+
+def test_a_preconditioner_is_its_numbers_and_is_saved_as_arrays(tmp_path):
+    one, same = (Preconditioner(np.zeros(D), FACTOR) for _ in range(2))
+    other = Preconditioner(np.zeros(D), FACTOR, np.ones(D))
+    assert one == same != other
+    assert hash(one) == hash(same)
+    assert len({one, same, other}) == 2
+    assert len(repr(other)) < 60
+    other.save(tmp_path / "p.npz")
+    assert Preconditioner.load(tmp_path / "p.npz") == other
+    np.savez(tmp_path / "q.npz", centre=np.zeros(D))
+    with pytest.raises(InputError, match=r"q\.npz.* must have centre, factor and start"):
+        Preconditioner.load(tmp_path / "q.npz")
+    with pytest.raises(ValueError, match="read-only"):
+        one.factor[0, 0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("laplase", "preconditioner: 'laplase' is not known .did you mean 'laplace'"),
+        (3, "preconditioner: 3 is not allowed"),
+        (np.ones(4), r"preconditioner: shape \(4,\) is not allowed; it must be \(3,\)"),
+        (np.ones((3, 3)), "preconditioner: 1 above the diagonal"),
+        (np.array([1.0, 0.0, 1.0]), "preconditioner: 0 is not allowed; sds"),
+        (np.array([1.0, np.nan, 1.0]), "preconditioner: nan is not allowed"),
+        (np.diag([1.0, -1.0, 1.0]), "preconditioner: -1 is not allowed"),
+        (Preconditioner(np.zeros(2), np.ones(2)), "preconditioner: shape"),
+    ],
+)
+def test_what_is_no_preconditioner_is_refused_in_one_line(logistic, given, message):
+    with pytest.raises(InputError, match=message) as error:
+        sample(logistic, "sgld", step_size=0.1, batch_size=5, budget=Budget(steps=1), preconditioner=given)
+    assert "\n" not in str(error.value)
+
+
+def without_curvature() -> sgtune.Model:
+    """A regression with Laplace errors: the Hessian of its log-likelihood is 0."""
+    x = RNG.normal(size=(400, 2))
+    return sgtune.define_model(
+        "kinks",
+        log_prior=lambda p: -0.5 * jnp.sum(p**2) / 100,
+        log_likelihood=lambda p, batch: -jnp.abs(batch["y"] - batch["x"] @ p),
+        data={"x": x.astype("f"), "y": (x @ [1.0, -1.0] + RNG.laplace(size=400)).astype("f")},
+        init=lambda key: jnp.zeros(2),
+    )
+
+
+def test_where_there_is_no_proper_mode_there_is_no_laplace_preconditioner():
+    """The scale would be the prior's, 10, and the posterior's is 0.05."""
+    with pytest.raises(InputError, match=r"^(preconditioner|log_likelihood): "):
+        laplace_preconditioner(without_curvature())
+    saddle = sgtune.define_model(
+        "saddle",
+        log_prior=lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2,
+        log_likelihood=lambda p, batch: jnp.zeros_like(batch),
+        data=np.zeros(20, np.float32),
+        init=lambda key: jnp.zeros(2),
+    )
+    with pytest.raises(InputError, match="preconditioner"):
+        laplace_preconditioner(saddle)
+    # But there is a scale: by the size of the curvature.
+    factor = local_factor(saddle, np.zeros(2))
+    np.testing.assert_allclose(factor @ factor.T, np.eye(2), atol=1e-6)
+
+
+@pytest.mark.parametrize("dimension", [4, 30])
+def test_the_largest_curvature_is_the_largest_eigenvalue(dimension):
+    model = small_logistic_model(n_data=300, dimension=dimension, seed=3)
+    values = np.linalg.eigvalsh(negative_hessian(model, map_result(model).position))
+    assert largest_curvature(model) == pytest.approx(values[-1], rel=0.02)
