@@ -1,14 +1,32 @@
 """Small posteriors with known answers, and checks for every race, for the tests of samplers and tuners."""
 
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import sgtune
 from sgtune.model import define_model, log_sigmoid
 
-__all__ = ["check_rungs", "gaussian_model", "logistic_arrays", "logistic_model", "small_logistic_model"]
+__all__ = [
+    "check_rungs",
+    "gaussian_model",
+    "logistic_arrays",
+    "logistic_model",
+    "small_logistic_model",
+    "tune",
+    "without_doubts",
+]
+
+tune = partial(sgtune.tune, preconditioner="none")
+"""One race of step sizes for the parameters themselves."""
+
+
+def without_doubts(result):
+    """The warnings of a result, without those of grids and horizons that are small on purpose."""
+    return [line for line in result.warnings if not line.startswith(("log10_step_sizes: ", "horizon: "))]
 
 
 def gaussian_model(precision, mean, n_data=8):
@@ -86,21 +104,25 @@ def check_rungs(result):
     table and its JSON record all rungs."""
     table = result.rungs
     axes = list(table)[1 : list(table).index("steps")]
-    named = {line.split(": ")[1] for line in result.warnings if line.startswith("rung")}
     for number, rung in table.groupby("rung"):
         values = rung["discrepancy"].astype(float).fillna(np.inf)
         assert (values >= 0).all()
         if rung["pruned"].any():
             assert values[~rung["pruned"]].max() <= values[rung["pruned"]].min()
         assert ((rung["reason"] != "") == (rung["pruned"] | np.isinf(values))).all()
-        assert _names(rung[np.isinf(values)][axes]) <= named
+        dead = [
+            line
+            for line in result.warnings
+            if line.startswith(f"rung {number}: {np.isinf(values).sum()} of ")
+        ]
+        assert len(dead) == np.isinf(values).any()
         left = _names(rung[~rung["pruned"]][axes])
         following = _names(table[table["rung"] == number + 1][axes])
         assert following in (left, set())
     last = table[table["rung"] == table["rung"].max()]
     values = last["discrepancy"].astype(float)
     best = last.loc[last.loc[values == values.min(), "step_size"].astype(float).idxmin()]
-    assert dict(result.best) == best[axes].dropna().to_dict()
+    assert result.best.items() >= best[axes].dropna().to_dict().items()
     assert result.steps == table.groupby(axes, dropna=False)["steps"].max().sum()
     json.dumps(result.to_dict(), allow_nan=False)
 

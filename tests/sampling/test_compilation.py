@@ -1,9 +1,9 @@
 """Seconds of compilation: each second counts once, for any number of programs; cold and warm times of tuning."""
 
 import pytest
-from small_models import gaussian_model
+from small_models import gaussian_model, tune
 
-from sgtune import Budget, tune
+from sgtune import Budget
 from sgtune.sampling import lockstep
 from sgtune.sampling.lockstep import compiled_programs
 from sgtune.support import machine

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from small_models import gaussian_model, small_logistic_model
+from small_models import gaussian_model, small_logistic_model, tune
 
 import sgtune
-from sgtune import Budget, CostTable, sample, tune
+from sgtune import Budget, CostTable, sample
 from sgtune.samplers import SAMPLERS, published_name
 from sgtune.samplers.gradients import ESTIMATORS
 from sgtune.support.errors import InputError

@@ -37,7 +37,9 @@ def race(tuner: str, sampler: str) -> dict:
     """The chosen arm, and the survivors of each rung in the order of the grid."""
     model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
     budget = Budget(steps=400) if tuner in ("grid", "heuristic") else Budget(seconds=0.02)
-    result = tune(model, sampler, tuner=tuner, budget=budget, seed=3, cost=COST, settings=GRID)
+    result = tune(
+        model, sampler, tuner=tuner, budget=budget, seed=3, cost=COST, settings=GRID, preconditioner="none"
+    )
     survivors: dict[str, list] = {}
     for row in result.rows:
         if not row["pruned"]:

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from small_models import check_rungs, gaussian_model, small_logistic_model
+from small_models import check_rungs, gaussian_model, small_logistic_model, tune, without_doubts
 
-from sgtune import Arm, Budget, CostTable, tune
+from sgtune import Arm, Budget, CostTable
 from sgtune.mode.find import map_position
 from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, halving_schedule, make_arms
@@ -52,7 +52,7 @@ def test_every_tuner_tunes_and_counts_its_work(model, tuner, sampler):
         check_seconds(result.seconds)
         return
     assert list(result.rungs["steps"]) == [40] * 3
-    assert result.warnings == []
+    assert without_doubts(result) == []
     sampling = 3 * 40 * 200 * (2 if leapfrogs else 1) * (2 if sampler.endswith("-cv") else 1)
     # Judges at the horizon use 1,000 rows, at the draw and at the centre; the paper's use a tenth of the data.
     terms = 2 * SMALL.score_rows if tuner in AHEAD else round(SMALL.score_fraction * 2_000)
@@ -126,7 +126,6 @@ def test_diverged_arms_score_none_and_are_named(gaussian, sampler):
     diverged = result.rungs[result.rungs["discrepancy"].isna()]
     assert set(diverged["step_size"]) == {10**exponent for exponent in exponents[:6]}
     assert set(diverged["reason"]) == {"diverged"}
-    assert len(result.warnings) == 6
 
 
 @pytest.mark.parametrize("clock", ["calibrated", "wall"])
@@ -143,7 +142,7 @@ def test_all_arms_diverged(gaussian, clock):
     assert set(rows.index) == {(10**exponent, n) for exponent in (9.5, 7.0, 8.0) for n in (4, 8)}
     assert set(rows["reason"]) == {"diverged"}
     assert set(rows.index[~rows["pruned"]]) == {(1e7, 4), (1e7, 8)}
-    assert sum("diverged" in line for line in result.warnings) == 6
+    assert any("6 of 6 arms have no value (6 diverged)" in line for line in result.warnings)
     assert result.steps == rows["steps"].sum() > 0
     assert result.seconds["total"] == pytest.approx(result.seconds["warm"] + result.seconds["compilation"])
     assert result.seconds["nominal"] == (pytest.approx(0.06) if clock == "wall" else None)
@@ -172,12 +171,12 @@ def test_every_arm_makes_ten_steps_at_any_cost(gaussian, slower):
         overrun[row.step_size, row.batch_size] = max(0.0, row.steps * seconds[row.batch_size] - spent)
     if slower < 100:
         assert result.seconds["overrun"] == 0
-        assert result.warnings == []
+        assert without_doubts(result) == []
     else:
         # Ten steps take 5 s or 2.5 s, for 5 arms each. The budget is 0.1 s for 7 arms and 0.433 s for 3.
         assert sum(overrun.values()) == pytest.approx(5 * 5 + 5 * 2.5 - 7 * 0.1 - 3 * (0.1 + 2 / 6))
         assert result.seconds["overrun"] == pytest.approx(sum(overrun.values()))
-        (line,) = result.warnings
+        (line,) = without_doubts(result)
         assert line.startswith("10 of 10 arms made 10 steps")
         assert f"spent {result.seconds['overrun']:.3g} seconds more than its total budget of 2" in line
 

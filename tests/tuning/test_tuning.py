@@ -5,9 +5,9 @@ from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
-from small_models import check_rungs, gaussian_model, small_logistic_model
+from small_models import check_rungs, gaussian_model, small_logistic_model, tune
 
-from sgtune import Budget, CostTable, sample, tune
+from sgtune import Budget, CostTable, sample
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.posterior import scores

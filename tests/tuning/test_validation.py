@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 from predictive_models import small_pmf
-from small_models import check_rungs, small_logistic_model
+from small_models import check_rungs, small_logistic_model, tune
 
-from sgtune import Budget, CostTable, tune
+from sgtune import Budget, CostTable
 from sgtune.model import Found
 from sgtune.model.derived import hold_out
 from sgtune.support.errors import InputError

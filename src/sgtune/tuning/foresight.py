@@ -53,8 +53,6 @@ def foresee(
     for place, (arm, error) in enumerate(zip(arms, errors, strict=True)):
         stable = bool(np.isfinite(error))
         reason = "unstable" if not stable else "" if place == best else "higher value than the survivors"
-        if not stable:
-            warnings.append(f"rung 1: {describe(arm)}: unstable")
         rows.append(
             {
                 "rung": 1,
@@ -66,6 +64,12 @@ def foresee(
                 "pruned": place != best,
                 "reason": reason,
             }
+        )
+    unstable = [arm.step_size for arm, error in zip(arms, errors, strict=True) if not np.isfinite(error)]
+    if unstable:
+        span = f"{min(unstable):.3g} to {max(unstable):.3g}"
+        warnings.append(
+            f"rung 1: {len(unstable)} of {len(arms)} arms have no value (unstable), of step sizes {span}"
         )
     if best is not None:
         warnings += _remarks(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))

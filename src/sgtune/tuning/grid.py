@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
+from math import log10
 
 import numpy as np
 
@@ -16,6 +17,7 @@ __all__ = [
     "LOG10_STEP_SIZES",
     "check_names",
     "default_fractions",
+    "fitted_step_sizes",
     "make_arms",
     "remarks_on_default",
 ]
@@ -23,6 +25,9 @@ __all__ = [
 LOG10_STEP_SIZES = tuple(float(x) for x in np.arange(-1.0, -7.75, -0.5))
 BATCH_FRACTIONS = (1.0, 0.1, 0.01, 0.001)
 LEAPFROGS = (5, 10)
+
+DECADES, PER_DECADE = 2, 4
+"""The default grid has this range of step sizes below the largest stable one, and this many of them in a decade."""
 
 FEWEST_ROWS = 10
 """The default grid has no batch of fewer rows, unless the data have fewer."""
@@ -33,6 +38,22 @@ def default_fractions(n_data: int) -> tuple[float, ...]:
     return tuple(
         fraction for fraction in BATCH_FRACTIONS if fraction == 1 or rows_of(fraction, n_data) >= FEWEST_ROWS
     )
+
+
+def fitted_step_sizes(sampler: str, fraction: float, curvature: float = 1.0) -> tuple[float, ...]:
+    """log10 of the step sizes of the default grid for batches of ``fraction`` of the data.
+
+    They begin at the largest stable one, `sgtune.samplers.Sampler.largest_step` over the largest ``curvature`` of
+    -log pi, and end at 0.01 of it; or, where the noise of minibatches has no control variate, at 0.01 times
+    ``fraction``: this noise widens the posterior by e N / n. A quarter of a decade apart, all in units of e, the step
+    size of SGLD (`sgtune.samplers.Sampler.step_size_power`).
+    """
+    method, estimator = resolve_sampler(sampler)
+    decades = DECADES - (0.0 if estimator.needs_centre else log10(fraction))
+    largest = method.step_size_power * log10(method.largest_step) - log10(curvature)
+    # Half a step of tolerance, so that rounding does not cut the last one.
+    count = int(decades * PER_DECADE + 0.5) + 1
+    return tuple((largest - i / PER_DECADE) / method.step_size_power for i in range(count))
 
 
 def remarks_on_default(n_data: int) -> list[str]:

@@ -30,8 +30,9 @@ SCORE_ROWS = 1_000
 draws are better than more rows."""
 
 ESCAPED = 10.0
-"""An arm with a larger mean virial has left the posterior: its draws have ten times the variance that their scores
-allow."""
+"""An arm with a mean virial of a larger size has left the posterior: its draws have ten times the variance that their
+scores allow, or the scores drive it away. Not smaller, since a good chain that leaves a wrong mode has a negative one
+for a while."""
 
 
 def enough_points(dimension: int) -> int:
@@ -47,6 +48,18 @@ def mean_virial(
     large for a chain that has left the posterior. It needs no scale."""
     centred = np.asarray(points, np.float64) - centre
     return float(-np.einsum("nd,nd->", centred, np.asarray(scores, np.float64)) / centred.size)
+
+
+def fresh_scores(
+    model: Model, draws: Float[np.ndarray, "n d"], score_rows: int, seed: int
+) -> tuple[Float[np.ndarray, "n d"], int]:
+    """Unbiased scores at ``draws`` from fresh rows for each, with control variates at the MAP, and their data terms."""
+    batch_size = min(score_rows, model.n_data)
+    sampler, estimator = resolve_sampler("sgld-cv")
+    constants = shared_constants(model, sampler, estimator, None)
+    scores = stochastic_scores(model, draws, batch_size, seed, gradient=estimator, constants=constants)
+    evaluations = 1 if batch_size == model.n_data else estimator.evaluations
+    return scores, len(draws) * batch_size * evaluations
 
 
 Foresight = Callable[[ArmDraws, Float[np.ndarray, "n d"], Int[np.ndarray, " n"]], float]
@@ -114,7 +127,7 @@ def horizon_metric(
 ) -> Metric:
     """The root of a discrepancy's square at the horizon (`sgtune.stein.quadratic.foreseen`).
 
-    An arm whose mean virial over its last stretch is more than `ESCAPED` has no value.
+    An arm whose mean virial over its last stretch has a size of more than `ESCAPED` has no value.
 
     Scores use ``score_rows`` rows of the data and control variates at the MAP. Every draw has fresh rows: products of
     two draws' scores are then unbiased.
@@ -123,9 +136,6 @@ def horizon_metric(
     def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
         foresee = FORESIGHT[discrepancy](model, target)
-        batch_size = min(score_rows, model.n_data)
-        sampler, estimator = resolve_sampler("sgld-cv")
-        constants = shared_constants(model, sampler, estimator, None)
         places = np.cumsum([0] + [len(arm.points) if arm.usable else 0 for arm in arms])
         stacked = np.empty((places[-1], model.dimension), np.float32)
         for arm, start, stop in zip(arms, places, places[1:], strict=False):
@@ -133,9 +143,7 @@ def horizon_metric(
                 stacked[start:stop] = arm.points
         # Fresh rows in every rung.
         own_seed = named_seed(seed, "scores", max((arm.n_steps for arm in arms), default=0), len(arms))
-        gradients = stochastic_scores(
-            model, stacked, batch_size, own_seed, gradient=estimator, constants=constants
-        )
+        gradients, evaluations = fresh_scores(model, stacked, score_rows, own_seed)
         between = perf_counter()
         centre = flatten(map_position(model))
         values, remarks = [], []
@@ -143,12 +151,11 @@ def horizon_metric(
             value, remark = _value(arm, gradients[start:stop], foresee, centre)
             values.append(value)
             remarks.append(remark)
-        evaluations = 1 if batch_size == model.n_data else estimator.evaluations
         return Judgement(
             values,
             running_seconds(began, between),
             running_seconds(between, perf_counter()),
-            len(stacked) * batch_size * evaluations,
+            evaluations,
             remarks,
         )
 
@@ -165,8 +172,8 @@ def _value(
     last = stretch == stretch.max()
     with np.errstate(over="ignore", invalid="ignore"):
         spread = mean_virial(arm.points[last], scores[last], centre)
-        if not spread <= ESCAPED:
-            return float("inf"), f"escaped: virial {spread:.3g}, more than {ESCAPED:g}"
+        if not abs(spread) <= ESCAPED:
+            return float("inf"), f"escaped: virial {spread:.3g}, beyond {ESCAPED:g}"
         square = foresee(arm, scores, stretch)
     return (float(np.sqrt(square)) if np.isfinite(square) else float("inf")), ""
 
@@ -206,5 +213,6 @@ def at_horizon(
         points=None,
         thin=1,
         looks_ahead=True,
+        in_sds=discrepancy in ("by dimension", "virial", "moments"),
         remade=lambda settings: at_horizon(discrepancy, target=target, score_rows=settings.score_rows),
     )

@@ -13,6 +13,7 @@ from sgtune import metrics
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
+from sgtune.model.positions import in_own_coordinates
 from sgtune.samplers import resolve_sampler
 from sgtune.samplers.gradients import subset_rows, subset_scores
 from sgtune.stein import DISCREPANCIES
@@ -126,7 +127,7 @@ def predictive_metric(name: str | dict[str, str]) -> Metric:
         began = perf_counter()
         loss = metrics.PREDICTIVE[name if isinstance(name, str) else name[model.task]].loss
         values = [
-            loss(metrics.mean_prediction(model, arm.points), model.test_data["targets"])
+            loss(metrics.mean_prediction(*in_own_coordinates(model, arm.points)), model.test_data["targets"])
             if arm.usable
             else np.inf
             for arm in arms
@@ -148,6 +149,7 @@ class Judge:
         thin: every thin-th draw is used, but at least ten draws, if the tuner does not set it.
         needs_test: whether it can judge only samplers with a Metropolis test.
         looks_ahead: whether it judges by the error expected at the horizon.
+        in_sds: whether its values are errors of sds and means in units of posterior sds, so that a frozen chain has 1.
         remade: the same judge with the settings of its scores that a tuner's name is given with
             (`sgtune.tuning.tuners.Settings`); None if it has none.
     """
@@ -158,6 +160,7 @@ class Judge:
     thin: int = 10
     needs_test: bool = False
     looks_ahead: bool = False
+    in_sds: bool = False
     remade: "Callable[[Any], Judge] | None" = None
 
 

@@ -3,6 +3,7 @@
 MAMBA is a race over the rungs of successive halving; grid search is a race of one rung.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -153,7 +154,7 @@ def record_rung(
     remarks: Sequence[str],
     survivors: Sequence[Racer],
 ) -> tuple[list[dict], list[str]]:
-    """A row for each arm of the rung ``number`` (from 0), and a warning for each that has no value.
+    """A row for each arm of the rung ``number`` (from 0), and one warning if some have no value.
 
     Args:
         judged: the input of the judge for each arm.
@@ -161,7 +162,7 @@ def record_rung(
         remarks: of the judge, on each arm; why one has no value.
     """
     alive = {racer.index for racer in survivors}
-    rows, warnings = [], []
+    rows, dead = [], []
     for racer, used, remark in zip(running, judged, remarks, strict=True):
         value = values[racer.index]
         if not racer.finite:
@@ -175,7 +176,7 @@ def record_rung(
         else:
             reason = ""
         if not np.isfinite(value):
-            warnings.append(f"rung {number + 1}: {describe(racer.arm)}: {reason}")
+            dead.append((racer.arm.step_size, reason))
         rows.append(
             {
                 "rung": number + 1,
@@ -188,7 +189,16 @@ def record_rung(
                 "reason": reason,
             }
         )
-    return rows, warnings
+    if not dead:
+        return rows, []
+    step_sizes, reasons = zip(*dead, strict=True)
+    # The numbers in a reason differ from arm to arm; they are in the rows.
+    counts = Counter(reason.partition(":")[0] for reason in reasons)
+    named = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    span = f"{min(step_sizes):.3g}" + (f" to {max(step_sizes):.3g}" if len(set(step_sizes)) > 1 else "")
+    return rows, [
+        f"rung {number + 1}: {len(dead)} of {len(running)} arms have no value ({named}), of step sizes {span}"
+    ]
 
 
 def describe(arm: Arm) -> str:
@@ -270,6 +280,8 @@ class Race:
         self.rung_seconds: list[dict] = []
         self.groups: list[tuple[Lockstep, dict[int, Racer], Reservoir]] = []
         self.programs: dict[tuple, float] = {}
+        self.values: dict[int, float] = {}
+        self.fell_back = False
         # (minus the rung, value, place): the fallback if all arms of the later rungs diverge.
         self.pruned_finite: list[tuple[int, float, int]] = []
 
@@ -281,7 +293,7 @@ class Race:
         """
         began = perf_counter()
         self._form_groups()
-        running, values = self.racers, {}
+        running = self.racers
         for number, rung in enumerate(self.schedule.rungs):
             before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
@@ -322,7 +334,10 @@ class Race:
                 f"rung {number + 1}/{len(self.schedule.rungs)}: {len(running)} arms ran {rung.amount:.4g} each, "
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
             )
-            running = survivors
+            self.values, running = values, survivors
+            if not any(np.isfinite(value) for value in values.values()):
+                # The later rungs would only advance chains that have left.
+                break
         if n_short and self.overrun > 0:
             (currency,) = self.budget.given()
             self.warnings.append(
@@ -331,6 +346,7 @@ class Race:
                 f"budget of {self.schedule.total:.3g}"
             )
         winner = min(running, key=lambda racer: values[racer.index])
+        self.fell_back = not np.isfinite(values[winner.index])
         if not np.isfinite(values[winner.index]) and self.pruned_finite:
             number, value, place = min(self.pruned_finite)
             winner = self.racers[place]
@@ -347,6 +363,18 @@ class Race:
         when_stuck = resolve_sampler(self.sampler)[0].when_stuck
         self.warnings += remarks_on_acceptance(self.sampler, when_stuck, winner.statistics, winner.arm)
         return winner
+
+    def value_of(self, racer: Racer) -> float:
+        """The value of a racer of the last rung; infinite for others."""
+        return self.values.get(racer.index, float("inf"))
+
+    def ensemble_of(self, racer: Racer) -> Lockstep | None:
+        """The chain of a racer of the last rung, alone, where it is; None for others."""
+        for ensemble, members, _ in self.groups:
+            for place, member in members.items():
+                if member is racer:
+                    return ensemble.narrow([place])
+        return None
 
     def _form_groups(self) -> None:
         """Ensembles of one shape, each with the racers at its places; as wide as the model gains by."""

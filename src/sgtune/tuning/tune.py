@@ -1,24 +1,34 @@
 """`tune`: choose a sampler's hyperparameters for a model, and the result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import PyTree
+from numpy.typing import ArrayLike
+
+from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
+from sgtune.mode.curvature import largest_curvature
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
+from sgtune.model.positions import flatten
+from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
-from sgtune.sampling.arm import check_arm, shape_of
+from sgtune.sampling.arm import check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
+from sgtune.sampling.chain import FEWEST_STEPS, Chain, sample
 from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
-from sgtune.support.axes import COMMON, Arm
-from sgtune.support.errors import InputError, check_integer, check_number
+from sgtune.support.axes import COMMON, STEP_SIZE, Arm
+from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
 from sgtune.tuning.horizon import enough_points
-from sgtune.tuning.race import AllDivergedError, Race
+from sgtune.tuning.race import AllDivergedError, Race, Racer, describe
+from sgtune.tuning.rounds import MOST_ROUNDS, SHARE_OF_RACE, recentred, run_pilot
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
 
 if TYPE_CHECKING:
@@ -34,9 +44,9 @@ class TuningResult:
     """The chosen hyperparameters and how they were found.
 
     Attributes:
-        best: a mapping of hyperparameters, which are also attributes (``best.step_size``); None only in the result of
-            an `AllDivergedError`.
-        rows: one record per arm and rung, with the columns of ``rungs``.
+        best: a mapping of hyperparameters, which are also attributes (``best.step_size``), and of the
+            ``preconditioner`` that they are for, if there is one; None only in the result of an `AllDivergedError`.
+        rows: one record per arm and rung of every race, with the columns of ``rungs``.
         rung_seconds: one record per rung: seconds of ``sampling``, ``gradients``, ``discrepancy`` and ``compilation``.
         seconds: ``total``: wall-clock time, the sum of ``compilation`` (tracing and compiling) and ``warm``, the time
             that tuning takes once all programs are compiled. ``warm`` is mostly ``sampling`` (on several cores at
@@ -44,10 +54,14 @@ class TuningResult:
             before tuning began.
             ``nominal``: the budget T over all arms; ``overrun``: the time that arms spent beyond it (both None if the
             budget is not in seconds).
-        steps: samples of all arms together.
-        gradient_evaluations: data terms of gradients, in sampling and scoring.
-        warnings: arms that diverged, budgets that were too short for ten steps, and remarks on the grid and the
-            schedule.
+        steps: samples of all arms together, pilots included.
+        gradient_evaluations: data terms of gradients, in sampling, scoring, pilots, and the Hessians after a pilot.
+        warnings: arms that diverged, budgets that were too short for ten steps, remarks on the grid and the
+            schedule, and reasons to doubt the chosen arm.
+        pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, the ``distance`` of its
+            mean from the centre, ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``:
+            whether another race in new coordinates followed.
+        plan: ``(model, horizon)``, for `sample`.
     """
 
     model: str
@@ -61,6 +75,20 @@ class TuningResult:
     steps: int = 0
     gradient_evaluations: int = 0
     warnings: list[str] = field(default_factory=list)
+    pilots: list[dict] = field(default_factory=list)
+    plan: tuple[Model, Budget] | None = field(default=None, repr=False)
+
+    def sample(self, budget: Budget | None = None, **options: Any) -> Chain:
+        """The planned run: a chain of the chosen arm.
+
+        Args:
+            budget: its budget; None: the horizon of `tune`.
+            options: others of `sgtune.sample`, such as ``seed``.
+        """
+        model, horizon = self.plan
+        return sample(
+            model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
+        )
 
     @property
     def rungs(self) -> "pd.DataFrame":
@@ -88,6 +116,7 @@ class TuningResult:
             "steps": self.steps,
             "gradient_evaluations": self.gradient_evaluations,
             "warnings": self.warnings,
+            "pilots": self.pilots,
         }
 
 
@@ -143,6 +172,60 @@ def check_horizon(horizon: object, budget: Budget) -> Budget:
     return horizon
 
 
+AUTO = "auto"
+
+EDGE_WARNING, WORST_FORECAST, FROZEN = 3, 0.3, 0.95
+"""A winner at the edge of so many step sizes or more, and forecasts of so many posterior sds, are worth a warning."""
+
+
+@dataclass
+class _Ledger:
+    """All that the races and pilots of a call of `tune` found and spent."""
+
+    began: float = field(default_factory=perf_counter)
+    programs_before: frozenset = field(default_factory=compiled_programs)
+    rows: list[dict] = field(default_factory=list)
+    rung_seconds: list[dict] = field(default_factory=list)
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("sampling", "gradients", "discrepancy"), 0.0)
+    )
+    shared: dict[tuple, float] = field(default_factory=dict)
+    nominal: float = 0.0
+    overrun: float = 0.0
+    steps: int = 0
+    gradient_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+    pilots: list[dict] = field(default_factory=list)
+
+    def add(self, race: Race, round_number: int) -> None:
+        """What ``race`` found and spent so far."""
+        several = {"round": round_number} if round_number > 1 else {}
+        self.rows += [row | several for row in race.rows]
+        self.rung_seconds += [row | several for row in race.rung_seconds]
+        for name in self.seconds:
+            self.seconds[name] += race.seconds[name]
+        self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
+        self.nominal += race.schedule.total
+        self.overrun += race.overrun
+        self.steps += sum(racer.steps for racer in race.racers)
+        self.gradient_evaluations += race.gradient_evaluations
+        self.warnings += race.warnings
+
+    def all_seconds(self, in_seconds: bool) -> dict[str, float | None]:
+        """`TuningResult.seconds` until now."""
+        total = perf_counter() - self.began
+        compilation = compile_seconds(self.began, self.began + total)
+        return {
+            "total": total,
+            "warm": total - compilation,
+            **self.seconds,
+            "compilation": compilation,
+            "shared_compilation": sum(self.shared.values(), 0.0),
+            "nominal": self.nominal if in_seconds else None,
+            "overrun": self.overrun if in_seconds else None,
+        }
+
+
 def tune(
     model: Model,
     sampler: str | Sampler,
@@ -155,9 +238,18 @@ def tune(
     replicate: int = 0,
     cost: CostTable | None = None,
     settings: Settings | None = None,
+    preconditioner: str | Preconditioner | ArrayLike = AUTO,
+    rounds: str | int = AUTO,
+    position: PyTree | None = None,
+    centre: PyTree | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
     """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and the further axes of the grid.
+
+    The arms run in coordinates z, theta = c + L z, in which the posterior has about the same scale in all directions
+    (`Preconditioner` has the equations). They are those of the Laplace approximation, unless you say otherwise. After a
+    race its winner goes on for a pilot run of R; if this shows that the coordinates mislead, the arms race again in
+    better ones (`sgtune.tuning.rounds`).
 
     Args:
         model, sampler, gradient: as for `sgtune.sample`.
@@ -174,113 +266,354 @@ def tune(
         replicate: another number gives an independent race of the same seed.
         cost: seconds per step of every shape in the grid; None: they are measured first. The same seed and the same
             table give the same decisions bit for bit. Every arm makes at least ten steps before it is judged, even if
-            they cost more than its budget.
+            they cost more than its budget; but an arm of a default grid for which they do does not start.
         settings: the grid and the other settings of a tuner that is given by its name.
+        preconditioner: as for `sgtune.sample`. ``auto``: ``laplace`` if the MAP is a proper one, otherwise ``none``,
+            with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z.
+        rounds: the largest number of races, each after the first with a pilot run before it. ``auto``: 3 with a
+            preconditioner, otherwise 1. Races together spend at most 3 times the budget of one.
+        position, centre: where chains start, and where coordinates and control variates are centred; positions of the
+            model. None: the MAP, and for the centre the position if it is given. With both, no MAP is searched for: for
+            densities without a mode. The scale is then that of the Hessian at the centre, as far as it is convex there.
         report: called with one line of progress per rung.
 
     Returns:
         The chosen hyperparameters, ``best``, and how they were found: the records of all arms, times and warnings.
-        ``sample(model, sampler, **result.best, budget=...)`` runs a chain with them.
+        ``sample(model, sampler, **result.best, budget=...)`` runs a chain with them, and so does ``result.sample()``.
 
     Raises:
         InputError: an argument is not allowed.
         AllDivergedError: no arm stays finite; its ``result`` has the records of all arms.
     """
     watch_compilation()
-    began, there_before = perf_counter(), compiled_programs()
+    ledger = _Ledger()
     sampler = published_name(sampler, gradient)
     name, tuner = _named(tuner, settings)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("replicate", replicate, at_least=0)
+    if rounds != AUTO:
+        check_integer("rounds", rounds, at_least=1, at_most=MOST_ROUNDS)
     if cost is not None and not isinstance(cost, CostTable):
         raise InputError(f"cost: {cost!r} is not allowed; it must be a CostTable or None")
     budget = check_budget(tuner.default if budget is None else budget)
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
-    racing = model
-    if tuner.judge is not None and tuner.judge.tasks is not None and tuner.validation_fraction:
-        racing = hold_out(model, tuner.validation_fraction, name="validation_fraction")
-    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler)]
-    remarks = tuner.remarks(model.n_data)
+    preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
+    remarks = [*tuner.remarks(model.n_data), *remarks]
 
-    def result(best: Arm | None, seconds: dict | None = None, **found: object) -> TuningResult:
-        total = perf_counter() - began
-        compilation = compile_seconds(began, began + total)
-        seconds = {
-            "total": total,
-            "warm": total - compilation,
-            **dict.fromkeys(
-                ("sampling", "gradients", "discrepancy", "compilation", "shared_compilation"), 0.0
-            ),
-            **dict.fromkeys(("nominal", "overrun")),
-            **(seconds or {}),
-            "compilation": compilation,
+    def result(best: Arm | None, **found: object) -> TuningResult:
+        if best is not None and preconditioner is not None:
+            best = Arm(**best, preconditioner=preconditioner)
+        seconds = ledger.all_seconds(budget.seconds is not None and tuner.judge is not None)
+        found = {
+            "rows": ledger.rows,
+            "rung_seconds": ledger.rung_seconds,
+            "steps": ledger.steps,
+            "gradient_evaluations": ledger.gradient_evaluations,
+            "warnings": ledger.warnings,
+            "pilots": ledger.pilots,
+            **found,
         }
-        return TuningResult(model.name, sampler, name, model.n_data, best, seconds=seconds, **found)
+        return TuningResult(
+            model.name, sampler, name, model.n_data, best, seconds=seconds, plan=(model, horizon), **found
+        )
 
+    is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
+    curvature = largest_curvature(model) if is_fitted and preconditioner is None else 1.0
+    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, curvature)]
     if tuner.judge is None and tuner.choose is None:
         return result(arms[0])
-    schedule = tuner.schedule(len(arms), budget.amount)
+    seen = _seen(model, preconditioner)
     # All checks are done before the costly work begins.
     if budget.seconds is not None and tuner.clock == "calibrated":
         if cost is None:
-            cost = calibrate_cost(model, [shape_of(sampler, arm) for arm in arms], report=report)
+            cost = calibrate_cost(seen, [shape_of(sampler, arm) for arm in arms], report=report)
         for arm in arms:
             cost.lookup(*shape_of(sampler, arm))
     if tuner.choose is not None:
-        return _chosen(model, sampler, tuner, arms, horizon, cost, remarks, report, result)
+        return _chosen(seen, sampler, tuner, arms, horizon, cost, remarks, report, ledger, result)
+    entry = _Entry(model, sampler, tuner, budget, horizon, cost, seed, replicate, report)
+    if is_fitted:
+        arms, left_out = entry.affordable(arms)
+        remarks += left_out
+    ledger.warnings += remarks
+    most = (1 if preconditioner is None else MOST_ROUNDS) if rounds == AUTO else rounds
+    longest = MOST_ROUNDS * tuner.schedule(len(arms), budget.amount).total
+    number, first_arms = 1, arms
+    while True:
+        try:
+            race, winner, arms = entry.race(arms, preconditioner, number, is_fitted, ledger, longest)
+        except AllDivergedError as error:
+            error.result = result(None)
+            raise
+        ensemble = race.ensemble_of(winner)
+        if most == 1 or preconditioner is None or ensemble is None:
+            break
+        began = perf_counter()
+        own_seed = named_seed(seed, "pilot", replicate, number)
+        pilot = run_pilot(
+            ensemble, max(FEWEST_STEPS, int(budget.amount * winner.steps / winner.ran)), own_seed
+        )
+        terms = pilot.steps * race.terms_per_step[winner.arm]
+        ended = perf_counter()
+        ledger.seconds["sampling"] += ended - began - compile_seconds(began, ended)
+        ledger.steps += pilot.steps
+        ledger.gradient_evaluations += terms
+        ledger.gradient_evaluations += pilot.score_terms
+        if not pilot.stays:
+            ledger.warnings.append(
+                f"pilot {number}: {describe(winner.arm)} left the posterior: try smaller step sizes"
+            )
+            break
+        found = recentred(race.model, pilot, int(SHARE_OF_RACE * race.gradient_evaluations), own_seed)
+        ledger.gradient_evaluations += found.evaluations
+        is_unstable = pilot.attempts > 1
+        has_budget = number < most and ledger.nominal + race.schedule.total <= longest * (1 + 1e-9)
+        goes_on = has_budget and (found.preconditioner is not None or is_unstable)
+        ledger.pilots.append(
+            {
+                "round": number,
+                "steps": pilot.steps,
+                "distance": found.distance,
+                "least_curvature": found.curvatures[0],
+                "largest_curvature": found.curvatures[1],
+                "attempts": pilot.attempts,
+                "moved": goes_on and found.preconditioner is not None,
+            }
+        )
+        report(
+            f"pilot {number}: {pilot.steps} steps, its mean {found.distance:.2g} sds from the centre, curvatures "
+            f"{found.curvatures[0]:.2g} to {found.curvatures[1]:.2g}: {'another race' if goes_on else 'done'}"
+        )
+        if not goes_on and is_unstable:
+            ledger.warnings.append(
+                f"pilot {number}: {describe(winner.arm)} left the posterior: try smaller step sizes"
+            )
+        if not goes_on:
+            break
+        number += 1
+        if found.preconditioner is not None:
+            preconditioner = found.preconditioner
+            arms = first_arms
+        else:
+            arms = [arm for arm in arms if arm.step_size < winner.arm.step_size]
+    ledger.warnings += _doubts(arms, winner.arm, race.value_of(winner) if tuner.judge.in_sds else None)
+    return result(winner.arm)
 
-    def raced(arm: Arm) -> Arm:
-        """The arm with a batch of the same share of the rows that are left, at least one row."""
-        left = max(1, arm.batch_size * racing.n_data // model.n_data)
-        return Arm(**{**arm, "batch_size": left})
 
-    race = Race(
-        model=racing,
-        sampler=sampler,
-        arms=arms,
-        schedule=schedule,
-        budget=budget,
-        metric=tuner.judge.metric(named_seed(seed, "judge", replicate)),
-        cost=cost,
-        clock=tuner.clock,
-        seed=seed,
-        replicate=replicate,
-        horizon=horizon.amount,
-        points=tuner.points or tuner.judge.points or enough_points(model.dimension),
-        thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
-        growth=tuner.growth,
-        make=lambda group: Lockstep.at_mode(
-            racing,
-            sampler,
-            [raced(arm) for arm in group],
-            seed=seed,
-            replicate=f"race {replicate}",
-            start_noise=tuner.start_noise,
-        ),
-        raced=raced,
-        report=report,
+def _coordinates(
+    model: Model, tuner: Tuner, given: object, position: PyTree | None, centre: PyTree | None
+) -> tuple[Preconditioner | None, list[str]]:
+    """The preconditioner of the first race, and a remark if there is no proper mode to make one from."""
+    is_auto = isinstance(given, str) and given == AUTO
+    if position is None and centre is None:
+        if not is_auto:
+            return resolve_preconditioner(model, given), []
+        if tuner.judge is None and tuner.choose is None:
+            return None, []
+        try:
+            return resolve_preconditioner(model, "laplace"), []
+        except InputError as error:
+            return None, [
+                f"{error}; arms ran without a preconditioner: give a position near the posterior's mean"
+            ]
+    if centre is None:
+        centre = position
+    centre = flatten(check_position("centre", model, centre))
+    start = centre if position is None else flatten(check_position("position", model, position))
+    if isinstance(given, Preconditioner):
+        raise InputError(
+            "preconditioner: it has a centre and a start of its own; position and centre must be None"
+        )
+    if is_auto or (isinstance(given, str) and given == "laplace"):
+        return Preconditioner(centre, local_factor(model, centre), start), []
+    if isinstance(given, str):
+        check_choice("preconditioner", given, (AUTO, "laplace", "none"))
+        return Preconditioner(centre, np.ones(model.dimension), start), []
+    return Preconditioner(centre, check_factor("preconditioner", given, model.dimension), start), []
+
+
+def _seen(model: Model, preconditioner: Preconditioner | None) -> Model:
+    """The model that arms run on."""
+    return model if preconditioner is None else precondition(model, preconditioner)
+
+
+def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]:
+    """Reasons to doubt the chosen arm, each with what to change.
+
+    Args:
+        arms: those that started.
+        forecast: the error that it is expected to have at the horizon, in posterior sds; None: not known.
+    """
+    doubts = []
+    others = {name: number for name, number in best.items() if name != STEP_SIZE.name}
+    rivals = sorted(
+        {arm.step_size for arm in arms if {**arm, STEP_SIZE.name: 0} == {**others, STEP_SIZE.name: 0}}
     )
-    race.warnings += remarks
+    if len(rivals) >= EDGE_WARNING and best.step_size in (rivals[0], rivals[-1]):
+        side, change = ("smallest", "smaller") if best.step_size == rivals[0] else ("largest", "larger")
+        doubts.append(
+            f"log10_step_sizes: the chosen step size, {best.step_size:.3g}, is the {side} of its grid: give a grid "
+            f"with {change} ones"
+        )
+    if forecast is not None and forecast >= FROZEN:
+        doubts.append(
+            f"horizon: the error expected at its end is {forecast:.2g} posterior sds, no better than that of a chain "
+            "that never moves: give a longer horizon, or another sampler"
+        )
+    elif forecast is not None and forecast > WORST_FORECAST:
+        doubts.append(
+            f"horizon: the error expected at its end is {forecast:.2g} posterior sds, more than {WORST_FORECAST:g}: "
+            "give a longer horizon, or another sampler"
+        )
+    return doubts
 
-    def raced_result(best: Arm | None) -> TuningResult:
-        shared = sum(race.programs[shape] for shape in race.programs.keys() & there_before)
-        of_budget = {"nominal": schedule.total, "overrun": race.overrun} if budget.seconds is not None else {}
-        return result(
-            best,
-            {**race.seconds, "shared_compilation": shared, **of_budget},
-            rows=race.rows,
-            rung_seconds=race.rung_seconds,
-            steps=sum(racer.steps for racer in race.racers),
-            gradient_evaluations=race.gradient_evaluations,
-            warnings=race.warnings,
+
+@dataclass(frozen=True)
+class _Entry:
+    """What all races of a call of `tune` share."""
+
+    model: Model
+    sampler: str
+    tuner: Tuner
+    budget: Budget
+    horizon: Budget
+    cost: CostTable | None
+    seed: int
+    replicate: int
+    report: Callable[[str], None]
+
+    @property
+    def raced_model(self) -> Model:
+        """The model without the rows that are held out to judge by."""
+        fraction = self.tuner.validation_fraction
+        if self.tuner.judge.tasks is None or not fraction:
+            return self.model
+        return hold_out(self.model, fraction, name="validation_fraction")
+
+    def affordable(self, arms: list[Arm]) -> tuple[list[Arm], list[str]]:
+        """The arms of which the first rung's budget buys ten steps, and a line that names the others.
+
+        All arms where prices are not known, by the wall clock; the cheapest if no arm is affordable.
+        """
+        if self.tuner.clock == "wall":
+            return arms, []
+        prices = [self._price(arm) for arm in arms]
+        kept = range(len(arms))
+        while True:
+            # The dearest go first: with fewer arms the first rung is longer.
+            rung = self.tuner.schedule(len(kept), self.budget.amount).rungs[0]
+            dearest = max(prices[i] for i in kept)
+            if FEWEST_STEPS * dearest <= rung.amount or dearest == min(prices):
+                break
+            kept = [i for i in kept if prices[i] < dearest]
+        left_out = {shape_of(self.sampler, arms[i])[1:3] for i in range(len(arms)) if i not in set(kept)}
+        if not left_out:
+            return arms, []
+        (currency,) = self.budget.given()
+        named = ", ".join(
+            f"batch_size={size}" + (f" with n_leapfrog={leapfrogs}" if leapfrogs else "")
+            for size, leapfrogs in sorted(left_out, key=str)
+        )
+        line = (
+            f"budget: {len(arms) - len(kept)} arms did not start, because the first rung, {rung.amount:.3g} {currency} "
+            f"an arm, does not pay for {FEWEST_STEPS} steps of {named}"
+        )
+        return [arms[i] for i in kept], [line]
+
+    def _price(self, arm: Arm) -> float:
+        """The cost of a step, in the budget's currency."""
+        if self.budget.seconds is not None:
+            return self.cost.lookup(*shape_of(self.sampler, arm))
+        return 1 if self.budget.steps is not None else data_terms(self.model, self.sampler, arm)
+
+    def race(
+        self,
+        arms: list[Arm],
+        preconditioner: Preconditioner | None,
+        number: int,
+        is_fitted: bool,
+        ledger: _Ledger,
+        longest: float,
+    ) -> tuple[Race, Racer, list[Arm]]:
+        """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
+
+        Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
+        twice, as long as the races' budgets add up to at most ``longest``.
+
+        Raises:
+            AllDivergedError: no arm has a finite value.
+        """
+        power = resolve_sampler(self.sampler)[0].step_size_power
+        for moved in range(MOST_MOVES + 1):
+            race = self._prepared(arms, preconditioner, number)
+            goes_down = (
+                is_fitted
+                and moved < MOST_MOVES
+                and ledger.nominal + 2 * race.schedule.total <= longest * (1 + 1e-9)
+            )
+            try:
+                winner = race.run()
+            except AllDivergedError:
+                ledger.add(race, number)
+                if not goes_down:
+                    raise
+            else:
+                ledger.add(race, number)
+                if not (race.fell_back and goes_down):
+                    return race, winner, arms
+            line = f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with step sizes of a "
+            ledger.warnings.append(line + "hundredth")
+            self.report(ledger.warnings[-1])
+            factor = DOWN ** (1 / power)
+            arms = [Arm(**{**arm, STEP_SIZE.name: arm.step_size * factor}) for arm in arms]
+        raise AssertionError("the last race returns or raises")
+
+    def _prepared(self, arms: list[Arm], preconditioner: Preconditioner | None, number: int) -> Race:
+        racing = _seen(self.raced_model, preconditioner)
+        # The names of the first round's streams are those of a call without rounds.
+        name = f"race {self.replicate}" + (f" round {number}" if number > 1 else "")
+        tuner = self.tuner
+
+        def raced(arm: Arm) -> Arm:
+            """The arm with a batch of the same share of the rows that are left, at least one row."""
+            left = max(1, arm.batch_size * racing.n_data // self.model.n_data)
+            return Arm(**{**arm, "batch_size": left})
+
+        start = None
+        if preconditioner is not None:
+            start = preconditioner.coordinates(preconditioner.start[None])[0]
+        return Race(
+            model=racing,
+            sampler=self.sampler,
+            arms=arms,
+            schedule=tuner.schedule(len(arms), self.budget.amount),
+            budget=self.budget,
+            metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate)),
+            cost=self.cost,
+            clock=tuner.clock,
+            seed=self.seed,
+            replicate=self.replicate,
+            horizon=self.horizon.amount,
+            points=tuner.points or tuner.judge.points or enough_points(self.model.dimension),
+            thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
+            growth=tuner.growth,
+            make=lambda group: Lockstep.at_mode(
+                racing,
+                self.sampler,
+                [raced(arm) for arm in group],
+                seed=self.seed,
+                replicate=name,
+                position=start,
+                start_noise=tuner.start_noise,
+            ),
+            raced=raced,
+            report=self.report,
         )
 
-    try:
-        return raced_result(race.run().arm)
-    except AllDivergedError as error:
-        error.result = raced_result(None)
-        raise
+
+MOST_MOVES, DOWN = 2, 0.01
+"""A grid of which all arms leave the posterior moves down by this factor, in units of SGLD's step size."""
 
 
 def _chosen(
@@ -292,6 +625,7 @@ def _chosen(
     cost: CostTable | None,
     remarks: list[str],
     report: Callable[[str], None],
+    ledger: _Ledger,
     result: Callable[..., TuningResult],
 ) -> TuningResult:
     """The decision of a tuner that runs no arm, from the steps that ``horizon`` buys for each.
@@ -312,13 +646,16 @@ def _chosen(
     choice = tuner.choose(model, sampler, arms, n_steps, report)
     ended = perf_counter()
     compilation = compile_seconds(asked, ended)
-    spent = {"sampling": 0.0, "gradients": 0.0, "discrepancy": ended - asked - compilation}
+    ledger.seconds["discrepancy"] += ended - asked - compilation
+    doubts = []
+    if choice.best is not None:
+        forecast = choice.rows[choice.best]["discrepancy"] if choice.rows else None
+        doubts = _doubts(arms, arms[choice.best], forecast)
     found = result(
         None if choice.best is None else arms[choice.best],
-        spent,
         rows=choice.rows,
-        rung_seconds=[{"rung": 1, **spent, "compilation": compilation}],
-        warnings=[*remarks, *choice.warnings],
+        rung_seconds=[{"rung": 1, **ledger.seconds, "compilation": compilation}],
+        warnings=[*remarks, *choice.warnings, *doubts],
     )
     if found.best is None:
         error = AllDivergedError(

@@ -21,7 +21,14 @@ from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.theory.recursions import check_known
 from sgtune.tuning.foresight import Choice, foresee
-from sgtune.tuning.grid import LEAPFROGS, LOG10_STEP_SIZES, check_names, make_arms, remarks_on_default
+from sgtune.tuning.grid import (
+    LEAPFROGS,
+    check_names,
+    default_fractions,
+    fitted_step_sizes,
+    make_arms,
+    remarks_on_default,
+)
 from sgtune.tuning.horizon import SCORE_ROWS, at_horizon
 from sgtune.tuning.judges import Judge, predictive, stein
 from sgtune.tuning.race import Schedule, halving_schedule, single_rung
@@ -41,25 +48,37 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Grid:
-    """The arms that a tuner chooses from: all combinations. Defaults are the paper's (App. B.1).
+    """The arms that a tuner chooses from: all combinations.
 
     Attributes:
-        log10_step_sizes: log10 of the step sizes.
+        log10_step_sizes: log10 of the step sizes; None: those that fit the sampler, the batch and the posterior
+            (`sgtune.tuning.grid.fitted_step_sizes`). The paper's are `sgtune.tuning.grid.LOG10_STEP_SIZES`.
         batch_fractions: shares of the data in a batch; None: 1, and of 0.1, 0.01, 0.001 those that give batches of ten
             rows or more.
         n_leapfrogs: numbers of leapfrogs, for samplers that have them.
         hyperparameters: further axes by name, such as ``{"friction": (0.01, 0.1)}``, for samplers that have them.
     """
 
-    log10_step_sizes: Sequence[float] = LOG10_STEP_SIZES
+    log10_step_sizes: Sequence[float] | None = None
     batch_fractions: Sequence[float] | None = None
     n_leapfrogs: Sequence[int] = LEAPFROGS
     hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
-    def arms(self, n_data: int, sampler: str) -> list[Arm]:
-        """Every combination of the axes that the sampler has."""
+    def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
+        """Every combination of the axes that the sampler has; ``curvature``: the largest of -log pi."""
         numbers = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return make_arms(n_data, sampler, **numbers.pop("hyperparameters"), **numbers)
+        further = numbers.pop("hyperparameters")
+        if self.log10_step_sizes is not None:
+            return make_arms(n_data, sampler, **further, **numbers)
+        fractions = self.batch_fractions
+        if fractions is None:
+            fractions = (1.0,) if resolve_sampler(sampler)[0].needs_all_data else default_fractions(n_data)
+        arms = []
+        for fraction in fractions:
+            numbers["batch_fractions"] = (fraction,)
+            numbers["log10_step_sizes"] = fitted_step_sizes(sampler, fraction, curvature)
+            arms += make_arms(n_data, sampler, **further, **numbers)
+        return arms
 
     def remarks(self, n_data: int) -> list[str]:
         """On the batch fractions that the default grid omits."""
@@ -92,9 +111,9 @@ class Tuner:
     growth = 1
     grid = Grid()
 
-    def arms(self, n_data: int, sampler: str) -> list[Arm]:
-        """The arms, for ``n_data`` data."""
-        return self.grid.arms(n_data, sampler)
+    def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
+        """The arms, for ``n_data`` data and the largest ``curvature`` of -log pi."""
+        return self.grid.arms(n_data, sampler, curvature)
 
     def remarks(self, n_data: int) -> list[str]:
         """On the arms, for the result's warnings."""
@@ -202,11 +221,11 @@ class GridSearch(Tuner):
     def default(self) -> Budget:
         return Budget(seconds=1.0) if self.judge.tasks is None else Budget(steps=5_000)
 
-    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+    def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
         if self.batch_fraction is None:
-            return self.grid.arms(n_data, sampler)
+            return self.grid.arms(n_data, sampler, curvature)
         fraction = _one_fraction(sampler, self.batch_fraction)
-        return replace(self.grid, batch_fractions=(fraction,)).arms(n_data, sampler)
+        return replace(self.grid, batch_fractions=(fraction,)).arms(n_data, sampler, curvature)
 
     def remarks(self, n_data: int) -> list[str]:
         return self.grid.remarks(n_data) if self.batch_fraction is None else []
@@ -228,7 +247,7 @@ class Heuristic(Tuner):
     name = "heuristic"
     default = Budget(steps=1)
 
-    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+    def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
         method, _ = resolve_sampler(sampler)
         step_size = (1.0 / n_data) ** (1 / method.step_size_power)
         batch_size = batch_size_of(_one_fraction(sampler, self.batch_fraction), n_data)
@@ -257,9 +276,9 @@ class Theory(Tuner):
     name = "theory"
     choose = staticmethod(foresee)
 
-    def arms(self, n_data: int, sampler: str) -> list[Arm]:
+    def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
         check_known(sampler)
-        return self.grid.arms(n_data, sampler)
+        return self.grid.arms(n_data, sampler, curvature)
 
 
 TUNERS: dict[str, Tuner] = {
@@ -280,7 +299,7 @@ TUNERS: dict[str, Tuner] = {
 @dataclass(frozen=True)
 class Settings:
     """Numbers for a tuner that is given by its name: each has those of its fields that concern it. Defaults are the
-    paper's (App. B.1), except ``score_fraction``.
+    paper's (App. B.1), except the step sizes and ``score_fraction``.
 
     Attributes:
         log10_step_sizes, batch_fractions, n_leapfrogs, hyperparameters: of the `Grid`.
@@ -293,7 +312,7 @@ class Settings:
         start_noise: of ``grid``.
     """
 
-    log10_step_sizes: tuple[float, ...] = LOG10_STEP_SIZES
+    log10_step_sizes: tuple[float, ...] | None = None
     batch_fractions: tuple[float, ...] | None = None
     n_leapfrogs: tuple[int, ...] = LEAPFROGS
     hyperparameters: Mapping[str, Sequence[float]] = field(default_factory=dict)

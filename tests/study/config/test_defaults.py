@@ -21,7 +21,7 @@ from sgtune.study.mamba.comparison import deviations
 from sgtune.study.pipeline.plan import check_costs, tunes_alone
 from sgtune.study.posteriors import bnn, pmf
 from sgtune.tuning import TUNERS, Settings
-from sgtune.tuning.grid import BATCH_FRACTIONS, default_fractions
+from sgtune.tuning.grid import BATCH_FRACTIONS, LOG10_STEP_SIZES, default_fractions
 
 
 @pytest.mark.parametrize("run", OVERLAYS)
@@ -130,13 +130,16 @@ def test_facts_are_those_of_the_models():
 
 
 def test_defaults_are_those_of_the_library():
-    """`sgtune.tune` without a configuration does what the paper run does on the logistic regression."""
+    """`sgtune.tune` by itself does what the paper run does on the logistic regression, except for step sizes."""
     paper, library = raw_config("paper"), Settings()
     grid, mamba = paper["grids"]["logistic"], paper["mamba"]
     given = {name: tuple(values) for name, values in grid.items()}
     # None stands for the paper's fractions that leave enough rows.
     assert given.pop("batch_fractions") == BATCH_FRACTIONS == default_fractions(800_000)
     assert library.batch_fractions is None
+    # The library's step sizes fit the sampler and the posterior.
+    assert given.pop("log10_step_sizes") == LOG10_STEP_SIZES
+    assert library.log10_step_sizes is None
     assert given == {name: getattr(library, name) for name in given}
     for name in ("pruning_rate", "clock", "thin"):
         assert mamba[name] == getattr(library, name)

@@ -138,7 +138,7 @@ def test_the_narrow_kind_is_the_same_posterior_in_other_units(sampler):
 class Takes(Heuristic):
     """A tuner that takes one arm."""
 
-    def arms(self, n_data, sampler):
+    def arms(self, n_data, sampler, curvature=1.0):
         return [{"first": Arm(0.01, 100), "last": Arm(1e-9, 100)}[self.name]]
 
 

@@ -23,8 +23,8 @@ AHEAD = ("mamba", "theory")
 
 
 def tuning_arguments(settings: Mapping, tuner: str) -> dict:
-    """``tuner``, ``budget``, ``horizon`` and ``settings`` of `sgtune.tune` from the configuration's sections
-    (`settings_of`)."""
+    """``tuner``, ``budget``, ``horizon``, ``settings`` and ``preconditioner`` of `sgtune.tune` from the configuration's
+    sections (`settings_of`)."""
     own = dict(settings[TUNERS[tuner].section])
     own.pop("replicates", None)
     amounts = {"seconds": own.pop("seconds", None), "steps": own.pop("n_steps", None)}
@@ -41,6 +41,8 @@ def tuning_arguments(settings: Mapping, tuner: str) -> dict:
         "budget": budget,
         "horizon": None if ahead is None else Budget(seconds=ahead),
         "settings": Settings(**own, hyperparameters=grid),
+        # As in the papers, whose step sizes are for the parameters themselves.
+        "preconditioner": "none",
     }
 
 

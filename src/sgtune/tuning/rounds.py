@@ -1,0 +1,187 @@
+"""Rounds of tuning: a pilot run shows where the coordinates mislead, and gives better ones for another race.
+
+The coordinates of the first race are from the curvature at the mode. The mode of a hierarchy may lie far outside the
+region that has the probability, and have another curvature. After a race its winner goes on for a pilot run, whose
+mean and whose Hessians are compared with the coordinates. The scale of the new coordinates is the inverse of
+-E[Hessian of log pi], which for the posterior itself is the covariance of its scores (Fisher's identity); gradient
+noise and a large step inflate the spread of draws, but hardly their mean Hessian.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from sgtune.mode.coordinates import lower_triangle
+from sgtune.mode.curvature import LARGEST_FACTOR
+from sgtune.model import Model
+from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
+from sgtune.model.preconditioner import Preconditioner
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.support.axes import STEP_SIZE
+from sgtune.support.randomness import named_seed
+from sgtune.tuning.horizon import ESCAPED, SCORE_ROWS, fresh_scores, mean_virial
+
+__all__ = ["MOST_ROUNDS", "Pilot", "Recentred", "recentred", "run_pilot"]
+
+MOST_ROUNDS = 3
+
+FAR = 3.0
+"""The centre misleads if the pilot's mean is this many sds of the coordinates away from it, in any direction."""
+
+LARGEST_RATIO = 3.0
+"""The scale misleads if an eigenvalue of the mean Hessian, 1 in good coordinates, is off by this factor."""
+
+N_POINTS = 16
+"""Draws of the pilot at which Hessians are averaged; half as many above D = 200."""
+
+SHARE_OF_RACE = 0.25
+"""The Hessians may cost this share of the data terms of the race before them, as far as `FEWEST_ROWS` rows do not cost
+more."""
+
+FEWEST_ROWS = 256
+"""The least number of rows of the data in the Hessian at a draw, fresh for each."""
+
+FEWEST_CURVATURE = 1e-3
+"""Eigenvalues of the mean Hessian are made positive, and at least this share of the largest."""
+
+MOST_DRAWS, N_SCORED = 2_000, 64
+"""Draws of a pilot that are kept, and those whose scores tell whether it stays in the posterior."""
+
+MOST_ATTEMPTS = 3
+
+
+class Pilot(NamedTuple):
+    """A run that continues a race's winner.
+
+    Attributes:
+        draws: of its second half, at most 2,000, in coordinates of the race: ``(n, D)``.
+        steps: of all attempts.
+        attempts: 1; more if the chain left the posterior, and ran again with a smaller step size.
+        stays: whether the last attempt stayed in the posterior.
+        score_terms: data terms of gradients in the scores that tell.
+    """
+
+    draws: Float[np.ndarray, "n D"]
+    steps: int
+    attempts: int
+    stays: bool
+    score_terms: int
+
+
+def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
+    """``n_steps`` more steps of the first chain of ``ensemble``.
+
+    Where the chain leaves the posterior (`sgtune.tuning.horizon.mean_virial`), it runs again from the same state with a
+    tenth of the step size, and with a hundredth.
+    """
+    first, score_terms, model = n_steps - n_steps // 2, 0, ensemble.model
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        chain = ensemble.narrow([0])
+        step_size = chain.hyperparameters[STEP_SIZE.name]
+        chain.hyperparameters |= {STEP_SIZE.name: step_size * jnp.float32(0.1 ** (attempt - 1))}
+        chain.advance(first, first)
+        draws = chain.advance(n_steps - first, -(-(n_steps - first) // MOST_DRAWS))[:, 0]
+        stays = bool(chain.finite[0]) and bool(np.isfinite(draws).all())
+        if stays:
+            some = draws[np.linspace(0, len(draws) - 1, min(len(draws), N_SCORED)).astype(int)]
+            scores, terms = fresh_scores(model, some, SCORE_ROWS, seed)
+            score_terms += terms
+            stays = abs(mean_virial(some, scores, np.zeros(model.dimension))) <= ESCAPED
+        if stays:
+            break
+    return Pilot(draws, attempt * n_steps, attempt, stays, score_terms)
+
+
+class Recentred(NamedTuple):
+    """What a pilot says of the coordinates.
+
+    Attributes:
+        preconditioner: better ones; None if the present ones do not mislead.
+        distance: the largest distance of the pilot's mean from the centre, in sds of the coordinates.
+        curvatures: the smallest and the largest eigenvalue of the mean Hessian: 1 in good coordinates.
+        evaluations: data terms of gradients that this took: two for each row in a Hessian's product.
+    """
+
+    preconditioner: Preconditioner | None
+    distance: float
+    curvatures: tuple[float, float]
+    evaluations: int
+
+
+def recentred(model: Model, pilot: Pilot, most_terms: int, seed: int) -> Recentred:
+    """Better coordinates for ``model``, if ``pilot`` shows that its own mislead.
+
+    c is the pilot's mean, and chains start at its last draw. P is the inverse of the mean of -Hessian over draws of the
+    pilot, with eigenvalues made positive; above D = 2,000 the inverse of its diagonal. It is not shrunk towards the old
+    scale, which may be what misleads, and is not the covariance of the draws, which a short run does not know.
+
+    Args:
+        model: a result of `sgtune.mode.coordinates.precondition`.
+        most_terms: data terms that the Hessians may cost, as far as `FEWEST_ROWS` rows do not cost more.
+    """
+    old, mean = model.preconditioner, pilot.draws.mean(axis=0, dtype=np.float64)
+    distance = float(np.abs(mean).max())
+    hessian, evaluations = mean_hessian(model, pilot.draws, most_terms, seed)
+    if hessian.ndim == 1:
+        values = hessian
+    else:
+        values, directions = np.linalg.eigh(hessian)
+    curvatures = float(values.min()), float(values.max())
+    if distance <= FAR and curvatures[0] >= 1 / LARGEST_RATIO and curvatures[1] <= LARGEST_RATIO:
+        return Recentred(None, distance, curvatures, evaluations)
+    positive = np.maximum(np.abs(values), FEWEST_CURVATURE * np.abs(values).max())
+    if hessian.ndim == 1:
+        factor = old.factor / np.sqrt(positive)
+    else:
+        square = (np.diag(old.factor) if old.factor.ndim == 1 else old.factor) @ (
+            directions / np.sqrt(positive)
+        )
+        factor = lower_triangle(square)
+    centre, start = old.positions(np.stack([mean, pilot.draws[-1]]))
+    return Recentred(Preconditioner(centre, factor, start), distance, curvatures, evaluations)
+
+
+def mean_hessian(
+    model: Model, draws: Float[np.ndarray, "n D"], most_terms: int, seed: int
+) -> tuple[Float[np.ndarray, "D D"] | Float[np.ndarray, " D"], int]:
+    """The mean over some of ``draws`` of -Hessian of log pi, and the data terms that it took.
+
+    The Hessian at z = 0 is of all data. Of its change from there to a draw, the prior's part is exact, and the
+    likelihood's is from fresh rows: for a Gaussian posterior there is none, even if a few rows have all the curvature.
+    Above D = 2,000 only the diagonal, from Rademacher probes (Hutchinson), as `sgtune.mode.find.hutchinson_diagonal`.
+    """
+    d, n_data = model.dimension, model.n_data
+    is_full = d <= LARGEST_FACTOR
+    n_points = min(len(draws), N_POINTS if d <= LARGE_DIMENSION else N_POINTS // 2)
+    n_directions = d if is_full else N_POINTS
+    affordable = most_terms // (4 * n_points * n_directions)
+    # A power of two, so that rounds share programs; all rows cost half as much each, for they need no difference.
+    n_rows = 1 << max(FEWEST_ROWS, affordable).bit_length() - 1
+    takes_all = n_data <= max(n_rows, 2 * affordable)
+    rng = np.random.default_rng(named_seed(seed, "mean Hessian"))
+    zero = jnp.zeros(d, jnp.float32)
+    if is_full:
+        directions = np.eye(d, dtype=np.float32)
+    else:
+        directions = (2 * rng.integers(0, 2, (n_directions, d)) - 1).astype(np.float32)
+
+    def products(at: jax.Array, rows: PyTree, weight: float) -> Float[np.ndarray, "k D"]:
+        likelihood, prior = hessian_products(model, at, directions, rows)
+        return -(weight * likelihood.astype(np.float64) + prior)
+
+    points = jnp.asarray(draws[np.linspace(0, len(draws) - 1, n_points).astype(int)])
+    if takes_all:
+        total = sum(products(point, model.data, 1.0) for point in points) / n_points
+        terms = 2 * n_directions * n_points * n_data
+    else:
+        total = products(zero, model.data, 1.0)
+        for point in points:
+            rows = np.sort(rng.choice(n_data, n_rows, replace=False))
+            some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
+            changes = products(point, some, n_data / n_rows) - products(zero, some, n_data / n_rows)
+            total += changes / n_points
+        terms = 2 * n_directions * (n_data + 2 * n_points * n_rows)
+    return (total + total.T) / 2 if is_full else np.mean(directions * total, axis=0), terms

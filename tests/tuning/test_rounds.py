@@ -1,0 +1,249 @@
+"""Coordinates, grids and pilots of `tune` on posteriors that users bring (`posteriors_of_users`)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from posteriors_of_users import CASES, moments_of_groups
+from small_models import small_logistic_model
+
+import sgtune
+from sgtune import Budget, InputError, Preconditioner, tune
+from sgtune.mode import find
+from sgtune.mode.coordinates import laplace_preconditioner, precondition
+from sgtune.tuning import Grid, Halving, Settings, make_arms
+from sgtune.tuning.grid import fitted_step_sizes
+from sgtune.tuning.rounds import Pilot, recentred, run_pilot
+
+R, HORIZON = Budget(gradients=20_000), Budget(gradients=200_000)
+
+
+def case(name: str) -> tuple[sgtune.Model, tuple | None]:
+    """A model of `CASES`, and its exact mean and covariance where they are known."""
+    log_prior, log_likelihood, data, init, exact = CASES[name]()
+    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
+    return sgtune.define_model(name, **arguments), exact
+
+
+def eigenvalues_in(preconditioner: Preconditioner, covariance: np.ndarray) -> np.ndarray:
+    """Of a covariance in the coordinates of a preconditioner."""
+    half = np.linalg.solve(preconditioner.factor, covariance)
+    return np.linalg.eigvalsh(np.linalg.solve(preconditioner.factor, half.T))
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return case("raw_columns")
+
+
+@pytest.fixture(scope="module")
+def tuned(raw):
+    return tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON)
+
+
+def test_the_planned_run_has_the_posteriors_sds_on_raw_columns(raw, tuned):
+    """The forecast is of the error of sds; means of 5,000 steps of 0.06 have an error of about 0.1 sds."""
+    mean, covariance = raw[1]
+    chain = tuned.sample()
+    variances, directions = np.linalg.eigh(covariance)
+    z = (chain.draws - mean) @ directions / np.sqrt(variances)
+    error = np.sqrt(np.mean((z.std(axis=0) - 1) ** 2))
+    forecast = next(row for row in tuned.rows[::-1] if not row["pruned"])["discrepancy"]
+    assert error < 3 * forecast + 0.05
+    assert np.abs(z.mean(axis=0)).max() < 0.5
+    again = sgtune.sample(raw[0], "sgld-cv", **tuned.best, budget=HORIZON)
+    np.testing.assert_array_equal(again.draws, chain.draws)
+
+
+def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_counted(raw, tuned):
+    (pilot,) = tuned.pilots
+    assert not pilot["moved"]
+    assert 0.9 < pilot["least_curvature"] <= pilot["largest_curvature"] < 1.1
+    assert {row.get("round", 1) for row in tuned.rows} == {1}
+    alone = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
+    assert alone.pilots == []
+    best = {name: number for name, number in tuned.best.items() if name != "preconditioner"}
+    assert best.items() <= alone.best.items()
+    steps = int(R.amount / (2 * tuned.best.batch_size))
+    assert tuned.steps - alone.steps == pilot["steps"] == steps
+    assert tuned.gradient_evaluations - alone.gradient_evaluations > 2 * tuned.best.batch_size * steps
+
+
+@pytest.mark.parametrize("name", ["raw_columns", "leverage"])
+def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
+    """Also from a subset of rows of which five have nearly all the curvature: a Hessian's change has no noise."""
+    model, (mean, covariance) = case(name)
+    right = laplace_preconditioner(model)
+    skewed = right.factor @ np.diag([5.0, 1.0, 0.5, 1.0])
+    wrong = Preconditioner(right.centre + 5 * right.factor[:, 0], skewed)
+    draws = np.random.default_rng(0).multivariate_normal(mean, covariance, 400)
+    pilot = Pilot(wrong.coordinates(draws).astype(np.float32), 400, 1, True, 0)
+    found = recentred(precondition(model, wrong), pilot, 0, seed=1)
+    np.testing.assert_allclose(eigenvalues_in(found.preconditioner, covariance), 1, atol=0.01)
+    # The centre is the mean of 400 draws, with a standard error of 0.05 sds.
+    assert np.abs(right.coordinates(found.preconditioner.centre[None])).max() < 0.25
+    np.testing.assert_allclose(found.preconditioner.start, draws[-1], rtol=1e-3)
+    same = pilot._replace(draws=right.coordinates(draws).astype(np.float32))
+    assert recentred(precondition(model, right), same, 0, seed=1).preconditioner is None
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rounds_leave_a_mode_that_misleads(seed):
+    """The joint mode of a hierarchy is 16 sds from the mean of log_tau; steps of 0.03 in its coordinates diverge."""
+    model, _ = case("groups")
+    mean, covariance = moments_of_groups()
+    budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
+    result = tune(model, "sgld-cv", **budgets, seed=seed)
+    assert len(result.pilots) <= 3
+    values = eigenvalues_in(result.best["preconditioner"], covariance)
+    assert 0.2 < values.min() < values.max() < 5
+    draws = result.sample(seed=seed).draws
+    off = (draws.mean(axis=0) - mean) / np.sqrt(np.diag(covariance))
+    assert np.sqrt(np.mean(off**2)) < 0.3
+    np.testing.assert_allclose(draws.std(axis=0) / np.sqrt(np.diag(covariance)), 1, atol=0.35)
+
+
+def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
+    seen = precondition(raw[0], laplace_preconditioner(raw[0]))
+    chain = sgtune.sampling.lockstep.Lockstep.at_mode(
+        seen, "sgld-cv", make_arms(4_000, "sgld-cv", log10_step_sizes=[1.0], batch_fractions=[0.1])
+    )
+    pilot = run_pilot(chain, 400, seed=0)
+    assert pilot.attempts == 2
+    assert pilot.stays
+    assert pilot.steps == 800
+    assert chain.steps_done == 0, "the ensemble of the race is as it was"
+
+
+def test_heavy_tails_get_an_arm_that_is_stable():
+    model, _ = case("heavy_tails")
+    result = tune(model, "sgld-cv", budget=Budget(gradients=30_000), horizon=Budget(gradients=300_000))
+    draws = result.best["preconditioner"].coordinates(result.sample().draws)
+    assert np.isfinite(draws).all()
+    np.testing.assert_allclose(draws.std(axis=0), 1, atol=0.35)
+
+
+def test_a_default_grid_begins_at_the_largest_stable_step_size():
+    """Just below it the chain of a standard normal stays, just above it leaves."""
+    x = np.random.default_rng(1).normal(size=200).astype(np.float32)
+    unit = sgtune.define_model(
+        "unit",
+        log_prior=lambda p: 0.0 * jnp.sum(p),
+        log_likelihood=lambda p, batch: -0.5 * (p[0] - batch) ** 2 / 200,
+        data=x,
+        init=lambda key: jnp.zeros(1),
+    )
+    for sampler, options in (("sgld", {}), ("sghmc", {"n_leapfrog": 5, "friction": 1e-4})):
+        largest = 10 ** fitted_step_sizes(sampler, 1.0)[0]
+        ends = [
+            np.abs(
+                sgtune.sample(
+                    unit,
+                    sampler,
+                    step_size=share * largest,
+                    batch_size=200,
+                    budget=Budget(steps=2_000),
+                    **options,
+                ).draws[-1]
+            ).max()
+            for share in (0.97, 1.03)
+        ]
+        assert ends[0] < 1e3 < 1e6 < ends[1] or not np.isfinite(ends[1])
+        assert ends[0] < 1e3
+    with_noise, without = fitted_step_sizes("sgld", 0.01), fitted_step_sizes("sgld-cv", 0.01)
+    assert without[0] - without[-1] == pytest.approx(2)
+    assert with_noise[0] - with_noise[-1] == pytest.approx(4)
+    assert fitted_step_sizes("ccadl-cv", 1.0, 100.0)[0] == pytest.approx(np.log10(2 / 10))
+
+
+def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
+    result = tune(raw[0], "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
+    (line,) = (line for line in result.warnings if "did not start" in line)
+    started = {row["batch_size"] for row in result.rows}
+    assert started == {40, 400}
+    assert "batch_size=4000" in line
+    # An explicit grid makes ten steps of every arm.
+    grid = Halving(grid=Grid(log10_step_sizes=(-1.0, -2.0, -3.0), batch_fractions=(1.0, 0.1)))
+    assert {row["batch_size"] for row in tune(raw[0], "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
+        4_000,
+        400,
+    }
+
+
+def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
+    too_long = 300 * laplace_preconditioner(raw[0]).factor
+    result = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
+    assert sum("step sizes of a hundredth" in line for line in result.warnings) == 2
+    assert result.best.step_size < 2e-4
+    assert np.isfinite(result.sample().draws).all()
+    dead = [line for line in result.warnings if "have no value" in line]
+    assert 2 <= len(dead) <= 5, "one line a rung"
+
+
+def test_doubts_are_lines_that_say_what_to_change():
+    model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
+
+    def warnings_of(log10_step_sizes, **options):
+        settings = Settings(log10_step_sizes=log10_step_sizes, batch_fractions=(0.1,))
+        return tune(
+            model, "sgld-cv", settings=settings, budget=Budget(steps=500), rounds=1, **options
+        ).warnings
+
+    assert any("is the largest of its grid" in line for line in warnings_of((-4.0, -5.0, -6.0)))
+    assert any(
+        "no better than that of a chain that never moves" in line for line in warnings_of((-7.0, -8.0, -9.0))
+    )
+    calm = warnings_of((0.0, -1.0, -2.0), horizon=Budget(steps=20_000))
+    assert not any("log10_step_sizes" in line or "horizon" in line for line in calm)
+
+
+def centred_hierarchy() -> sgtune.Model:
+    """The joint density of theta_j ~ N(mu, tau) and tau has no mode: it grows without bound as tau goes to 0."""
+    rng = np.random.default_rng(7)
+    group = np.repeat(np.arange(8), 40)
+    y = rng.normal(size=8)[group] + rng.normal(size=320)
+    return sgtune.define_model(
+        "centred",
+        log_prior=lambda p: (
+            -8 * p["log_tau"]
+            - 0.5 * jnp.sum((p["theta"] - p["mu"]) ** 2) * jnp.exp(-2 * p["log_tau"])
+            - 0.5 * p["mu"] ** 2 / 25
+            - 0.5 * p["log_tau"] ** 2
+        ),
+        log_likelihood=lambda p, batch: -0.5 * (batch["y"] - p["theta"][batch["g"]]) ** 2,
+        data={"y": y.astype("f"), "g": group.astype(np.int32)},
+        init=lambda key: {"theta": jnp.zeros(8), "mu": jnp.zeros(()), "log_tau": jnp.zeros(())},
+    )
+
+
+def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
+    model = centred_hierarchy()
+
+    def no_search(*_, **__):
+        raise AssertionError("no MAP is needed")
+
+    monkeypatch.setattr(find, "find_map", no_search)
+    position = jax.tree.map(np.asarray, model.init(None))
+    result = tune(model, "sgld-cv", budget=Budget(gradients=100_000), position=position)
+    draws = result.sample(Budget(gradients=1_000_000)).draws
+    assert np.isfinite(draws).all()
+    # Of the flat position (log_tau, mu, theta): group means are known to 1/sqrt(40), whatever tau is.
+    y, g = np.asarray(model.data["y"]), np.asarray(model.data["g"])
+    means = np.array([y[g == j].mean() for j in range(8)])
+    np.testing.assert_allclose(draws[:, 2:].mean(axis=0), means, atol=0.15)
+    np.testing.assert_allclose(draws[:, 2:].std(axis=0), 40**-0.5, rtol=0.25)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "rounds: 0 is not allowed"),
+        ({"rounds": 4}, "rounds: 4 is not allowed"),
+        ({"preconditioner": "diagonal"}, "preconditioner: 'diagonal' is not known"),
+        ({"position": np.zeros(2)}, "position: shape|centre: shape"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_before_work(raw, options, message):
+    with pytest.raises(InputError, match=message):
+        tune(raw[0], "sgld-cv", budget=R, **options)
