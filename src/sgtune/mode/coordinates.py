@@ -1,7 +1,6 @@
 """Coordinates of a posterior from its curvature, and the posterior in them (`sgtune.model.preconditioner`)."""
 
 from dataclasses import replace
-from functools import partial
 from math import nan
 
 import jax
@@ -11,10 +10,10 @@ from jaxtyping import Float
 
 from sgtune.mode.curvature import LARGEST_FACTOR, laplace_factor, laplace_scale
 from sgtune.mode.find import MapResult, hutchinson_diagonal, map_position, map_result
-from sgtune.mode.rows import check_information, gradient_sums, some_rows, variances_over
+from sgtune.mode.rows import check_curvature
 from sgtune.model import Found, Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, density_of, negative_hessian
+from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.support.errors import InputError, check_choice
 
@@ -36,8 +35,8 @@ have very different scales; the factor is then corrected by the Hessian in its o
 
 MOST_CORRECTIONS = 3
 
-MOST_ROWS = 20_000
-"""Rows whose gradients tell whether the Hessian has the likelihood's curvature."""
+HESSIAN = "negative Hessian at 0"
+"""The name of this matrix among the arrays of a preconditioned model."""
 
 NAME = "preconditioner"
 """Of the argument, in error messages."""
@@ -48,11 +47,13 @@ def precondition(model: Model, preconditioner: Preconditioner) -> Model:
 
     A model of its own, whose position is z, ``(D,)``: samplers, scores, tuners and theory see the density pi(c + L z).
     Its mode is taken to be z = 0, that is c, and its Laplace scale to be 1. ``predict`` and ``functionals`` are
-    still functions of theta. While ``model`` lives, another call with the same preconditioner returns the same object.
+    still functions of theta. Another call with the preconditioner of the last one returns the same object.
 
     Raises:
-        InputError: the preconditioner has another D than the model.
+        InputError: the preconditioner has another D than the model, or ``model`` has one already.
     """
+    if model.preconditioner is not None:
+        raise InputError(f"model: {model.name!r} has a preconditioner already; give its original")
     if preconditioner.dimension != model.dimension:
         raise InputError(
             f"preconditioner: D={preconditioner.dimension} is not allowed; {model.name!r} has D={model.dimension}"
@@ -70,7 +71,7 @@ def precondition(model: Model, preconditioner: Preconditioner) -> Model:
             original=model,
             found=Found(
                 position_shape=jax.ShapeDtypeStruct((d,), jnp.float32),
-                mode=MapResult(jnp.zeros(d, jnp.float32), nan, nan, True, 0, nan),
+                mode=MapResult(jnp.zeros(d, jnp.float32), nan, 0.0, True, 0, nan),
                 laplace=ones if d <= LARGE_DIMENSION else np.ones(d),
                 at_mode={"laplace_factor": ones},
             ),
@@ -85,8 +86,8 @@ def laplace_preconditioner(model: Model) -> Preconditioner:
     (`sgtune.mode.curvature.laplace_scale`). The MAP is found first if necessary.
 
     Raises:
-        InputError: the search for the MAP did not converge, H is not positive definite there, or it has nothing of the
-            likelihood along some direction (`sgtune.mode.rows.check_information`).
+        InputError: the search for the MAP did not converge, or up to D = 2,000 H is not positive definite there, or log
+            pi has kinks (`sgtune.mode.rows.check_curvature`).
     """
     found = map_result(model)
     if found.doubt:
@@ -100,9 +101,9 @@ def laplace_preconditioner(model: Model) -> Preconditioner:
         zero = jnp.zeros(model.dimension, jnp.float32)
         hessian = negative_hessian(seen, zero)
         if np.abs(hessian - np.eye(len(mode))).max() < ROUNDING:
-            rows = some_rows(model, MOST_ROWS, np.random.default_rng(0))
-            sums = partial(gradient_sums, density_of(seen), zero, None, None)
-            check_information(model, np.ones(model.dimension), variances_over(sums, rows, model.dimension))
+            check_curvature(model, mode, factor)
+            # A pilot needs it, and it takes D products with a vector over all data.
+            seen.found.at_mode[HESSIAN] = hessian
             return seen.preconditioner
         factor = _corrected(factor, hessian)
         if factor is None:
@@ -140,9 +141,17 @@ def local_factor(model: Model, position: Float[np.ndarray, " D"]) -> Float[np.nd
         raise InputError(
             f"position: the Hessian of {model.name!r} there is zero or not finite; give another position"
         )
-    values, directions = np.linalg.eigh(hessian)
-    positive = np.maximum(np.abs(values), LEAST_CURVATURE * np.abs(values).max())
-    return lower_triangle(directions / np.sqrt(positive))
+    factor = np.eye(model.dimension)
+    for _ in range(MOST_CORRECTIONS + 1):
+        values, directions = np.linalg.eigh(hessian)
+        positive = np.maximum(np.abs(values), LEAST_CURVATURE * np.abs(values).max())
+        factor = lower_triangle(factor @ (directions / np.sqrt(positive)))
+        # As in `laplace_preconditioner`: float32 does not know the flat directions beside the steep ones.
+        seen = precondition(model, Preconditioner(position, factor))
+        hessian = negative_hessian(seen, jnp.zeros(model.dimension, jnp.float32))
+        if not np.isfinite(hessian).all() or np.abs(np.abs(np.linalg.eigvalsh(hessian)) - 1).max() < ROUNDING:
+            break
+    return factor
 
 
 def lower_triangle(root: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:

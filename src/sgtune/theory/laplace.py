@@ -23,7 +23,7 @@ from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.mode.rows import (
     CHUNK_FLOATS,
-    check_information,
+    check_curvature,
     gradient_of_row,
     gradient_sums,
     some_rows,
@@ -96,8 +96,7 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         seed: of the rows and draws.
 
     Raises:
-        InputError: D <= 200 and -log pi is not convex at the MAP, or along some direction the Hessian has nothing of
-            the likelihood, although its gradients vary, as where log densities have a kink (`check_information`).
+        InputError: D <= 200, and -log pi is not convex at the MAP, or has kinks there (`check_curvature`).
     """
     rng = np.random.default_rng(seed)
     position = map_position(model)
@@ -122,7 +121,7 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
         )
     axes = jnp.asarray(basis, jnp.float32)
     noise = variances_over(partial(gradient_sums, density, position, None, axes), model.data, model.dimension)
-    check_information(model, curvature, noise)
+    check_curvature(model, mode, basis / np.sqrt(curvature))
     sums = partial(_hessian_sums, density, position, axes)
     points = mode + (rng.standard_normal((N_DRAWS, len(mode))) / np.sqrt(curvature)) @ basis.T
     slopes = _hessian_variances(model, sums, axes, curvature, points, rng)

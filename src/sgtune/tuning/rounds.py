@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.mode.coordinates import lower_triangle
+from sgtune.mode.coordinates import HESSIAN, lower_triangle
 from sgtune.mode.curvature import LARGEST_FACTOR
 from sgtune.model import Model
 from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
@@ -38,8 +38,9 @@ N_POINTS = 16
 """Draws of the pilot at which Hessians are averaged; half as many above D = 200."""
 
 SHARE_OF_RACE = 0.25
-"""The Hessians may cost this share of the data terms of the race before them, as far as `FEWEST_ROWS` rows do not cost
-more."""
+"""The Hessians at draws may cost this share of the data terms of the race before them, as far as `FEWEST_ROWS` rows do
+not cost more. The one at the centre, of all data, is known in the coordinates of the mode, and comes on top elsewhere.
+"""
 
 FEWEST_ROWS = 256
 """The least number of rows of the data in the Hessian at a draw, fresh for each."""
@@ -47,10 +48,10 @@ FEWEST_ROWS = 256
 FEWEST_CURVATURE = 1e-3
 """Eigenvalues of the mean Hessian are made positive, and at least this share of the largest."""
 
-MOST_DRAWS, N_SCORED = 2_000, 64
-"""Draws of a pilot that are kept, and those whose scores tell whether it stays in the posterior."""
+MOST_DRAWS, KEPT_NUMBERS, N_SCORED = 2_000, 2**25, 64
+"""Draws of a pilot that are kept, numbers in them, and draws whose scores tell whether it stays in the posterior."""
 
-MOST_ATTEMPTS = 3
+MOST_ATTEMPTS, SHRINKAGE = 3, 0.1
 
 
 class Pilot(NamedTuple):
@@ -70,6 +71,11 @@ class Pilot(NamedTuple):
     stays: bool
     score_terms: int
 
+    @property
+    def shrinkage(self) -> float:
+        """The last attempt's step size over the first's."""
+        return SHRINKAGE ** (self.attempts - 1)
+
 
 def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
     """``n_steps`` more steps of the first chain of ``ensemble``.
@@ -81,9 +87,10 @@ def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
     for attempt in range(1, MOST_ATTEMPTS + 1):
         chain = ensemble.narrow([0])
         step_size = chain.hyperparameters[STEP_SIZE.name]
-        chain.hyperparameters |= {STEP_SIZE.name: step_size * jnp.float32(0.1 ** (attempt - 1))}
+        chain.hyperparameters |= {STEP_SIZE.name: step_size * jnp.float32(SHRINKAGE ** (attempt - 1))}
         chain.advance(first, first)
-        draws = chain.advance(n_steps - first, -(-(n_steps - first) // MOST_DRAWS))[:, 0]
+        most = max(N_SCORED, min(MOST_DRAWS, KEPT_NUMBERS // model.dimension))
+        draws = chain.advance(n_steps - first, -(-(n_steps - first) // most))[:, 0]
         stays = bool(chain.finite[0]) and bool(np.isfinite(draws).all())
         if stays:
             some = draws[np.linspace(0, len(draws) - 1, min(len(draws), N_SCORED)).astype(int)]
@@ -177,11 +184,15 @@ def mean_hessian(
         total = sum(products(point, model.data, 1.0) for point in points) / n_points
         terms = 2 * n_directions * n_points * n_data
     else:
-        total = products(zero, model.data, 1.0)
+        known = HESSIAN in model.found.at_mode
+        total = (
+            model.found.once_at_mode(HESSIAN, lambda: products(zero, model.data, 1.0)) if is_full else None
+        )
+        total = products(zero, model.data, 1.0) if total is None else total.copy()
         for point in points:
             rows = np.sort(rng.choice(n_data, n_rows, replace=False))
             some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
             changes = products(point, some, n_data / n_rows) - products(zero, some, n_data / n_rows)
             total += changes / n_points
-        terms = 2 * n_directions * (n_data + 2 * n_points * n_rows)
+        terms = 2 * n_directions * ((0 if known and is_full else n_data) + 2 * n_points * n_rows)
     return (total + total.T) / 2 if is_full else np.mean(directions * total, axis=0), terms

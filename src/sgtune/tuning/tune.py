@@ -10,10 +10,10 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
-from sgtune.mode.curvature import largest_curvature
+from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
-from sgtune.model.positions import flatten
+from sgtune.model.positions import flatten, unflatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
@@ -28,7 +28,7 @@ from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
 from sgtune.tuning.horizon import enough_points
 from sgtune.tuning.race import AllDivergedError, Race, Racer, describe
-from sgtune.tuning.rounds import MOST_ROUNDS, SHARE_OF_RACE, recentred, run_pilot
+from sgtune.tuning.rounds import MOST_ROUNDS, SHARE_OF_RACE, Pilot, Recentred, recentred, run_pilot
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
 
 if TYPE_CHECKING:
@@ -271,10 +271,11 @@ def tune(
         preconditioner: as for `sgtune.sample`. ``auto``: ``laplace`` if the MAP is a proper one, otherwise ``none``,
             with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z.
         rounds: the largest number of races, each after the first with a pilot run before it. ``auto``: 3 with a
-            preconditioner, otherwise 1. Races together spend at most 3 times the budget of one.
+            preconditioner and up to 2,000 parameters, otherwise 1. Races together spend at most 3 times the budget of
+            one.
         position, centre: where chains start, and where coordinates and control variates are centred; positions of the
-            model. None: the MAP, and for the centre the position if it is given. With both, no MAP is searched for: for
-            densities without a mode. The scale is then that of the Hessian at the centre, as far as it is convex there.
+            model. If one is given, it is the other, too, unless that is given; no MAP is then searched for, so that the
+            density need not have a mode. The scale is that of the Hessian at the centre, its eigenvalues made positive.
         report: called with one line of progress per rung.
 
     Returns:
@@ -298,6 +299,7 @@ def tune(
     budget = check_budget(tuner.default if budget is None else budget)
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
+    is_plain = isinstance(preconditioner, str) and preconditioner == "none"
     preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
     remarks = [*tuner.remarks(model.n_data), *remarks]
 
@@ -319,8 +321,11 @@ def tune(
         )
 
     is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
-    curvature = largest_curvature(model) if is_fitted and preconditioner is None else 1.0
-    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, curvature)]
+    curvature = ()
+    if is_fitted and (preconditioner is None or is_plain):
+        at = None if preconditioner is None else unflatten(model, preconditioner.centre)
+        curvature = (largest_curvature(model, at),)
+    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
     if tuner.judge is None and tuner.choose is None:
         return result(arms[0])
     seen = _seen(model, preconditioner)
@@ -337,15 +342,25 @@ def tune(
         arms, left_out = entry.affordable(arms)
         remarks += left_out
     ledger.warnings += remarks
-    most = (1 if preconditioner is None else MOST_ROUNDS) if rounds == AUTO else rounds
+    # Above D = 2,000 a pilot's diagonal has not been shown to help.
+    is_alone = preconditioner is None or is_plain or model.dimension > LARGEST_FACTOR
+    most = (1 if is_alone else MOST_ROUNDS) if rounds == AUTO else rounds
     longest = MOST_ROUNDS * tuner.schedule(len(arms), budget.amount).total
-    number, first_arms = 1, arms
+    number, first_arms, kept = 1, arms, None
     while True:
         try:
             race, winner, arms = entry.race(arms, preconditioner, number, is_fitted, ledger, longest)
         except AllDivergedError as error:
-            error.result = result(None)
-            raise
+            if kept is None:
+                error.result = result(None)
+                raise
+            ledger.warnings.append(
+                f"round {number}: all arms left the posterior; the arm of the round before is chosen"
+            )
+            preconditioner, race, winner, arms = kept
+            best = winner.arm
+            break
+        kept, best = (preconditioner, race, winner, arms), winner.arm
         ensemble = race.ensemble_of(winner)
         if most == 1 or preconditioner is None or ensemble is None:
             break
@@ -354,51 +369,63 @@ def tune(
         pilot = run_pilot(
             ensemble, max(FEWEST_STEPS, int(budget.amount * winner.steps / winner.ran)), own_seed
         )
-        terms = pilot.steps * race.terms_per_step[winner.arm]
         ended = perf_counter()
         ledger.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         ledger.steps += pilot.steps
-        ledger.gradient_evaluations += terms
-        ledger.gradient_evaluations += pilot.score_terms
-        if not pilot.stays:
-            ledger.warnings.append(
-                f"pilot {number}: {describe(winner.arm)} left the posterior: try smaller step sizes"
-            )
-            break
-        found = recentred(race.model, pilot, int(SHARE_OF_RACE * race.gradient_evaluations), own_seed)
-        ledger.gradient_evaluations += found.evaluations
-        is_unstable = pilot.attempts > 1
+        ledger.gradient_evaluations += pilot.steps * race.terms_per_step[best] + pilot.score_terms
+        found = None
+        if pilot.stays:
+            found = recentred(race.model, pilot, int(SHARE_OF_RACE * race.gradient_evaluations), own_seed)
+            ledger.gradient_evaluations += found.evaluations
+        misleads = found is not None and found.preconditioner is not None
+        is_unstable = pilot.attempts > 1 or not pilot.stays
+        smaller = [arm for arm in arms if arm.step_size < best.step_size]
         has_budget = number < most and ledger.nominal + race.schedule.total <= longest * (1 + 1e-9)
-        goes_on = has_budget and (found.preconditioner is not None or is_unstable)
+        goes_on = has_budget and (misleads or (is_unstable and bool(smaller)))
         ledger.pilots.append(
             {
                 "round": number,
                 "steps": pilot.steps,
-                "distance": found.distance,
-                "least_curvature": found.curvatures[0],
-                "largest_curvature": found.curvatures[1],
                 "attempts": pilot.attempts,
-                "moved": goes_on and found.preconditioner is not None,
+                "distance": None if found is None else found.distance,
+                "least_curvature": None if found is None else found.curvatures[0],
+                "largest_curvature": None if found is None else found.curvatures[1],
+                "moved": goes_on and misleads,
             }
         )
-        report(
-            f"pilot {number}: {pilot.steps} steps, its mean {found.distance:.2g} sds from the centre, curvatures "
-            f"{found.curvatures[0]:.2g} to {found.curvatures[1]:.2g}: {'another race' if goes_on else 'done'}"
-        )
-        if not goes_on and is_unstable:
-            ledger.warnings.append(
-                f"pilot {number}: {describe(winner.arm)} left the posterior: try smaller step sizes"
-            )
+        report(f"pilot {number}: {ledger.pilots[-1]}")
         if not goes_on:
+            ledger.warnings += _doubts_of_pilot(number, best, pilot, found)
+            if pilot.stays and is_unstable:
+                best = Arm(**{**best, STEP_SIZE.name: best.step_size * pilot.shrinkage})
             break
         number += 1
-        if found.preconditioner is not None:
-            preconditioner = found.preconditioner
-            arms = first_arms
-        else:
-            arms = [arm for arm in arms if arm.step_size < winner.arm.step_size]
-    ledger.warnings += _doubts(arms, winner.arm, race.value_of(winner) if tuner.judge.in_sds else None)
-    return result(winner.arm)
+        preconditioner, arms = (found.preconditioner, first_arms) if misleads else (preconditioner, smaller)
+    forecast = race.value_of(winner) if tuner.judge.in_sds else np.inf
+    ledger.warnings += _doubts(first_arms, best, forecast if np.isfinite(forecast) else None)
+    return result(best)
+
+
+def _doubts_of_pilot(number: int, arm: Arm, pilot: Pilot, found: Recentred | None) -> list[str]:
+    """What the last pilot shows, and no further race can mend."""
+    doubts = []
+    if not pilot.stays:
+        doubts.append(
+            f"pilot {number}: {describe(arm)} left the posterior, and so did a hundredth of its step size: give a grid "
+            "with smaller ones"
+        )
+    elif pilot.attempts > 1:
+        doubts.append(
+            f"pilot {number}: {describe(arm)} left the posterior; {pilot.shrinkage:g} of its step size stayed, and is "
+            "chosen: give a grid with smaller ones"
+        )
+    if found is not None and found.preconditioner is not None:
+        doubts.append(
+            f"pilot {number}: its mean is {found.distance:.2g} sds from the centre, and curvatures are "
+            f"{found.curvatures[0]:.2g} to {found.curvatures[1]:.2g}, not 1: the coordinates mislead: give a larger "
+            "budget, or a position near the posterior's mean"
+        )
+    return doubts
 
 
 def _coordinates(
@@ -425,7 +452,9 @@ def _coordinates(
         raise InputError(
             "preconditioner: it has a centre and a start of its own; position and centre must be None"
         )
-    if is_auto or (isinstance(given, str) and given == "laplace"):
+    if is_auto and tuner.judge is None and tuner.choose is None:
+        given = "none"
+    elif is_auto or (isinstance(given, str) and given == "laplace"):
         return Preconditioner(centre, local_factor(model, centre), start), []
     if isinstance(given, str):
         check_choice("preconditioner", given, (AUTO, "laplace", "none"))
