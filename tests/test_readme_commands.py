@@ -29,9 +29,9 @@ pytestmark = pytest.mark.optimised
 RUNS = ("medium", "paper", "small_pmf", "small_pmf_2")
 """Runs whose configurations the commands name; here they differ from the tiny study only in their names."""
 
-LONG = (*(f"{run}.yaml" for run in RUNS), "publish", "--forcerun")
-"""Command lines with one of these words are dry runs, since they take hours, write into a tracked folder, or make the
-whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)."""
+LONG = (*(f"{run}.yaml" for run in RUNS), "publish", "--forcerun", "compare")
+"""Command lines with one of these words are dry runs, since they take hours, write into a tracked folder or need one, or
+make the whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)."""
 
 LONGEST = 3600
 """Seconds after which a command counts as one that hangs."""
