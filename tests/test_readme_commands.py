@@ -30,7 +30,7 @@ RUNS = ("medium", "paper", "small_pmf", "small_pmf_2")
 """Runs whose configurations the commands name; here they differ from the tiny study only in their names."""
 
 LONG = (*(f"{run}.yaml" for run in RUNS), "publish", "--forcerun", "compare")
-"""Command lines with one of these words are dry runs, since they take hours, write into a tracked folder or need one, or
+"""Command lines with one of these words are dry runs, since they take hours, write into a tracked folder, need one, or
 make the whole study again (`tests/workflow/test_workflow.py` does so with a smaller one)."""
 
 LONGEST = 3600
