@@ -53,7 +53,7 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
     )
     whole = laplace_of(model).directions
     monkeypatch.setattr("sgtune.theory.laplace.MOST_HESSIANS", 400)
-    monkeypatch.setattr("sgtune.mode.rows.CHUNK_FLOATS", 3 * 48)
+    monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 48)
     several = [laplace_of(model, seed=seed).directions for seed in range(5)]
     np.testing.assert_allclose(several[0].noise, whole.noise, rtol=1e-3)
     for each in several:

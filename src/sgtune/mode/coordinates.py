@@ -10,15 +10,15 @@ from jaxtyping import Float
 
 from sgtune.mode.curvature import LARGEST_FACTOR, laplace_factor, laplace_scale
 from sgtune.mode.find import MapResult, hutchinson_diagonal, map_position, map_result
-from sgtune.mode.rows import check_curvature
 from sgtune.model import Found, Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian
+from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian, scores
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.support.errors import InputError, check_choice
 
 __all__ = [
     "PRECONDITIONERS",
+    "check_curvature",
     "laplace_preconditioner",
     "local_factor",
     "lower_triangle",
@@ -37,6 +37,9 @@ MOST_CORRECTIONS = 3
 
 HESSIAN = "negative Hessian at 0"
 """The name of this matrix among the arrays of a preconditioned model."""
+
+NEARNESS, N_NEAR, LARGEST_CHANGE = 0.3, 16, 30.0
+"""See `check_curvature`."""
 
 NAME = "preconditioner"
 """Of the argument, in error messages."""
@@ -87,7 +90,7 @@ def laplace_preconditioner(model: Model) -> Preconditioner:
 
     Raises:
         InputError: the search for the MAP did not converge, or up to D = 2,000 H is not positive definite there, or log
-            pi has kinks (`sgtune.mode.rows.check_curvature`).
+            pi has kinks (`check_curvature`).
     """
     found = map_result(model)
     if found.doubt:
@@ -119,6 +122,35 @@ def _corrected(factor: Float[np.ndarray, "D D"], hessian: Float[np.ndarray, "D D
         return lower_triangle(np.linalg.solve(np.linalg.cholesky(hessian), factor.T).T)
     except np.linalg.LinAlgError:
         return None
+
+
+def check_curvature(
+    model: Model, mode: Float[np.ndarray, " D"], root: Float[np.ndarray, "D D"] | Float[np.ndarray, " D"]
+) -> None:
+    """Check that scores near the mode change as the curvature there says.
+
+    A log-likelihood that is linear but for kinks, such as Laplace's, has gradients that change and no curvature: the
+    Hessian at the mode has the prior's alone, and its sds may be thousands of times too large. With z a normal vector
+    of sd 0.3 in the sds of the curvature, and s the score there, -E[z_i s_i] / 0.3^2 is about 1 in each direction.
+
+    Args:
+        mode: flat.
+        root: with root root' the inverse of the Hessian of -log pi at the mode; or sds.
+
+    Raises:
+        InputError: it is more than `LARGEST_CHANGE` in some direction.
+    """
+    z = NEARNESS * np.random.default_rng(0).standard_normal((N_NEAR, model.dimension))
+    found = scores(model, (mode + (z * root if root.ndim == 1 else z @ root.T)).astype(np.float32)).astype(
+        np.float64
+    )
+    changes = -np.mean(z * (found * root if root.ndim == 1 else found @ root), axis=0) / NEARNESS**2
+    largest = np.abs(changes).max()
+    if not largest <= LARGEST_CHANGE:
+        raise InputError(
+            f"log_likelihood: of model {model.name!r}, scores near the MAP change {largest:.2g} times as much as the "
+            "curvature there says; it must have second derivatives"
+        )
 
 
 LEAST_CURVATURE = 1e-6

@@ -144,7 +144,8 @@ def _marginal_sds(scale: np.ndarray) -> Float[np.ndarray, " D"]:
 def largest_curvature(model: Model, position: PyTree | None = None) -> float:
     """The largest eigenvalue of the Hessian of -log pi at ``position``, the MAP unless given, to about 1%.
 
-    By Lanczos iterations (SciPy), each of which takes a product of the Hessian with a vector over all data.
+    D <= 200: from the exact Hessian. Above by Lanczos iterations (SciPy), each of which takes a product of the Hessian
+    with a vector over all data.
 
     Raises:
         InputError: it is not positive, or the Hessian is not finite.
@@ -160,7 +161,7 @@ def largest_curvature(model: Model, position: PyTree | None = None) -> float:
         return -(parts[0][0].astype(np.float64) + parts[1][0])
 
     try:
-        if d <= SMALL_FOR_LANCZOS:
+        if d <= LARGE_DIMENSION:
             largest = np.linalg.eigvalsh(negative_hessian(model, position))[-1]
         else:
             operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
@@ -173,10 +174,6 @@ def largest_curvature(model: Model, position: PyTree | None = None) -> float:
             f"position: the largest curvature of {model.name!r} there is {largest:.3g}; it must be > 0"
         )
     return float(largest)
-
-
-SMALL_FOR_LANCZOS = 20
-"""Up to this dimension all eigenvalues are computed."""
 
 
 def hessian_trace(model: Model) -> float:

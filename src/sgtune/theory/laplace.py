@@ -19,20 +19,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
+from sgtune.mode.coordinates import check_curvature
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
-from sgtune.mode.rows import (
-    CHUNK_FLOATS,
-    check_curvature,
-    gradient_of_row,
-    gradient_sums,
-    some_rows,
-    sums_over,
-    variances_over,
-)
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, density_of, negative_hessian
+from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision
@@ -52,6 +44,8 @@ MOST_HESSIANS = 4_000
 
 FEWEST_ROWS, MOST_NUMBERS = 2_000, 2 * 10**8
 """Where D > 200, C and T are from as many random rows as have this many numbers in their gradients, at least 2,000."""
+
+CHUNK_FLOATS = 2**20
 
 N_DRAWS = 4
 """Draws of the Laplace approximation at which gradients are compared with those at the mode."""
@@ -103,15 +97,15 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     mode = flatten(position).astype(np.float64)
     density = density_of(model)
     if model.dimension > LARGE_DIMENSION:
-        some = some_rows(model, max(FEWEST_ROWS, MOST_NUMBERS // model.dimension), rng)
+        some = _some_rows(model, max(FEWEST_ROWS, MOST_NUMBERS // model.dimension), rng)
         scale = laplace_scale(model)
-        noise = variances_over(partial(gradient_sums, density, position, None, None), some, model.dimension)
+        noise = _variances(partial(_gradient_sums, density, position, None, None), some, model.dimension)
         points = mode + scale * rng.standard_normal((N_DRAWS, model.dimension))
         at_points = [
-            partial(gradient_sums, density, unflatten(model, np.float32(point)), position, None)
+            partial(_gradient_sums, density, unflatten(model, np.float32(point)), position, None)
             for point in points
         ]
-        slopes = np.mean([variances_over(sums, some, model.dimension) for sums in at_points], axis=0)
+        slopes = np.mean([_variances(sums, some, model.dimension) for sums in at_points], axis=0)
         return Laplace(Directions(1 / scale**2, noise, model.n_data, slopes), mode, None)
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
@@ -120,7 +114,7 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
             f"{curvature[0]:.3g}; the theory needs a proper mode"
         )
     axes = jnp.asarray(basis, jnp.float32)
-    noise = variances_over(partial(gradient_sums, density, position, None, axes), model.data, model.dimension)
+    noise = _variances(partial(_gradient_sums, density, position, None, axes), model.data, model.dimension)
     check_curvature(model, mode, basis / np.sqrt(curvature))
     sums = partial(_hessian_sums, density, position, axes)
     points = mode + (rng.standard_normal((N_DRAWS, len(mode))) / np.sqrt(curvature)) @ basis.T
@@ -140,7 +134,7 @@ def _hessian_variances(
     ``points``, from a random subset for the others."""
     n_data, size = model.n_data, model.dimension**2
     if n_data <= MOST_HESSIANS:
-        return variances_over(sums, model.data, size)
+        return _variances(sums, model.data, size)
     weights = jnp.asarray(1 / curvature, jnp.float32)
     changes = np.sum(
         [_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points], axis=0
@@ -151,7 +145,7 @@ def _hessian_variances(
     total = np.zeros((2, size))
     for rows, weight in ((np.sort(largest), 1.0), (np.sort(chosen), len(others) / len(chosen))):
         some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
-        total += weight * sums_over(sums, some, size)
+        total += weight * _totals(sums, some, size)
     mean, square = total / n_data
     return np.maximum(square - mean**2, 0.0) * (n_data / (n_data - 1))
 
@@ -175,12 +169,68 @@ def _changes(
 def _row_changes(density, position, centre, axes, weights, rows):
     def of_row(row):
         change = (
-            ravel_pytree(gradient_of_row(density, position, row))[0]
-            - ravel_pytree(gradient_of_row(density, centre, row))[0]
+            ravel_pytree(_gradient(density, position, row))[0]
+            - ravel_pytree(_gradient(density, centre, row))[0]
         )
         return jnp.sum(weights * jnp.dot(change, axes, precision="highest") ** 2)
 
     return jax.vmap(of_row)(rows)
+
+
+def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:
+    """All rows, or ``at_most`` random ones."""
+    if model.n_data <= at_most:
+        return model.data
+    rows = np.sort(rng.choice(model.n_data, at_most, replace=False))
+    return jax.tree.map(lambda leaf: leaf[rows], model.data)
+
+
+def _variances(
+    sums: Callable[[PyTree, Array], tuple[Array, Array]], rows: PyTree, size: int
+) -> Float[np.ndarray, " k"]:
+    """Variances (divisor m - 1) over m rows of k = ``size`` numbers. ``sums(rows, weights)`` gives their sums and the
+    sums of squares; weights are 1, and 0 for rows that pad a chunk. For gradients at the mode, or differences from
+    them, the mean is not larger than the sd, so float32 loses nothing."""
+    n_rows = jax.tree.leaves(rows)[0].shape[0]
+    totals = _totals(sums, rows, size)
+    mean = totals[0] / n_rows
+    return np.maximum(totals[1] / n_rows - mean**2, 0.0) * (n_rows / max(n_rows - 1, 1))
+
+
+def _totals(sums: Callable, rows: PyTree, size: int) -> Float[np.ndarray, "2 k"]:
+    """Sums over all rows, in float64."""
+    n_rows = jax.tree.leaves(rows)[0].shape[0]
+    chunk = min(n_rows, max(1, CHUNK_FLOATS // size))
+    totals = np.zeros((2, size))
+    for start in range(0, n_rows, chunk):
+        places = np.arange(start, start + chunk)
+        some = jax.tree.map(lambda leaf, places=places: leaf[np.minimum(places, n_rows - 1)], rows)
+        found = sums(some, jnp.asarray(places < n_rows, jnp.float32))
+        totals += np.stack([np.asarray(part, np.float64).ravel() for part in found])
+    return totals
+
+
+def _gradient(density: Density, position: PyTree, row: PyTree) -> PyTree:
+    return jax.grad(lambda p: density.log_likelihood(p, jax.tree.map(lambda leaf: leaf[None], row))[0])(
+        position
+    )
+
+
+@jax.jit
+@full_precision
+def _gradient_sums(density, position, centre, axes, rows, weights):
+    """Sums of per-datum gradients at ``position``, less those at ``centre`` if given, along the columns ``axes``."""
+
+    def of_row(row):
+        gradient = ravel_pytree(_gradient(density, position, row))[0]
+        if centre is not None:
+            gradient = gradient - ravel_pytree(_gradient(density, centre, row))[0]
+        return gradient
+
+    gradients = jax.vmap(of_row)(rows)
+    if axes is not None:
+        gradients = gradients @ axes
+    return weights @ gradients, weights @ gradients**2
 
 
 @jax.jit
@@ -191,7 +241,7 @@ def _hessian_sums(density, position, axes, rows, weights):
 
     def of_row(row):
         def product(direction):
-            gradient = partial(gradient_of_row, density, row=row)
+            gradient = partial(_gradient, density, row=row)
             return ravel_pytree(jax.jvp(gradient, (position,), (unravel(direction),))[1])[0]
 
         return axes.T @ jax.vmap(product)(axes.T).T
