@@ -59,7 +59,7 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
     (pilot,) = tuned.pilots
     assert not pilot["moved"]
     assert 0.9 < pilot["least_curvature"] <= pilot["largest_curvature"] < 1.1
-    assert {row.get("round", 1) for row in tuned.rows} == {1}
+    assert set(tuned.rungs["race"]) == {1}
     alone = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
     assert alone.pilots == []
     best = {name: number for name, number in tuned.best.items() if name != "preconditioner"}
@@ -175,6 +175,7 @@ def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
     too_long = 300 * laplace_preconditioner(raw[0]).factor
     result = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
     assert sum("step sizes of a hundredth" in line for line in result.warnings) == 2
+    assert list(result.rungs["race"].unique()) == [1, 2, 3]
     assert result.best.step_size < 2e-4
     assert np.isfinite(result.sample().draws).all()
     dead = [line for line in result.warnings if "have no value" in line]

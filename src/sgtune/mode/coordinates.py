@@ -45,8 +45,8 @@ NAME = "preconditioner"
 """Of the argument, in error messages."""
 
 
-def precondition(model: Model, preconditioner: Preconditioner) -> Model:
-    """The same posterior over the coordinates z of ``preconditioner``, theta = c + L z.
+def precondition(model: Model, preconditioner: Preconditioner | None) -> Model:
+    """The same posterior over the coordinates z of ``preconditioner``, theta = c + L z; ``model`` itself if it is None.
 
     A model of its own, whose position is z, ``(D,)``: samplers, scores, tuners and theory see the density pi(c + L z).
     Its mode is taken to be z = 0, that is c, and its Laplace scale to be 1. ``predict`` and ``functionals`` are
@@ -55,6 +55,8 @@ def precondition(model: Model, preconditioner: Preconditioner) -> Model:
     Raises:
         InputError: the preconditioner has another D than the model, or ``model`` has one already.
     """
+    if preconditioner is None:
+        return model
     if model.preconditioner is not None:
         raise InputError(f"model: {model.name!r} has a preconditioner already; give its original")
     if preconditioner.dimension != model.dimension:

@@ -72,7 +72,7 @@ def foresee(
             f"rung 1: {len(unstable)} of {len(arms)} arms have no value (unstable), of step sizes {span}"
         )
     if best is not None:
-        warnings += _remarks(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))
+        warnings += _doubts(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))
         report(
             f"errors of {len(arms)} arms predicted, {sum(np.isfinite(errors))} of them stable, best "
             f"{errors[best]:.4g} at {arms[best]}"
@@ -80,17 +80,17 @@ def foresee(
     return Choice(best, rows, warnings)
 
 
-def _remarks(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:
+def _doubts(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:
     """Reasons to doubt the prediction for the chosen arm."""
     far = (ratios > FAR) | (ratios < 1 / FAR)
-    remarks = []
+    doubts = []
     if far.any():
         worst = ratios[np.argmax(np.abs(np.log(ratios)))]
-        remarks.append(
+        doubts.append(
             f"theory: {describe(arm)} is predicted to have {worst:.3g} times the Laplace sd in the worst of "
             f"{len(ratios)} directions, and to differ from it by more than a factor of {FAR:g} in {far.sum()} of them: "
             "the approximation holds near the mode only, so the predicted error may be wrong"
         )
     if n_steps < 1:
-        remarks.append(f"theory: the budget buys no step of {describe(arm)}")
-    return remarks
+        doubts.append(f"theory: the budget buys no step of {describe(arm)}")
+    return doubts

@@ -1,4 +1,4 @@
-"""Rounds of tuning: a pilot run shows where the coordinates mislead, and gives better ones for another race.
+"""Rounds of tuning: races, and pilot runs that show where the coordinates mislead and give better ones.
 
 The coordinates of the first race are from the curvature at the mode. The mode of a hierarchy may lie far outside the
 region that has the probability, and have another curvature. After a race its winner goes on for a pilot run, whose
@@ -7,6 +7,9 @@ mean and whose Hessians are compared with the coordinates. The scale of the new 
 noise and a large step inflate the spread of draws, but hardly their mean Hessian.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import NamedTuple
 
 import jax
@@ -14,17 +17,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from sgtune.mode.coordinates import HESSIAN, lower_triangle
+from sgtune.mode.coordinates import HESSIAN, lower_triangle, precondition
 from sgtune.mode.curvature import LARGEST_FACTOR
 from sgtune.model import Model
+from sgtune.model.derived import hold_out
 from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
 from sgtune.model.preconditioner import Preconditioner
-from sgtune.sampling.lockstep import Lockstep
-from sgtune.support.axes import STEP_SIZE
+from sgtune.samplers import resolve_sampler
+from sgtune.sampling.arm import shape_of
+from sgtune.sampling.budget import Budget, CostTable
+from sgtune.sampling.chain import FEWEST_STEPS
+from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
+from sgtune.support.axes import STEP_SIZE, Arm
+from sgtune.support.machine import compile_seconds
 from sgtune.support.randomness import named_seed
-from sgtune.tuning.horizon import ESCAPED, SCORE_ROWS, fresh_scores, mean_virial
+from sgtune.tuning.horizon import ESCAPED, SCORE_ROWS, enough_points, fresh_scores, mean_virial
+from sgtune.tuning.race import AllDivergedError, Race, Racer
+from sgtune.tuning.tuners import Tuner
 
-__all__ = ["MOST_ROUNDS", "Pilot", "Recentred", "recentred", "run_pilot"]
+__all__ = ["MOST_ROUNDS", "Ledger", "Pilot", "Races", "Recentred", "recentred", "run_pilot"]
 
 MOST_ROUNDS = 3
 
@@ -52,6 +63,202 @@ MOST_DRAWS, KEPT_NUMBERS, N_SCORED = 2_000, 2**25, 64
 """Draws of a pilot that are kept, numbers in them, and draws whose scores tell whether it stays in the posterior."""
 
 MOST_ATTEMPTS, SHRINKAGE = 3, 0.1
+
+
+MOST_MOVES, DOWN = 2, 0.01
+"""A grid of which all arms leave the posterior moves down by this factor, in units of SGLD's step size."""
+
+
+@dataclass
+class Ledger:
+    """All that the races and pilots of a call of `tune` found and spent."""
+
+    began: float = field(default_factory=perf_counter)
+    programs_before: frozenset = field(default_factory=compiled_programs)
+    rows: list[dict] = field(default_factory=list)
+    rung_seconds: list[dict] = field(default_factory=list)
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("sampling", "gradients", "discrepancy"), 0.0)
+    )
+    shared: dict[tuple, float] = field(default_factory=dict)
+    nominal: float = 0.0
+    overrun: float = 0.0
+    steps: int = 0
+    gradient_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+    pilots: list[dict] = field(default_factory=list)
+    n_races: int = 0
+
+    def add(self, race: Race) -> None:
+        """What ``race`` found and spent; races are numbered from 1."""
+        self.n_races += 1
+        self.rows += [row | {"race": self.n_races} for row in race.rows]
+        self.rung_seconds += [row | {"race": self.n_races} for row in race.rung_seconds]
+        for name in self.seconds:
+            self.seconds[name] += race.seconds[name]
+        self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
+        self.nominal += race.schedule.total
+        self.overrun += race.overrun
+        self.steps += sum(racer.steps for racer in race.racers)
+        self.gradient_evaluations += race.gradient_evaluations
+        self.warnings += race.warnings
+
+    def all_seconds(self, in_seconds: bool) -> dict[str, float | None]:
+        """`TuningResult.seconds` until now."""
+        total = perf_counter() - self.began
+        compilation = compile_seconds(self.began, self.began + total)
+        return {
+            "total": total,
+            "warm": total - compilation,
+            **self.seconds,
+            "compilation": compilation,
+            "shared_compilation": sum(self.shared.values(), 0.0),
+            "nominal": self.nominal if in_seconds else None,
+            "overrun": self.overrun if in_seconds else None,
+        }
+
+
+@dataclass(frozen=True)
+class Races:
+    """What all races of a call of `tune` share."""
+
+    model: Model
+    sampler: str
+    tuner: Tuner
+    budget: Budget
+    horizon: Budget
+    cost: CostTable | None
+    seed: int
+    replicate: int
+    report: Callable[[str], None]
+
+    @property
+    def raced_model(self) -> Model:
+        """The model without the rows that are held out to judge by."""
+        fraction = self.tuner.validation_fraction
+        if self.tuner.judge.tasks is None or not fraction:
+            return self.model
+        return hold_out(self.model, fraction, name="validation_fraction")
+
+    def affordable(self, arms: list[Arm]) -> tuple[list[Arm], list[str]]:
+        """The arms of which the first rung's budget buys ten steps, and a line that names the others.
+
+        All arms where prices are not known, by the wall clock; the cheapest if no arm is affordable.
+        """
+        if self.tuner.clock == "wall":
+            return arms, []
+        prices = [self._price(arm) for arm in arms]
+        kept = range(len(arms))
+        while True:
+            # The dearest go first: with fewer arms the first rung is longer.
+            rung = self.tuner.schedule(len(kept), self.budget.amount).rungs[0]
+            dearest = max(prices[i] for i in kept)
+            if FEWEST_STEPS * dearest <= rung.amount or dearest == min(prices):
+                break
+            kept = [i for i in kept if prices[i] < dearest]
+        left_out = {shape_of(self.sampler, arms[i])[1:3] for i in range(len(arms)) if i not in set(kept)}
+        if not left_out:
+            return arms, []
+        (currency,) = self.budget.given()
+        named = ", ".join(
+            f"batch_size={size}" + (f" with n_leapfrog={leapfrogs}" if leapfrogs else "")
+            for size, leapfrogs in sorted(left_out, key=str)
+        )
+        line = (
+            f"budget: {len(arms) - len(kept)} arms did not start, because the first rung, {rung.amount:.3g} {currency} "
+            f"an arm, does not pay for {FEWEST_STEPS} steps of {named}"
+        )
+        return [arms[i] for i in kept], [line]
+
+    def _price(self, arm: Arm) -> float:
+        """The cost of a step, in the budget's currency."""
+        if self.budget.seconds is not None:
+            return self.cost.lookup(*shape_of(self.sampler, arm))
+        return 1 if self.budget.steps is not None else data_terms(self.model, self.sampler, arm)
+
+    def race(
+        self,
+        arms: list[Arm],
+        preconditioner: Preconditioner | None,
+        number: int,
+        is_fitted: bool,
+        ledger: Ledger,
+        longest: float,
+    ) -> tuple[Race, Racer, list[Arm]]:
+        """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
+
+        Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
+        twice, as long as the races' budgets add up to at most ``longest``.
+
+        Raises:
+            AllDivergedError: no arm has a finite value.
+        """
+        power = resolve_sampler(self.sampler)[0].step_size_power
+        for moved in range(MOST_MOVES + 1):
+            race = self._prepared(arms, preconditioner, number)
+            goes_down = (
+                is_fitted
+                and moved < MOST_MOVES
+                and ledger.nominal + 2 * race.schedule.total <= longest * (1 + 1e-9)
+            )
+            try:
+                winner = race.run()
+            except AllDivergedError:
+                ledger.add(race)
+                if not goes_down:
+                    raise
+            else:
+                ledger.add(race)
+                if not (race.fell_back and goes_down):
+                    return race, winner, arms
+            line = f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with step sizes of a "
+            ledger.warnings.append(line + "hundredth")
+            self.report(ledger.warnings[-1])
+            factor = DOWN ** (1 / power)
+            arms = [Arm(**{**arm, STEP_SIZE.name: arm.step_size * factor}) for arm in arms]
+        raise AssertionError("the last race returns or raises")
+
+    def _prepared(self, arms: list[Arm], preconditioner: Preconditioner | None, number: int) -> Race:
+        racing = precondition(self.raced_model, preconditioner)
+        # The names of the first round's streams are those of a call without rounds.
+        name = f"race {self.replicate}" + (f" round {number}" if number > 1 else "")
+        tuner = self.tuner
+
+        def raced(arm: Arm) -> Arm:
+            """The arm with a batch of the same share of the rows that are left, at least one row."""
+            left = max(1, arm.batch_size * racing.n_data // self.model.n_data)
+            return Arm(**{**arm, "batch_size": left})
+
+        start = None
+        if preconditioner is not None:
+            start = preconditioner.coordinates(preconditioner.start[None])[0]
+        return Race(
+            model=racing,
+            sampler=self.sampler,
+            arms=arms,
+            schedule=tuner.schedule(len(arms), self.budget.amount),
+            budget=self.budget,
+            metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate)),
+            cost=self.cost,
+            clock=tuner.clock,
+            seed=self.seed,
+            replicate=self.replicate,
+            horizon=self.horizon.amount,
+            points=tuner.points or tuner.judge.points or enough_points(self.model.dimension),
+            thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
+            growth=tuner.growth,
+            make=lambda group: Lockstep.at_mode(
+                racing,
+                self.sampler,
+                [raced(arm) for arm in group],
+                seed=self.seed,
+                replicate=name,
+                position=start,
+                start_noise=tuner.start_noise,
+            ),
+            raced=raced,
+            report=self.report,
+        )
 
 
 class Pilot(NamedTuple):

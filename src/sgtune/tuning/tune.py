@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.model import Model
-from sgtune.model.derived import hold_out
 from sgtune.model.positions import flatten, unflatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
@@ -21,14 +20,22 @@ from sgtune.sampling.arm import check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, sample
-from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
+from sgtune.sampling.lockstep import data_terms
 from sgtune.support.axes import COMMON, STEP_SIZE, Arm
 from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
-from sgtune.tuning.horizon import enough_points
-from sgtune.tuning.race import AllDivergedError, Race, Racer, describe
-from sgtune.tuning.rounds import MOST_ROUNDS, SHARE_OF_RACE, Pilot, Recentred, recentred, run_pilot
+from sgtune.tuning.race import AllDivergedError, describe
+from sgtune.tuning.rounds import (
+    MOST_ROUNDS,
+    SHARE_OF_RACE,
+    Ledger,
+    Pilot,
+    Races,
+    Recentred,
+    recentred,
+    run_pilot,
+)
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TuningResult", "tune"]
 
-RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason")
+RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason", "race")
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,8 @@ class TuningResult:
 
     @property
     def rungs(self) -> "pd.DataFrame":
-        """Every arm at every rung: hyperparameters, steps, samples, points judged, value, whether and why pruned.
+        """Every arm at every rung: hyperparameters, steps, samples, points judged, value, whether and why pruned, and
+        the number of the race.
 
         ``steps`` counts from the start of the chain; ``discrepancy`` is None for an arm that is not finite.
         """
@@ -178,54 +186,6 @@ EDGE_WARNING, WORST_FORECAST, FROZEN = 3, 0.3, 0.95
 """A winner at the edge of so many step sizes or more, and forecasts of so many posterior sds, are worth a warning."""
 
 
-@dataclass
-class _Ledger:
-    """All that the races and pilots of a call of `tune` found and spent."""
-
-    began: float = field(default_factory=perf_counter)
-    programs_before: frozenset = field(default_factory=compiled_programs)
-    rows: list[dict] = field(default_factory=list)
-    rung_seconds: list[dict] = field(default_factory=list)
-    seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("sampling", "gradients", "discrepancy"), 0.0)
-    )
-    shared: dict[tuple, float] = field(default_factory=dict)
-    nominal: float = 0.0
-    overrun: float = 0.0
-    steps: int = 0
-    gradient_evaluations: int = 0
-    warnings: list[str] = field(default_factory=list)
-    pilots: list[dict] = field(default_factory=list)
-
-    def add(self, race: Race, round_number: int) -> None:
-        """What ``race`` found and spent so far."""
-        several = {"round": round_number} if round_number > 1 else {}
-        self.rows += [row | several for row in race.rows]
-        self.rung_seconds += [row | several for row in race.rung_seconds]
-        for name in self.seconds:
-            self.seconds[name] += race.seconds[name]
-        self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
-        self.nominal += race.schedule.total
-        self.overrun += race.overrun
-        self.steps += sum(racer.steps for racer in race.racers)
-        self.gradient_evaluations += race.gradient_evaluations
-        self.warnings += race.warnings
-
-    def all_seconds(self, in_seconds: bool) -> dict[str, float | None]:
-        """`TuningResult.seconds` until now."""
-        total = perf_counter() - self.began
-        compilation = compile_seconds(self.began, self.began + total)
-        return {
-            "total": total,
-            "warm": total - compilation,
-            **self.seconds,
-            "compilation": compilation,
-            "shared_compilation": sum(self.shared.values(), 0.0),
-            "nominal": self.nominal if in_seconds else None,
-            "overrun": self.overrun if in_seconds else None,
-        }
-
-
 def tune(
     model: Model,
     sampler: str | Sampler,
@@ -287,7 +247,7 @@ def tune(
         AllDivergedError: no arm stays finite; its ``result`` has the records of all arms.
     """
     watch_compilation()
-    ledger = _Ledger()
+    ledger = Ledger()
     sampler = published_name(sampler, gradient)
     name, tuner = _named(tuner, settings)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
@@ -328,7 +288,7 @@ def tune(
     arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
     if tuner.judge is None and tuner.choose is None:
         return result(arms[0])
-    seen = _seen(model, preconditioner)
+    seen = precondition(model, preconditioner)
     # All checks are done before the costly work begins.
     if budget.seconds is not None and tuner.clock == "calibrated":
         if cost is None:
@@ -337,9 +297,9 @@ def tune(
             cost.lookup(*shape_of(sampler, arm))
     if tuner.choose is not None:
         return _chosen(seen, sampler, tuner, arms, horizon, cost, remarks, report, ledger, result)
-    entry = _Entry(model, sampler, tuner, budget, horizon, cost, seed, replicate, report)
+    races = Races(model, sampler, tuner, budget, horizon, cost, seed, replicate, report)
     if is_fitted:
-        arms, left_out = entry.affordable(arms)
+        arms, left_out = races.affordable(arms)
         remarks += left_out
     ledger.warnings += remarks
     # Above D = 2,000 a pilot's diagonal has not been shown to help.
@@ -349,7 +309,7 @@ def tune(
     number, first_arms, kept = 1, arms, None
     while True:
         try:
-            race, winner, arms = entry.race(arms, preconditioner, number, is_fitted, ledger, longest)
+            race, winner, arms = races.race(arms, preconditioner, number, is_fitted, ledger, longest)
         except AllDivergedError as error:
             if kept is None:
                 error.result = result(None)
@@ -462,11 +422,6 @@ def _coordinates(
     return Preconditioner(centre, check_factor("preconditioner", given, model.dimension), start), []
 
 
-def _seen(model: Model, preconditioner: Preconditioner | None) -> Model:
-    """The model that arms run on."""
-    return model if preconditioner is None else precondition(model, preconditioner)
-
-
 def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]:
     """Reasons to doubt the chosen arm, each with what to change.
 
@@ -498,153 +453,6 @@ def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]
     return doubts
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """What all races of a call of `tune` share."""
-
-    model: Model
-    sampler: str
-    tuner: Tuner
-    budget: Budget
-    horizon: Budget
-    cost: CostTable | None
-    seed: int
-    replicate: int
-    report: Callable[[str], None]
-
-    @property
-    def raced_model(self) -> Model:
-        """The model without the rows that are held out to judge by."""
-        fraction = self.tuner.validation_fraction
-        if self.tuner.judge.tasks is None or not fraction:
-            return self.model
-        return hold_out(self.model, fraction, name="validation_fraction")
-
-    def affordable(self, arms: list[Arm]) -> tuple[list[Arm], list[str]]:
-        """The arms of which the first rung's budget buys ten steps, and a line that names the others.
-
-        All arms where prices are not known, by the wall clock; the cheapest if no arm is affordable.
-        """
-        if self.tuner.clock == "wall":
-            return arms, []
-        prices = [self._price(arm) for arm in arms]
-        kept = range(len(arms))
-        while True:
-            # The dearest go first: with fewer arms the first rung is longer.
-            rung = self.tuner.schedule(len(kept), self.budget.amount).rungs[0]
-            dearest = max(prices[i] for i in kept)
-            if FEWEST_STEPS * dearest <= rung.amount or dearest == min(prices):
-                break
-            kept = [i for i in kept if prices[i] < dearest]
-        left_out = {shape_of(self.sampler, arms[i])[1:3] for i in range(len(arms)) if i not in set(kept)}
-        if not left_out:
-            return arms, []
-        (currency,) = self.budget.given()
-        named = ", ".join(
-            f"batch_size={size}" + (f" with n_leapfrog={leapfrogs}" if leapfrogs else "")
-            for size, leapfrogs in sorted(left_out, key=str)
-        )
-        line = (
-            f"budget: {len(arms) - len(kept)} arms did not start, because the first rung, {rung.amount:.3g} {currency} "
-            f"an arm, does not pay for {FEWEST_STEPS} steps of {named}"
-        )
-        return [arms[i] for i in kept], [line]
-
-    def _price(self, arm: Arm) -> float:
-        """The cost of a step, in the budget's currency."""
-        if self.budget.seconds is not None:
-            return self.cost.lookup(*shape_of(self.sampler, arm))
-        return 1 if self.budget.steps is not None else data_terms(self.model, self.sampler, arm)
-
-    def race(
-        self,
-        arms: list[Arm],
-        preconditioner: Preconditioner | None,
-        number: int,
-        is_fitted: bool,
-        ledger: _Ledger,
-        longest: float,
-    ) -> tuple[Race, Racer, list[Arm]]:
-        """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
-
-        Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
-        twice, as long as the races' budgets add up to at most ``longest``.
-
-        Raises:
-            AllDivergedError: no arm has a finite value.
-        """
-        power = resolve_sampler(self.sampler)[0].step_size_power
-        for moved in range(MOST_MOVES + 1):
-            race = self._prepared(arms, preconditioner, number)
-            goes_down = (
-                is_fitted
-                and moved < MOST_MOVES
-                and ledger.nominal + 2 * race.schedule.total <= longest * (1 + 1e-9)
-            )
-            try:
-                winner = race.run()
-            except AllDivergedError:
-                ledger.add(race, number)
-                if not goes_down:
-                    raise
-            else:
-                ledger.add(race, number)
-                if not (race.fell_back and goes_down):
-                    return race, winner, arms
-            line = f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with step sizes of a "
-            ledger.warnings.append(line + "hundredth")
-            self.report(ledger.warnings[-1])
-            factor = DOWN ** (1 / power)
-            arms = [Arm(**{**arm, STEP_SIZE.name: arm.step_size * factor}) for arm in arms]
-        raise AssertionError("the last race returns or raises")
-
-    def _prepared(self, arms: list[Arm], preconditioner: Preconditioner | None, number: int) -> Race:
-        racing = _seen(self.raced_model, preconditioner)
-        # The names of the first round's streams are those of a call without rounds.
-        name = f"race {self.replicate}" + (f" round {number}" if number > 1 else "")
-        tuner = self.tuner
-
-        def raced(arm: Arm) -> Arm:
-            """The arm with a batch of the same share of the rows that are left, at least one row."""
-            left = max(1, arm.batch_size * racing.n_data // self.model.n_data)
-            return Arm(**{**arm, "batch_size": left})
-
-        start = None
-        if preconditioner is not None:
-            start = preconditioner.coordinates(preconditioner.start[None])[0]
-        return Race(
-            model=racing,
-            sampler=self.sampler,
-            arms=arms,
-            schedule=tuner.schedule(len(arms), self.budget.amount),
-            budget=self.budget,
-            metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate)),
-            cost=self.cost,
-            clock=tuner.clock,
-            seed=self.seed,
-            replicate=self.replicate,
-            horizon=self.horizon.amount,
-            points=tuner.points or tuner.judge.points or enough_points(self.model.dimension),
-            thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
-            growth=tuner.growth,
-            make=lambda group: Lockstep.at_mode(
-                racing,
-                self.sampler,
-                [raced(arm) for arm in group],
-                seed=self.seed,
-                replicate=name,
-                position=start,
-                start_noise=tuner.start_noise,
-            ),
-            raced=raced,
-            report=self.report,
-        )
-
-
-MOST_MOVES, DOWN = 2, 0.01
-"""A grid of which all arms leave the posterior moves down by this factor, in units of SGLD's step size."""
-
-
 def _chosen(
     model: Model,
     sampler: str,
@@ -654,7 +462,7 @@ def _chosen(
     cost: CostTable | None,
     remarks: list[str],
     report: Callable[[str], None],
-    ledger: _Ledger,
+    ledger: Ledger,
     result: Callable[..., TuningResult],
 ) -> TuningResult:
     """The decision of a tuner that runs no arm, from the steps that ``horizon`` buys for each.
