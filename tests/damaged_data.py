@@ -4,8 +4,6 @@ import pytest
 
 from sgtune.support.errors import DataError
 
-__all__ = ["assert_refuses"]
-
 
 def assert_refuses(words, function, *arguments, name="", **named):
     """The error is one line that holds ``words`` and names the file."""

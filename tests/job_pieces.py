@@ -2,8 +2,6 @@
 
 from sgtune.study.pipeline.parts import Parts, Task
 
-__all__ = ["Calls", "Log"]
-
 
 class Log(list):
     """The lines of a job, and the names of the pieces that it took or made again."""

@@ -1,13 +1,32 @@
 """Small posteriors like those that users bring: raw columns, heavy tails, a hierarchy, outliers.
 
-Each function gives log_prior, log_likelihood, data, init, and the exact mean and covariance, or None.
+Each function gives a model, which is made once, and its exact mean and covariance, or None.
 """
+
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sgtune.model import Model, define_model
 
+
+def regression(name: str, x, y, prior_sd=1.0, **options) -> tuple[Model, tuple]:
+    """Linear regression with noise N(0, 1): an exactly Gaussian posterior."""
+    precision = x.T @ x + np.eye(x.shape[1]) / prior_sd**2
+    model = define_model(
+        name,
+        log_prior=lambda p: -0.5 * jnp.sum((p / prior_sd) ** 2),
+        log_likelihood=lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
+        data={"x": x.astype("f"), "y": y.astype("f")},
+        init=lambda key: jnp.zeros(x.shape[1]),
+        **options,
+    )
+    return model, (np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision))
+
+
+@cache
 def raw_columns():
     """Linear regression with known noise on columns as they come: a count, a rate, an amount of money. The posterior is
     Gaussian, and its sds span four decades."""
@@ -17,18 +36,10 @@ def raw_columns():
     money = 20 + 5 * rng.normal(size=n) + 2 * count  # thousands
     x = np.c_[np.ones(n), count, rate, money]
     y = x @ np.array([1.0, 0.3, 5.0, 0.1]) + rng.normal(size=n)
-    prior_sd = np.full(4, 100.0)
-    precision = x.T @ x + np.diag(prior_sd**-2.0)
-    exact = np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
-    return (
-        lambda p: -0.5 * jnp.sum((p / prior_sd) ** 2),
-        lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
-        {"x": x.astype("f"), "y": y.astype("f")},
-        lambda key: jnp.zeros(4),
-        exact,
-    )
+    return regression("raw_columns", x, y, prior_sd=100.0)
 
 
+@cache
 def heavy_tails():
     """Student-t regression on raw columns. The largest curvature is above 10^8: no step size of the paper's grid is
     stable. Log scales leave the posterior in the direction in which the mean virial is negative."""
@@ -46,10 +57,16 @@ def heavy_tails():
     def log_prior(p):
         return -0.5 * jnp.sum((p[:4] / 100) ** 2) - 0.5 * ((p[4] - 2) / 3) ** 2 - 0.5 * (p[5] - 1.5) ** 2
 
-    init = lambda key: jnp.zeros(6).at[4].set(2.5).at[5].set(1.5)  # noqa: E731
-    return log_prior, log_likelihood, {"x": x.astype("f"), "y": y.astype("f")}, init, None
+    return define_model(
+        "heavy_tails",
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data={"x": x.astype("f"), "y": y.astype("f")},
+        init=lambda key: jnp.zeros(6).at[4].set(2.5).at[5].set(1.5),
+    ), None
 
 
+@cache
 def groups():
     """Non-centred random intercepts, 60 groups of 50: the joint mode has log_tau many posterior sds too large.
 
@@ -76,16 +93,16 @@ def groups():
         )
 
     zero = jnp.zeros(())
-    init = lambda key: {"b": jnp.zeros(2), "log_tau": zero - 1, "log_sigma": zero, "u": jnp.zeros(groups)}  # noqa: E731
-    return (
-        log_prior,
-        log_likelihood,
-        {"x": x.astype("f"), "y": y.astype("f"), "g": g.astype(np.int32)},
-        init,
-        None,
-    )
+    return define_model(
+        "groups",
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data={"x": x.astype("f"), "y": y.astype("f"), "g": g.astype(np.int32)},
+        init=lambda key: {"b": jnp.zeros(2), "log_tau": zero - 1, "log_sigma": zero, "u": jnp.zeros(groups)},
+    ), None
 
 
+@cache
 def leverage():
     """Linear regression with five rows of huge leverage among 50,000: the noise of minibatch gradients is theirs.
 
@@ -95,21 +112,13 @@ def leverage():
     x = np.c_[np.ones(n), rng.normal(size=(n, 3))]
     x[rng.choice(n, 5, replace=False), 1] *= 150
     y = x @ np.array([0.0, 1.0, -1.0, 0.5]) + rng.normal(size=n)
-    precision = x.T @ x + np.eye(4)
-    exact = np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
-    return (
-        lambda p: -0.5 * p @ p,
-        lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
-        {"x": x.astype("f"), "y": y.astype("f")},
-        lambda key: jnp.zeros(4),
-        exact,
-    )
+    return regression("leverage", x, y)
 
 
 def moments_of_groups():
     """Exact mean and covariance of `groups`, flat (b, log_sigma, log_tau, u): given both scales the rest is Gaussian,
     and the scales' marginal density is summed over a grid."""
-    data = groups()[2]
+    data = groups()[0].data
     x, y, g = (data[name].astype(np.float64) for name in ("x", "y", "g"))
     n_groups = int(g.max()) + 1
     z = np.eye(n_groups)[g.astype(int)]
@@ -143,6 +152,3 @@ def moments_of_groups():
     others = np.r_[0, 1, 4 : 4 + n_groups]
     covariance[np.ix_(others, others)] += np.tensordot(weights, np.array([each for _, each in points]), 1)
     return centre, covariance
-
-
-CASES = {f.__name__: f for f in (raw_columns, heavy_tails, groups, leverage)}

@@ -3,8 +3,6 @@
 import pandas as pd
 from workflow_runs import ROOT
 
-__all__ = ["published"]
-
 
 def published(study: str, table: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")

@@ -8,19 +8,6 @@ from small_models import logistic_arrays, logistic_model
 from sgtune.mode.find import map_result
 from sgtune.model import define_model
 
-__all__ = [
-    "DIMENSION",
-    "gaussian_log_likelihood",
-    "gaussian_model",
-    "logistic_of_four",
-    "newton",
-    "one_chain",
-    "products",
-    "short_run",
-    "standard_normal",
-    "wide_model",
-]
-
 DIMENSION = 4
 
 

@@ -10,16 +10,6 @@ import numpy as np
 import sgtune
 from sgtune.model import define_model, log_sigmoid
 
-__all__ = [
-    "check_rungs",
-    "gaussian_model",
-    "logistic_arrays",
-    "logistic_model",
-    "small_logistic_model",
-    "tune",
-    "without_doubts",
-]
-
 tune = partial(sgtune.tune, preconditioner="none")
 """One race of step sizes for the parameters themselves."""
 

@@ -178,20 +178,6 @@ def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
     assert float(printed.split()[1]) > 0
 
 
-def test_the_workflow_runs_with_the_package_as_a_wheel(wheel, tmp_path):
-    """In a clone, with the package installed elsewhere, the workflow finds its schema, captions and scripts, and its
-    jobs compile as a user's do."""
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "tests/tiny.yaml"]
-    command += ["--config", "run=wheel", "--", "results/wheel/reference/logistic/map.json"]
-    try:
-        succeed(*command, cwd=ROOT, PYTHONPATH=str(tmp_path))
-        assert (ROOT / "results/wheel/reference/logistic/map.json").is_file()
-    finally:
-        for folder in ("results/wheel", "results/saved/wheel"):
-            shutil.rmtree(ROOT / folder, ignore_errors=True)
-
-
 @pytest.mark.network
 def test_a_wheel_works_in_an_empty_environment(wheel, tmp_path):
     """The library alone does not install Snakemake; with the study added, a dry run plans the whole workflow."""

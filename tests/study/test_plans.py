@@ -142,8 +142,3 @@ def test_other_images_are_tried_for_again_without_tuning_again(tmp_path):
     printed = dry_run(tmp_path, *small, "--rerun-triggers", "mtime")
     assert jobs_of(printed)["evaluate_sampler", "logistic"] == 1
     assert {"table1.html", "manifest.json"} <= {path.name for path in outputs_of(printed)}
-
-
-def test_the_limit_holds_for_any_resources_that_the_caller_gives(workplace):
-    given = ["--resources", "mem_mb=8000", "--default-resources", "runtime=10"]
-    assert "machine=1000" in dry_run(workplace, *given)

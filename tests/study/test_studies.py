@@ -79,16 +79,6 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
 
 
-def test_a_run_makes_the_artifacts_that_its_configuration_names():
-    named = valid(artifacts=["regret", "figure3"])
-    assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
-    assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")
-    with pytest.raises(
-        InputError, match=r"artifacts\[1\]: 'normal' is not allowed; it must be one that this run has"
-    ):
-        artifacts_of_run(named | {"artifacts": ["regret", "normal"]})
-
-
 def test_a_further_study_has_a_section_of_its_name_and_the_main_one_is_not_published_as_it():
     for study in STUDIES.keys() - {MAIN}:
         assert study in valid()

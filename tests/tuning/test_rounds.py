@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from posteriors_of_users import CASES, moments_of_groups
+from posteriors_of_users import groups, heavy_tails, leverage, moments_of_groups, raw_columns
 from small_models import small_logistic_model
 
 import sgtune
@@ -18,13 +18,6 @@ from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 R, HORIZON = Budget(gradients=20_000), Budget(gradients=200_000)
 
 
-def case(name: str) -> tuple[sgtune.Model, tuple | None]:
-    """A model of `CASES`, and its exact mean and covariance where they are known."""
-    log_prior, log_likelihood, data, init, exact = CASES[name]()
-    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
-    return sgtune.define_model(name, **arguments), exact
-
-
 def eigenvalues_in(preconditioner: Preconditioner, covariance: np.ndarray) -> np.ndarray:
     """Of a covariance in the coordinates of a preconditioner."""
     half = np.linalg.solve(preconditioner.factor, covariance)
@@ -33,7 +26,7 @@ def eigenvalues_in(preconditioner: Preconditioner, covariance: np.ndarray) -> np
 
 @pytest.fixture(scope="module")
 def raw():
-    return case("raw_columns")
+    return raw_columns()
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +62,10 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
     assert tuned.gradient_evaluations - alone.gradient_evaluations > 2 * tuned.best.batch_size * steps
 
 
-@pytest.mark.parametrize("name", ["raw_columns", "leverage"])
-def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
+@pytest.mark.parametrize("make", [raw_columns, leverage])
+def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(make):
     """Also from a subset of rows of which five have nearly all the curvature: a Hessian's change has no noise."""
-    model, (mean, covariance) = case(name)
+    model, (mean, covariance) = make()
     right = laplace_preconditioner(model)
     skewed = right.factor @ np.diag([5.0, 1.0, 0.5, 1.0])
     wrong = Preconditioner(right.centre + 5 * right.factor[:, 0], skewed)
@@ -91,7 +84,7 @@ def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rounds_leave_a_mode_that_misleads(seed):
     """The joint mode of a hierarchy is 16 sds from the mean of log_tau; steps of 0.03 in its coordinates diverge."""
-    model, _ = case("groups")
+    model, _ = groups()
     mean, covariance = moments_of_groups()
     budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
     result = tune(model, "sgld-cv", **budgets, seed=seed)
@@ -117,7 +110,7 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
 
 
 def test_heavy_tails_get_an_arm_that_is_stable():
-    model, _ = case("heavy_tails")
+    model, _ = heavy_tails()
     result = tune(model, "sgld-cv", budget=Budget(gradients=30_000), horizon=Budget(gradients=300_000))
     draws = result.best["preconditioner"].coordinates(result.sample().draws)
     assert np.isfinite(draws).all()

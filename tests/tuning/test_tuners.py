@@ -210,17 +210,6 @@ def test_every_schedule_is_algorithm_1(eta, longest):
             assert float(winner) == pytest.approx(longest, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n_arms", "total", "survivors"),
-    [(56, 12.92, (18, 6, 2)), (112, 11.2, (37, 12, 4, 1)), (36, 8.31, (12, 4, 1)), (72, 16.62, (24, 8, 2))],
-)
-def test_the_grids_of_the_paper(n_arms, total, survivors):
-    schedule = halving_schedule(n_arms, 3, 10.0)
-    assert schedule.total / 10 == pytest.approx(total, abs=0.005)
-    assert tuple(rung.n_survivors for rung in schedule.rungs) == survivors
-    assert tuple(rung.n_arms for rung in schedule.rungs) == (n_arms, *survivors[:-1])
-
-
 @pytest.mark.parametrize(("n_arms", "eta"), [(1, 2), (1, 3), (2, 3), (3, 4), (299, 300)])
 def test_fewer_arms_than_eta_share_the_total_once(n_arms, eta):
     """K = 0: every arm runs for R, one survives, and the remark says why."""

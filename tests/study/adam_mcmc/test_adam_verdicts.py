@@ -4,7 +4,6 @@ from math import inf
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from sgtune.study.adam_mcmc.verdicts import (
@@ -14,7 +13,6 @@ from sgtune.study.adam_mcmc.verdicts import (
     is_decided,
     is_drifting,
     is_too_slow,
-    moves_of,
     squares_cause,
     t_quantile,
 )
@@ -65,16 +63,6 @@ def test_only_chains_from_exact_starts_end_because_of_a_bias():
     # Without a bias they end when they have moved enough: 30 x E x^2 / 1,600 is 0.019.
     for jump, ends in ((0.02, True), (0.018, False)):
         assert is_decided(cell(jump=jump), 5_000, starts_are_exact=True) == ends
-
-
-def test_moves_are_twice_the_effective_draws_of_the_square():
-    """In 40 autoregressions of 5,000 steps x^2 has the time (1 + a^2) / (1 - a^2), 19.5 at a = 0.95, and 256 draws.
-    The estimate of 2 (1 - a) n = 500 has a relative error of about sqrt(2 x 19.5 / 200,000) = 1.4%."""
-    noise = np.random.default_rng(0).standard_normal((5_000, 40)) * np.sqrt(1 - 0.95**2)
-    x = lfilter([1], [1, -0.95], noise, axis=0)
-    own = {"square": (x**2).mean(axis=0).tolist(), "jump": (np.diff(x, axis=0) ** 2).mean(axis=0).tolist()}
-    assert moves_of(own, 5_000) == pytest.approx(500, rel=0.06)
-    assert moves_of(own, 5_000) / 2 == pytest.approx(5_000 * (1 - 0.95**2) / (1 + 0.95**2), rel=0.09)
 
 
 def test_chains_that_moved_too_little_are_too_slow():

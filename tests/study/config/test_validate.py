@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from snakemake.utils import update_config
 
-from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.sampling.budget import batch_size_of
 from sgtune.study.config.schema import entries
-from sgtune.study.config.validate import SMALL_DIMENSION, exit_unless_startable, overridden, validate_config
+from sgtune.study.config.validate import exit_unless_startable, overridden, validate_config
 from sgtune.study.pipeline.plan import check_costs
 from sgtune.support.errors import InputError
 
@@ -169,12 +168,6 @@ def test_whole_floats_become_integers_and_a_valid_configuration_stays():
     assert isinstance(config["grid"]["n_steps"], int)
 
 
-def test_only_a_large_model_has_a_mode_without_l_bfgs():
-    """Adam does not run in ten dimensions."""
-    assert SMALL_DIMENSION == LARGE_DIMENSION
-    assert valid(per_model__bnn__map__max_steps=0)
-
-
 def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
     assert valid(models=["logistic"], data__bnn__simulated=60)
     with pytest.raises(
@@ -266,14 +259,3 @@ def test_a_file_of_the_command_line_that_is_missing_is_one_line(tmp_path):
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "profile" not in line]
     assert line.startswith("Error: --configfile: 'none.yaml'")
-
-
-@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
-def test_a_folder_of_snakemake_that_cannot_be_written_is_one_line_with_the_variable(
-    name, tmp_path, monkeypatch
-):
-    (tmp_path / "file").touch()
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv(name, str(tmp_path / "file"))
-    with pytest.raises(SystemExit, match=f"^Error: {name}: '{tmp_path / 'file'}' cannot be written .*"):
-        exit_unless_startable([])

@@ -60,17 +60,6 @@ def test_a_matrix_factorisation_against_its_reference(by_steps):
         assert {row[name] for name in LEFT_OUT} == {None}
 
 
-def test_a_network_without_reference_and_without_ksd(monkeypatch):
-    """No score is computed if no KSD is requested."""
-    monkeypatch.setattr(module, "scores", None)
-    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
-    row = record["table"]
-    assert row.keys() == ALWAYS | LEFT_OUT | CLASSES | {"diverged", "ood"}
-    assert {row[name] for name in LEFT_OUT} == {None}
-    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
-    assert all(row.keys() == ALWAYS | LEFT_OUT | CLASSES for row in record["curves"])
-
-
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()

@@ -17,8 +17,12 @@ from artifact_records import (
 )
 from config_files import valid
 
+from sgtune.samplers import resolve_sampler, sampler_names
 from sgtune.study import catalogue
 from sgtune.study.mamba.comparison import choice_cells
+from sgtune.study.report.labels import METRICS
+from sgtune.study.report.table import NO_ARM
+from sgtune.support.axes import AXES
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,26 @@ def test_a_choice_is_the_lower_median_in_its_span_of_the_runs_that_found_an_arm(
     assert (step.finite, step.replicates) == (4, 5)
     assert cells["batch_percent"].value == pytest.approx(5)
     assert "n_leapfrog" not in cells
+
+
+def test_tables_have_a_place_for_a_further_axis_of_a_sampler():
+    arms = [
+        {"step_size": h, "batch_size": 50, "n_leapfrog": 2, "friction": a}
+        for h in (1e-2, 1e-3)
+        for a in (0.02, 0.1)
+    ]
+    record = {"model": "logistic", "sampler": "sghmc", "tuner": "grid", "n_data": 500, "best": arms[1]}
+    record |= {"arms": [arms[1]], "rungs": [{"rung": 1} | arm for arm in arms]}
+    [cell] = make("table4", {"tuning": [record]})
+    assert cell.shown == "h, a (4)"
+    cells = {cell.metric: cell for cell in make("table5", {"tuning": [record]})}
+    assert cells["friction"].value == 0.1
+    lost = make("table5", {"tuning": [record | {"best": None, "arms": [None]}]})
+    axes = ["log10_step_size", "batch_percent", "n_leapfrog", "friction"]
+    assert [(cell.metric, cell.shown) for cell in lost] == [(name, NO_ARM) for name in axes]
+    had = {axis.name for name in sampler_names() for axis in resolve_sampler(name)[0].axes}
+    assert had == set(AXES)
+    assert had - {"step_size", "batch_size"} <= set(METRICS)
 
 
 def test_published_numbers_are_the_papers_and_its_tables_repeat_each_other():

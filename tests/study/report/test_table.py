@@ -143,42 +143,6 @@ def test_markdown_and_html_have_the_best_in_bold_and_escape_what_they_print():
     assert re.findall("<td>(.*)</td>", page) == printed
 
 
-def test_outer_labels_of_a_row_are_headings_of_parts_without_their_empty_columns():
-    cells = [
-        Cell(model, sampler, "grid", "ksd", 1.0, detail=detail)
-        for model, sampler, detail in [("pmf", "sgld", "x"), ("bnn", "sgld", "x"), ("bnn", "sghmc", "y")]
-    ]
-    about = Artifact("", (), "T", rows=("detail", "tuner"), columns=("sampler",))
-    text = to_markdown(frame_of(cells), about, CAPTION, "made")
-    parts = [block.splitlines()[0].replace(" ", "") for block in text.split("\n\n")[2:-2]]
-    assert parts == ["**PMF**", "|Detail|Tuner|SGLD|", "**Neuralnetwork**", "|Detail|Tuner|SGLD|SGHMC|"]
-    assert to_html(frame_of(cells), about, CAPTION, "made").count("<table") == 2
-
-
-@pytest.mark.parametrize("across", ["sampler", "tuner"])
-def test_tuners_that_are_not_in_the_paper_stand_below_its_own(across):
-    tuners, samplers = ("theory", "mamba-ksd", "mamba", "grid"), ("sgnht", "sgld")
-    cells = [
-        Cell("pmf", sampler, tuner, "ksd", float(i), best=i == 3)
-        for sampler in samplers
-        for i, tuner in enumerate(tuners)
-    ]
-    rows = ("origin", "tuner" if across == "sampler" else "sampler", "metric")
-    about = Artifact("", (), "T", rows=rows, columns=(across,))
-    text = to_markdown(frame_of(cells), about, CAPTION, "made").replace(" ", "")
-    page = to_html(frame_of(cells), about, CAPTION, "made")
-    order = [
-        text.index(name) for name in ("MAMBA-KSD", "Grid", "**Notinthepaper**", "MAMBA(default)", "Theory")
-    ]
-    assert order == sorted(order)
-    assert page.index("Grid") < page.index("Not in the paper") < page.index("MAMBA (default)")
-    # Of the same columns it is one table, of others a second one.
-    n_tables = 1 if across == "sampler" else 2
-    assert (text.count(":|\n"), page.count("<table"), page.count("<tbody")) == (n_tables, n_tables, 2)
-    assert page.count("<td>") == len(cells)
-    assert page.count("<b>3.00</b>") == text.count("**3.00**") == 2
-
-
 def test_a_cell_that_only_fills_a_place_in_an_old_file_leaves_no_row_but_keeps_the_order(tmp_path):
     lines = ["l,s,t,rmse,,,,,,,,0,0,False,False,–", "l,s,t,ksd,,1,,,,,,1,1,False,False,1.00"]
     lines += ["l,s,u,rmse,,1,,,,,,1,1,False,False,1.00"]
