@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from workflow_runs import ROOT
+from config_files import ROOT
 
 from sgtune.samplers import SAMPLERS
 from sgtune.study.studies import find

@@ -74,17 +74,6 @@ def test_lock_satisfies_every_bound(requirement):
     assert Version(locked()[canonicalize_name(requirement.name)]) in requirement.specifier
 
 
-def test_runs_are_ignored_by_git_and_published_tables_are_not():
-    def ignored(path: str) -> bool:
-        return subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False).returncode == 0
-
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git clone")
-    assert ignored("results/quick/mamba/tables/table1.csv")
-    assert ignored(".venv/bin/python")
-    assert not ignored("results/published/tuning/tables/table1.csv")
-
-
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule; on a cluster nothing else keeps its neighbours away."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--executor", "dryrun", "--jobs", "2"]

@@ -109,6 +109,7 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     assert chain.steps_done == 0, "the ensemble of the race is as it was"
 
 
+@pytest.mark.proof
 def test_heavy_tails_get_an_arm_that_is_stable():
     model, _ = heavy_tails()
     result = tune(model, "sgld-cv", budget=Budget(gradients=30_000), horizon=Budget(gradients=300_000))

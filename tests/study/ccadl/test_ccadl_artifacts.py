@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from workflow_runs import ROOT
+from config_files import ROOT
 
 from sgtune.study.ccadl.artifacts import STUDY
 from sgtune.study.ccadl.figures import (

@@ -2,12 +2,10 @@
 
 import math
 
-import pandas as pd
 import pytest
 from artifact_records import (
     MODELS,
     N_DATA,
-    PUBLISHED,
     TUNERS,
     cells_by,
     make,
@@ -67,8 +65,8 @@ def test_tables_have_a_place_for_a_further_axis_of_a_sampler():
         for h in (1e-2, 1e-3)
         for a in (0.02, 0.1)
     ]
-    record = {"model": "logistic", "sampler": "sghmc", "tuner": "grid", "n_data": 500, "best": arms[1]}
-    record |= {"arms": [arms[1]], "rungs": [{"rung": 1} | arm for arm in arms]}
+    record = {"model": "logistic", "sampler": "sghmc", "tuner": "grid", "n_data": 500, "replicate": 0}
+    record |= {"best": arms[1], "arms": [arms[1]], "rungs": [{"rung": 1} | arm for arm in arms]}
     [cell] = make("table4", {"tuning": [record]})
     assert cell.shown == "h, a (4)"
     cells = {cell.metric: cell for cell in make("table5", {"tuning": [record]})}
@@ -79,29 +77,6 @@ def test_tables_have_a_place_for_a_further_axis_of_a_sampler():
     had = {axis.name for name in sampler_names() for axis in resolve_sampler(name)[0].axes}
     assert had == set(AXES)
     assert had - {"step_size", "batch_size"} <= set(METRICS)
-
-
-def test_published_numbers_are_the_papers_and_its_tables_repeat_each_other():
-    table = pd.read_csv(PUBLISHED)
-    counts = {1: 48, 2: 36, 3: 36, 5: 56, 6: 120, 7: 42, 8: 72, 9: 42, 10: 72}
-    assert table["table"].value_counts().to_dict() == {f"table{n}": count for n, count in counts.items()}
-    assert table["value"].notna().all()
-    values = table.set_index(["table", "sampler", "tuner", "metric"], verify_integrity=True)["value"]
-    for key, value in {
-        ("table1", "sghmc", "heuristic", "ksd"): 53_972,
-        ("table5", "sgnht-cv", "grid", "log10_step_size"): -4.5,
-        ("table8", "sghmc-cv", "mamba-ksd", "rmse"): 1.10,
-        ("table10", "sghmc-cv", "grid", "accuracy_percent"): 82.9,
-    }.items():
-        assert values[key] == value
-    # The network's SGNHT is of the smaller grid.
-    sgnht = table[(table["model"] == "bnn") & (table["sampler"] == "sgnht")]
-    assert set(sgnht["tuner"]) == {"mamba-ksd-smaller", "grid-smaller", "heuristic"}
-    for short, long in (("table1", "table6"), ("table2", "table8"), ("table3", "table10")):
-        apart = abs(values[short] - values[long].reindex(values[short].index))
-        # One ECE is printed as 1.0 in the one and 1.04 in the other.
-        assert apart.max() < 0.041
-        assert (apart > 0).sum() <= 1
 
 
 @pytest.fixture(scope="module")

@@ -144,11 +144,6 @@ def test_a_large_file_is_not_saved_and_what_was_made_from_it_is_restored(finishe
     assert any("Too large to be saved" in line and MAP in line for line in done.lines("mine"))
 
 
-def test_nothing_saved_is_one_line():
-    with pytest.raises(DataError, match=r"^results/saved/another: no finished job is saved there$"):
-        restore("another", {})
-
-
 def test_a_chain_goes_on_from_its_state_unless_it_is_finished(finished):
     for chain in (0, 1):
         write(SAVED / f"reference/pmf/nuts-{chain}.npz", f"state {chain}")
