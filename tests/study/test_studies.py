@@ -20,7 +20,6 @@ from sgtune.support.files import write_json
 
 ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
-TABLES = {name for study in STUDIES.values() for name in study.tables}
 NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
 FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
@@ -45,18 +44,6 @@ def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
 
 def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
     assert set(CAPTIONS) == set(NAMES)
-
-
-@pytest.mark.parametrize("name", CAPTIONS)
-def test_a_caption_is_short_and_so_are_its_notes(name):
-    text = (ROOT / f"workflow/captions/{name}.md").read_text(encoding="utf-8")
-    assert text.count("\n---\n") == 1
-    caption = CAPTIONS[name]
-    assert 1 <= len(caption.above.split()) <= 40
-    assert len(caption.notes.split()) <= 80
-    # In a table's notes the number of replicates is filled in, elsewhere nothing.
-    elsewhere = caption.above if name in TABLES else text
-    assert "{" not in elsewhere.replace("{{ replicates }}", "{" if name not in TABLES else "")
 
 
 def run_of(config):

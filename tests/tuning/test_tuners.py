@@ -1,4 +1,4 @@
-"""Every tuner with every published sampler; the paper's grids and heuristic; arms that diverge; rows that are held out."""
+"""Every tuner with every published sampler; the paper's grids and heuristic; arms that diverge; held-out rows."""
 
 import json
 from dataclasses import replace

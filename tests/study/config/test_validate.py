@@ -146,19 +146,13 @@ def test_a_model_that_is_not_studied_is_not_checked_against_its_data():
         valid(data__bnn__simulated=60)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda models: models.pop("pmf"), "has no costs for pmf; it has costs for logistic, bnn"),
-        (lambda models: models["bnn"].update(n_data=5), "are for n_data=5; this run has n_data=60000"),
-        (lambda models: models["logistic"]["rows"].pop(), "no entry for sampler="),
-    ],
-)
-def test_a_cost_table_of_another_model_or_of_other_shapes_is_one_line(tmp_path, change, said):
+def test_a_cost_table_of_other_shapes_is_one_line(tmp_path):
     table, path = json.loads((ROOT / "config/cost/quick.json").read_text()), tmp_path / "costs.json"
-    change(table["models"])
+    table["models"]["logistic"]["rows"].pop()
     path.write_text(json.dumps(table))
-    with pytest.raises(InputError, match=rf"^calibration\.table: '{path}' is not allowed: .*{said}.*$"):
+    with pytest.raises(
+        InputError, match=rf"^calibration\.table: '{path}' is not allowed: .*no entry for sampler=.*$"
+    ):
         validate_and_check_costs(config_with(calibration__table=str(path)))
 
 

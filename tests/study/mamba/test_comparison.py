@@ -16,7 +16,6 @@ from artifact_records import (
 from config_files import valid
 
 from sgtune.samplers import resolve_sampler, sampler_names
-from sgtune.study import catalogue
 from sgtune.study.mamba.comparison import choice_cells
 from sgtune.study.report.labels import METRICS
 from sgtune.study.report.table import NO_ARM
@@ -100,13 +99,10 @@ def by_place(cells):
         (1, ("logistic", "sgld", "mamba-ksd"), "ksd", 66),
         # Only the appendix has this tuner.
         (1, ("logistic", "sgnht-cv", "grid-ksd"), "relative_sd_error_x100", 16.9),
-        (6, ("logistic", "sgld", "grid"), "n_samples", 4005),
         (8, ("pmf", "sghmc-cv", "mamba-ksd"), "rmse_as_published", 1.10),
-        (3, ("bnn", "sgld", "mamba-ksd"), "ece_as_published_percent", 1.04),
         (3, ("bnn", "sgnht", "grid-smaller"), "mce_as_published_percent", 42.2),
         # Of hyperparameters there is no ratio.
         (5, ("logistic", "sgld", "mamba-ksd"), "log10_step_size", -6),
-        (7, ("pmf", "sghmc", "mamba-ksd"), "n_leapfrog", 5),
         (9, ("bnn", "sgnht", "mamba-ksd-smaller"), "batch_percent", 1),
     ],
 )
@@ -119,17 +115,6 @@ def test_comparison_has_the_papers_result_and_the_ratio_of_ours_to_it(compared, 
         assert ratio is None
     else:
         assert ratio.value == pytest.approx(ours.value / paper)
-
-
-def test_comparison_shows_the_papers_tuners_and_what_diverged(compared):
-    diverged = "logistic", "sghmc", "heuristic", "ksd"
-    assert compared[*diverged, "ours"].shown == "diverged"
-    assert compared[*diverged, "paper"].shown == "53,972"
-    assert (*diverged, "ratio") not in compared
-    assert ("bnn", "sgnht", "mamba-ksd", "ece_as_published_percent", "paper") not in compared
-    tuners = {tuner for _, _, tuner, *_ in compared}
-    assert {"grid-smaller", "mamba-ksd"} < tuners
-    assert all(catalogue.TUNERS[tuner].in_paper for tuner in tuners)
 
 
 def test_an_upper_end_is_compared_as_one():

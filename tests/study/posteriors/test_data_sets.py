@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from damaged_data import assert_refuses
+from job_pieces import assert_refuses
 
 from sgtune.study.posteriors import bnn, classification, data_sets, pmf
 from sgtune.study.posteriors.data_sets import (

@@ -1,5 +1,4 @@
-"""The posteriors' data: simulated sets, real ones as they are read and prepared, and sets on disk, of which loading reads
-the first bytes only."""
+"""The posteriors' data: simulated sets, real ones as they are read and prepared, and sets on disk."""
 
 import io
 import os
@@ -8,7 +7,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from damaged_data import assert_refuses
+from job_pieces import assert_refuses
 
 from sgtune import model as base
 from sgtune.study.catalogue import MODELS

@@ -4,7 +4,6 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
-import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -48,14 +47,3 @@ def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
     assert json.loads(description.text) == SOURCES
     for kind in ("svg", "pdf"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "label"),
-    [(1.0, 1e4, "1,000"), (900.0, 1_500.0, "1,000"), (1e-6, 1e4, r"$\mathdefault{10^{3}}$")],
-)
-def test_ticks_are_plain_numbers_where_these_are_short(low, high, label):
-    axis = drawn({}, low=low, high=high).axes[0].xaxis
-    assert axis.get_major_formatter()(1_000.0) == label
-    ticks = axis.get_major_locator().tick_values(low, high)
-    assert 2 <= sum(low <= tick <= high for tick in ticks) <= 6
