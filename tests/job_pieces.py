@@ -1,4 +1,4 @@
-"""For tests of jobs and files: a task with its pieces and log, a function that is killed at a call, errors that refuse files."""
+"""For tests of jobs and files: a task with its pieces and log, a function that is killed at a call, refused files."""
 
 import pytest
 

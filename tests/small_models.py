@@ -19,6 +19,18 @@ def without_doubts(result):
     return [line for line in result.warnings if not line.startswith(("log10_step_sizes: ", "horizon: "))]
 
 
+def model_of_prior(log_prior, start, name="prior", **options):
+    """A posterior that is its prior: the data say nothing."""
+    return define_model(
+        name,
+        log_prior=log_prior,
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: start,
+        **options,
+    )
+
+
 def gaussian_model(precision, mean, n_data=8):
     """The posterior N(mean, precision^-1): a quarter of the precision is the prior's, the rest is the data's.
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from posteriors_of_users import leverage, raw_columns
-from small_models import small_logistic_model
+from small_models import model_of_prior, small_logistic_model
 
 import sgtune
 from sgtune import Budget, InputError, Preconditioner, sample
@@ -169,13 +169,7 @@ def test_where_there_is_no_proper_mode_there_is_no_laplace_preconditioner():
     for refuse in (laplace_preconditioner, laplace_of):
         with pytest.raises(InputError, match=r"^(preconditioner|log_likelihood): .*'kinks'"):
             refuse(without_curvature())
-    saddle = sgtune.define_model(
-        "saddle",
-        log_prior=lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2,
-        log_likelihood=lambda p, batch: jnp.zeros_like(batch),
-        data=np.zeros(20, np.float32),
-        init=lambda key: jnp.zeros(2),
-    )
+    saddle = model_of_prior(lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2, jnp.zeros(2))
     for refuse, words in (
         (laplace_preconditioner, "preconditioner"),
         (laplace_of, "needs a proper mode"),

@@ -25,12 +25,6 @@ def test_what_may_be_named_is_what_there_is():
     assert (sampler_of("ccadl", "full"), sampler_of("ccadl", "diagonal")) == ("ccadl", "ccadl-diagonal")
 
 
-def test_samplers_without_a_test_have_the_grid_of_the_main_study():
-    config = valid()
-    assert adam_mcmc.grid_of(config, "sgld") == config["grids"]["logistic"]
-    assert adam_mcmc.grid_of(config, "mala") == config["adam_mcmc"]["grids"]["mala"]
-
-
 def results_of(config):
     """The settings of each result of the two studies."""
     found = {"data": ccadl.data_settings(config), "reference": ccadl.reference_settings(config)}

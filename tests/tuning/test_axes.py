@@ -11,7 +11,6 @@ from small_models import check_rungs, small_logistic_model, tune, without_doubts
 from sgtune import Arm, Budget
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.support.axes import STATIC, key_of, numbers_of
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_key
 from sgtune.tuning import Settings, make_arms
@@ -51,9 +50,6 @@ def test_keys_are_those_of_three_numbers_and_further_axes_append():
     assert key == (1e-3, 50, 5, ("friction", 0.2), ("noise_estimate", 0.1))
     assert shape_of("sghmc", Arm(1e-3, 50, 5, friction=0.2)) == ("sghmc", 50, 5)
     assert shape_of("sgld", Arm(1e-3, 50)) == ("sgld", 50, None)
-    numbers = {"batch_size": 50, "n_leapfrog": None, "n_inner": 3, "depth": 2}
-    assert key_of(numbers, STATIC) == (50, None, ("depth", 2), ("n_inner", 3))
-    assert numbers_of(key_of(numbers, STATIC), STATIC) == numbers
 
 
 @pytest.mark.parametrize(("sampler", "n_leapfrog"), [("sgld", None), ("sgnht-cv", None), ("sghmc", 3)])

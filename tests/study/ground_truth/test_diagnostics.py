@@ -257,13 +257,6 @@ def test_cut_trajectories_and_energies_are_counted_by_iteration():
     assert found["e_bfmi"][1] < 0.05
 
 
-def test_a_record_of_few_draws_has_no_diagnostics():
-    record = reference_record(reference_of(wide_model(2), np.arange(12.0).reshape(2, 3, 2)))
-    assert np.isnan([record["diagnostics"]["r_hat"], record["functionals"]["ess_median"]]).all()
-    assert np.isnan(list(record["monte_carlo_error"].values())).all()
-    assert not record["trusted"]
-
-
 @pytest.fixture(scope="module")
 def matrices():
     """Two chains of autoregressive draws of three parameters, so that R-hat and ESS differ among them."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
+from small_models import model_of_prior
 
-from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.diagnostics import reference_record
 from sgtune.study.ground_truth.draws import (
@@ -71,13 +71,7 @@ def test_nuts_draws_an_exact_gaussian(tmp_path):
 def test_the_mass_matrix_starts_as_the_laplace_covariance(tmp_path, monkeypatch, dimension):
     """NumPyro's inverse mass matrix: variances, dense up to D = 200, its diagonal above."""
     sds = np.geomspace(0.1, 10, dimension).astype(np.float32)
-    model = define_model(
-        "scales",
-        log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2),
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(20, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-    )
+    model = model_of_prior(lambda position: -0.5 * jnp.sum((position / sds) ** 2), jnp.zeros(dimension))
 
     def start(kernel, position, covariance, *rest):
         raise Lost(covariance)

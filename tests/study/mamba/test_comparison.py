@@ -152,14 +152,6 @@ def test_each_key_that_differs_is_a_row_of_its_model_or_of_all():
     assert ("reference.n_draws", "bnn") not in rows
 
 
-def test_a_run_of_the_papers_value_or_without_the_tuner_has_no_row():
-    config = valid(tuning__replicates=1, grid__n_steps=70, tuners=["mamba-ksd"], models=["logistic"])
-    rows = differences(config | {"per_model": {}})
-    assert "tuning.replicates" not in {key for key, _ in rows}
-    assert {model for _, model in rows} == {""}
-    assert not any(key.startswith("grid.") for key, _ in rows)
-
-
 def test_the_two_clocks_are_compared_by_hand():
     files = make_files(1, ("pmf", "bnn"))
     held = files["clocks"]["pmf"]

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from artifact_records import cells_by, make, make_records
 
-from sgtune.study.experiments import ladder as experiment
-from sgtune.study.mamba import known_targets
-from sgtune.study.mamba.artifacts import JUDGES, KINDS
+from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.report.table import DASH, NO_ARM, NOT_TRUSTED
 
 
@@ -124,11 +122,6 @@ def test_samplers_are_pooled_and_one_race_has_no_standard_error(records):
     record["gaussians"] += [own | {"sampler": "sghmc"} for own in others]
     own = cells_of(found, "rotated, D = 10", "mamba-ksd")
     assert (own["ladder_error"].value, own["ladder_error"].se) == pytest.approx((0.3, 0.1))
-
-
-def test_names_and_bounds_are_those_of_the_runs():
-    assert KINDS.keys() == experiment.KINDS.keys()
-    assert known_targets.ESCAPED == experiment.ESCAPED
 
 
 def test_signals_of_both_widths_by_dimension_and_points(records):

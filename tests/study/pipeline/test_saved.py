@@ -174,13 +174,6 @@ def test_a_reader_refuses_a_file_that_its_job_did_not_write(finished):
         write(path, before)
 
 
-def test_a_result_that_could_not_be_saved_is_read_all_the_same(finished, monkeypatch):
-    monkeypatch.setattr(saved, "_copy_whole", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        finish("tune_sampler/pmf-sgld", [FACTS], {TUNED: '{"best": 2}'})
-    check_inputs("mine", [TUNED])
-
-
 def test_data_of_the_same_size_with_another_sum_stop_a_run(tmp_path):
     arrays = {"ratings": np.arange(6.0, dtype=np.float32)}
     path = tmp_path / "data/toy.json"

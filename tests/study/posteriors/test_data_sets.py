@@ -14,7 +14,6 @@ import sys
 import tarfile
 import threading
 import zipfile
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -58,18 +57,13 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
 BODIES = {"/zip": zipped({"a/u.data": CONTENT}), "/gz": gzip.compress(CONTENT), "/changed": CONTENT[1:]}
 
 
-ERRORS = {"/missing": 404, "/busy": 500, "/broken": 503}
-
-
 class Answers(BaseHTTPRequestHandler):
     """The path of a request determines the answer."""
 
     def do_GET(self):
         body = BODIES.get(self.path, CONTENT)
-        self.server.asked[self.path] += 1
-        # A busy server answers at the third time.
-        if self.path in ERRORS and not (self.path == "/busy" and self.server.asked["/busy"] % 3 == 0):
-            self.send_error(ERRORS[self.path])
+        if self.path == "/missing":
+            self.send_error(404)
             return
         self.send_response(200)
         self.send_header("Content-Length", str(len(body) + 10 * (self.path == "/truncated")))
@@ -90,14 +84,13 @@ class Answers(BaseHTTPRequestHandler):
 def at():
     """A site's answer to a path as the source of a file, unpacked by a function."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.until_the_end, server.asked = threading.Event(), Counter()
+    server.until_the_end = threading.Event()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
 
     def source(path, unpack=bytes):
         return site({"u.data": f"{url}/{path}"}, unpack)
 
-    source.asked = server.asked
     yield source
     server.until_the_end.set()
     server.shutdown()
@@ -115,17 +108,6 @@ def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(at, tmp_path):
         record = download(small_set(at(path, unpack)), tmp_path / path)
         assert (tmp_path / path / "u.data").read_bytes() == CONTENT
         assert record == read_json(tmp_path / path / "source.json") == expected
-
-
-@pytest.mark.parametrize(("path", "n_asked"), [("busy", 3), ("broken", 3), ("missing", 1)])
-def test_a_server_with_an_error_of_its_own_is_asked_again(at, tmp_path, monkeypatch, path, n_asked):
-    monkeypatch.setattr(data_sets, "PAUSES", (0.0, 0.0))
-    before = at.asked[f"/{path}"]
-    assert download(small_set(at(path), at("good")), tmp_path)["source"] == "site 127.0.0.1"
-    assert at.asked[f"/{path}"] - before == n_asked
-    if path != "busy":
-        with pytest.raises(DataError, match=f"HTTP Error {ERRORS['/' + path]}"):
-            download(small_set(at(path)), tmp_path)
 
 
 FAULTS = {

@@ -64,15 +64,6 @@ def test_simulated_sets_have_the_sums_that_they_always_had_and_are_loaded(name, 
 # --- ratings ---
 
 
-def test_simulated_ratings_are_in_the_sets_own_format(tmp_path):
-    ratings = pmf.simulate(3_000)
-    path = tmp_path / "u.data"
-    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in ratings), encoding="ascii")
-    np.testing.assert_array_equal(pmf.read_ratings(path), ratings)
-    assert len(np.unique(ratings[:, :2], axis=0)) == 3_000
-    assert set(ratings[:, 2]) == {1, 2, 3, 4, 5}
-
-
 def test_the_first_fifth_is_test_both_parts_are_sorted_and_prepared_counting_from_zero(tmp_path):
     ratings = pmf.simulate(300)
     train, test = pmf.split_u1(ratings)
