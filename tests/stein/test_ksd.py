@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import gaussian_model
-from stein_forms import (
-    a_factor,
-    check_stretches,
-    naive_ksd,
-    naive_pairs,
-    sizes,
-    some_draws,
-    varied,
-)
+from stein_forms import a_factor, check_stretches, naive_ksd, naive_pairs, sizes, some_draws, varied
 
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.stein import ksd, ksd_estimate, ksd_floor, ksd_stretches, rescale

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stein_forms import (
-    a_factor,
-    few_shapes,
-    naive_fssd,
-    sizes,
-    some_draws,
-    varied,
-)
+from stein_forms import a_factor, few_shapes, naive_fssd, sizes, some_draws, varied
 
 from sgtune.stein import (
     DISCREPANCIES,

@@ -5,9 +5,7 @@ import pytest
 from config_files import ROOT
 
 from sgtune.study.ccadl.artifacts import STUDY
-from sgtune.study.ccadl.figures import (
-    ellipse_of,
-)
+from sgtune.study.ccadl.figures import ellipse_of
 from sgtune.study.ccadl.tables import (
     SIZES,
     drbm_errors,

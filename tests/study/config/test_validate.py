@@ -191,13 +191,6 @@ def test_workflow_stops_with_one_line_before_any_work(tmp_path):
     assert line.startswith(f"Error in the configuration: {said}")
 
 
-def test_workflow_warns_once_of_an_overridden_value(tmp_path):
-    result = dry_run(tmp_path, "run: mine\nmamba: {seconds: 0.2}\n")
-    assert result.returncode == 0
-    (line,) = re.findall("^Warning: per_model .*", result.stderr, re.M)
-    assert line.endswith("mamba.seconds = 0.2, but 0.05 for pmf, 0.1 for bnn")
-
-
 def test_a_file_of_the_command_line_that_is_missing_is_one_line(tmp_path):
     """A target after --configfile is taken for a file. Snakemake alone prints a traceback."""
     (tmp_path / "mine.yaml").touch()

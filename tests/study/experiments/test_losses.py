@@ -15,14 +15,7 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.study.experiments.losses import (
-    Losses,
-    capped,
-    frozen_losses,
-    losses_of,
-    raced_arm,
-    run_arms,
-)
+from sgtune.study.experiments.losses import Losses, capped, frozen_losses, losses_of, raced_arm, run_arms
 from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving

@@ -12,13 +12,7 @@ from small_models import model_of_prior
 
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.diagnostics import reference_record
-from sgtune.study.ground_truth.draws import (
-    combine_chains,
-    covariance,
-    flat_draws,
-    functionals_of,
-    summary,
-)
+from sgtune.study.ground_truth.draws import combine_chains, covariance, flat_draws, functionals_of, summary
 from sgtune.study.ground_truth.nuts import RESTORED, Checkpoints, thinning
 from sgtune.support.files import read_npz
 

@@ -4,16 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import (
-    BLOCKS,
-    MODELS,
-    cells_by,
-    make,
-    make_files,
-    make_records,
-    record_of,
-    records_of,
-)
+from artifact_records import BLOCKS, MODELS, cells_by, make, make_files, make_records, record_of, records_of
 
 from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.report.labels import METRICS

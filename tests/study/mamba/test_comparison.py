@@ -3,16 +3,7 @@
 import math
 
 import pytest
-from artifact_records import (
-    MODELS,
-    N_DATA,
-    TUNERS,
-    cells_by,
-    make,
-    make_files,
-    make_records,
-    records_of,
-)
+from artifact_records import MODELS, N_DATA, TUNERS, cells_by, make, make_files, make_records, records_of
 from config_files import valid
 
 from sgtune.samplers import resolve_sampler, sampler_names

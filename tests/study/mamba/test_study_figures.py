@@ -4,12 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import (
-    SAMPLERS,
-    make,
-    make_records,
-    record_of,
-)
+from artifact_records import SAMPLERS, make, make_records, record_of
 
 from sgtune.study.mamba.figures import mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells

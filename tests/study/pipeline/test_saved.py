@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from sgtune.study.pipeline import saved
-from sgtune.study.pipeline.saved import (
-    check_inputs,
-    exit_if_data_changed,
-    read_notes,
-    restore,
-    save_job,
-)
+from sgtune.study.pipeline.saved import check_inputs, exit_if_data_changed, read_notes, restore, save_job
 from sgtune.study.posteriors.store import StoredSet
 from sgtune.support.errors import DataError
 
