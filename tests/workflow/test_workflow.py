@@ -227,7 +227,7 @@ def lost(run, folder) -> Path:
     (folder / "results/killed").rename(folder / "finished")
     shutil.copytree(folder / "finished", folder / "before")
     jobs = folder / "results/saved/killed/jobs"
-    for note in [note for rule in SECOND_HALF for note in jobs.glob(f"{rule}/*.json")]:
+    for note in [note for rule in (*SECOND_HALF, "measure_widths") for note in jobs.glob(f"{rule}/*.json")]:
         for name in json.loads(note.read_text())["outputs"]:
             (folder / name.replace("results/", "results/saved/", 1)).unlink()
             (folder / name.replace("results/killed/", "before/", 1)).unlink()

@@ -175,7 +175,7 @@ def test_a_signal_is_a_difference_of_means_in_sds_with_its_standard_error():
 SIZES = {
     "width": (0.5, 1.5),
     "shift": (1.0,),
-    "coordinate": (1.5,),
+    "coordinate": (0.0, 1.5),
     "direction": (0.0,),
     "weights": (0.9,),
 }
@@ -221,6 +221,13 @@ def test_which_errors_each_judge_sees_in_many_dimensions(found):
     for judge in ("ksd", "ksd_wide"):
         narrow, exact, wide = (found["width", width, judge] for width in (0.5, 1.0, 1.5))
         assert narrow["value_signal"] < -10 < 0 == exact["value_signal"] < 10 < wide["value_signal"]
+
+
+def test_of_a_frozen_coordinate_the_virial_sees_n_over_the_root_of_half_the_dimensions(found):
+    """The signal 1 / D over the noise: the sd of the mean over D of (root - 1)^2, each a chi-square over 2 n."""
+    row = found["coordinate", 0.0, "virial"]
+    assert row["square"] == pytest.approx(1 / 300, abs=SIGMAS * row["square_se"])
+    assert row["square_signal"] == pytest.approx(25 * np.sqrt(2 / 300), abs=SIGMAS * row["square_signal_se"])
 
 
 def test_rows_repeat_depend_on_the_seed_and_have_draws_that_fit():
