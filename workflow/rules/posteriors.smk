@@ -34,16 +34,16 @@ rule race_posterior:
     input:
         moments=rules.sample_posterior.output.moments,
     output:
-        races=f"{POSTERIORS}/races/{{case}}-{{sampler}}.json",
+        races=f"{POSTERIORS}/races/{{case}}-{{kernel}}.json",
     log:
-        f"{LOGS}/posteriors/race_posterior/{{case}}-{{sampler}}.log",
+        f"{LOGS}/posteriors/race_posterior/{{case}}-{{kernel}}.log",
     conda:
         "../../envs/sgtune.yaml"
     resources:
         machine=1,
     params:
         settings=posteriors_settings(config, "races"),
-        parts=f"{RUN}/unfinished/posteriors/races/{{case}}-{{sampler}}",
+        parts=f"{RUN}/unfinished/posteriors/races/{{case}}-{{kernel}}",
     script:
         "../scripts/race_posterior.py"
 
@@ -78,7 +78,7 @@ STUDY_RESULTS["posteriors"] = {
     "races": expand(
         rules.race_posterior.output.races,
         case=POSTERIORS_CONFIG["cases"],
-        sampler=POSTERIORS_CONFIG["samplers"],
+        kernel=POSTERIORS_CONFIG["samplers"],
     ),
     "preconditioned": expand(
         rules.compare_preconditioned.output.preconditioned,

@@ -12,7 +12,7 @@ with job(snakemake) as this:
     path = snakemake.input.moments
     record = race_case(
         case_model(snakemake.wildcards.case),
-        snakemake.wildcards.sampler,
+        snakemake.wildcards.kernel,
         Truth(**read_npz(path)),
         this.settings["posteriors"],
         seed=this.seed,
