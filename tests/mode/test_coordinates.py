@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from posteriors_of_users import leverage, raw_columns
+from posteriors_of_users import case, moments_of
 from small_models import model_of_prior, small_logistic_model
 
 import sgtune
@@ -44,10 +44,10 @@ def test_density_scores_and_hessian_are_those_of_theta_by_the_chain_rule(logisti
     np.testing.assert_allclose(hessian, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("make", [raw_columns, leverage])
-def test_in_laplace_coordinates_a_gaussian_posterior_is_a_standard_normal(make):
+@pytest.mark.parametrize("name", ["raw_columns", "leverage"])
+def test_in_laplace_coordinates_a_gaussian_posterior_is_a_standard_normal(name):
     """Also where sds span decades, which float32's Hessian alone does not resolve."""
-    model, (mean, covariance) = make()
+    model, (mean, covariance) = case(name), moments_of(name)
     found = laplace_preconditioner(model)
     whitened = np.linalg.solve(found.factor, np.linalg.solve(found.factor, covariance).T)
     np.testing.assert_allclose(np.linalg.eigvalsh(whitened), 1, atol=1e-3)
@@ -70,7 +70,7 @@ SAMPLERS = {
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_kind_of_sampler_has_the_posterior_as_its_density(sampler):
     """On raw columns, whose sds span four decades. Biases of step and minibatches at these settings are below 5%."""
-    model, (mean, covariance) = raw_columns()
+    model, (mean, covariance) = case("raw_columns"), moments_of("raw_columns")
     batch_size = model.n_data if sampler in ("mala", "hmc") else 800
     n_steps, arm = SAMPLERS[sampler]
     options = arm | {"batch_size": batch_size, "preconditioner": "laplace"}

@@ -44,7 +44,7 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
     inputs = rng.standard_normal((3_000, 3)).astype(np.float32)
     inputs[rng.choice(3_000, 4, replace=False), 1] *= 100
     targets = inputs @ [1.0, -1.0, 0.5] + rng.standard_normal(3_000)
-    model, _ = regression("leverage", inputs, targets)
+    model = regression("leverage", inputs, targets)
     whole = laplace_of(model).directions
     monkeypatch.setattr("sgtune.theory.laplace.MOST_HESSIANS", 400)
     monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 48)
@@ -60,7 +60,7 @@ def test_the_directions_of_large_models_are_coordinates():
     rng = np.random.default_rng(3)
     inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
     targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
-    model, _ = regression("large", inputs, targets, shuffle_seed=None)
+    model = regression("large", inputs, targets, shuffle_seed=None)
     laplace = laplace_of(model)
     assert laplace.basis is None
     noise, slopes = laplace.directions.noise, laplace.directions.noise_slopes
