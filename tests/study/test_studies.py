@@ -2,7 +2,6 @@
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +13,16 @@ from matplotlib.figure import Figure
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.publish import read_captions
 from sgtune.study.report.table import Caption, Cell, frame_of
-from sgtune.study.studies import MAIN, STUDIES, artifacts_of_run, files_of, find, make_figure, make_table
+from sgtune.study.studies import (
+    MAIN,
+    STUDIES,
+    artifacts_of_run,
+    files_of,
+    find,
+    make_figure,
+    make_table,
+    maker_of,
+)
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import write_json
 
@@ -35,8 +43,7 @@ def test_names_and_titles_are_unique_over_all_studies():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
     about, study, form = find(name)
-    module, _, function = about.maker.partition(":")
-    assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), function))
+    assert callable(maker_of(about, study))
     assert about.kinds
     assert set(about.kinds) <= set(STUDIES[study].kinds)
     assert set(about.rows + about.columns + tuple(about.stub)) <= FIELDS | set(about.parts)

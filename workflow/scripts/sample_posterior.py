@@ -1,0 +1,36 @@
+"""Sample one posterior of users by NUTS, and keep the moments."""
+
+from sgtune.study.pipeline.job import job
+
+with job(snakemake) as this:
+    import numpy as np
+
+    from sgtune.study.ground_truth.diagnostics import doubts, reference_record
+    from sgtune.study.ground_truth.draws import combine_chains
+    from sgtune.study.ground_truth.nuts import sample_nuts
+    from sgtune.study.user_posteriors.cases import case_model
+    from sgtune.study.user_posteriors.races import truth_of
+    from sgtune.support.files import atomic_write
+
+    name, settings = snakemake.wildcards.case, this.settings["reference"]
+    model = case_model(name)
+    chains = [
+        sample_nuts(
+            model,
+            n_warmup=settings["n_warmup"],
+            n_draws=settings["n_draws"] // settings["chains"],
+            seed=this.seed,
+            chain=chain,
+            checkpoint_dir=f"{snakemake.params.checkpoints}/{chain}",
+            block=settings["block"],
+            max_tree_depth=settings["max_tree_depth"],
+        )
+        for chain in range(settings["chains"])
+    ]
+    draws = combine_chains(chains)
+    facts = {key: value for key, value in reference_record(draws).items() if key != "covariance"}
+    if doubted := doubts(facts):
+        this.warn(f"the draws of {name} are no ground truth to trust: {doubted}; see posteriors.reference")
+    with atomic_write(snakemake.output.moments) as path:
+        np.savez(path, **truth_of(draws))
+    this.write(snakemake.output.facts, {"case": name, **facts})
