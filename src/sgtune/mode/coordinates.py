@@ -136,7 +136,8 @@ def check_curvature(
 
     A log-likelihood that is linear but for kinks, such as Laplace's, has gradients that change and no curvature: the
     Hessian at the mode has the prior's alone, and its sds may be thousands of times too large. With z a normal vector
-    of sd 0.3 in the sds of the curvature, and s the change of the score, -E[z_i s_i] / 0.3^2 is about 1 in each direction.
+    of sd 0.3 in the sds of the curvature, and s the change of the score, -E[z_i s_i] / 0.3^2 is about 1 in each
+    direction.
 
     Args:
         mode: flat.
@@ -160,8 +161,8 @@ def check_curvature(
     distance = np.linalg.norm(found[0])
     if not distance <= FARTHEST * len(mode) ** 0.5:
         raise InputError(
-            f"position: the centre or MAP of {model.name!r} is no mode: by its score, one is {distance:.2g} posterior sds "
-            "away"
+            f"position: the centre or MAP of {model.name!r} is no mode: by its score, one is {distance:.2g} posterior "
+            "sds away"
         )
 
 
@@ -207,12 +208,15 @@ def lower_triangle(root: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     return (triangle * np.sign(np.diagonal(triangle))[:, None]).T
 
 
-def resolve_preconditioner(model: Model, given: object) -> Preconditioner | None:
+def resolve_preconditioner(
+    model: Model, given: object, centre: Float[np.ndarray, " D"] | None = None
+) -> Preconditioner | None:
     """The preconditioner that an argument stands for; None for ``"none"``.
 
     Args:
         given: ``"laplace"`` (`laplace_preconditioner`), ``"none"``, a `Preconditioner`, or the posterior's scale about
             the MAP as `check_factor` takes it: D sds, or a lower-triangular L with P = L L'.
+        centre: flat, in place of the MAP for an array, which is then not searched for.
 
     Raises:
         InputError: none of these, another D, or there is no proper MAP.
@@ -228,4 +232,4 @@ def resolve_preconditioner(model: Model, given: object) -> Preconditioner | None
         allowed = f"{', '.join(PRECONDITIONERS)}, a Preconditioner, or an array"
         raise InputError(f"{NAME}: {given!r} is not allowed; it must be {allowed}")
     factor = check_factor(NAME, given, model.dimension)
-    return Preconditioner(flatten(map_position(model)), factor)
+    return Preconditioner(flatten(map_position(model)) if centre is None else centre, factor)

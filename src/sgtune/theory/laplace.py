@@ -142,7 +142,7 @@ def _not_concave(model: Model, least: float) -> InputError:
 def _signed_variances(
     model: Model, points: list[PyTree], rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """C and T of `sgtune.theory.linear`, over all rows: of gradients at the mode, and of their changes to ``points``."""
+    """C and T of `sgtune.theory.linear`, over all rows: of gradients at the mode, and of changes to ``points``."""
     totals, n_data = np.zeros((2, model.dimension)), model.n_data
     for point in points:
         signs = 2 * rng.integers(0, 2, (n_data, 1 + N_SIGNS)).astype(np.float32) - 1
