@@ -97,9 +97,7 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_above_200_dimensions(monkeypa
     whole = laplace_of(model).directions
     np.testing.assert_allclose(whole.noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
     assert whole.noise_slopes[1] == pytest.approx(exact[1], rel=0.4)
-    assert exact[1] > 100 * np.var(others[:, 1:2] * others, axis=0).sum(), (
-        "a subset without them has nothing of it"
-    )
+    assert exact[1] > 30 * np.var(others[:, 1:2] * others, axis=0).sum(), "a subset misses it"
     monkeypatch.setattr("sgtune.theory.laplace.MOST_NUMBERS", 0)
     for seed in range(3):
         signed = laplace_of(model, seed).directions

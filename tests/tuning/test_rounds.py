@@ -299,7 +299,8 @@ def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinate
     precision = np.linalg.inv(covariance)
     sds = np.diagonal(precision) ** -0.5
     largest = np.linalg.eigvalsh(sds[:, None] * precision * sds)[-1]
-    result = tune(model, "sgld-cv", budget=R, preconditioner=sds, rounds=1)
+    tuner = Halving(grid=Grid(batch_fractions=(0.1,)))
+    result = tune(model, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
     assert largest > 2
     assert max(row["step_size"] for row in result.rows) == pytest.approx(2 / largest, rel=0.02)
 
@@ -321,7 +322,7 @@ def test_a_block_that_the_mean_over_parameters_hides_is_named():
     model = one_global_and_many_local()
     for share, is_named in ((1.5, True), (0.15, False)):
         grid = Halving(grid=Grid(log10_step_sizes=(np.log10(share / 300),), batch_fractions=(1.0,)))
-        result = tune(model, "sgld", tuner=grid, budget=Budget(steps=20_000), preconditioner="none")
+        result = tune(model, "sgld", tuner=grid, budget=Budget(steps=8_000), preconditioner="none")
         assert (
             any(line.startswith("position: the error of 'u' expected") for line in result.warnings)
             == is_named
