@@ -5,18 +5,22 @@ from sgtune.study.pipeline.job import job
 with job(snakemake) as this:
     import numpy as np
 
+    from sgtune.mode.coordinates import laplace_preconditioner, precondition
     from sgtune.study.ground_truth.diagnostics import doubts, reference_record
-    from sgtune.study.ground_truth.draws import combine_chains
+    from sgtune.study.ground_truth.draws import combine_chains, flat_draws
     from sgtune.study.ground_truth.nuts import sample_nuts
     from sgtune.study.user_posteriors.cases import case_model
-    from sgtune.study.user_posteriors.races import truth_of
+    from sgtune.study.user_posteriors.races import Truth
     from sgtune.support.files import atomic_write
 
     name, settings = snakemake.wildcards.case, this.settings["reference"]
+    # In coordinates in which float32 knows all directions: a mass matrix of raw columns is no better than its rounding.
     model = case_model(name)
+    system = laplace_preconditioner(model)
+    seen = precondition(model, system)
     chains = [
         sample_nuts(
-            model,
+            seen,
             n_warmup=settings["n_warmup"],
             n_draws=settings["n_draws"] // settings["chains"],
             seed=this.seed,
@@ -32,5 +36,6 @@ with job(snakemake) as this:
     if doubted := doubts(facts):
         this.warn(f"the draws of {name} are no ground truth to trust: {doubted}; see posteriors.reference")
     with atomic_write(snakemake.output.moments) as path:
-        np.savez(path, **truth_of(draws))
+        truth = Truth.of_chains([system.positions(chain) for chain in flat_draws(draws)])
+        np.savez(path, **truth._asdict())
     this.write(snakemake.output.facts, {"case": name, **facts})

@@ -22,7 +22,6 @@ from sgtune.sampling.chain import FEWEST_STEPS, sample
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments.losses import losses_of
-from sgtune.study.ground_truth.draws import flat_draws
 from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
@@ -109,11 +108,6 @@ class Truth(NamedTuple):
             "parameter": int(of_means.argmax()),
             "unstable": False,
         }
-
-
-def truth_of(idata) -> dict[str, np.ndarray]:
-    """The arrays of a `Truth` from draws of NUTS (`sgtune.study.ground_truth.draws`)."""
-    return Truth.of_chains(flat_draws(idata))._asdict()
 
 
 def race_case(
