@@ -28,7 +28,6 @@ from sgtune.support.files import write_json
 
 ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
-TABLES = {name for study in STUDIES.values() for name in study.tables}
 NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
 FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
@@ -54,18 +53,6 @@ def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
     assert set(CAPTIONS) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", CAPTIONS)
-def test_a_caption_is_short_and_so_are_its_notes(name):
-    text = (ROOT / f"workflow/captions/{name}.md").read_text(encoding="utf-8")
-    assert text.count("\n---\n") == 1
-    caption = CAPTIONS[name]
-    assert 1 <= len(caption.above.split()) <= 40
-    assert len(caption.notes.split()) <= 80
-    # In a table's notes the number of replicates is filled in, elsewhere nothing.
-    elsewhere = caption.above if name in TABLES else text
-    assert "{" not in elsewhere.replace("{{ replicates }}", "{" if name not in TABLES else "")
-
-
 def run_of(config):
     return {study: artifacts_of_run(config, study) for study in STUDIES}
 
@@ -84,16 +71,6 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
-
-
-def test_a_run_makes_the_artifacts_that_its_configuration_names():
-    named = valid(artifacts=["regret", "figure3"])
-    assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
-    assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")
-    with pytest.raises(
-        InputError, match=r"artifacts\[1\]: 'normal' is not allowed; it must be one that this run has"
-    ):
-        artifacts_of_run(named | {"artifacts": ["regret", "normal"]})
 
 
 def test_a_further_study_has_a_section_of_its_name_and_the_main_one_is_not_published_as_it():

@@ -3,7 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from posteriors_of_users import regression
 from reference_models import gaussian_model
+from small_models import model_of_prior
 
 from sgtune.mode.coordinates import precondition
 from sgtune.mode.find import map_position
@@ -46,13 +48,8 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
     rng = np.random.default_rng(8)
     inputs = rng.standard_normal((3_000, 3)).astype(np.float32)
     inputs[rng.choice(3_000, 4, replace=False), 1] *= 100
-    model = define_model(
-        "leverage",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, batch: -0.5 * (batch["y"] - batch["x"] @ position) ** 2,
-        data={"x": inputs, "y": (inputs @ [1.0, -1.0, 0.5] + rng.standard_normal(3_000)).astype(np.float32)},
-        init=lambda key: jnp.zeros(3),
-    )
+    targets = inputs @ [1.0, -1.0, 0.5] + rng.standard_normal(3_000)
+    model = regression("leverage", inputs, targets)
     whole = laplace_of(model).directions
     monkeypatch.setattr("sgtune.theory.laplace.MOST_HESSIANS", 400)
     monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 48)
@@ -69,14 +66,7 @@ LARGE = 205
 
 def large_model(inputs, targets):
     """Linear regression in coordinates about its mode, of the sds given all other parameters: no search is needed."""
-    model = define_model(
-        "large",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, batch: -0.5 * (batch["targets"] - batch["inputs"] @ position) ** 2,
-        data={"inputs": inputs.astype(np.float32), "targets": targets.astype(np.float32)},
-        init=lambda key: jnp.zeros(LARGE),
-        shuffle_seed=None,
-    )
+    model = regression("large", inputs.astype(np.float32), targets.astype(np.float32), shuffle_seed=None)
     hessian = inputs.T @ inputs + np.eye(LARGE)
     mode, sds = np.linalg.solve(hessian, inputs.T @ targets), np.diagonal(hessian) ** -0.5
     return precondition(model, Preconditioner(mode, sds)), mode, sds
@@ -114,14 +104,8 @@ def test_what_is_no_mode_is_refused_above_200_dimensions():
     with pytest.raises(InputError, match=r"^position: .*'large' is no mode"):
         laplace_of(away)
     along = np.full(LARGE, LARGE**-0.5)
-    saddle = define_model(
-        "saddle",
-        # Curvature 1, but -0.5 along the diagonal: that of each coordinate alone is positive.
-        log_prior=lambda position: -0.5 * position @ position + 0.75 * (along @ position) ** 2,
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(10, np.float32),
-        init=lambda key: jnp.zeros(LARGE),
-    )
+    # Curvature 1, but -0.5 along the diagonal: that of each coordinate alone is positive.
+    saddle = model_of_prior(lambda p: -0.5 * p @ p + 0.75 * (along @ p) ** 2, jnp.zeros(LARGE), "saddle")
     seen = precondition(saddle, Preconditioner(np.zeros(LARGE), np.ones(LARGE)))
     with pytest.raises(
         InputError, match=r"'saddle' is not concave at its mode: the least curvature is -0\.5;"
@@ -140,32 +124,11 @@ def test_what_is_no_mode_is_refused_above_200_dimensions():
         laplace_of(seen)
 
 
-def test_a_likelihood_without_curvature_is_refused():
-    """Of Laplace errors; the prior's curvature alone gives an sd that is a hundred times too large."""
-    rng = np.random.default_rng(9)
-    model = define_model(
-        "kinks",
-        log_prior=lambda position: -0.5 * position @ position / 100,
-        log_likelihood=lambda position, y: -jnp.abs(y - position[0]),
-        data=rng.laplace(size=2_000).astype(np.float32),
-        init=lambda key: jnp.zeros(1),
-    )
-    with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
-        laplace_of(model)
-
-
 def test_the_directions_of_large_models_are_coordinates():
     rng = np.random.default_rng(3)
     inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
     targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
-    model = define_model(
-        "large",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, batch: -0.5 * (batch["targets"] - batch["inputs"] @ position) ** 2,
-        data={"inputs": inputs, "targets": targets},
-        init=lambda key: jnp.zeros(210),
-        shuffle_seed=None,
-    )
+    model = regression("large", inputs, targets, shuffle_seed=None)
     laplace = laplace_of(model)
     assert laplace.basis is None
     noise, slopes = laplace.directions.noise, laplace.directions.noise_slopes
@@ -226,18 +189,6 @@ def test_draws_show_where_the_assumption_fails(gaussian):
         against_draws(laplace, "sgld-cv", arm, draws[:1])
     with pytest.raises(InputError, match="unstable by the theory"):
         against_draws(laplace, "sgld-cv", Arm(1.0, 10), draws)
-
-
-def test_a_model_without_a_proper_mode_is_refused():
-    model = define_model(
-        "saddle",
-        log_prior=lambda position: 0.0 * position[0],
-        log_likelihood=lambda position, batch: -((position[0] - batch) ** 2) + 0.0 * position[1],
-        data=np.array([0.0, 1.0], np.float32),
-        init=lambda key: jnp.zeros(2),
-    )
-    with pytest.raises(InputError, match="needs a proper mode"):
-        laplace_of(model)
 
 
 def test_rows_that_pad_a_chunk_do_not_count(gaussian, monkeypatch):

@@ -1,10 +1,10 @@
-"""Coordinates, grids and pilots of `tune` on posteriors that users bring (`posteriors_of_users`)."""
+"""Coordinates, grids and pilots of `tune` on posteriors that users bring (`sgtune.study.user_posteriors`)."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from posteriors_of_users import CASES, moments_of_groups
+from posteriors_of_users import case, moments_of, moments_of_groups
 from small_models import small_logistic_model
 
 import sgtune
@@ -17,13 +17,6 @@ from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 
 R, HORIZON = Budget(gradients=20_000), Budget(gradients=200_000)
-
-
-def case(name: str) -> tuple[sgtune.Model, tuple | None]:
-    """A model of `CASES`, and its exact mean and covariance where they are known."""
-    log_prior, log_likelihood, data, init, exact = CASES[name]()
-    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
-    return sgtune.define_model(name, **arguments), exact
 
 
 def eigenvalues_in(preconditioner: Preconditioner, covariance: np.ndarray) -> np.ndarray:
@@ -39,12 +32,12 @@ def raw():
 
 @pytest.fixture(scope="module")
 def tuned(raw):
-    return tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON)
+    return tune(raw, "sgld-cv", budget=R, horizon=HORIZON)
 
 
 def test_the_planned_run_has_the_posteriors_sds_on_raw_columns(raw, tuned):
     """The forecast is of the error of sds; means of 5,000 steps of 0.06 have an error of about 0.1 sds."""
-    mean, covariance = raw[1]
+    mean, covariance = moments_of("raw_columns")
     chain = tuned.sample()
     variances, directions = np.linalg.eigh(covariance)
     z = (chain.draws - mean) @ directions / np.sqrt(variances)
@@ -52,7 +45,7 @@ def test_the_planned_run_has_the_posteriors_sds_on_raw_columns(raw, tuned):
     forecast = next(row for row in tuned.rows[::-1] if not row["pruned"])["discrepancy"]
     assert error < 3 * forecast + 0.05
     assert np.abs(z.mean(axis=0)).max() < 0.5
-    again = sgtune.sample(raw[0], "sgld-cv", **tuned.best, budget=HORIZON)
+    again = sgtune.sample(raw, "sgld-cv", **tuned.best, budget=HORIZON)
     np.testing.assert_array_equal(again.draws, chain.draws)
 
 
@@ -61,7 +54,7 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
     assert not pilot["moved"]
     assert 0.9 < pilot["least_curvature"] <= pilot["largest_curvature"] < 1.1
     assert set(tuned.rungs["race"]) == {1}
-    alone = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
+    alone = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
     assert alone.pilots == []
     best = {name: number for name, number in tuned.best.items() if name != "preconditioner"}
     assert best.items() <= alone.best.items()
@@ -73,7 +66,7 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
 @pytest.mark.parametrize("name", ["raw_columns", "leverage"])
 def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
     """Also from a subset of rows of which five have nearly all the curvature: a Hessian's change has no noise."""
-    model, (mean, covariance) = case(name)
+    model, (mean, covariance) = case(name), moments_of(name)
     right = laplace_preconditioner(model)
     skewed = right.factor @ np.diag([5.0, 1.0, 0.5, 1.0])
     wrong = Preconditioner(right.centre + 5 * right.factor[:, 0], skewed)
@@ -92,8 +85,7 @@ def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rounds_leave_a_mode_that_misleads(seed):
     """The joint mode of a hierarchy is 16 sds from the mean of log_tau; steps of 0.03 in its coordinates diverge."""
-    model, _ = case("groups")
-    mean, covariance = moments_of_groups()
+    model, (mean, covariance) = case("groups"), moments_of_groups()
     budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
     result = tune(model, "sgld-cv", **budgets, seed=seed)
     assert len(result.pilots) <= 3
@@ -106,7 +98,7 @@ def test_rounds_leave_a_mode_that_misleads(seed):
 
 
 def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
-    seen = precondition(raw[0], laplace_preconditioner(raw[0]))
+    seen = precondition(raw, laplace_preconditioner(raw))
     chain = Lockstep.at_mode(
         seen, "sgld-cv", make_arms(4_000, "sgld-cv", log10_step_sizes=[1.0], batch_fractions=[0.1])
     )
@@ -119,7 +111,7 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
 
 def test_a_second_attempt_has_smaller_steps_in_all_that_is_a_size_of_a_step(raw, monkeypatch):
     """Of AdamMCMC both its drift and the sd of its noise, which the proposals have nearly all their size from."""
-    seen = precondition(raw[0], laplace_preconditioner(raw[0]))
+    seen = precondition(raw, laplace_preconditioner(raw))
     (arm,) = make_arms(4_000, "adam-mcmc", log10_step_sizes=[-3.0], batch_fractions=[0.1], noise_sd=[0.01])
     virials = iter([100.0, 1.0])
     monkeypatch.setattr(rounds, "mean_virial", lambda *_: next(virials))
@@ -135,10 +127,8 @@ def test_a_second_attempt_has_smaller_steps_in_all_that_is_a_size_of_a_step(raw,
 def test_hessians_cost_what_is_counted_and_keep_to_their_budget(
     raw, monkeypatch, knows_the_centre, most_terms
 ):
-    right = laplace_preconditioner(raw[0])
-    seen = precondition(
-        raw[0], right if knows_the_centre else Preconditioner(right.centre, 1.01 * right.factor)
-    )
+    right = laplace_preconditioner(raw)
+    seen = precondition(raw, right if knows_the_centre else Preconditioner(right.centre, 1.01 * right.factor))
     spent, products = [], rounds.hessian_products
 
     def counted(model, at, directions, rows):
@@ -154,8 +144,9 @@ def test_hessians_cost_what_is_counted_and_keep_to_their_budget(
     assert found.evaluations <= max(most_terms, least)
 
 
+@pytest.mark.proof
 def test_heavy_tails_get_an_arm_that_is_stable():
-    model, _ = case("heavy_tails")
+    model = case("heavy_tails")
     result = tune(model, "sgld-cv", budget=Budget(gradients=30_000), horizon=Budget(gradients=300_000))
     draws = result.best["preconditioner"].coordinates(result.sample().draws)
     assert np.isfinite(draws).all()
@@ -196,22 +187,22 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
 
 
 def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
-    result = tune(raw[0], "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
+    result = tune(raw, "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
     (line,) = (line for line in result.warnings if "did not start" in line)
     started = {row["batch_size"] for row in result.rows}
     assert started == {40, 400}
     assert "batch_size=4000" in line
     # An explicit grid makes ten steps of every arm.
     grid = Halving(grid=Grid(log10_step_sizes=(-1.0, -2.0, -3.0), batch_fractions=(1.0, 0.1)))
-    assert {row["batch_size"] for row in tune(raw[0], "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
+    assert {row["batch_size"] for row in tune(raw, "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
         4_000,
         400,
     }
 
 
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
-    too_long = 300 * laplace_preconditioner(raw[0]).factor
-    result = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
+    too_long = 300 * laplace_preconditioner(raw).factor
+    result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
     assert sum("step sizes of a hundredth" in line for line in result.warnings) == 2
     assert list(result.rungs["race"].unique()) == [1, 2, 3]
     assert result.best.step_size < 2e-4
@@ -285,22 +276,21 @@ def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
 )
 def test_what_is_not_allowed_is_refused_before_work(raw, options, message):
     with pytest.raises(InputError, match=message):
-        tune(raw[0], "sgld-cv", budget=R, **options)
+        tune(raw, "sgld-cv", budget=R, **options)
 
 
 def test_theory_refuses_a_position_that_is_no_mode(raw):
     with pytest.raises(InputError, match=r"^position: .* is no mode.* use the tuner mamba$"):
-        tune(raw[0], "sgld-cv", tuner="theory", budget=R, position=np.zeros(4))
+        tune(raw, "sgld-cv", tuner="theory", budget=R, position=np.zeros(4))
 
 
 def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinates(raw):
     """Columns that are correlated: the largest curvature is 3 in the scale of the sds given all others."""
-    model, (_, covariance) = raw
-    precision = np.linalg.inv(covariance)
+    precision = np.linalg.inv(moments_of("raw_columns")[1])
     sds = np.diagonal(precision) ** -0.5
     largest = np.linalg.eigvalsh(sds[:, None] * precision * sds)[-1]
     tuner = Halving(grid=Grid(batch_fractions=(0.1,)))
-    result = tune(model, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
+    result = tune(raw, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
     assert largest > 2
     assert max(row["step_size"] for row in result.rows) == pytest.approx(2 / largest, rel=0.02)
 
