@@ -95,7 +95,7 @@ class Ledger:
         for name in self.seconds:
             self.seconds[name] += race.seconds[name]
         self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
-        self.nominal += race.schedule.total
+        self.nominal += sum(rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)])
         self.overrun += race.overrun
         self.steps += sum(racer.steps for racer in race.racers)
         self.gradient_evaluations += race.gradient_evaluations
@@ -186,7 +186,7 @@ class Races:
         """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
 
         Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
-        twice, as long as the races' budgets add up to at most ``longest``.
+        twice. What races spend adds up to at most ``longest``: a race for which less is left has a smaller R.
 
         Raises:
             AllDivergedError: no arm has a finite value.
