@@ -100,7 +100,9 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
         except TimeoutError:
             yield f"report.html: the link “{text}” does not open its result"
     categories = page.evaluate("categories")
-    labels = [name.strip() for name in page.evaluate("Object.keys(categories).sort((a, b) => a.localeCompare(b))")]
+    labels = [
+        name.strip() for name in page.evaluate("Object.keys(categories).sort((a, b) => a.localeCompare(b))")
+    ]
     if labels != [study.label for study in STUDIES.values() if study.label in labels]:
         yield f"report.html: {', '.join(labels)} are not in the order of the studies"
     for category, lists in categories.items():

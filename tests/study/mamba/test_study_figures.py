@@ -89,7 +89,10 @@ def test_panels_without_a_finite_value_or_any_arm_say_so():
 def test_tuners_that_judge_by_the_test_set_have_a_dagger_unless_they_held_out_training_data():
     def entries(name, records):
         figure = make(name, records)
-        return {*texts(figure), *(text.get_text() for legend in figure.legends for text in legend.get_texts())}
+        return {
+            *texts(figure),
+            *(text.get_text() for legend in figure.legends for text in legend.get_texts()),
+        }
 
     files = make_files(1, ("bnn",))
     records = records_of(files)
@@ -115,7 +118,9 @@ def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_ar
         unit = 1 if varied == "step_size" else 100 / record["n_data"]
         assert drawn == pytest.approx({unit * x: y for x, y in kept.items()})
         figure = make(name, records)
-        crosses = [x for line in figure.axes[0].lines if line.get_label() == "not finite" for x in line.get_xdata()]
+        crosses = [
+            x for line in figure.axes[0].lines if line.get_label() == "not finite" for x in line.get_xdata()
+        ]
         lost = {row[varied] for row in record["rows"] if row["figure"] == varied and row["ksd"] is None}
         assert sorted(set(crosses)) == pytest.approx(sorted(unit * at for at in lost))
         assert "not finite" in [text.get_text() for text in figure.legends[0].get_texts()]
@@ -185,7 +190,9 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
     assert line.get_xydata() == pytest.approx(np.array([(0.1, 4.2), (1.1, 9.2 / 3), (2.1, 2.1)]))
     assert line.get_markevery() == [0, 2]
     # The one that is not clear has a small dot.
-    dots = [dot for dot in axis.findobj(PathCollection) if same_color(dot.get_facecolor()[0], line.get_color())]
+    dots = [
+        dot for dot in axis.findobj(PathCollection) if same_color(dot.get_facecolor()[0], line.get_color())
+    ]
     [dot] = [point.tolist() for dot in dots for point in dot.get_offsets()]
     assert dot == pytest.approx([1.1, 9.2 / 3])
     words, *ends = [text.get_text() for text in axis.texts]
@@ -206,7 +213,9 @@ def test_a_panel_against_run_time_has_at_most_five_lines_and_all_of_their_bands(
             y = np.concatenate([path.vertices[:, 1] for path in band.get_paths()] or [[low]])
             assert low <= y.min() <= y.max() <= high
     in_paper = {entry.label: entry.in_paper for entry in TUNER_ENTRIES.values()}
-    assert all(in_paper[label.removesuffix(" †")] for label in shown) == (name in ("figure3", "figure4", "figure5"))
+    assert all(in_paper[label.removesuffix(" †")] for label in shown) == (
+        name in ("figure3", "figure4", "figure5")
+    )
 
 
 def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():

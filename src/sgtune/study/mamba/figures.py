@@ -164,10 +164,10 @@ def estimates(records: Records, *, varied: str) -> Figure:
         log_ticks(axis.xaxis, most=3 if varied == "step_size" else 4)
         if not any(finite(row["ksd"]) for row in rows):
             _say_empty(axis, axis.yaxis)
-    handles = [line for line in figure.axes[0].lines if line.get_label() != LOST["label"]]
-    if any(len(line.get_xdata()) for axis in figure.axes for line in axis.lines if line.get_label() == LOST["label"]):
-        handles.append(Line2D([], [], **LOST))
-    _legend_below(figure, handles, 2, handlelength=3.2, title="gradients, samples")
+    drawn = [line for axis in figure.axes for line in axis.lines if len(line.get_xdata())]
+    handles = {line.get_label(): line for line in drawn}
+    order = in_order(handles, map("{0[0]}, {0[1]}".format, ESTIMATES))
+    _legend_below(figure, [handles[name] for name in order], 2, handlelength=3.2, title="gradients, samples")
     return figure
 
 
