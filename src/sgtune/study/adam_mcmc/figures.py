@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
-from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_error, log_ticks, styled
+from sgtune.study.report.style import INK, WIDTH, log_error, log_ticks, styled
 
 RATIOS = (
     {"color": BLUE, "linestyle": "-", "marker": "o"},

@@ -14,19 +14,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
 from sgtune.study.report.style import (
-    BLUE,
     INK,
     MEDIUM,
     NARROW,
-    ORANGE,
-    VERMILION,
     label_ends,
     log_error,
     log_ticks,
@@ -119,19 +116,9 @@ def _panels(
     return figure, by_name
 
 
-def _legend_below(figure: Figure, handles: Sequence, n_columns: int, **look: object) -> None:
+def _legend_below(figure: Figure, handles: Sequence, **look: object) -> None:
     """One legend for all panels, outside them."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, **look)
-
-
-def _tuner_handles(tuners: Mapping[str, bool], **look: object) -> list[Line2D]:
-    """What a legend says of the tuners; of those that judge by the test set, with a dagger."""
-    handles = []
-    for tuner in in_order(tuners, TUNERS):
-        style = tuner_style(tuner) | look
-        style["label"] += f" {DAGGER}" * tuners[tuner]
-        handles.append(Line2D([], [], **style))
-    return handles
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, **look)
 
 
 def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", **look: object) -> None:
@@ -167,7 +154,7 @@ def estimates(records: Records, *, varied: str) -> Figure:
     drawn = [line for axis in figure.axes for line in axis.lines if len(line.get_xdata())]
     handles = {line.get_label(): line for line in drawn}
     order = in_order(handles, map("{0[0]}, {0[1]}".format, ESTIMATES))
-    _legend_below(figure, [handles[name] for name in order], 2, handlelength=3.2, title="gradients, samples")
+    _legend_below(figure, [handles[name] for name in order], handlelength=3.2, title="gradients, samples")
     return figure
 
 
@@ -290,7 +277,7 @@ def widths(records: Records) -> Figure:
             axis.plot([], [], **RING, color=INK, label="lowest value")
             axis.set(yscale="log", xlim=(-0.15, None))
             log_ticks(axis.yaxis)
-    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], 2, handlelength=3.2)
+    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], handlelength=3.2)
     return figure
 
 
@@ -336,7 +323,7 @@ def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]
     # Lines and areas that belong to no judge.
     entries = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
     handles = [entries[name] for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
-    _legend_below(figure, handles, 2, handlelength=3.2)
+    _legend_below(figure, handles, handlelength=3.2)
     return figure
 
 
@@ -403,10 +390,14 @@ def draw_dots(panels: Mapping[str, Sequence[Cell]]) -> Figure:
         if any(cell.value is not None for cell in own):
             axis.set_xlabel(METRICS[own[0].metric].label)
         axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
-    handles = [*_tuner_handles(at_test_set, **DOT), Line2D([], [], label="Oracle", **DOTTED)]
+    handles = []
+    for tuner in in_order(at_test_set, TUNERS):
+        look = tuner_style(tuner) | DOT
+        handles.append(Line2D([], [], **look | {"label": look["label"] + f" {DAGGER}" * at_test_set[tuner]}))
+    handles.append(Line2D([], [], label="Oracle", **DOTTED))
     for name, look in MARKS.items():
         handles.append(Line2D([], [], label=COMPARED_ARMS[name], **look | DOT))
-    _legend_below(figure, handles, 2, handlelength=2.4)
+    _legend_below(figure, handles, handlelength=2.4)
     return figure
 
 

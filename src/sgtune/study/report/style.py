@@ -16,25 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
-from sgtune.study.catalogue import BLUE, ORANGE, TUNERS, VERMILION
+from sgtune.study.catalogue import TUNERS
 from sgtune.support.files import atomic_write
-
-__all__ = [
-    "BLUE",
-    "INK",
-    "MEDIUM",
-    "NARROW",
-    "ORANGE",
-    "VERMILION",
-    "WIDTH",
-    "compact_svg",
-    "label_ends",
-    "log_error",
-    "log_ticks",
-    "save_figure",
-    "styled",
-    "tuner_style",
-]
 
 WIDTH = 7.0  # inches: the text width of a printed page
 MEDIUM = 5.0  # two panels beside each other: letters of about 8 pixels on a telephone
@@ -117,15 +100,8 @@ def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: flo
         leader = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.8, "linestyle": (0, (1, 1.5))}
         leader |= {"shrinkA": 0, "shrinkB": 0, "relpos": (float(place == 0), 0.5)}
         look = {"xycoords": "axes fraction", "arrowprops": leader, "annotation_clip": False, "fontsize": 6.5}
-        axis.annotate(
-            line.get_label().replace(", smaller grid", ", smaller"),
-            (at, y),
-            (x, height),
-            ha=side,
-            va="center",
-            color=INK,
-            **look,
-        )
+        look |= {"ha": side, "va": "center", "color": INK}
+        axis.annotate(line.get_label().replace(", smaller grid", ", smaller"), (at, y), (x, height), **look)
 
 
 @contextmanager
