@@ -11,7 +11,7 @@ from config_files import ROOT, raw_config, snakemake
 
 from sgtune.study.studies import STUDIES, files_of
 
-TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc"}
+TIMED = {"calibrate_cost", "tune_sampler", "compare_clocks", "calibrate_adam_mcmc", "compare_preconditioned"}
 """The timed rules of a run with a given cost table; evaluation by the wall clock is one more."""
 
 

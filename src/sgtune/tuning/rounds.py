@@ -38,6 +38,10 @@ __all__ = ["MOST_ROUNDS", "Ledger", "Pilot", "Races", "Recentred", "recentred", 
 
 MOST_ROUNDS = 3
 
+LEAST_SHARE = 0.5
+"""A race has at least this share of its budget: what is left of that of `MOST_ROUNDS` races may be less than one, after
+a first rung in which all arms left the posterior."""
+
 FAR = 3.0
 """The centre misleads if the pilot's mean is this many sds of the coordinates away from it, in any direction."""
 
@@ -95,7 +99,9 @@ class Ledger:
         for name in self.seconds:
             self.seconds[name] += race.seconds[name]
         self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
-        self.nominal += sum(rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)])
+        self.nominal += sum(
+            rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)]
+        )
         self.overrun += race.overrun
         self.steps += sum(racer.steps for racer in race.racers)
         self.gradient_evaluations += race.gradient_evaluations
@@ -193,21 +199,17 @@ class Races:
         """
         power = resolve_sampler(self.sampler)[0].step_size_power
         for moved in range(MOST_MOVES + 1):
-            race = self._prepared(arms, preconditioner, number)
-            goes_down = (
-                is_fitted
-                and moved < MOST_MOVES
-                and ledger.nominal + 2 * race.schedule.total <= longest * (1 + 1e-9)
-            )
+            left = longest - ledger.nominal
+            race = self._prepared(arms, preconditioner, number, min(1.0, left / self.total(arms)))
             try:
                 winner = race.run()
             except AllDivergedError:
                 ledger.add(race)
-                if not goes_down:
+                if not self._goes_down(arms, is_fitted, moved, ledger, longest):
                     raise
             else:
                 ledger.add(race)
-                if not (race.fell_back and goes_down):
+                if not (race.fell_back and self._goes_down(arms, is_fitted, moved, ledger, longest)):
                     return race, winner, arms
             line = f"grid: all arms of a rung left the posterior; the {len(arms)} arms run again with step sizes of a "
             ledger.warnings.append(line + "hundredth")
@@ -216,7 +218,22 @@ class Races:
             arms = [shrunk(arm, factor) for arm in arms]
         raise AssertionError("the last race returns or raises")
 
-    def _prepared(self, arms: list[Arm], preconditioner: Preconditioner | None, number: int) -> Race:
+    def total(self, arms: list[Arm]) -> float:
+        """T, the budget of a race of ``arms``."""
+        return self.tuner.schedule(len(arms), self.budget.amount).total
+
+    def has_budget(self, arms: list[Arm], ledger: Ledger, longest: float) -> bool:
+        """Whether ``longest`` leaves another race of ``arms`` at least `LEAST_SHARE` of its budget."""
+        return ledger.nominal + LEAST_SHARE * self.total(arms) <= longest * (1 + 1e-9)
+
+    def _goes_down(
+        self, arms: list[Arm], is_fitted: bool, moved: int, ledger: Ledger, longest: float
+    ) -> bool:
+        return is_fitted and moved < MOST_MOVES and self.has_budget(arms, ledger, longest)
+
+    def _prepared(
+        self, arms: list[Arm], preconditioner: Preconditioner | None, number: int, share: float
+    ) -> Race:
         racing = precondition(self.raced_model, preconditioner)
         # The names of the first round's streams are those of a call without rounds.
         name = f"race {self.replicate}" + (f" round {number}" if number > 1 else "")
@@ -234,7 +251,7 @@ class Races:
             model=racing,
             sampler=self.sampler,
             arms=arms,
-            schedule=tuner.schedule(len(arms), self.budget.amount),
+            schedule=tuner.schedule(len(arms), share * self.budget.amount),
             budget=self.budget,
             metric=tuner.judge.metric(named_seed(self.seed, "judge", self.replicate)),
             cost=self.cost,
