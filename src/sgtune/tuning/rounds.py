@@ -95,7 +95,9 @@ class Ledger:
         for name in self.seconds:
             self.seconds[name] += race.seconds[name]
         self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
-        self.nominal += sum(rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)])
+        self.nominal += sum(
+            rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)]
+        )
         self.overrun += race.overrun
         self.steps += sum(racer.steps for racer in race.racers)
         self.gradient_evaluations += race.gradient_evaluations
