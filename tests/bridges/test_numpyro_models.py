@@ -251,7 +251,11 @@ def two_plates(x, y):
         (broadcasting, {}, r"model: 'y' has log probabilities of shape \(2, 2\) for 2 rows"),
         (scanned, {}, r"model: 'scanned' has a scan over the rows"),
         (own_scale, {}, r"model: the log probability of row \d+ of 'own_scale'"),
-        (own_array, {}, r"model: 'own_array' fails on 2 of its N=60 rows: .*arrays with N rows must be in data"),
+        (
+            own_array,
+            {},
+            r"model: 'own_array' fails on 2 of its N=60 rows: .*arrays with N rows must be in data",
+        ),
         (no_rows, {}, r"model: 'no_rows' has no observed site"),
         (two_plates, {}, r"plate: 'y' is in .*name the plate of the data"),
         (logistic, {"plate": "columns"}, r"plate: 'columns' is not allowed; .* there are: none"),
@@ -272,8 +276,11 @@ def networks():
         import equinox
         from numpyro.contrib.module import random_eqx_module
 
-        yield "equinox", lambda: random_eqx_module(
-            "net", equinox.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0)), dist.Normal(0, 1)
+        yield (
+            "equinox",
+            lambda: random_eqx_module(
+                "net", equinox.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0)), dist.Normal(0, 1)
+            ),
         )
     except ImportError:
         pass

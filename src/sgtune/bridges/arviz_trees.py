@@ -33,7 +33,8 @@ def constrained(model: Model, draws: Float[np.ndarray, "n D"]) -> dict[str, np.n
     if model.constrain is None:
         leaves = jax.tree_util.tree_flatten_with_path(from_matrix(model, draws))[0]
         named = {
-            jax.tree_util.keystr(path, simple=True, separator=".") or "position": leaf for path, leaf in leaves
+            jax.tree_util.keystr(path, simple=True, separator=".") or "position": leaf
+            for path, leaf in leaves
         }
     else:
         positions = jax.tree.map(jnp.asarray, from_matrix(model, draws))
@@ -89,7 +90,9 @@ def to_arviz(
     draws = np.stack([chain.draws[len(chain.draws) - n_kept :] for chain in chains])
     shape = draws.shape[:2]
     flat = draws.reshape(-1, draws.shape[-1])
-    posterior = {name: values.reshape(*shape, *values.shape[1:]) for name, values in constrained(model, flat).items()}
+    posterior = {
+        name: values.reshape(*shape, *values.shape[1:]) for name, values in constrained(model, flat).items()
+    }
     stats = {
         "step_size": [chain.arm["step_size"] for chain in chains],
         "acceptance_rate": [chain.statistics.get("acceptance_rate", np.nan) for chain in chains],
@@ -117,12 +120,11 @@ def to_arviz(
         groups["log_likelihood"] = {"rows": rows[:, order].reshape(*shape, -1)}
         coords, dims = {"row": numbers[order]}, {"rows": ["row"]}
     attributes = _attributes(chains, tuning)
-    if hasattr(arviz, "InferenceData"):
+    if int(arviz.__version__.partition(".")[0]) < 1:
         result = arviz.from_dict(**groups, coords=coords, dims=dims)
-        result.posterior.attrs.update(attributes)
     else:
         result = arviz.from_dict(groups, coords=coords, dims=dims)
-        result["posterior"].attrs.update(attributes)
+    result["posterior"].attrs.update(attributes)
     return result
 
 

@@ -104,7 +104,12 @@ class _Runs:
     per_row: frozenset[str] = frozenset()
 
     def on(
-        self, rows: PyTree, *, plates: frozenset[str] | None = None, key: Any = 0, scans: list[int] | None = None
+        self,
+        rows: PyTree,
+        *,
+        plates: frozenset[str] | None = None,
+        key: Any = 0,
+        scans: list[int] | None = None,
     ) -> tuple[Callable, tuple, dict]:
         """The model on ``rows``, and its arguments: the first three arguments of NumPyro's functions."""
         from numpyro import handlers
@@ -242,7 +247,9 @@ def from_numpyro(
     kwargs, conditioned = dict(kwargs or {}), _conditioned(model, data, obs, args, kwargs or {})
     shapes = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(data)}
     if len(shapes) != 1 or () in shapes:
-        raise InputError(f"data: lengths {sorted(shapes)} are not allowed; all arrays must have the same N rows")
+        raise InputError(
+            f"data: lengths {sorted(shapes)} are not allowed; all arrays must have the same N rows"
+        )
     name = options.pop("name", getattr(model, "__name__", "numpyro"))
     runs = _runs_of(name, _Runs(model, tuple(args), kwargs, conditioned), data, plate)
     few = jax.tree.map(lambda leaf: jnp.asarray(leaf[:2]), data)
@@ -279,7 +286,9 @@ def _conditioned(
     try:
         signature.bind(*args, **kwargs, **{entry: None for entry in data if entry not in conditioned})
     except TypeError as error:
-        raise InputError(f"data: with args and kwargs they do not fit the model, {signature}: {error}") from None
+        raise InputError(
+            f"data: with args and kwargs they do not fit the model, {signature}: {error}"
+        ) from None
     return conditioned
 
 
@@ -310,9 +319,7 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
         )
     likelihood, per_row = {}, set()
     for site_name, site in two.items():
-        varying = [
-            i for i in range(-len(site.shape), 0) if site.shape[i] != three[site_name].shape[i]
-        ]
+        varying = [i for i in range(-len(site.shape), 0) if site.shape[i] != three[site_name].shape[i]]
         in_plate = plates & set(site.plates)
         if site.kind == "plate":
             if site_name not in plates and site.subsample is not None and site.subsample < site.size:
@@ -347,7 +354,9 @@ def _runs_of(name: str, runs: _Runs, data: PyTree, plate: str | None) -> _Runs:
         if entry not in likelihood:
             raise InputError(f"obs: {entry!r} is neither an argument nor a site of {name!r}")
     if not likelihood:
-        raise InputError(f"model: {name!r} has no observed site with a log probability for each row of its data")
+        raise InputError(
+            f"model: {name!r} has no observed site with a log probability for each row of its data"
+        )
     return replace(runs, plates=plates, likelihood=likelihood, per_row=frozenset(per_row))
 
 
@@ -356,7 +365,9 @@ def _plates_of_data(sites: Mapping[str, _Site], n_data: int, plate: str | None) 
     if plate is not None:
         if sizes.get(plate) != n_data:
             known = ", ".join(f"{name} ({size})" for name, size in sizes.items()) or "none"
-            raise InputError(f"plate: {plate!r} is not allowed; it must be one of size N={n_data}; there are: {known}")
+            raise InputError(
+                f"plate: {plate!r} is not allowed; it must be one of size N={n_data}; there are: {known}"
+            )
         return frozenset({plate})
     found = set()
     for name, site in sites.items():

@@ -216,9 +216,7 @@ def define_model(
     if getattr(prior, "shape", None) != ():
         raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")
     # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
-    two = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
-    )
+    two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data)
     per_datum = jax.eval_shape(log_likelihood, model.position_shape, two)
     if per_datum.shape != (min(2, n_data),):
         raise InputError(
@@ -274,7 +272,12 @@ def from_log_densities(
         InputError: as for `define_model`.
     """
     return define_model(
-        name, log_prior=log_prior, log_likelihood=_OfRows(log_likelihood_of_one), data=data, init=init, **options
+        name,
+        log_prior=log_prior,
+        log_likelihood=_OfRows(log_likelihood_of_one),
+        data=data,
+        init=init,
+        **options,
     )
 
 

@@ -93,7 +93,7 @@ def _check_numbers(name: str, array: np.ndarray) -> None:
             )
 
 
-def in_single_precision(array: np.ndarray) -> np.ndarray:
+def in_single_precision(array: np.ndarray | jax.Array) -> np.ndarray | jax.Array:
     """``array`` in 32 bits, also where JAX would keep 64 (``jax_enable_x64``): chains run in float32."""
     narrow = {"f": np.float32, "i": np.int32, "u": np.uint32}.get(array.dtype.kind)
     return array.astype(narrow) if narrow is not None and array.dtype.itemsize == 8 else array
@@ -121,9 +121,7 @@ def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree
     key, *keys = jax.random.split(jax.random.key(0), 3)
     start = jax.tree.map(jnp.asarray, init(key))
     # Where all is zero a target that broadcasts goes unseen.
-    shaken = jax.tree.map(
-        lambda leaf: leaf + 0.1 * jax.random.normal(keys[0], leaf.shape, leaf.dtype), start
-    )
+    shaken = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(keys[0], leaf.shape, leaf.dtype), start)
 
     @jax.jit
     @full_precision

@@ -132,7 +132,9 @@ def localise(model: Model, around: PyTree, strength: float) -> Model:
         raise InputError(f"around: shape {given} is not allowed; {model.name!r} needs {shapes}")
     point = np.asarray(ravel_pytree(around)[0], np.float32)
     if not np.isfinite(point).all():
-        raise InputError(f"around: {point[~np.isfinite(point)][0]} is not allowed; all numbers must be finite")
+        raise InputError(
+            f"around: {point[~np.isfinite(point)][0]} is not allowed; all numbers must be finite"
+        )
     # Data are arguments of compiled programs, but a point of D numbers is no larger than a position.
     pulled = _Pulled(model.log_prior, point.tobytes(), number)
     digest = hashlib.sha256(f"{model.checksum} pull {number!r}".encode() + pulled.point).hexdigest()

@@ -42,8 +42,8 @@ even if they cost more than the budget."""
 KEPT_BYTES = 512 * 2**20
 """A chain keeps at most this many bytes of draws."""
 
-LOOKED_AT = 1_000
-"""Kept draws whose log prior is looked at."""
+LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
+"""At most so many kept draws, and so many bytes of them, have their log prior looked at."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,8 @@ def sample(
         )
     if preconditioner is not None:
         chain = replace(chain, model=given, draws=preconditioner.positions(chain.draws))
-    chain = replace(chain, warnings=[*chain.warnings, *_outside(given, chain.draws)])
+    if not chain.diverged:
+        chain = replace(chain, warnings=[*chain.warnings, *_outside(given, chain.draws)])
     for line in chain.warnings:
         warn(line, stacklevel=2)
     return chain
@@ -257,15 +258,16 @@ def _log_priors(density: Density, positions: PyTree) -> jax.Array:
 
 def _outside(model: Model, draws: np.ndarray) -> list[str]:
     """A line if draws lie where the log prior is -inf: gradients do not show a sampler this border."""
-    # Of one number for all chains, so that they share a program.
-    some = draws[np.linspace(0, len(draws) - 1, LOOKED_AT).astype(int)] if len(draws) else draws
-    if not len(some):
+    if not len(draws):
         return []
+    # Their number does not depend on the chain, so that chains share a program.
+    n_looked = max(1, min(LOOKED_AT, LOOKED_AT_BYTES // (4 * model.dimension)))
+    some = draws[np.linspace(0, len(draws) - 1, n_looked).astype(int)]
     priors = np.asarray(_log_priors(density_of(model), jax.tree.map(jnp.asarray, from_matrix(model, some))))
-    share = float(np.mean(np.isneginf(priors) & np.isfinite(some).all(axis=1)))
+    share = np.isneginf(priors).mean()
     if not share:
         return []
     return [
-        f"{share:.0%} of the draws of {model.name!r} have a log prior of -inf: gradients do not show a sampler where the "
-        "prior ends; transform the parameter so that all values are allowed"
+        f"{100 * share:.2g}% of the draws of {model.name!r} have a log prior of -inf: gradients do not show a sampler "
+        "where the prior ends; transform the parameter so that all values are allowed"
     ]
