@@ -1,9 +1,11 @@
-"""Functions that read the configuration files for tests."""
+"""The repository's configuration files and published tables, and the workflow's command line."""
 
+import sys
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import yaml
 from snakemake.utils import update_config
 
@@ -62,3 +64,13 @@ def valid(**changes) -> dict:
     config = changed(raw_config("paper") | {"run": "mine"}, **changes)
     validate_config(config)
     return config
+
+
+def published(study: str, table: str) -> pd.DataFrame:
+    return pd.read_csv(ROOT / f"results/published/{study}/tables/{table}.csv")
+
+
+def snakemake(directory: Path, *arguments: str) -> list[str]:
+    """The command that runs the workflow in ``directory``."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+    return [*command, "--directory", str(directory), *arguments]

@@ -1,8 +1,9 @@
-"""Shared by tests of jobs: a task with pieces in a folder and its log, and a function that is killed at a call."""
+"""For tests of jobs and files: a task with its pieces and log, a function that is killed at a call, refused files."""
+
+import pytest
 
 from sgtune.study.pipeline.parts import Parts, Task
-
-__all__ = ["Calls", "Log"]
+from sgtune.support.errors import DataError
 
 
 class Log(list):
@@ -36,3 +37,11 @@ class Calls(list):
             return function(*arguments, **options)
 
         monkeypatch.setattr(module, name, spy)
+
+
+def assert_refuses(words, function, *arguments, name="", **named):
+    """The error is one line that holds ``words`` and names the file."""
+    with pytest.raises(DataError, match=words) as caught:
+        function(*arguments, **named)
+    assert "\n" not in str(caught.value)
+    assert (name or str(arguments[0])) in str(caught.value)

@@ -10,8 +10,6 @@ from scipy.stats import norm
 
 from sgtune.model import Model, define_model
 
-__all__ = ["N_DATA", "TARGETS", "KnownTarget", "curved", "gradient_of_curved", "moments_and_errors"]
-
 N_DATA = 4
 
 

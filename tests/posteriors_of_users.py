@@ -1,116 +1,46 @@
-"""Small posteriors like those that users bring: raw columns, heavy tails, a hierarchy, outliers.
+"""The exact moments of the study's posteriors of users, and of linear regressions.
 
-Each function gives log_prior, log_likelihood, data, init, and the exact mean and covariance, or None.
+Each model is made once, so that its programs are compiled and its mode is found once.
 """
 
-import jax
+from functools import cache
+
 import jax.numpy as jnp
 import numpy as np
 
+from sgtune.model import Model, define_model
+from sgtune.study.user_posteriors.cases import case_model
 
-def raw_columns():
-    """Linear regression with known noise on columns as they come: a count, a rate, an amount of money. The posterior is
-    Gaussian, and its sds span four decades."""
-    rng = np.random.default_rng(1)
-    n = 4_000
-    count, rate = rng.poisson(3.0, n), 0.2 + 0.01 * rng.normal(size=n)
-    money = 20 + 5 * rng.normal(size=n) + 2 * count  # thousands
-    x = np.c_[np.ones(n), count, rate, money]
-    y = x @ np.array([1.0, 0.3, 5.0, 0.1]) + rng.normal(size=n)
-    prior_sd = np.full(4, 100.0)
-    precision = x.T @ x + np.diag(prior_sd**-2.0)
-    exact = np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
-    return (
-        lambda p: -0.5 * jnp.sum((p / prior_sd) ** 2),
-        lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
-        {"x": x.astype("f"), "y": y.astype("f")},
-        lambda key: jnp.zeros(4),
-        exact,
+case = cache(case_model)
+
+
+def arrays_of(model: Model, *names: str) -> list[np.ndarray]:
+    return [np.asarray(model.data[name], np.float64) for name in names]
+
+
+def regression(name: str, x, y, **options) -> Model:
+    """Linear regression with noise N(0, 1) and coefficients N(0, 1)."""
+    return define_model(
+        name,
+        log_prior=lambda p: -0.5 * p @ p,
+        log_likelihood=lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
+        data={"x": x, "y": y},
+        init=lambda key: jnp.zeros(x.shape[1]),
+        **options,
     )
 
 
-def heavy_tails():
-    """Student-t regression on raw columns. The largest curvature is above 10^8: no step size of the paper's grid is
-    stable. Log scales leave the posterior in the direction in which the mean virial is negative."""
-    rng = np.random.default_rng(2)
-    n = 20_000
-    x = np.c_[np.ones(n), rng.gamma(2.0, 20.0, n) - 20, rng.uniform(100, 3_000, n), rng.integers(0, 24, n)]
-    y = x @ np.array([-5.0, 1.0, -0.002, 0.3]) + 12 * rng.standard_t(3, size=n)
-
-    def log_likelihood(p, b):
-        nu, z = jnp.exp(p[5]), (b["y"] - b["x"] @ p[:4]) * jnp.exp(-p[4])
-        gamma = jax.scipy.special.gammaln
-        constant = gamma((nu + 1) / 2) - gamma(nu / 2) - 0.5 * jnp.log(nu) - p[4]
-        return constant - (nu + 1) / 2 * jnp.log1p(z * z / nu)
-
-    def log_prior(p):
-        return -0.5 * jnp.sum((p[:4] / 100) ** 2) - 0.5 * ((p[4] - 2) / 3) ** 2 - 0.5 * (p[5] - 1.5) ** 2
-
-    init = lambda key: jnp.zeros(6).at[4].set(2.5).at[5].set(1.5)  # noqa: E731
-    return log_prior, log_likelihood, {"x": x.astype("f"), "y": y.astype("f")}, init, None
-
-
-def groups():
-    """Non-centred random intercepts, 60 groups of 50: the joint mode has log_tau many posterior sds too large.
-
-    The search for the mode says "converged"; starts, control variates, judge and theory are all centred there at first.
-    The exact moments are by quadrature (`moments_of_groups`)."""
-    rng = np.random.default_rng(3)
-    groups, size, tau = 60, 50, 0.3
-    g = np.repeat(np.arange(groups), size)
-    x = rng.normal(size=groups * size)
-    y = 0.5 * x + tau * rng.normal(size=groups)[g] + 0.8 * rng.normal(size=groups * size)
-
-    def log_likelihood(p, b):
-        mean = p["b"][0] + p["b"][1] * b["x"] + jnp.exp(p["log_tau"]) * p["u"][b["g"]]
-        return -0.5 * ((b["y"] - mean) * jnp.exp(-p["log_sigma"])) ** 2 - p["log_sigma"]
-
-    def log_prior(p):
-        return (
-            -jnp.sum(p["b"] ** 2) / 50
-            - 0.5 * jnp.exp(2 * p["log_tau"])
-            + p["log_tau"]
-            - 0.5 * jnp.exp(2 * p["log_sigma"])
-            + p["log_sigma"]
-            - 0.5 * jnp.sum(p["u"] ** 2)
-        )
-
-    zero = jnp.zeros(())
-    init = lambda key: {"b": jnp.zeros(2), "log_tau": zero - 1, "log_sigma": zero, "u": jnp.zeros(groups)}  # noqa: E731
-    return (
-        log_prior,
-        log_likelihood,
-        {"x": x.astype("f"), "y": y.astype("f"), "g": g.astype(np.int32)},
-        init,
-        None,
-    )
-
-
-def leverage():
-    """Linear regression with five rows of huge leverage among 50,000: the noise of minibatch gradients is theirs.
-
-    A random subset of the rows misses them."""
-    rng = np.random.default_rng(4)
-    n = 50_000
-    x = np.c_[np.ones(n), rng.normal(size=(n, 3))]
-    x[rng.choice(n, 5, replace=False), 1] *= 150
-    y = x @ np.array([0.0, 1.0, -1.0, 0.5]) + rng.normal(size=n)
-    precision = x.T @ x + np.eye(4)
-    exact = np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
-    return (
-        lambda p: -0.5 * p @ p,
-        lambda p, b: -0.5 * (b["y"] - b["x"] @ p) ** 2,
-        {"x": x.astype("f"), "y": y.astype("f")},
-        lambda key: jnp.zeros(4),
-        exact,
-    )
+def moments_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Exact mean and covariance of ``raw_columns`` or ``leverage``, which are Gaussian."""
+    x, y = arrays_of(case(name), "x", "y")
+    precision = x.T @ x + np.eye(4) / {"raw_columns": 100.0, "leverage": 1.0}[name] ** 2
+    return np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
 
 
 def moments_of_groups():
-    """Exact mean and covariance of `groups`, flat (b, log_sigma, log_tau, u): given both scales the rest is Gaussian,
+    """Exact mean and covariance of ``groups``, flat (b, log_sigma, log_tau, u): given both scales the rest is Gaussian,
     and the scales' marginal density is summed over a grid."""
-    data = groups()[2]
-    x, y, g = (data[name].astype(np.float64) for name in ("x", "y", "g"))
+    x, y, g = arrays_of(case("groups"), "x", "y", "g")
     n_groups = int(g.max()) + 1
     z = np.eye(n_groups)[g.astype(int)]
     columns = np.c_[np.ones(len(x)), x, z]
@@ -143,6 +73,3 @@ def moments_of_groups():
     others = np.r_[0, 1, 4 : 4 + n_groups]
     covariance[np.ix_(others, others)] += np.tensordot(weights, np.array([each for _, each in points]), 1)
     return centre, covariance
-
-
-CASES = {f.__name__: f for f in (raw_columns, heavy_tails, groups, leverage)}

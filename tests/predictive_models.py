@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["random_draws", "small_network", "small_pmf"]
-
 USERS, ITEMS, FACTORS, PIXELS, HIDDEN = 40, 30, 3, 16, 5
 
 

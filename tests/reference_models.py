@@ -3,23 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from small_models import logistic_arrays, logistic_model
+from small_models import logistic_arrays, logistic_model, model_of_prior
 
 from sgtune.mode.find import map_result
 from sgtune.model import define_model
-
-__all__ = [
-    "DIMENSION",
-    "gaussian_log_likelihood",
-    "gaussian_model",
-    "logistic_of_four",
-    "newton",
-    "one_chain",
-    "products",
-    "short_run",
-    "standard_normal",
-    "wide_model",
-]
 
 DIMENSION = 4
 
@@ -96,14 +83,7 @@ def short_run(folder, *, functionals=products, moved=None, **changes):
 
 def wide_model(dimension, name="wide", functionals=None):
     """N(0, I) in any dimension, whose position is one array."""
-    return define_model(
-        name,
-        log_prior=standard_normal,
-        log_likelihood=lambda position, rows: 0 * rows,
-        data=np.zeros(2, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-        functionals=functionals,
-    )
+    return model_of_prior(standard_normal, jnp.zeros(dimension), name, functionals=functionals)
 
 
 def one_chain(model, matrix, *, attributes=None, keep_every=1, **statistics):

@@ -10,16 +10,6 @@ import numpy as np
 import sgtune
 from sgtune.model import define_model, log_sigmoid
 
-__all__ = [
-    "check_rungs",
-    "gaussian_model",
-    "logistic_arrays",
-    "logistic_model",
-    "small_logistic_model",
-    "tune",
-    "without_doubts",
-]
-
 tune = partial(sgtune.tune, preconditioner="none")
 """One race of step sizes for the parameters themselves."""
 
@@ -27,6 +17,18 @@ tune = partial(sgtune.tune, preconditioner="none")
 def without_doubts(result):
     """The warnings of a result, without those of grids and horizons that are small on purpose."""
     return [line for line in result.warnings if not line.startswith(("log10_step_sizes: ", "horizon: "))]
+
+
+def model_of_prior(log_prior, start, name="prior", **options):
+    """A posterior that is its prior: the data say nothing."""
+    return define_model(
+        name,
+        log_prior=log_prior,
+        log_likelihood=lambda position, batch: 0.0 * batch,
+        data=np.zeros(4, np.float32),
+        init=lambda key: start,
+        **options,
+    )
 
 
 def gaussian_model(precision, mean, n_data=8):

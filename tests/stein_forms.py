@@ -82,8 +82,3 @@ def a_factor(seed, dimension):
     """A random lower-triangular factor with a positive diagonal."""
     rng = np.random.default_rng(seed)
     return np.tril(rng.normal(0, 0.5, (dimension, dimension)), -1) + np.diag(rng.uniform(0.3, 3.0, dimension))
-
-
-def gaussian(positions, sd=1.0):
-    """Positions times sd, and the scores of N(0, sd^2 I) there, as float32."""
-    return (sd * positions).astype(np.float32), (-positions / sd).astype(np.float32)

@@ -1,6 +1,5 @@
 """Every Python block in the documentation runs; the blocks of a page run one after the other."""
 
-import pkgutil
 import re
 import sys
 from importlib import import_module
@@ -10,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from workflow_runs import ROOT
+from config_files import ROOT
 
 from sgtune.samplers import SAMPLERS
 from sgtune.study.studies import find
@@ -110,16 +109,3 @@ def test_api_pages_show_every_public_name(package):
         if not found:
             missing.add(name)
     assert not missing, f"docs/api does not show these names of {package}: {sorted(missing)}"
-
-
-@pytest.mark.parametrize("package", ["sgtune.samplers", "sgtune.theory"])
-def test_api_pages_show_every_module(package):
-    modules = {f"{package}.{module.name}" for module in pkgutil.iter_modules(import_module(package).__path__)}
-    assert modules <= shown_by_the_api_pages()
-
-
-def test_the_guide_to_samplers_has_every_sampler_and_hyperparameter():
-    page = (ROOT / "docs/choosing-a-sampler.md").read_text("utf-8")
-    further = {axis.name for sampler in SAMPLERS.values() for axis in sampler.axes}
-    missing = {name for name in SAMPLERS.keys() | further if f"`{name}`" not in page}
-    assert missing <= {"batch_size"}, sorted(missing)

@@ -83,12 +83,6 @@ def test_a_fraction_must_leave_rows_on_both_sides(fraction):
     assert repr(fraction) in str(caught.value)
 
 
-@pytest.mark.parametrize("part", ["predict", "as_test"])
-def test_a_model_that_cannot_judge_its_rows_holds_none_out(part):
-    with pytest.raises(InputError, match=r"^fraction: 0\.1 needs .* predict and as_test; 'gaussian' lacks"):
-        hold_out(replace(regression(), **{part: None}), 0.1)
-
-
 @pytest.mark.parametrize(
     ("settings", "line"),
     [

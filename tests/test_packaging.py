@@ -74,17 +74,6 @@ def test_lock_satisfies_every_bound(requirement):
     assert Version(locked()[canonicalize_name(requirement.name)]) in requirement.specifier
 
 
-def test_runs_are_ignored_by_git_and_published_tables_are_not():
-    def ignored(path: str) -> bool:
-        return subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False).returncode == 0
-
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git clone")
-    assert ignored("results/quick/mamba/tables/table1.csv")
-    assert ignored(".venv/bin/python")
-    assert not ignored("results/published/tuning/tables/table1.csv")
-
-
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
     """`machine=1000` marks a timed rule; on a cluster nothing else keeps its neighbours away."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--executor", "dryrun", "--jobs", "2"]
@@ -176,20 +165,6 @@ def test_the_library_works_without_what_the_study_needs(wheel, tmp_path):
     code = LIBRARY.format(refused=refused, target=str(tmp_path))
     printed = succeed(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert float(printed.split()[1]) > 0
-
-
-def test_the_workflow_runs_with_the_package_as_a_wheel(wheel, tmp_path):
-    """In a clone, with the package installed elsewhere, the workflow finds its schema, captions and scripts, and its
-    jobs compile as a user's do."""
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "tests/tiny.yaml"]
-    command += ["--config", "run=wheel", "--", "results/wheel/reference/logistic/map.json"]
-    try:
-        succeed(*command, cwd=ROOT, PYTHONPATH=str(tmp_path))
-        assert (ROOT / "results/wheel/reference/logistic/map.json").is_file()
-    finally:
-        for folder in ("results/wheel", "results/saved/wheel"):
-            shutil.rmtree(ROOT / folder, ignore_errors=True)
 
 
 @pytest.mark.network

@@ -14,7 +14,6 @@ from sgtune.mode.find import hutchinson_diagonal, map_position
 from sgtune.model import Found, define_model, posterior
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten
-from sgtune.support.errors import InputError
 
 # --- the posterior of all data ---
 
@@ -156,18 +155,6 @@ def test_hutchinson_is_within_its_error_on_a_dense_hessian():
     assert floored.sum() < 200
     assert np.all(np.abs(found - expected)[~floored] < 5 * error[~floored])
     assert found.min() >= 1
-
-
-def test_a_position_that_is_no_mode_is_refused():
-    model = define_model(
-        "saddle",
-        log_prior=lambda position: 0.5 * jnp.sum(position**2),
-        log_likelihood=lambda position, rows: 0 * rows,
-        data=np.zeros(5, np.float32),
-        init=lambda key: jnp.ones(2),
-    )
-    with pytest.raises(InputError, match="not concave"):
-        curvature.laplace_scale(model, jnp.zeros(2))
 
 
 def test_a_kept_diagonal_is_of_its_position_probes_and_seed():

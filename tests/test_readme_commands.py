@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from config_files import changed, raw_config
-from workflow_runs import ROOT
+from config_files import ROOT, changed, raw_config
 
 from sgtune.sampling.budget import CostTable
 from sgtune.study.config.sections import settings_of

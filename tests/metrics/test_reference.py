@@ -9,12 +9,7 @@ import pytest
 from reference_models import gaussian_model
 
 from sgtune.metrics import reference as module
-from sgtune.metrics.reference import (
-    Moments,
-    Reference,
-    frozen_errors,
-    reference_errors,
-)
+from sgtune.metrics.reference import Moments, Reference, frozen_errors, reference_errors
 from sgtune.support.errors import InputError
 
 NAMES = ("relative_sd_error", "xi_rel", "xi_white", "functional_error")

@@ -3,27 +3,21 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from posteriors_of_users import CASES
-from small_models import small_logistic_model
+from posteriors_of_users import case, moments_of
+from small_models import model_of_prior, small_logistic_model
 
 import sgtune
 from sgtune import Budget, InputError, Preconditioner, sample
 from sgtune.mode.coordinates import laplace_preconditioner, local_factor, precondition
-from sgtune.mode.curvature import largest_curvature
+from sgtune.mode.curvature import laplace_scale, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model.positions import unflatten
 from sgtune.model.posterior import density_of, log_posterior, negative_hessian, scores
+from sgtune.theory.laplace import laplace_of
 
 D = 3
 RNG = np.random.default_rng(0)
 FACTOR = np.tril(RNG.normal(size=(D, D)), -1) + np.diag([0.2, 1.0, 3.0])
-
-
-def case(name: str) -> tuple[sgtune.Model, tuple | None]:
-    """A model of `CASES`, and its exact mean and covariance where they are known."""
-    log_prior, log_likelihood, data, init, exact = CASES[name]()
-    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
-    return sgtune.define_model(name, **arguments), exact
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +47,7 @@ def test_density_scores_and_hessian_are_those_of_theta_by_the_chain_rule(logisti
 @pytest.mark.parametrize("name", ["raw_columns", "leverage"])
 def test_in_laplace_coordinates_a_gaussian_posterior_is_a_standard_normal(name):
     """Also where sds span decades, which float32's Hessian alone does not resolve."""
-    model, (mean, covariance) = case(name)
+    model, (mean, covariance) = case(name), moments_of(name)
     found = laplace_preconditioner(model)
     whitened = np.linalg.solve(found.factor, np.linalg.solve(found.factor, covariance).T)
     np.testing.assert_allclose(np.linalg.eigvalsh(whitened), 1, atol=1e-3)
@@ -61,26 +55,29 @@ def test_in_laplace_coordinates_a_gaussian_posterior_is_a_standard_normal(name):
 
 
 SAMPLERS = {
-    "sgld-cv": {"step_size": 0.03},
-    "sgld": {"step_size": 0.01},
-    "sghmc-cv": {"step_size": 0.02, "n_leapfrog": 3},
-    "sgnht-cv": {"step_size": 0.01},
-    "ccadl-cv": {"step_size": 0.1},
-    "mala": {"step_size": 0.3},
-    "hmc": {"step_size": 0.1, "n_leapfrog": 5},
+    "sgld-cv": (20_000, {"step_size": 0.03}),
+    "sgld": (20_000, {"step_size": 0.01}),
+    "sghmc-cv": (6_000, {"step_size": 0.02, "n_leapfrog": 3}),
+    "sgnht-cv": (20_000, {"step_size": 0.01}),
+    "ccadl-cv": (20_000, {"step_size": 0.1}),
+    "mala": (2_000, {"step_size": 0.3}),
+    "hmc": (600, {"step_size": 0.1, "n_leapfrog": 5}),
 }
+"""The steps and the arm of each: steps are at least 100 integrated autocorrelation times, at most 200 steps each
+(SGLD, SGNHT), about 20 (SGHMC), 7 (MALA) and 1 (HMC, whose trajectory is nearly a quarter of a period)."""
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_kind_of_sampler_has_the_posterior_as_its_density(sampler):
     """On raw columns, whose sds span four decades. Biases of step and minibatches at these settings are below 5%."""
-    model, (mean, covariance) = case("raw_columns")
+    model, (mean, covariance) = case("raw_columns"), moments_of("raw_columns")
     batch_size = model.n_data if sampler in ("mala", "hmc") else 800
-    options = SAMPLERS[sampler] | {"batch_size": batch_size, "preconditioner": "laplace"}
-    chain = sample(model, sampler, **options, budget=Budget(steps=20_000))
+    n_steps, arm = SAMPLERS[sampler]
+    options = arm | {"batch_size": batch_size, "preconditioner": "laplace"}
+    chain = sample(model, sampler, **options, budget=Budget(steps=n_steps))
     variances, directions = np.linalg.eigh(covariance)
     z = (chain.draws - mean) @ directions / np.sqrt(variances)
-    # An integrated autocorrelation time of 200 steps, SGNHT's, leaves 100 independent draws: 0.1 and 0.07.
+    # Three standard errors of 100 independent draws: 0.1 and 0.07.
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=0.3)
     np.testing.assert_allclose(z.std(axis=0), 1, atol=0.05 + 0.21)
     assert chain.model is model
@@ -156,30 +153,29 @@ def test_what_is_no_preconditioner_is_refused_in_one_line(logistic, given, messa
 
 
 def without_curvature() -> sgtune.Model:
-    """A regression with Laplace errors: the Hessian of its log-likelihood is 0."""
-    x = RNG.normal(size=(400, 2))
+    """A location with Laplace errors: the Hessian of its log-likelihood is 0."""
     return sgtune.define_model(
         "kinks",
-        log_prior=lambda p: -0.5 * jnp.sum(p**2) / 100,
-        log_likelihood=lambda p, batch: -jnp.abs(batch["y"] - batch["x"] @ p),
-        data={"x": x.astype("f"), "y": (x @ [1.0, -1.0] + RNG.laplace(size=400)).astype("f")},
-        init=lambda key: jnp.zeros(2),
+        log_prior=lambda p: -0.5 * p @ p / 100,
+        log_likelihood=lambda p, y: -jnp.abs(y - p[0]),
+        data=np.random.default_rng(9).laplace(size=2_000).astype(np.float32),
+        init=lambda key: jnp.zeros(1),
     )
 
 
 def test_where_there_is_no_proper_mode_there_is_no_laplace_preconditioner():
-    """The scale would be the prior's, 10, and the posterior's is 0.05."""
-    with pytest.raises(InputError, match=r"^(preconditioner|log_likelihood): "):
-        laplace_preconditioner(without_curvature())
-    saddle = sgtune.define_model(
-        "saddle",
-        log_prior=lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2,
-        log_likelihood=lambda p, batch: jnp.zeros_like(batch),
-        data=np.zeros(20, np.float32),
-        init=lambda key: jnp.zeros(2),
-    )
-    with pytest.raises(InputError, match="preconditioner"):
-        laplace_preconditioner(saddle)
+    """The scale would be the prior's, 10, and the posterior's is a hundredth of it."""
+    for refuse in (laplace_preconditioner, laplace_of):
+        with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
+            refuse(without_curvature())
+    saddle = model_of_prior(lambda p: 0.5 * p[0] ** 2 - 0.5 * p[1] ** 2, jnp.zeros(2))
+    for refuse, words in (
+        (laplace_preconditioner, "preconditioner"),
+        (laplace_of, "needs a proper mode"),
+        (laplace_scale, "not concave"),
+    ):
+        with pytest.raises(InputError, match=words):
+            refuse(saddle)
     # But there is a scale: by the size of the curvature.
     factor = local_factor(saddle, np.zeros(2))
     np.testing.assert_allclose(factor @ factor.T, np.eye(2), atol=1e-6)

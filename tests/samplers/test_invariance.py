@@ -6,7 +6,6 @@ A chain is a batch. If the kernel keeps the target, a chain's mean over 2,000 st
 import numpy as np
 import pytest
 from known_targets import N_DATA, TARGETS, moments_and_errors
-from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import independent_chains
@@ -73,24 +72,3 @@ def test_the_papers_approximation_has_a_bias_that_grows_with_gamma(name):
     # The banana's errors are too large for the first of these.
     assert np.abs(large)[second] > 6 * large_error[second] or name == "banana"
     assert np.abs(large)[second] > np.abs(small)[second] + 3 * np.hypot(small_error, large_error)[second]
-
-
-@pytest.mark.proof
-def test_a_test_on_minibatches_is_biased_where_a_test_on_all_data_is_not():
-    """N(0, 1) with minibatches of one datum of eight, at a gamma whose bias is negligible."""
-    model = gaussian_model(np.eye(1), np.zeros(1))
-    start = np.random.default_rng(1).standard_normal((64, 1))
-
-    def variance(name):
-        """The mean and its error: all chains share minibatches, so stretches of the run are the batches of batch
-        means."""
-        chains = independent_chains(model, name, Arm(0.01, 1, noise_sd=0.7), start)
-        chains.advance(200, 200)
-        squares = chains.advance(6_400, 4).astype(np.float64) ** 2
-        of_parts = squares.reshape(16, -1).mean(axis=1)
-        return of_parts.mean(), of_parts.std(ddof=1) / 4
-
-    full, full_error = variance("adam-mcmc")
-    biased, biased_error = variance("adam-mcmc-minibatch")
-    assert abs(full - 1) < SMALL_BIAS + SIGMAS * full_error
-    assert biased - 1 > 0.05 + SIGMAS * biased_error

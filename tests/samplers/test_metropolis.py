@@ -180,21 +180,18 @@ def steps_of(name, numbers, n_steps, seed=1):
     return np.asarray(taken.position, np.float64), tried
 
 
-def hmc_numbers(h=H, n_leapfrog=LEAPFROGS):
-    return {"step_size": jnp.float32(h), "n_leapfrog": jnp.int32(n_leapfrog)}
-
-
-def leapfrogs(x, v, n_leapfrog=LEAPFROGS):
+def leapfrogs(x, v):
     """Leapfrogs in float64, as in a textbook."""
     v = v + H / 2 * gradient_of(x)
-    for i in range(n_leapfrog):
+    for i in range(LEAPFROGS):
         x = x + v
-        v = v + (H if i < n_leapfrog - 1 else H / 2) * gradient_of(x)
+        v = v + (H if i < LEAPFROGS - 1 else H / 2) * gradient_of(x)
     return x, v
 
 
 def test_a_sample_is_leapfrogs_of_a_fresh_momentum_and_a_test_of_the_energy():
-    proposals, tried = steps_of("hmc", hmc_numbers(), 300)
+    numbers = {"step_size": jnp.float32(H), "n_leapfrog": jnp.int32(LEAPFROGS)}
+    proposals, tried = steps_of("hmc", numbers, 300)
     here = np.asarray(START, np.float64)
     keys = jax.random.split(jax.random.key(1), 300)
     noise = jax.jit(jax.vmap(lambda key: jax.random.normal(jax.random.split(key)[0], (3,))))(keys)

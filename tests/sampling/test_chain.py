@@ -5,9 +5,9 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_models import model_of_prior
 
 from sgtune import Budget, sample
-from sgtune.model import define_model
 
 pytestmark = pytest.mark.optimised
 
@@ -18,25 +18,13 @@ STEP = 2.0**-30
 @cache
 def counting_model(dimension=1):
     """A position that counts its steps: the gradient is one over `STEP`."""
-    return define_model(
-        "counting",
-        log_prior=lambda position: jnp.sum(position) / STEP,
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-    )
+    return model_of_prior(lambda position: jnp.sum(position) / STEP, jnp.zeros(dimension), "counting")
 
 
 @cache
 def exploding_model():
     """A position that triples in each step of SGLD with step size 1, and overflows float32 after 80 steps."""
-    return define_model(
-        "exploding",
-        log_prior=lambda position: jnp.sum(position**2),
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(4, np.float32),
-        init=lambda key: jnp.ones(1),
-    )
+    return model_of_prior(lambda position: jnp.sum(position**2), jnp.ones(1), "exploding")
 
 
 def count(budget, kept_draws, dimension=1):

@@ -7,19 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import gaussian_model
-from stein_forms import (
-    a_factor,
-    autoregressive,
-    check_stretches,
-    naive_ksd,
-    naive_pairs,
-    sizes,
-    some_draws,
-    varied,
-)
+from stein_forms import a_factor, check_stretches, naive_ksd, naive_pairs, sizes, some_draws, varied
 
 from sgtune.mode.curvature import hessian_trace, laplace_scale
-from sgtune.sampling.thinning import random_subset
 from sgtune.stein import ksd, ksd_estimate, ksd_floor, ksd_stretches, rescale
 from sgtune.stein.quadratic import N_STRETCHES, mean_square
 
@@ -118,31 +108,6 @@ def test_tiles_and_scales_act_as_in_the_ksd(n, dimension, seed, rows, columns, k
     assert every.value == pytest.approx(ksd(positions, scores, scale), rel=1e-8)
     assert every.se == 0
     assert ksd_estimate(positions, scores, scale) == every
-
-
-# A slow chain, of autocorrelation time 30; independent draws in many dimensions, where the diagonal keeps T above 0;
-# half of all draws, with a smaller variance.
-CASES = {
-    "slow": (autoregressive(np.random.default_rng(5), 1_500, 3, 29 / 31), 100),
-    "independent": (autoregressive(np.random.default_rng(5), 500, 50, 0.0), 60),
-    "half": (autoregressive(np.random.default_rng(5), 200, 3, 29 / 31), 100),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_random_subsets_estimate_the_ksd_of_all_draws_and_its_error(name):
-    """The mean of 300 squares is right within four standard errors, and their spread within 15%, four of its own."""
-    positions, n = CASES[name]
-    truth = ksd(positions, -positions)
-    parts = [positions[random_subset(len(positions), n, 0, part)] for part in range(300)]
-    found = np.array([ksd_estimate(part, -part, n_draws=len(positions)) for part in parts])
-    squares = found[:, 2]
-    np.testing.assert_allclose(np.sqrt(np.maximum(squares, 0)), found[:, 0])
-    assert abs(squares.mean() - truth**2) < 4 * squares.std() / np.sqrt(300)
-    # The standard error is checked for the square, which is unbiased; its root is not.
-    estimated = np.sqrt(np.mean((2 * found[:, 0] * found[:, 1]) ** 2))
-    assert estimated == pytest.approx(squares.std(), rel=0.15)
-    assert np.median(found[:, 1]) == pytest.approx(found[:, 0].std(), rel=0.15)
 
 
 # --- the floor

@@ -1,11 +1,8 @@
 """One entry and one module add a sampler, a tuner or a model, and change no existing result."""
 
 import sys
-from dataclasses import dataclass
 from types import ModuleType
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from config_files import valid
@@ -13,7 +10,6 @@ from small_models import gaussian_model, small_logistic_model
 
 import sgtune.study
 from sgtune import Budget, samplers, tuning
-from sgtune.samplers.base import Sampler
 from sgtune.study import catalogue
 from sgtune.study.catalogue import SamplerEntry, TunerEntry
 from sgtune.study.config.sections import SECTIONS, fingerprint, settings_of
@@ -41,25 +37,8 @@ def nothing_else_changes():
     assert prints() == before
 
 
-@jax.tree_util.register_dataclass
-@dataclass
-class Toy:
-    """A state need not be a named tuple, as long as it has a position."""
-
-    position: jax.Array
-    estimator: object
-
-
-def langevin_step(key, state, target, hyperparameters):
-    """Langevin dynamics, written independently."""
-    gradient, estimator = target.gradient(state.position, 0, state.estimator)
-    noise = jnp.sqrt(2 * hyperparameters["step_size"]) * jax.random.normal(key, gradient.shape)
-    return Toy(state.position + hyperparameters["step_size"] * gradient + noise, estimator)
-
-
 def test_a_sampler_is_an_entry_and_a_module(monkeypatch):
-    toy = Sampler(lambda _key, position, estimator, *_: Toy(position, estimator), langevin_step)
-    monkeypatch.setitem(samplers.SAMPLERS, "toy", toy)
+    monkeypatch.setitem(samplers.SAMPLERS, "toy", samplers.SAMPLERS["sgld"])
     monkeypatch.setitem(catalogue.SAMPLERS, "toy-cv", SamplerEntry("Toy-CV"))
     model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=2_000)
     chain = sgtune.sample(model, "toy-cv", step_size=0.01, batch_size=400, budget=Budget(steps=200))

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from published_results import published
-from workflow_runs import ROOT
+from config_files import ROOT, published
 
 OF_LOGISTIC = "xi_white_x100_over_oracle"
 

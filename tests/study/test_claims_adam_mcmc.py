@@ -5,8 +5,7 @@ from math import hypot, sqrt
 from types import SimpleNamespace
 
 import pytest
-from published_results import published
-from workflow_runs import ROOT
+from config_files import ROOT, published
 
 from sgtune.study.adam_mcmc.verdicts import COVERAGE, is_beyond
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -14,13 +13,21 @@ from matplotlib.figure import Figure
 from sgtune.study.report.artifact import Artifact
 from sgtune.study.report.publish import read_captions
 from sgtune.study.report.table import Caption, Cell, frame_of
-from sgtune.study.studies import MAIN, STUDIES, artifacts_of_run, files_of, find, make_figure, make_table
+from sgtune.study.studies import (
+    MAIN,
+    STUDIES,
+    artifacts_of_run,
+    files_of,
+    find,
+    make_figure,
+    make_table,
+    maker_of,
+)
 from sgtune.support.errors import DataError, InputError
 from sgtune.support.files import write_json
 
 ROOT = Path(__file__).parents[2]
 CAPTIONS = read_captions(ROOT)
-TABLES = {name for study in STUDIES.values() for name in study.tables}
 NAMES = [name for study in STUDIES.values() for name in (*study.tables, *study.figures)]
 FIELDS = {"model", "sampler", "tuner", "metric", "detail", "origin"}
 
@@ -35,8 +42,7 @@ def test_names_and_titles_are_unique_over_all_studies():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
     about, study, form = find(name)
-    module, _, function = about.maker.partition(":")
-    assert callable(getattr(import_module(f"sgtune.study.{study}.{module}"), function))
+    assert callable(maker_of(about, study))
     assert about.kinds
     assert set(about.kinds) <= set(STUDIES[study].kinds)
     assert set(about.rows + about.columns + tuple(about.stub)) <= FIELDS | set(about.parts)
@@ -45,18 +51,6 @@ def test_an_artifact_has_a_maker_kinds_of_its_study_and_a_layout(name):
 
 def test_every_artifact_has_a_caption_and_every_caption_an_artifact():
     assert set(CAPTIONS) == set(NAMES)
-
-
-@pytest.mark.parametrize("name", CAPTIONS)
-def test_a_caption_is_short_and_so_are_its_notes(name):
-    text = (ROOT / f"workflow/captions/{name}.md").read_text(encoding="utf-8")
-    assert text.count("\n---\n") == 1
-    caption = CAPTIONS[name]
-    assert 1 <= len(caption.above.split()) <= 40
-    assert len(caption.notes.split()) <= 80
-    # In a table's notes the number of replicates is filled in, elsewhere nothing.
-    elsewhere = caption.above if name in TABLES else text
-    assert "{" not in elsewhere.replace("{{ replicates }}", "{" if name not in TABLES else "")
 
 
 def run_of(config):
@@ -77,16 +71,6 @@ def test_a_run_makes_what_it_has_something_to_show_of():
     # Of other models, of theory's arms, and against a reference.
     assert not {"table1", "figure5", "ood", "theory", "reference", "xi_by_block", "widths"} & pmf
     assert files_of(valid(run="mine"), "ccadl")[0].startswith("results/mine/ccadl/tables/")
-
-
-def test_a_run_makes_the_artifacts_that_its_configuration_names():
-    named = valid(artifacts=["regret", "figure3"])
-    assert artifacts_of_run(named, MAIN) == ["regret", "figure3"]
-    assert artifacts_of_run(named, "ccadl") == artifacts_of_run(valid(), "ccadl")
-    with pytest.raises(
-        InputError, match=r"artifacts\[1\]: 'normal' is not allowed; it must be one that this run has"
-    ):
-        artifacts_of_run(named | {"artifacts": ["regret", "normal"]})
 
 
 def test_a_further_study_has_a_section_of_its_name_and_the_main_one_is_not_published_as_it():

@@ -1,12 +1,11 @@
 """The Laplace approximation against naive sums, and the theory's predictions against chains of the samplers."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from posteriors_of_users import regression
 from reference_models import gaussian_model
 
 from sgtune.mode.find import map_position
-from sgtune.model import define_model
 from sgtune.model.positions import flatten
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, independent_chains
@@ -44,13 +43,8 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
     rng = np.random.default_rng(8)
     inputs = rng.standard_normal((3_000, 3)).astype(np.float32)
     inputs[rng.choice(3_000, 4, replace=False), 1] *= 100
-    model = define_model(
-        "leverage",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, batch: -0.5 * (batch["y"] - batch["x"] @ position) ** 2,
-        data={"x": inputs, "y": (inputs @ [1.0, -1.0, 0.5] + rng.standard_normal(3_000)).astype(np.float32)},
-        init=lambda key: jnp.zeros(3),
-    )
+    targets = inputs @ [1.0, -1.0, 0.5] + rng.standard_normal(3_000)
+    model = regression("leverage", inputs, targets)
     whole = laplace_of(model).directions
     monkeypatch.setattr("sgtune.theory.laplace.MOST_HESSIANS", 400)
     monkeypatch.setattr("sgtune.theory.laplace.CHUNK_FLOATS", 3 * 48)
@@ -62,32 +56,11 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
         assert each.noise_slopes.max() == pytest.approx(whole.noise_slopes.max(), rel=1e-3)
 
 
-def test_a_likelihood_without_curvature_is_refused():
-    """Of Laplace errors; the prior's curvature alone gives an sd that is a hundred times too large."""
-    rng = np.random.default_rng(9)
-    model = define_model(
-        "kinks",
-        log_prior=lambda position: -0.5 * position @ position / 100,
-        log_likelihood=lambda position, y: -jnp.abs(y - position[0]),
-        data=rng.laplace(size=2_000).astype(np.float32),
-        init=lambda key: jnp.zeros(1),
-    )
-    with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
-        laplace_of(model)
-
-
 def test_the_directions_of_large_models_are_coordinates():
     rng = np.random.default_rng(3)
     inputs = (rng.standard_normal((1_000, 210)) * np.geomspace(0.3, 1, 210)).astype(np.float32)
     targets = (inputs @ rng.standard_normal(210) + rng.standard_normal(1_000)).astype(np.float32)
-    model = define_model(
-        "large",
-        log_prior=lambda position: -0.5 * position @ position,
-        log_likelihood=lambda position, batch: -0.5 * (batch["targets"] - batch["inputs"] @ position) ** 2,
-        data={"inputs": inputs, "targets": targets},
-        init=lambda key: jnp.zeros(210),
-        shuffle_seed=None,
-    )
+    model = regression("large", inputs, targets, shuffle_seed=None)
     laplace = laplace_of(model)
     assert laplace.basis is None
     noise, slopes = laplace.directions.noise, laplace.directions.noise_slopes
@@ -148,18 +121,6 @@ def test_draws_show_where_the_assumption_fails(gaussian):
         against_draws(laplace, "sgld-cv", arm, draws[:1])
     with pytest.raises(InputError, match="unstable by the theory"):
         against_draws(laplace, "sgld-cv", Arm(1.0, 10), draws)
-
-
-def test_a_model_without_a_proper_mode_is_refused():
-    model = define_model(
-        "saddle",
-        log_prior=lambda position: 0.0 * position[0],
-        log_likelihood=lambda position, batch: -((position[0] - batch) ** 2) + 0.0 * position[1],
-        data=np.array([0.0, 1.0], np.float32),
-        init=lambda key: jnp.zeros(2),
-    )
-    with pytest.raises(InputError, match="needs a proper mode"):
-        laplace_of(model)
 
 
 def test_rows_that_pad_a_chunk_do_not_count(gaussian, monkeypatch):

@@ -1,20 +1,16 @@
 """Arms as mappings, and grids with further axes: their names, and their runs."""
 
 import copy
-import json
 import pickle
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import check_rungs, gaussian_model, small_logistic_model, tune, without_doubts
+from small_models import check_rungs, small_logistic_model, tune, without_doubts
 
-from sgtune import Arm, Budget, CostTable, sample
-from sgtune.samplers import SAMPLERS
+from sgtune import Arm, Budget
 from sgtune.sampling.arm import shape_of
 from sgtune.sampling.lockstep import Lockstep, compiled_programs
-from sgtune.support.axes import STATIC, Axis, key_of, numbers_of
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_key
 from sgtune.tuning import Settings, make_arms
@@ -54,9 +50,6 @@ def test_keys_are_those_of_three_numbers_and_further_axes_append():
     assert key == (1e-3, 50, 5, ("friction", 0.2), ("noise_estimate", 0.1))
     assert shape_of("sghmc", Arm(1e-3, 50, 5, friction=0.2)) == ("sghmc", 50, 5)
     assert shape_of("sgld", Arm(1e-3, 50)) == ("sgld", 50, None)
-    numbers = {"batch_size": 50, "n_leapfrog": None, "n_inner": 3, "depth": 2}
-    assert key_of(numbers, STATIC) == (50, None, ("depth", 2), ("n_inner", 3))
-    assert numbers_of(key_of(numbers, STATIC), STATIC) == numbers
 
 
 @pytest.mark.parametrize(("sampler", "n_leapfrog"), [("sgld", None), ("sgnht-cv", None), ("sghmc", 3)])
@@ -152,34 +145,3 @@ def test_the_default_grid_warns_of_dropped_batch_sizes_and_a_users_grid_is_kept(
     assert without_doubts(result) == without_doubts(tuned("grid")) == []
     with pytest.raises(InputError, match=r"^batch_fraction: 0\.001 of N=500 rows leaves none"):
         make_arms(N_DATA, "sgld", batch_fractions=(1.0, 0.001))
-
-
-def test_a_further_static_axis_is_a_part_of_shapes_and_cost_tables(monkeypatch):
-    """Uses a sampler with a further static axis, a depth."""
-
-    def step(key, state, target, hyperparameters):
-        # The depth is a shape, which cannot be traced.
-        ones = jnp.ones(hyperparameters["depth"])
-        moved = SAMPLERS["sgld"].step(key, state, target, hyperparameters)
-        return moved._replace(position=moved.position + 0 * jnp.sum(ones))
-
-    axes = (Axis("depth", 1, is_static=True, is_integer=True),)
-    monkeypatch.setitem(SAMPLERS, "deep", SAMPLERS["sgld"]._replace(step=step, hyperparameters=axes))
-    arms = make_arms(N_DATA, "deep", log10_step_sizes=(-3, -4), batch_fractions=(0.2,), depth=(1, 2))
-    assert [arm.depth for arm in arms] == [1, 1, 2, 2]
-    shapes = list(dict.fromkeys(shape_of("deep", arm) for arm in arms))
-    assert shapes == [("deep", FEW, None, ("depth", 1)), ("deep", FEW, None, ("depth", 2))]
-    table = CostTable({shapes[0]: 1e-3})
-    rows = table.to_rows()
-    assert rows[0]["depth"] == 1
-    assert CostTable.from_rows(json.loads(json.dumps(rows))) == table
-    assert table.lookup(*shape_of("deep", arms[1])) == 1e-3
-    with pytest.raises(InputError, match=r"sampler='deep', batch_size=100, n_leapfrog=None, depth=2; calib"):
-        table.lookup(*shape_of("deep", arms[2]))
-    model, before = gaussian_model([[1.0]], [0.0]), len(compiled_programs())
-    ensemble = Lockstep.at_mode(model, "deep", [Arm(0.1, 8, depth=2), Arm(0.2, 8, depth=2)])
-    assert ensemble.program.static == (("depth", 2),)
-    assert "depth" not in ensemble.hyperparameters
-    assert np.isfinite(ensemble.advance(3)).all()
-    assert sample(model, "deep", step_size=0.1, batch_size=8, depth=3, budget=Budget(steps=2))
-    assert len(compiled_programs()) == before + 2

@@ -1,10 +1,10 @@
-"""Coordinates, grids and pilots of `tune` on posteriors that users bring (`posteriors_of_users`)."""
+"""Coordinates, grids and pilots of `tune` on posteriors that users bring (`sgtune.study.user_posteriors`)."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from posteriors_of_users import CASES, moments_of_groups
+from posteriors_of_users import case, moments_of, moments_of_groups
 from small_models import small_logistic_model
 
 import sgtune
@@ -16,13 +16,6 @@ from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 
 R, HORIZON = Budget(gradients=20_000), Budget(gradients=200_000)
-
-
-def case(name: str) -> tuple[sgtune.Model, tuple | None]:
-    """A model of `CASES`, and its exact mean and covariance where they are known."""
-    log_prior, log_likelihood, data, init, exact = CASES[name]()
-    arguments = {"log_prior": log_prior, "log_likelihood": log_likelihood, "data": data, "init": init}
-    return sgtune.define_model(name, **arguments), exact
 
 
 def eigenvalues_in(preconditioner: Preconditioner, covariance: np.ndarray) -> np.ndarray:
@@ -38,12 +31,12 @@ def raw():
 
 @pytest.fixture(scope="module")
 def tuned(raw):
-    return tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON)
+    return tune(raw, "sgld-cv", budget=R, horizon=HORIZON)
 
 
 def test_the_planned_run_has_the_posteriors_sds_on_raw_columns(raw, tuned):
     """The forecast is of the error of sds; means of 5,000 steps of 0.06 have an error of about 0.1 sds."""
-    mean, covariance = raw[1]
+    mean, covariance = moments_of("raw_columns")
     chain = tuned.sample()
     variances, directions = np.linalg.eigh(covariance)
     z = (chain.draws - mean) @ directions / np.sqrt(variances)
@@ -51,7 +44,7 @@ def test_the_planned_run_has_the_posteriors_sds_on_raw_columns(raw, tuned):
     forecast = next(row for row in tuned.rows[::-1] if not row["pruned"])["discrepancy"]
     assert error < 3 * forecast + 0.05
     assert np.abs(z.mean(axis=0)).max() < 0.5
-    again = sgtune.sample(raw[0], "sgld-cv", **tuned.best, budget=HORIZON)
+    again = sgtune.sample(raw, "sgld-cv", **tuned.best, budget=HORIZON)
     np.testing.assert_array_equal(again.draws, chain.draws)
 
 
@@ -60,7 +53,7 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
     assert not pilot["moved"]
     assert 0.9 < pilot["least_curvature"] <= pilot["largest_curvature"] < 1.1
     assert set(tuned.rungs["race"]) == {1}
-    alone = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
+    alone = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, rounds=1)
     assert alone.pilots == []
     best = {name: number for name, number in tuned.best.items() if name != "preconditioner"}
     assert best.items() <= alone.best.items()
@@ -72,7 +65,7 @@ def test_one_pilot_is_enough_where_the_mode_is_right_and_all_that_it_spends_is_c
 @pytest.mark.parametrize("name", ["raw_columns", "leverage"])
 def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
     """Also from a subset of rows of which five have nearly all the curvature: a Hessian's change has no noise."""
-    model, (mean, covariance) = case(name)
+    model, (mean, covariance) = case(name), moments_of(name)
     right = laplace_preconditioner(model)
     skewed = right.factor @ np.diag([5.0, 1.0, 0.5, 1.0])
     wrong = Preconditioner(right.centre + 5 * right.factor[:, 0], skewed)
@@ -91,8 +84,7 @@ def test_a_pilot_mends_wrong_coordinates_of_a_gaussian_posterior_exactly(name):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rounds_leave_a_mode_that_misleads(seed):
     """The joint mode of a hierarchy is 16 sds from the mean of log_tau; steps of 0.03 in its coordinates diverge."""
-    model, _ = case("groups")
-    mean, covariance = moments_of_groups()
+    model, (mean, covariance) = case("groups"), moments_of_groups()
     budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
     result = tune(model, "sgld-cv", **budgets, seed=seed)
     assert len(result.pilots) <= 3
@@ -105,7 +97,7 @@ def test_rounds_leave_a_mode_that_misleads(seed):
 
 
 def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
-    seen = precondition(raw[0], laplace_preconditioner(raw[0]))
+    seen = precondition(raw, laplace_preconditioner(raw))
     chain = sgtune.sampling.lockstep.Lockstep.at_mode(
         seen, "sgld-cv", make_arms(4_000, "sgld-cv", log10_step_sizes=[1.0], batch_fractions=[0.1])
     )
@@ -116,8 +108,9 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     assert chain.steps_done == 0, "the ensemble of the race is as it was"
 
 
+@pytest.mark.proof
 def test_heavy_tails_get_an_arm_that_is_stable():
-    model, _ = case("heavy_tails")
+    model = case("heavy_tails")
     result = tune(model, "sgld-cv", budget=Budget(gradients=30_000), horizon=Budget(gradients=300_000))
     draws = result.best["preconditioner"].coordinates(result.sample().draws)
     assert np.isfinite(draws).all()
@@ -158,22 +151,22 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
 
 
 def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
-    result = tune(raw[0], "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
+    result = tune(raw, "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
     (line,) = (line for line in result.warnings if "did not start" in line)
     started = {row["batch_size"] for row in result.rows}
     assert started == {40, 400}
     assert "batch_size=4000" in line
     # An explicit grid makes ten steps of every arm.
     grid = Halving(grid=Grid(log10_step_sizes=(-1.0, -2.0, -3.0), batch_fractions=(1.0, 0.1)))
-    assert {row["batch_size"] for row in tune(raw[0], "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
+    assert {row["batch_size"] for row in tune(raw, "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
         4_000,
         400,
     }
 
 
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
-    too_long = 300 * laplace_preconditioner(raw[0]).factor
-    result = tune(raw[0], "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
+    too_long = 300 * laplace_preconditioner(raw).factor
+    result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long, rounds=1)
     assert sum("step sizes of a hundredth" in line for line in result.warnings) == 2
     assert list(result.rungs["race"].unique()) == [1, 2, 3]
     assert result.best.step_size < 2e-4
@@ -247,4 +240,4 @@ def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
 )
 def test_what_is_not_allowed_is_refused_before_work(raw, options, message):
     with pytest.raises(InputError, match=message):
-        tune(raw[0], "sgld-cv", budget=R, **options)
+        tune(raw, "sgld-cv", budget=R, **options)

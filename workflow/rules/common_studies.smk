@@ -35,6 +35,11 @@ def settings_of_evaluation(wildcards):
     return adam_mcmc_settings(config, "evaluation", wildcards.kernel)
 
 
+def settings_of_preconditioned(wildcards):
+    """The configuration that a model with and without a preconditioner depends on."""
+    return posteriors_settings(config, "preconditioned", wildcards.model)
+
+
 def references_of_logistic(wildcards):
     """The summary of the logistic regression's reference, if it has one."""
     return expand(rules.combine_nuts.output.facts, model="logistic") if has_reference("logistic") else []

@@ -110,7 +110,8 @@ def find_map(
     L-BFGS takes at most ``max_steps``, which may be 0 with D > 200. It stops at the limit of float32: when the norm of
     the gradient of -log pi / N is 1e-8, or when for 30 steps neither the norm has fallen by 10% nor the value by one
     part in a million. With D <= 200 it stops only there. The result is the step with the smallest gradient among the
-    steps whose values equal the lowest value within float32 precision; this excludes saddle points on the way.
+    steps whose values equal the lowest value within float32 precision; this excludes saddle points on the way. With
+    D <= 200 Newton steps follow where L-BFGS got stuck before that, as on columns of very different scales.
 
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
@@ -139,7 +140,11 @@ def find_map(
         value = -float(jax.jit(log_posterior)(density_of(model), position, model.data))
         value /= model.n_data
         _check_start(model, value)
-    distance = distance if is_large else _distance(model, position, gradient)
+    if not is_large:
+        polished, gradient, distance = _polished(model, position, near)
+        if polished is not position:
+            position = polished
+            value = -float(jax.jit(log_posterior)(density_of(model), position, model.data)) / model.n_data
     result = MapResult(
         position=position,
         gradient_norm=float(np.linalg.norm(gradient)),
@@ -245,13 +250,25 @@ def _step(density: Density, position: PyTree, scale: PyTree, state: PyTree, data
     return position, state, optax.tree.get(state, "value"), optax.tree.norm(optax.tree.get(state, "grad"))
 
 
-def _distance(model: Model, position: PyTree, gradient: np.ndarray) -> float:
-    """sqrt(g' H^-1 g): the Newton step's length in the metric of the Laplace approximation."""
-    try:
-        half = np.linalg.cholesky(negative_hessian(model, position))
-    except np.linalg.LinAlgError:
-        return math.nan
-    return float(np.linalg.norm(np.linalg.solve(half, gradient)))
+def _polished(model: Model, position: PyTree, near: float) -> tuple[PyTree, np.ndarray, float]:
+    """The position after Newton steps, as long as it is further than ``near`` from the mode and each comes nearer; the
+    gradient g there; and sqrt(g' H^-1 g), the next step's length in the metric of the Laplace approximation, nan if
+    -log pi is not convex at ``position``."""
+    best = (position, None, math.inf)
+    while True:
+        gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+        try:
+            half = np.linalg.cholesky(negative_hessian(model, position))
+        except np.linalg.LinAlgError:
+            return (position, gradient, math.nan) if best[1] is None else best
+        step = np.linalg.solve(half, gradient)
+        distance = float(np.linalg.norm(step))
+        if not distance < best[2]:
+            return best if best[1] is not None else (position, gradient, math.nan)
+        best = (position, gradient, distance)
+        if distance <= near:
+            return best
+        position = unflatten(model, flatten(position) + np.linalg.solve(half.T, step))
 
 
 def map_result(model: Model, **budget: float) -> MapResult:

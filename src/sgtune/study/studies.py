@@ -3,7 +3,7 @@
 Imports nothing heavy: the workflow reads it to decide its targets and inputs. Makers are imported when they are called.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -17,13 +17,14 @@ from sgtune.study.pipeline.plan import extras_of, studied
 from sgtune.study.pipeline.provenance import Provenance, describe, summarise
 from sgtune.study.report.artifact import Artifact, Study
 from sgtune.study.report.records import load_records, provenances, records_of
+from sgtune.study.user_posteriors.artifacts import STUDY as POSTERIORS
 from sgtune.support.errors import DataError, InputError, check_choice
 from sgtune.support.files import atomic_write, file_sha256, read_json, write_json
 
 MAIN = "mamba"
 """The study that a run makes by default."""
 
-STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC}
+STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC, "posteriors": POSTERIORS}
 """By name, in the order of print."""
 
 
@@ -49,6 +50,12 @@ def find(name: str) -> Found:
 def artifact(name: str) -> Artifact:
     """The entry of a table or figure."""
     return find(name).about
+
+
+def maker_of(about: Artifact, study: str) -> Callable:
+    """The function that makes an artifact of the study of this name."""
+    module, _, function = about.maker.partition(":")
+    return getattr(import_module(f"sgtune.study.{STUDIES[study].package or study}.{module}"), function)
 
 
 def number_in_paper(name: str) -> float:
@@ -96,8 +103,7 @@ def _made(name: str, form: str, inputs: Iterable[str | Path]) -> tuple[object, d
     if own != form:
         raise InputError(f"{form}: {name!r} is not allowed; it is a {own}")
     records = records_of(load_records(inputs, STUDIES[study].kinds), about)
-    module, _, function = about.maker.partition(":")
-    maker = getattr(import_module(f"sgtune.study.{study}.{module}"), function)
+    maker = maker_of(about, study)
     try:
         return maker(records, **about.options), summarise(provenances(records))
     except DataError as error:

@@ -6,12 +6,10 @@ from small_models import gaussian_model
 
 from sgtune.sampling.arm import Arm
 from sgtune.study.adam_mcmc.distances import (
-    SLOW_CURVE,
     distances_of_chains,
     distances_of_matrix,
     geometric_fit,
     mala_matrix,
-    measure_distances,
     monte_carlo_floor,
     total_variation,
 )
@@ -84,19 +82,3 @@ def test_a_fit_uses_the_points_above_the_floor():
     steps = np.array([0, 25.5, 75.5, 125.5])
     assert geometric_fit(steps, 0.5 * 0.99**steps, 0.0, 1)["rate"] == pytest.approx(0.99)
     assert geometric_fit(np.arange(4.0), np.array([1.0, 0.5, 0.01, 0.01]), 0.01, 1) is None
-
-
-@pytest.mark.proof
-def test_chains_of_mala_converge_as_fast_as_its_matrix_says():
-    settings = {"steps": 30, "chains": 20_000, "slow_chains": 2_000, "slow_steps": 100, "bins": 20}
-    found = measure_distances(settings)
-    lines = {line["name"]: line for line in found["lines"]}
-    mala, exact = (np.array(lines[name]["distances"]) for name in ("mala", "mala-grid"))
-    # Far from the target, bins and grid points give the same distance, up to the width of the bins.
-    assert np.allclose(mala[5:15], exact[5:15], atol=0.06)
-    assert mala[-1] < 3 * found["floor"]
-    slow = lines[SLOW_CURVE]
-    # Windows of ten steps, and the start.
-    assert slow["steps"] == [0, *(10 * window + 5.5 for window in range(10))]
-    assert (slow["distances"][0], slow["chains"]) == (pytest.approx(0.95), 2_000)
-    assert slow["floor"] == pytest.approx(found["floor"] * 10**0.5)

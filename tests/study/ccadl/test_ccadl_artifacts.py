@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-from workflow_runs import ROOT
+from config_files import ROOT
 
 from sgtune.study.ccadl.artifacts import STUDY
-from sgtune.study.ccadl.figures import (
-    drbm_curves,
-    ellipse_of,
-    logistic_regression,
-    normal_densities,
-)
+from sgtune.study.ccadl.figures import ellipse_of
 from sgtune.study.ccadl.tables import (
     SIZES,
     drbm_errors,
@@ -230,11 +225,3 @@ def test_ellipses_hold_95_percent_of_a_gaussian():
     bounds = np.einsum("ni,ij,nj->n", outline, inverse, outline)
     # The squared distance is chi-squared with two degrees of freedom: exp(-q / 2) is outside.
     assert np.allclose(np.exp(-bounds / 2), 0.05)
-
-
-def test_figures_have_a_panel_of_each_setting_also_where_sets_are_missing(records, logistic, drbm):
-    without = drbm | {"drbm": drbm["drbm"][2:]}
-    figures = normal_densities(records), logistic_regression(logistic), drbm_curves(drbm)
-    assert [len(figure.axes) for figure in figures] == [2 * 2, 3 * 2, 2 * 2]
-    assert [cell.shown for cell in drbm_errors(without)] == ["unavailable"]
-    assert not drbm_curves(without).axes[0].lines

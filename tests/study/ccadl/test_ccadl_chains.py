@@ -11,7 +11,7 @@ from sgtune.metrics import mean_prediction, xi_rel, xi_white
 from sgtune.mode.find import map_position
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.study.ccadl import chains, classifiers, normal
+from sgtune.study.ccadl import classifiers, normal
 from sgtune.study.pipeline.parts import Parts
 from sgtune.study.posteriors import classification
 from sgtune.study.posteriors import drbm as machines
@@ -139,19 +139,6 @@ def test_long_chains_have_the_moments_of_their_draws(regression):
     assert run["mean_error"] == pytest.approx(np.sqrt(np.mean((draws.mean(axis=0) / 2) ** 2)), rel=1e-4)
 
 
-@pytest.mark.parametrize(("friction", "share"), [(0.1, 1.0), (100.0, 0.0)])
-def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression, friction, share):
-    """The noise of 50 of 500 data needs A from 1 to 10 at this h."""
-    draws = LOGISTIC["draws"] | {"friction": friction, "steps": 200}
-    settings, truth = {**LOGISTIC, "step_sizes": [0.005], "draws": draws}, TRUTH | {"covariance": None}
-    record = classifiers.sample_draws("sghmc", regression, truth, settings, seed=0, parts=Parts())
-    assert record["sampler"] == "sghmc-shang-lazy"
-    for run in record["cells"][0]["replicates"]:
-        assert run["statistics"]["clipped_share"] == share
-        assert (run["statistics"]["friction_needed"] > friction) == (share > 0)
-        assert run["xi_white"] is None
-
-
 def test_a_chain_that_diverges_is_marked(regression):
     unstable = {**LOGISTIC, "step_sizes": [50.0]}
     curves = classifiers.sample_curves("sgnht", regression, unstable, seed=0, parts=Parts())
@@ -187,19 +174,3 @@ def test_errors_are_those_of_the_chain(machine):
     assert last["errors"][-1] == pytest.approx(np.mean(mean.argmax(axis=1) != targets))
     own = mean[np.arange(len(targets)), targets]
     assert last["log_losses"][-1] == pytest.approx(-np.mean(np.log(own)), rel=1e-5)
-
-
-def test_samplers_take_turns_with_sgnht_after_a_first_call(regression, monkeypatch):
-    calls = []
-    monkeypatch.setattr(Lockstep, "advance", lambda self, *steps: calls.append((self.sampler_name, *steps)))
-    setting = {"step_sizes": [1e-3, 1e-5, 1e-4], "frictions": [1.0, 10.0], "batch_size": 20}
-    start = np.zeros(8, np.float32)
-    cost, own = (
-        chains.measure_cost(method, "full", regression, setting, start=start, seed=0)
-        for method in ("ccadl", "sgnht")
-    )
-    assert (cost["step_size"], cost["friction"]) == (1e-4, 10.0)
-    turns, steps = 1 + chains.ROUNDS[1], (chains.STEPS, chains.STEPS)
-    assert calls == [("sgnht-shang", *steps), ("ccadl", *steps)] * turns + [("sgnht-shang", *steps)] * turns
-    assert len(cost["seconds"]) == len(cost["baseline_seconds"]) == chains.ROUNDS[1]
-    assert own["seconds"] == own["baseline_seconds"]

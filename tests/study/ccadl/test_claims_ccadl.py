@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from published_results import published
-from workflow_runs import ROOT
+from config_files import ROOT, published
 
 SETTINGS = ["h = 0.001, A = 1", "h = 0.001, A = 10", "h = 0.01, A = 1", "h = 0.01, A = 10"]
 KEYS = ["sampler", "metric", "detail"]

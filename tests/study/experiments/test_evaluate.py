@@ -25,9 +25,6 @@ SECTION = {
     **{"seconds": 0.1, "thin": 2, "ksd_points": 15, "burn_in": 0.2, "kept_draws": 60, "prediction_draws": 10},
     **{"replicates": 2, "curves": CURVES},
 }
-ALWAYS = {"replicate", "seconds", "wall_seconds", "n_samples", "n_burn_in", "n_points"}
-STEIN = {name + part for name in ("ksd", "ksd_scaled") for part in ("", "_se", "_squared", "_floor")}
-ERRORS = {"relative_sd_error", "xi_rel", "xi_white", "functional_error"}
 # Where nothing asks for them.
 LEFT_OUT = {"ksd", "ksd_scaled", "relative_sd_error"}
 RATINGS = {"rmse", "rmse_published"}
@@ -37,38 +34,6 @@ CLASSES = {"accuracy", "log_loss", "brier", "ece", "mce", "ece_published", "mce_
 def run(model, arm, replicate=0, *, curves=CURVES, reference=None, cost=None, **changes):
     task = Task(model, "sgld", reference=reference, cost=cost)
     return evaluate_run(task, arm, replicate, {**SECTION, **changes, "curves": CURVES | curves})
-
-
-def test_a_matrix_factorisation_against_its_reference(by_steps):
-    by_steps(2e-3)
-    model = small_pmf()
-    reference = metrics.Reference(np.linspace(0.1, 0.3, model.dimension))
-    record = run(model, Arm(1e-3, 50), 1, reference=reference, seconds=0.4, curves={"seconds": [0.2, 0.3]})
-    assert record["arm"] == {"step_size": 1e-3, "batch_size": 50, "n_leapfrog": None}
-    row = record["table"]
-    assert row.keys() == ALWAYS | STEIN | ERRORS | RATINGS | {"diverged", "relative_sd_error_by_block"}
-    by_block = row["relative_sd_error_by_block"]
-    assert by_block.keys() == model.position_shape.keys()
-    assert 0 < min(by_block.values()) <= row["relative_sd_error"] <= max(by_block.values())
-    assert 1 <= row["n_points"] <= 15
-    assert row["n_burn_in"] > 0
-    assert row["n_samples"] == pytest.approx(200, abs=1)
-    for row, seconds in zip(record["curves"], [0.2, 0.3], strict=True):
-        assert row.keys() == ALWAYS | LEFT_OUT
-        assert (row["replicate"], row["seconds"], row["n_points"]) == (1, seconds, 0)
-        assert row["wall_seconds"] == record["table"]["wall_seconds"], "it is the same run"
-        assert {row[name] for name in LEFT_OUT} == {None}
-
-
-def test_a_network_without_reference_and_without_ksd(monkeypatch):
-    """No score is computed if no KSD is requested."""
-    monkeypatch.setattr(module, "scores", None)
-    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
-    row = record["table"]
-    assert row.keys() == ALWAYS | LEFT_OUT | CLASSES | {"diverged", "ood"}
-    assert {row[name] for name in LEFT_OUT} == {None}
-    assert row["ood"]["entropy_ood"] > row["ood"]["entropy_test"] > 0
-    assert all(row.keys() == ALWAYS | LEFT_OUT | CLASSES for row in record["curves"])
 
 
 @pytest.mark.parametrize("make", [small_pmf, small_network])

@@ -124,17 +124,6 @@ def test_steps_are_what_the_clock_buys_and_the_extremes_are_named():
     assert not small.frozen
 
 
-@pytest.mark.parametrize("sampler", ["sgld", "sghmc"])
-def test_the_narrow_kind_is_the_same_posterior_in_other_units(sampler):
-    errors = []
-    for kind in ("axis", "axis-narrow"):
-        known = gaussian(kind, DIMENSION)
-        arms = make_arms(N_DATA, sampler, **grid_of(known.eigenvalues.max()))
-        errors.append([one.error for one in expected_of(known, sampler, arms, 0.01).values()])
-    np.testing.assert_allclose(*errors, rtol=1e-6)
-    assert min(errors[0]) < 0.7
-
-
 class Takes(Heuristic):
     """A tuner that takes one arm."""
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from job_pieces import Calls, Log
+from job_pieces import Log
 from small_models import small_logistic_model
 
 from sgtune import Budget, CostTable, metrics
@@ -15,15 +15,7 @@ from sgtune.sampling import lockstep
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
-from sgtune.study.experiments import losses as module
-from sgtune.study.experiments.losses import (
-    Losses,
-    capped,
-    frozen_losses,
-    losses_of,
-    raced_arm,
-    run_arms,
-)
+from sgtune.study.experiments.losses import Losses, capped, frozen_losses, losses_of, raced_arm, run_arms
 from sgtune.study.experiments.screen import rerun_finalists, screen_grid
 from sgtune.study.pipeline.parts import Task
 from sgtune.tuning import Grid, Halving
@@ -184,30 +176,16 @@ def test_from_the_screen_to_the_finalists(screened, reran, tmp_path):
             assert not set(of_screen[found["arms"][run["arm"]]["step_size"]]) & set(values)
 
 
-def test_a_killed_job_equals_an_unbroken_one(screened, reran, tmp_path, monkeypatch):
-    whole, _ = screened(tmp_path / "whole")
-    again, _ = reran(whole, tmp_path / "whole finalists", {})
-    calls = Calls(monkeypatch, module, "run_arms", lambda *_, replicate, **__: replicate)
-    for name, run, wanted in (
-        ("screen 1", screened, whole),
-        ("finalists 2", partial(reran, whole, chosen={}), again),
-    ):
-        calls.killed_at = name
-        with pytest.raises(KeyboardInterrupt):
-            run(folder=tmp_path / "part")
-        found, log = run(folder=tmp_path / "part")
-        assert found == wanted
-        assert log.taken() == [f"sgld {call}" for call in calls[:-1]]
-        assert calls == [f"{name[:-2]} {i}" for i in range(len(calls))], "each once"
-        calls.clear()
-
-
-def test_pieces_of_a_screen_of_another_grid_are_not_taken(screened, reran, tmp_path):
-    screened(tmp_path / "parts")
+def test_pieces_of_a_screen_are_taken_unless_they_are_of_another_grid(screened, reran, tmp_path):
+    whole, _ = screened(tmp_path / "parts")
+    again, log = screened(tmp_path / "parts")
+    assert again == whole
+    assert log.taken()
     other = {**GRID, "log10_step_sizes": [-3.5, -4.5]}
     found, log = screened(tmp_path / "parts", other)
     assert log.taken() == []
     assert [arm["step_size"] for arm in found["arms"]] == pytest.approx([10**-3.5, 10**-4.5, 1 / 400])
     chosen = {"tuner": [{"step_size": 1e-6, "batch_size": 40, "n_leapfrog": None}]}
     reran(found, tmp_path / "regret", {})
+    assert reran(found, tmp_path / "regret", {})[1].taken()
     assert reran(found, tmp_path / "regret", chosen)[1].taken() == [], "nor of other arms"

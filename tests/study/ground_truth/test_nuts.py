@@ -8,19 +8,11 @@ import numpy as np
 import pytest
 import reference_models
 from reference_models import gaussian_model, short_run, standard_normal
+from small_models import model_of_prior
 
-from sgtune.model import define_model
 from sgtune.study.ground_truth import nuts
 from sgtune.study.ground_truth.diagnostics import reference_record
-from sgtune.study.ground_truth.draws import (
-    combine_chains,
-    covariance,
-    flat_draws,
-    functionals_of,
-    read_draws,
-    summary,
-    write_draws,
-)
+from sgtune.study.ground_truth.draws import combine_chains, covariance, flat_draws, functionals_of, summary
 from sgtune.study.ground_truth.nuts import RESTORED, Checkpoints, thinning
 from sgtune.support.files import read_npz
 
@@ -73,13 +65,7 @@ def test_nuts_draws_an_exact_gaussian(tmp_path):
 def test_the_mass_matrix_starts_as_the_laplace_covariance(tmp_path, monkeypatch, dimension):
     """NumPyro's inverse mass matrix: variances, dense up to D = 200, its diagonal above."""
     sds = np.geomspace(0.1, 10, dimension).astype(np.float32)
-    model = define_model(
-        "scales",
-        log_prior=lambda position: -0.5 * jnp.sum((position / sds) ** 2),
-        log_likelihood=lambda position, batch: 0.0 * batch,
-        data=np.zeros(20, np.float32),
-        init=lambda key: jnp.zeros(dimension),
-    )
+    model = model_of_prior(lambda position: -0.5 * jnp.sum((position / sds) ** 2), jnp.zeros(dimension))
 
     def start(kernel, position, covariance, *rest):
         raise Lost(covariance)
@@ -269,25 +255,3 @@ def test_a_mode_that_is_found_again_does_not_cost_what_was_saved(tmp_path, whole
     """The last digits of the mode differ on another machine; blocks on one machine must have the same start."""
     restored = short_run(lost_run(tmp_path, 3), moved=lambda leaf: leaf * np.float32(1 + 1e-6))
     np.testing.assert_array_equal(flat_draws(restored), flat_draws(whole[1])[:, 3 * BLOCK - WARMUP :])
-
-
-@pytest.mark.parametrize("blocks", [3, 5])
-def test_a_restored_chain_is_joined_with_a_whole_one(tmp_path, thinned, blocks):
-    """Common draws are compared; moments include all draws; a restored complete chain has no draws."""
-    whole = [short_run(tmp_path / str(chain), chain=chain) for chain in (0, 1)]
-    both, expected = combine_chains([whole[0], short_run(lost_run(tmp_path, blocks))]), combine_chains(whole)
-    write_draws(tmp_path / "nuts.nc", both)
-    both = read_draws(tmp_path / "nuts.nc")
-    lost = min(blocks * BLOCK - WARMUP, DRAWS)
-    np.testing.assert_array_equal(flat_draws(both), flat_draws(expected)[:, lost // EVERY :])
-    np.testing.assert_array_equal(summary(both, "functionals"), summary(expected, "functionals"))
-    record, of_whole = reference_record(both), reference_record(expected)["diagnostics"]
-    found = record["diagnostics"]
-    assert (found["draws_lost"], of_whole["draws_lost"]) == (lost, 0)
-    assert found["draws_kept"] == DRAWS // EVERY - lost // EVERY
-    assert found["leapfrogs"] == of_whole["leapfrogs"]
-    assert all(np.isfinite(record["functionals"][name]) for name in ("r_hat_p99", "ess_median", "sd_error"))
-    assert np.isfinite(record["monte_carlo_error"]["functional_error"])
-    # A chain without draws has no diagnostics of the position, and the record says so.
-    assert np.isnan(found["r_hat"]) == (blocks == 5)
-    assert found["n_parameters_stuck"] == 0

@@ -4,16 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import (
-    BLOCKS,
-    MODELS,
-    cells_by,
-    make,
-    make_files,
-    make_records,
-    record_of,
-    records_of,
-)
+from artifact_records import BLOCKS, MODELS, cells_by, make, make_files, make_records, record_of, records_of
 
 from sgtune.study.mamba.accuracy import with_floors
 from sgtune.study.report.labels import METRICS
@@ -56,12 +47,6 @@ def test_tables_hold_mean_and_sd_of_the_replicates_and_name_the_diverged(records
                 assert cell.sd is None
             assert len(rows) > 1 or not cell.best
         assert cells["heuristic", metrics[0], "sghmc"].shown == "diverged"
-
-
-def test_the_papers_text_leaves_out_grid_search_by_ksd_and_smaller_grids_are_of_their_sampler(records):
-    assert "grid-ksd" not in {cell.tuner for cell in make("table1", records)}
-    assert "grid-ksd" in {cell.tuner for cell in make("table6", records)}
-    assert {cell.sampler for cell in make("table3", records) if cell.tuner == "grid-smaller"} == {"sgnht"}
 
 
 def with_ksd(of_grid, others, metric="ksd", **choices):

@@ -4,21 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from artifact_records import (
-    MODELS,
-    SAMPLERS,
-    TUNERS,
-    make,
-    make_files,
-    make_records,
-    record_of,
-    records_of,
-    sensitivity_record,
-)
+from artifact_records import SAMPLERS, make, make_records, record_of
 
-from sgtune.study.catalogue import TUNERS as TUNER_ENTRIES
-from sgtune.study.mamba.artifacts import JUDGES, STUDY
-from sgtune.study.mamba.figures import MOST, mean_curve, shown_points
+from sgtune.study.mamba.figures import mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
 from sgtune.study.report.labels import TUNERS as LABELS
 from sgtune.support.errors import DataError
@@ -47,56 +35,6 @@ def regret_at(axis, tuner, sampler):
     """The regret of a tuner in the row of a sampler, from the position of its dot."""
     row = SAMPLERS.index(sampler)
     return next(x for x, y in line_points(axis, tuner) if abs(y - row) < 0.5)
-
-
-def test_a_tuner_without_an_arm_leaves_a_note_in_its_panel_and_the_others_as_they_are():
-    without = [(f"{model}/sgld", "grid", [None, None]) for model in MODELS]
-    before, after = (make_records(1, choices=choices) for choices in ((), without))
-
-    def lines(axis):
-        return {line.get_label(): str(line.get_xydata().tolist()) for line in axis.lines}  # nan is nan
-
-    earlier, figure = (make("figure3", records) for records in (before, after))
-    assert texts(figure)[0] == "Grid: no arm"
-    first, then = lines(earlier.axes[0]), lines(figure.axes[0])
-    assert first.keys() - then.keys() == {"Grid"}
-    assert all(first[name] == points for name, points in then.items())
-    assert all(lines(old) == lines(new) for old, new in zip(earlier.axes[1:], figure.axes[1:], strict=True))
-    earlier, figure = (make("regret_dots", records) for records in (before, after))
-    assert texts(figure) == ["diverged / no arm"] * 3
-    for axis, other in zip(figure.axes, earlier.axes, strict=True):
-        # In the strip of the heuristic, which diverged with SGHMC.
-        assert regret_at(axis, "Grid", "sgld") == regret_at(axis, "Heuristic", "sghmc")
-        assert regret_at(other, "Grid", "sgld") < regret_at(other, "Heuristic", "sghmc")
-
-
-def test_panels_without_a_finite_value_or_any_arm_say_so():
-    lost = make_records(1)
-    for record in lost["evaluation"]:
-        record["curves"] = [row | {"ksd": None} for row in record["curves"]]
-    for row in lost["estimates"][0]["rows"]:
-        row["ksd"] = None
-    for name, n_empty in {"figure1": 1, "figure3": 6, "figure3_scaled": 0}.items():
-        assert texts(make(name, lost)).count("no finite value") == n_empty
-    records = make_records(1, ("pmf",), choices=[("pmf/sgld", name, [None] * 2) for name in TUNERS["pmf"]])
-    said = [[text.get_text() for text in axis.texts] for axis in make("figure4", records).axes]
-    assert said[0] == ["no arm"]
-    assert not any("no arm" in words for words in said[1:])
-
-
-def test_tuners_that_judge_by_the_test_set_have_a_dagger_unless_they_held_out_training_data():
-    def entries(name, records):
-        return {text.get_text() for text in make(name, records).legends[0].get_texts()}
-
-    files = make_files(1, ("bnn",))
-    records = records_of(files)
-    for held in (*files["evaluation"].values(), *files["regret"].values()):
-        for tuned in held.get("tuners", held.get("chosen")):
-            tuned["validation_fraction"] = 0.2
-    held_out = records_of(files)
-    for name in ("figure5", "regret_dots"):
-        assert {"Grid †", "MAMBA-KSD"} < entries(name, records)
-        assert {"Grid", "MAMBA-KSD"} < entries(name, held_out)
 
 
 def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_are_left_out():
@@ -182,32 +120,6 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
     assert set(ends) == set(labels_of(axis))
 
 
-@pytest.mark.parametrize("name", [name for name, about in STUDY.figures.items() if about.model is not None])
-def test_a_panel_against_run_time_has_at_most_five_lines_and_all_of_their_bands(name):
-    records = make_records(3)
-    shown = set()
-    for axis in make(name, records).axes:
-        assert len(axis.lines) <= 5
-        shown |= set(labels_of(axis))
-        low, high = axis.get_ylim()
-        for band in axis.collections:
-            y = np.concatenate([path.vertices[:, 1] for path in band.get_paths()] or [[low]])
-            assert low <= y.min() <= y.max() <= high
-    in_paper = {entry.label: entry.in_paper for entry in TUNER_ENTRIES.values()}
-    assert all(in_paper[label] for label in shown) == (name in ("figure3", "figure4", "figure5"))
-
-
-def test_panels_say_in_how_many_tuning_runs_a_tuner_found_no_arm():
-    records = make_records(4, ("pmf",), choices=[("pmf/sgld", "grid", ["grid", None])])
-    figure = make("figure4", records)
-    assert "Grid: no arm in 1/2 races" in texts(figure)
-    # The runs of the others are all that there are of it.
-    rows = record_of(records, "pmf", "sgld", "grid")["curves"]
-    assert {row["replicate"] for row in rows} == {0, 2}
-    first = np.mean([row["ksd"] for row in rows if row["seconds"] == 1.0])
-    assert line_of(figure.axes[0], "Grid").get_ydata()[0] == pytest.approx(first)
-
-
 def test_dots_of_regret_are_the_table_s_with_bars_of_two_standard_errors():
     records = make_records(1, ("pmf",))
     [axis] = make("regret_dots", records).axes
@@ -248,30 +160,3 @@ def test_a_row_shows_the_points_that_judges_have_in_its_dimension():
     assert shown_points(1_000, {15, 100, 500}) == 100
     assert shown_points(50_000, {15, 100}) == 15
     assert shown_points(10, {15, 100}) == 100
-
-
-@pytest.mark.parametrize(("name", "statistic"), [("sensitivity", "square"), ("sensitivity_values", "value")])
-def test_lines_are_signals_in_a_band_of_two_standard_errors_and_end_at_the_edge(name, statistic):
-    rows = sensitivity_record()["rows"]
-    next(row for row in rows if row["points"] == 500 and row["size"] == 2.0)[f"{statistic}_signal"] = 9_999.0
-    shown = ("width", "direction") if name == "sensitivity" else ("width",)
-    axes = np.reshape(make(name, {"sensitivity": [{"rows": rows}]}).axes, (2, len(shown)))
-    clipped = 0
-    for line, (dimension, n) in zip(axes, ((10, 500), (1_000, 100)), strict=True):
-        for axis, disturbance in zip(line, shown, strict=True):
-            for judge, label in JUDGES.items():
-                whose = (dimension, n, disturbance, judge)
-                names = ("dimension", "points", "perturbation", "judge")
-                own = [row for row in rows if tuple(row[key] for key in names) == whose]
-                points = sorted((row["size"], row[f"{statistic}_signal"]) for row in own)
-                x, y = line_of(axis, label).get_xydata().T
-                assert x.tolist() == [size for size, _ in points]
-                assert y == pytest.approx(np.clip([signal for _, signal in points], -MOST, MOST))
-                clipped += max(signal for _, signal in points) > MOST
-            # The last line is the virial's, and the last band.
-            band = axis.collections[-1].get_paths()[0].vertices
-            for row in own:
-                ends = band[band[:, 0] == row["size"], 1]
-                signal, error = row[f"{statistic}_signal"], row[f"{statistic}_signal_se"]
-                assert (ends.min(), ends.max()) == pytest.approx((signal - 2 * error, signal + 2 * error))
-    assert clipped == 1

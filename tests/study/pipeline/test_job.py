@@ -1,8 +1,6 @@
-"""A job makes a task of its input files, and sets XLA's flags unless the user has."""
+"""A job makes a task of its files, sets XLA's flags unless the user has, and keeps pieces under their fingerprints."""
 
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +11,84 @@ import pytest
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.pipeline import job as module
 from sgtune.study.pipeline.job import Job
+from sgtune.study.pipeline.parts import Parts, Task
 from sgtune.support import machine
 from sgtune.support.errors import DataError
 from sgtune.support.files import file_sha256, read_json, write_json
+
+TAKEN = "grid: kept from an unfinished job"
+OTHER = "grid: made again: damaged, or of other settings, inputs or code"
+RECORD = {"rows": [1, 0.1, None, "x"], "best": {"step_size": 1e-7}}
+
+
+@pytest.fixture
+def parts(tmp_path):
+    lines = []
+    parts = Parts(tmp_path / "parts", lines.append)
+    parts.lines = lines
+    return parts
+
+
+def is_made(parts, name="grid", depends_on=(), record=RECORD) -> bool:
+    """Whether the piece was made now; either way it is ``record``."""
+    made = []
+    found = parts.once(name, {"seed": 1, **dict(depends_on)}, lambda: made.append(record) or record)
+    assert found == record
+    return bool(made)
+
+
+@pytest.mark.parametrize("record", [RECORD, [1, 2], None, {}])
+def test_a_piece_is_made_once_also_for_another_process(parts, record):
+    assert is_made(parts, record=record)
+    assert parts.lines == []
+    assert not is_made(parts, depends_on={"seed": 1.0}, record=record)
+    assert not is_made(Parts(parts.folder), record=record)
+    assert parts.lines == [TAKEN]
+
+
+def test_a_piece_that_depends_on_something_else_is_made_again(parts, monkeypatch):
+    is_made(parts)
+    for depends_on in ({"seed": 2}, {"grid": [1]}):
+        assert is_made(parts, depends_on=depends_on, record={"other": 1})
+        assert not is_made(parts, depends_on=depends_on, record={"other": 1}), "it replaces the earlier one"
+    monkeypatch.setattr("sgtune.study.pipeline.parts.code_digest", lambda: "of another version")
+    assert is_made(parts, depends_on=depends_on)
+    assert parts.lines == [OTHER, TAKEN, OTHER, TAKEN, OTHER]
+
+
+@pytest.mark.parametrize("changed", [{"seed": 2}, {"depends_on": {"inputs": "b"}}])
+def test_the_pieces_of_a_task_depend_on_its_seed_and_inputs_and_on_what_they_name(parts, changed):
+    task = Task(None, seed=1, parts=parts, depends_on={"inputs": "a"})
+    found = [task.once("run", lambda i=i: i, arm=3) for i in range(2)]
+    assert found == [0, 0]
+    assert task._replace(**changed).once("run", lambda: 2, arm=3) == 2
+    assert task._replace(**changed).once("run", lambda: 3, arm=4) == 3
+
+
+def test_a_piece_that_fails_is_not_kept(parts):
+    with pytest.raises(ZeroDivisionError):
+        parts.once("grid", {"seed": 1}, lambda: 1 / 0)
+    assert is_made(parts)
+
+
+@pytest.mark.parametrize("text", ["", '{"fingerprint": "a", "rec', "[]", '{"fingerprint": "a"}', "\x00"])
+def test_a_damaged_file_is_made_again(parts, text):
+    is_made(parts)
+    (path,) = parts.folder.iterdir()
+    path.write_text(text)
+    assert is_made(parts)
+    assert not is_made(parts)
+    assert parts.lines == [OTHER, TAKEN]
+
+
+def test_a_cleared_job_starts_from_scratch_and_without_a_folder_nothing_is_kept(parts):
+    parts.clear()
+    for own in (parts, Parts()):
+        assert is_made(own)
+        own.clear()
+        assert is_made(own)
+    assert parts.lines == []
+
 
 SETTINGS = {"regret": {"seconds": [1, 2]}, "grids": {"n_leapfrogs": [2]}}
 OF_COSTS, OF_REFERENCE = {"calibration": {"seconds": 1}}, {"reference": {"n_draws": 100}}
@@ -107,28 +180,6 @@ def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     assert (origin["rule"], origin["seed"]) == ("a_rule", 3)
     assert origin["process_seconds"] >= origin["startup_seconds"] > 0
     assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
-
-
-STARTS = """
-from types import SimpleNamespace
-from sgtune.study.pipeline.job import job
-with job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[], threads=1, params={}, input={},
-                         wildcards={}), saved=False):
-    import jax
-    jax.numpy.zeros(1) + 1
-"""
-
-
-def test_a_platform_that_jax_cannot_start_is_one_line_that_names_the_variable(tmp_path):
-    environment = os.environ | {"JAX_PLATFORMS": "abacus"}
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    # Without a log of its own, the line is on the terminal twice.
-    assert {line.partition(": ")[2] for line in done.stderr.splitlines()} == {
-        "JAX_PLATFORMS: 'abacus' does not start here; it must name what the machine has, such as cpu"
-    }
 
 
 LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from scipy import special, stats
-from scipy.optimize import approx_fprime
 
 from sgtune.model import posterior
 from sgtune.study.posteriors import bnn, drbm, pmf
@@ -180,26 +179,6 @@ def test_each_datum_has_the_papers_log_likelihood(case):
     found = np.array(found, np.float64)
     assert found.shape == (5, 40)
     np.testing.assert_allclose(found, exact + np.median(found - exact), rtol=1e-4, atol=1e-4)
-
-
-def test_gradients_are_the_finite_differences_of_the_papers_density(case):
-    model, draw, log_prior, log_likelihood = case
-    position = draw(1)
-    leaves, structure = jax.tree.flatten(position)
-    ends = np.cumsum([leaf.size for leaf in leaves])
-
-    def exact(flat):
-        split = zip(np.split(flat, ends[:-1]), leaves, strict=True)
-        tree = structure.unflatten([part.reshape(leaf.shape) for part, leaf in split])
-        return log_prior(tree) + log_likelihood(tree).sum()
-
-    flat = np.concatenate([leaf.ravel() for leaf in leaves])
-    # The error of central differences with steps of 1e-6 is about 1e-6.
-    expected = (approx_fprime(flat, exact, 1e-6) + approx_fprime(flat, exact, -1e-6)) / 2
-    found = posterior.scores(model, np.asarray(flat, np.float32)[None])[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-3)
-    # No entry is trivially right.
-    assert (np.abs(expected) > 2e-3).mean() > 0.95
 
 
 def test_starts_are_finite_and_differ_by_key(case):

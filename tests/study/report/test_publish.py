@@ -7,7 +7,6 @@ import pytest
 
 from sgtune.study.report.publish import (
     IN_README,
-    MARKS,
     checksums,
     compare,
     origin_of,
@@ -16,7 +15,6 @@ from sgtune.study.report.publish import (
     read_captions,
     show_results,
     sums_of_run,
-    table_of,
     verify,
 )
 from sgtune.study.report.table import COLUMNS, Caption, read_frame
@@ -86,20 +84,6 @@ def test_publishing_replaces_a_study_and_keeps_the_others(tmp_path):
     assert not (main.parent / ".tuning").exists()
 
 
-def test_a_page_shows_tables_and_figures_with_captions_and_says_once_where_they_are_from(tmp_path):
-    folder = published(tmp_path)
-    page = (folder / "README.md").read_text()
-    # The day and the commit of the results, not of a later drawing.
-    origin = f"Run `mine`, 2 cores of a CPU, 2025-12-31, commit {'a' * 10}."
-    assert page.startswith(f"# {MAMBA.label}: the published run `mine`\n\n{origin}\n\n")
-    title = MAMBA.figures["regret_dots"].title
-    picture = f"![{title}](figures/regret_dots.svg)"
-    assert f"{picture}\n\n*{title}*\n\nWhat regret_dots shows.\n\nIts notes." in page
-    assert page.endswith(table_of(folder, "headline", MAMBA, CAPTIONS) + "\n")
-    assert "0.90 ± 0.01" in page
-    assert page.count(origin) == 1
-
-
 @pytest.mark.parametrize("commits", [[], ["a" * 40, "b" * 40], [f"{'a' * 40}-dirty"]])
 def test_results_that_are_not_of_one_clean_commit_are_not_published(tmp_path, commits):
     with pytest.raises(
@@ -115,41 +99,6 @@ def test_a_file_that_is_not_the_manifests_is_not_published(tmp_path):
     with pytest.raises(DataError, match=r"headline\.csv: not the file that"):
         publish(manifest, published_folder(tmp_path), MAMBA, CAPTIONS)
     assert not published_folder(tmp_path).exists()
-
-
-def test_readme_has_the_regret_of_the_main_study_and_of_the_small_factorisation(tmp_path):
-    readme = tmp_path / "README.md"
-    main = published(tmp_path)
-    published(tmp_path, "small_pmf_2", rows="pmf,,mamba,over_oracle,,1,,,,,,4,4,False,False,1.00\n")
-    published(tmp_path, "quick", rows=ROWS.replace("0.9", "0.7"))
-    readme.write_text(f"Before.\n{MARKS[0]}\nold\n{MARKS[1]}\nAfter.\n")
-    show_results(readme, main)
-    text = readme.read_text()
-    assert (text[:8], text[-7:]) == ("Before.\n", "After.\n")
-    table = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"
-    ]
-    assert table[0] == ["Tuner", "Logistic regression", "Small PMF"]
-    assert table[2:] == [["Grid †", "5.0 ± 0.1", "–"], ["MAMBA (default)", "0.90 ± 0.01", "1.00"]]
-    for name in ("tuning", "quick"):
-        assert f"{origin_of(main.with_name(name))} [All of it](results/published/{name}/README.md)." in text
-    assert "old" not in text
-    readme.write_text(f"Before.\n{MARKS[0]}\nThe end is lost.\n")
-    with pytest.raises(DataError, match="needs the lines"):
-        show_results(readme, main)
-    assert readme.read_text().endswith("lost.\n")
-
-
-def test_a_published_run_can_be_laid_out_again_from_its_csvs_without_what_is_gone(tmp_path):
-    folder = published(tmp_path)
-    (folder / "figures/regret_dots.svg").unlink()
-    lay_out_published(folder, CAPTIONS | {"headline": Caption("Said anew.\n---\nNew notes.")})
-    page, manifest = (folder / "README.md").read_text(), read_json(folder / "manifest.json")
-    assert "Said anew." in page
-    assert "regret_dots" not in page
-    assert list(manifest["files"]) == ["tables/headline.csv"]
-    assert manifest["sources"] == {"headline": SOURCES}
-    assert "Tables: 1, figures: 0." in (folder.parent / "README.md").read_text()
 
 
 def test_verify_names_every_file_that_is_foreign_changed_or_missing(tmp_path):
@@ -251,9 +200,3 @@ def test_what_is_published_is_laid_out_from_its_csvs_with_the_captions_of_today(
     again = shutil.copytree(folder.parent, tmp_path / "published") / name
     lay_out_published(again, REAL)
     assert contents(again.parent) == contents(folder.parent)
-
-
-def test_published_runs_stay_small():
-    files = [path for path in (ROOT / "results/published").rglob("*") if path.is_file()]
-    assert len(files) <= 200
-    assert sum(path.stat().st_size for path in files) < 6e6

@@ -4,13 +4,12 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
-import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from sgtune.study.catalogue import TUNERS
-from sgtune.study.report.style import label_ends, log_ticks, save_figure, styled, tuner_style
+from sgtune.study.report.style import log_ticks, save_figure, styled, tuner_style
 
 SOURCES = {"files": 3, "commit": ["0123456789"]}
 
@@ -48,37 +47,3 @@ def test_a_file_has_the_provenance_of_its_records_and_no_date(tmp_path):
     assert json.loads(description.text) == SOURCES
     for kind in ("svg", "pdf"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
-
-
-def test_a_figure_of_the_default_run_says_that_its_budgets_are_small(tmp_path):
-    files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "pdf")}
-    for run, words in (("quick", ["small budgets"]), ("paper", [])):
-        figure = drawn({})
-        save_figure(figure, title="T", sources=SOURCES | {"run": [run]}, **files)
-        assert [text.get_text() for text in figure.texts] == words
-
-
-def test_names_at_the_ends_of_lines_are_in_their_order_and_apart():
-    axis = Figure().subplots()
-    ends = {"a": 0.50, "b": 0.51, "c": 0.49, "d": 1.0, "gone": float("nan")}
-    for name, end in ends.items():
-        axis.plot([0, 1], [0.2 * end, end], label=name)
-    axis.set_ylim(0, 1)
-    label_ends(axis, axis.lines, gap=0.1)
-    heights = {text.get_text(): text.get_position()[1] for text in axis.texts}
-    assert sorted(heights, key=heights.get) == ["c", "a", "b", "d"]
-    assert heights == pytest.approx({"c": 0.49, "a": 0.59, "b": 0.69, "d": 1.0})
-    assert {text.get_text(): text.xy[1] for text in axis.texts} == pytest.approx(
-        {name: end for name, end in ends.items() if name != "gone"}
-    )
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "label"),
-    [(1.0, 1e4, "1,000"), (900.0, 1_500.0, "1,000"), (1e-6, 1e4, r"$\mathdefault{10^{3}}$")],
-)
-def test_ticks_are_plain_numbers_where_these_are_short(low, high, label):
-    axis = drawn({}, low=low, high=high).axes[0].xaxis
-    assert axis.get_major_formatter()(1_000.0) == label
-    ticks = axis.get_major_locator().tick_values(low, high)
-    assert 2 <= sum(low <= tick <= high for tick in ticks) <= 6

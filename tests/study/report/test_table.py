@@ -31,7 +31,6 @@ CAPTION = Caption("What it shows.\n---\nMeans of {{ replicates }} replicates.\n"
         (53_972.0, "significant", 1_234.0, "54,000 ± 1,200"),
         (0.9996, "significant", 0.02, "1.00 ± 0.02"),
         (2.5e9, "significant", 1e8, "(2.50 ± 0.10) × 10⁹"),
-        (1.5e-7, "significant", None, "1.50 × 10⁻⁷"),
         (0.0, "significant", None, "0"),
         (math.log10(1 / 800_000), "general", None, "−5.9"),
         (-6.0, "general", None, "−6"),
@@ -39,16 +38,10 @@ CAPTION = Caption("What it shows.\n---\nMeans of {{ replicates }} replicates.\n"
         (3000.3, "printed", None, "3,000.3"),
         (216.34, "by error", 0.117, "216.34 ± 0.12"),
         (-0.15126, "by error", 0.000432, "−0.15126 ± 0.00043"),
-        (2612.0, "by error", 310.0, "2,610 ± 310"),
-        (19.96, "by error", 0.0996, "19.96 ± 0.10"),
         (-0.001, "by error", 0.02, "−0.001 ± 0.020"),
-        (-0.0001, "by error", 0.02, "0.000 ± 0.020"),
         (100.0, "by error", 0.0, "100"),
         (0.11904, "by error", 1e-17, "0.119"),
-        (66.04, "by error", None, "66.0"),
-        (22.0009, "by error", 0.0078, "22.001 ± 0.008"),
         (0.14454555, "by error", 9e-7, "0.14455 ± <0.00001"),
-        (123_456.0, "by error", 7.0, "123,460 ± 10"),
         (123_456.0, "by error", 3.0, "123,460 ± <10"),
     ],
 )
@@ -141,42 +134,6 @@ def test_markdown_and_html_have_the_best_in_bold_and_escape_what_they_print():
     assert "<footer>made &lt;here&gt;</footer>" in page
     printed = ["–", "–", "<b>4.00</b>", "2.00 ± 0.10", "a|&lt;b&gt;<br>c", "1.00"]
     assert re.findall("<td>(.*)</td>", page) == printed
-
-
-def test_outer_labels_of_a_row_are_headings_of_parts_without_their_empty_columns():
-    cells = [
-        Cell(model, sampler, "grid", "ksd", 1.0, detail=detail)
-        for model, sampler, detail in [("pmf", "sgld", "x"), ("bnn", "sgld", "x"), ("bnn", "sghmc", "y")]
-    ]
-    about = Artifact("", (), "T", rows=("detail", "tuner"), columns=("sampler",))
-    text = to_markdown(frame_of(cells), about, CAPTION, "made")
-    parts = [block.splitlines()[0].replace(" ", "") for block in text.split("\n\n")[2:-2]]
-    assert parts == ["**PMF**", "|Detail|Tuner|SGLD|", "**Neuralnetwork**", "|Detail|Tuner|SGLD|SGHMC|"]
-    assert to_html(frame_of(cells), about, CAPTION, "made").count("<table") == 2
-
-
-@pytest.mark.parametrize("across", ["sampler", "tuner"])
-def test_tuners_that_are_not_in_the_paper_stand_below_its_own(across):
-    tuners, samplers = ("theory", "mamba-ksd", "mamba", "grid"), ("sgnht", "sgld")
-    cells = [
-        Cell("pmf", sampler, tuner, "ksd", float(i), best=i == 3)
-        for sampler in samplers
-        for i, tuner in enumerate(tuners)
-    ]
-    rows = ("origin", "tuner" if across == "sampler" else "sampler", "metric")
-    about = Artifact("", (), "T", rows=rows, columns=(across,))
-    text = to_markdown(frame_of(cells), about, CAPTION, "made").replace(" ", "")
-    page = to_html(frame_of(cells), about, CAPTION, "made")
-    order = [
-        text.index(name) for name in ("MAMBA-KSD", "Grid", "**Notinthepaper**", "MAMBA(default)", "Theory")
-    ]
-    assert order == sorted(order)
-    assert page.index("Grid") < page.index("Not in the paper") < page.index("MAMBA (default)")
-    # Of the same columns it is one table, of others a second one.
-    n_tables = 1 if across == "sampler" else 2
-    assert (text.count(":|\n"), page.count("<table"), page.count("<tbody")) == (n_tables, n_tables, 2)
-    assert page.count("<td>") == len(cells)
-    assert page.count("<b>3.00</b>") == text.count("**3.00**") == 2
 
 
 def test_a_cell_that_only_fills_a_place_in_an_old_file_leaves_no_row_but_keeps_the_order(tmp_path):

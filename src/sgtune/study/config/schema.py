@@ -14,6 +14,7 @@ import yaml
 from sgtune.study.config.adam_mcmc import AdamMcmc
 from sgtune.study.config.ccadl import Ccadl
 from sgtune.study.config.main import Main, PerModel
+from sgtune.study.config.posteriors import Posteriors
 from sgtune.study.config.sections import canonical
 from sgtune.support.files import atomic_write
 
@@ -24,6 +25,7 @@ class Configuration(Main):
 
     ccadl: Ccadl = Ccadl()
     adam_mcmc: AdamMcmc = AdamMcmc()
+    posteriors: Posteriors = Posteriors()
 
 
 DEFAULTS = Configuration(run="any").model_dump(by_alias=True, exclude={"run", "per_model"})

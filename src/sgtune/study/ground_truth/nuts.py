@@ -85,7 +85,7 @@ def sample_nuts(
     every_saved = thinning(n_functionals, n_draws, SAVED_BYTES)
     is_dense = model.dimension <= LARGE_DIMENSION
     adapts = not is_dense or n_warmup >= WARMUP_PER_PARAMETER * model.dimension
-    kernel = Kernel(density_of(model), model.functionals, n_warmup, is_dense, adapts, max_tree_depth)
+    kernel = Kernel(model.functionals, n_warmup, is_dense, adapts, max_tree_depth)
     start = map_position(model)
     # Of all that a chain depends on but its start, and but the model's functions: `agrees` sees to those.
     of_model = [model.name, model.checksum, model.dimension, n_functionals]
@@ -95,14 +95,15 @@ def sample_nuts(
     kept = Checkpoints(checkpoint_dir, fingerprint, of_start, saved, every_saved)
     scale = laplace_scale(model)
     covariance = jnp.asarray(scale @ scale.T if kernel.dense else scale**2, jnp.float32)
-    offset = jax.jit(log_posterior, static_argnums=0)(kernel.density, start, model.data) / model.n_data
+    density = density_of(model)
+    offset = jax.jit(log_posterior)(density, start, model.data) / model.n_data
     # Raw, so that all leaves of a state are arrays.
     key = jax.random.key_data(named_key(seed, "nuts", model.name, chain))
-    state = initial_state(kernel, start, covariance, key, model.data, offset)
+    state = initial_state(kernel, start, covariance, key, (density, model.data, offset))
     if kept.blocks:
         last = kept.blocks[-1]
         held = state_of(last, state), jnp.float32(last["offset"])
-        if agrees(kernel, *held, model.data, last["functionals_at_state"]):
+        if agrees(kernel, held[0], (density, model.data, held[1]), last["functionals_at_state"]):
             state, offset = held
         else:
             logger.warning("%s: blocks of another log posterior; discarded", kept.folder)
@@ -116,7 +117,9 @@ def sample_nuts(
     while done < total:
         began = perf_counter()
         length = min(block, total - done)
-        state, draws, statistics = jax.block_until_ready(advance(kernel, length, state, model.data, offset))
+        state, draws, statistics = jax.block_until_ready(
+            advance(kernel, length, state, (density, model.data, offset))
+        )
         before = kept.blocks[-1] if done else {}
         arrays = {name: np.asarray(values) for name, values in statistics.items()}
         functionals = arrays.pop("functionals", None)
@@ -299,7 +302,6 @@ ROUNDING = 1e-4
 class Kernel(NamedTuple):
     """The static arguments of the compiled programs."""
 
-    density: Density
     functionals: Callable | None
     n_warmup: int
     dense: bool
@@ -310,8 +312,8 @@ class Kernel(NamedTuple):
         """NumPyro's pair of functions (init, sample); init must be called before sample in every program."""
         from numpyro.infer.hmc import hmc
 
-        def potential(data, offset):
-            return lambda position: -log_posterior(self.density, position, data, offset)
+        def potential(density: Density, data, offset):
+            return lambda position: -log_posterior(density, position, data, offset)
 
         init, sample = hmc(potential_fn_gen=potential, algo="NUTS")
         depth, adapts = self.max_tree_depth, self.adapt_mass_matrix
@@ -320,26 +322,27 @@ class Kernel(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=0)
-def initial_state(kernel: Kernel, position, covariance, key, data, offset):
-    """NumPyro's state before the first iteration, with ``covariance`` as the inverse mass matrix."""
+def initial_state(kernel: Kernel, position, covariance, key, on: tuple):
+    """NumPyro's state before the first iteration, with ``covariance`` as the inverse mass matrix. ``on``: density, data
+    and offset."""
     init, _ = kernel.build()
-    state = init(position, inverse_mass_matrix=covariance, model_args=(data, offset), rng_key=key)
+    state = init(position, inverse_mass_matrix=covariance, model_args=on, rng_key=key)
     # With a weakly typed leaf the first block would be compiled separately.
     return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), state)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 @full_precision
-def advance(kernel: Kernel, length: int, state, data, offset):
+def advance(kernel: Kernel, length: int, state, on: tuple):
     """Run ``length`` iterations: the state after them, flat draws ``(length, D)``, statistics ``(length,)``.
 
     The statistics include the ``functionals`` of every draw, ``(length, K)``, if the model has any.
     """
     init, sample = kernel.build()
-    init(state.z, model_args=(data, offset))
+    init(state.z, model_args=on)
 
     def body(state, _):
-        state = sample(state, model_args=(data, offset))
+        state = sample(state, model_args=on)
         statistics = {name: statistic(state) for name, statistic in STATISTICS.items()}
         if kernel.functionals is not None:
             statistics["functionals"] = kernel.functionals(state.z)
@@ -349,12 +352,13 @@ def advance(kernel: Kernel, length: int, state, data, offset):
     return state, draws, statistics
 
 
-def agrees(kernel: Kernel, state: PyTree, offset: jax.Array, data: PyTree, functionals: np.ndarray) -> bool:
+def agrees(kernel: Kernel, state: PyTree, on: tuple, functionals: np.ndarray) -> bool:
     """Whether the model still gives the state's stored energy and functionals; no checksum covers its functions.
 
     ``functionals`` are the stored values at the state, as many as the model has.
     """
-    energy = -float(jax.jit(log_posterior, static_argnums=0)(kernel.density, state.z, data, offset))
+    density, data, offset = on
+    energy = -float(jax.jit(log_posterior)(density, state.z, data, offset))
     stored = float(state.potential_energy)
     if abs(energy - stored) > 0.1 + 1e-4 * abs(stored):
         return False

@@ -44,8 +44,8 @@ class Artifact(NamedTuple):
 class Study(NamedTuple):
     """The entry of a study of one paper: ``STUDY`` in ``artifacts`` of its package.
 
-    Its rule, its folders ``results/{run}/{name}`` and ``results/published/{name}``, and its package
-    ``sgtune.study.{name}`` all have its name.
+    Its rule, its folders ``results/{run}/{name}`` and ``results/published/{name}``, and, unless it says otherwise, its
+    package ``sgtune.study.{name}`` have its name.
 
     Attributes:
         label: its name in titles, and the category of its artifacts in a report.
@@ -54,6 +54,7 @@ class Study(NamedTuple):
         figures: likewise.
         names: printed names of models, samplers and other fields of its cells, in the order of print, where the
             catalogue and `labels` do not have them.
+        package: of its makers, where it is not the study's name.
     """
 
     label: str
@@ -61,3 +62,4 @@ class Study(NamedTuple):
     tables: Mapping[str, Artifact]
     figures: Mapping[str, Artifact]
     names: Mapping[str, str] = {}
+    package: str = ""

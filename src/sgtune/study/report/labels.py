@@ -197,6 +197,15 @@ METRICS |= {
     "ksd_points": Metric("KSD points", form="count"),
 }
 
+# Of the study of posteriors of users.
+METRICS |= {
+    "over_best": _measured("Over the best arm's", best=min),
+    "best_xi_white_x100": _measured("Best arm's ξ whitened × 10²"),
+    "largest_mean_error_sds": _measured("Largest error of a mean (sd)", best=min),
+    "spent_x1e-6": _measured("Gradients of tuning (10⁶)"),
+    "unstable_runs": Metric("Unstable runs", form="count"),
+}
+
 for _metric, _label in {
     "relative_sd_error_x100": "ξ(σ̂)",
     "xi_rel_x100": "ξ relative",

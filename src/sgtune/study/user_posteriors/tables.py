@@ -1,0 +1,118 @@
+"""The tables of the study: errors over the best arm's, errors of the default tuner, and pairs of coordinates."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import exp, hypot, log, sqrt
+from statistics import fmean, stdev
+
+from sgtune.study.report.means import SOURCES, mark_best, metric_of
+from sgtune.study.report.records import Records, finite, required
+from sgtune.study.report.table import Cell
+
+UNSTABLE = "unstable"
+REFUSED = "refused"
+DEFAULT = ("mamba", "rounds")
+"""The tuner and the coordinates of `sgtune.tune` where nothing is said."""
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float | None]:
+    return fmean(values), stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+
+
+def _of_choice(record: Mapping, tuner: str, coordinates: str) -> list[dict]:
+    return [run for run in record["runs"] if (run["tuner"], run["coordinates"]) == (tuner, coordinates)]
+
+
+def _ratio(record: Mapping, tuner: str, coordinates: str) -> Cell:
+    """The mean error of a tuner's chains over that of the best arm's; of those that are stable, at least 1."""
+    runs = _of_choice(record, tuner, coordinates)
+    stable = [run["xi_white"] for run in runs if run["arm"] is not None and not run["unstable"]]
+    about = {"model": record["case"], "sampler": record["sampler"], "tuner": tuner, "detail": coordinates}
+    counts = {"finite": len(stable), "replicates": len(runs)}
+    if not stable:
+        missing = REFUSED if all(run["refused"] for run in runs) else UNSTABLE
+        return Cell(**about, metric="over_best", missing=missing, **counts)
+    value, error = _mean(stable)
+    best, of_best = _mean([run["xi_white"] for run in record["best"]["runs"]])
+    ratio = max(1.0, value / best)
+    se = None if None in (error, of_best) else ratio * hypot(error / value, of_best / best)
+    return Cell(**about, metric="over_best", value=ratio, se=se, **counts)
+
+
+def posteriors_regret(records: Records) -> list[Cell]:
+    """Of every posterior, sampler, tuner and coordinates; and the geometric means over the posteriors on which all runs
+    are stable."""
+    cells = []
+    for record in required(records, "races"):
+        choices = dict.fromkeys((run["tuner"], run["coordinates"]) for run in record["runs"])
+        cells += [_ratio(record, *choice) for choice in choices]
+    groups: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.sampler, cell.tuner, cell.detail), []).append(cell)
+    return cells + [_geometric_mean(own) for own in groups.values()]
+
+
+def _geometric_mean(cells: Sequence[Cell]) -> Cell:
+    """Of the ratios; ``finite`` counts the posteriors that have one from all their runs."""
+    known = [cell for cell in cells if cell.value is not None and cell.finite == cell.replicates]
+    counts = {"finite": len(known), "replicates": len(cells)}
+    if not known:
+        return replace(cells[0], model="all", value=None, se=None, missing=UNSTABLE, **counts)
+    value = exp(fmean(log(cell.value) for cell in known))
+    errors = [cell.se / cell.value for cell in known if cell.se is not None]
+    se = value * hypot(*errors) / len(known) if len(errors) == len(known) else None
+    return replace(cells[0], model="all", value=value, se=se, **counts)
+
+
+def posteriors_errors(records: Records) -> list[Cell]:
+    """Of the best arm and of the default tuner: errors, what tuning spent, and the runs that left."""
+    return [cell for record in required(records, "races") for cell in _errors(record)]
+
+
+def _errors(record: Mapping) -> Iterator[Cell]:
+    about = {"model": record["case"], "sampler": record["sampler"], "tuner": DEFAULT[0]}
+    runs = _of_choice(record, *DEFAULT)
+    stable = [run for run in runs if run["arm"] is not None and not run["unstable"]]
+    best = record["best"]["runs"]
+    columns = {
+        "best_xi_white_x100": [100 * run["xi_white"] for run in best if not run["unstable"]],
+        "xi_white_x100": [100 * run["xi_white"] for run in stable],
+        "mean_error_sds": [run["mean_error"] for run in stable],
+        "largest_mean_error_sds": [run["largest_mean_error"] for run in stable],
+        "spent_x1e-6": [run["spent"] / 1e6 for run in runs],
+    }
+    for metric, values in columns.items():
+        value, se = _mean(values) if values else (None, None)
+        n = len(best if metric.startswith("best") else runs)
+        yield Cell(
+            **about, metric=metric, value=value, se=se, finite=len(values), replicates=n, missing=UNSTABLE
+        )
+    yield Cell(
+        **about, metric="unstable_runs", value=len(runs) - len(stable), replicates=len(runs), finite=len(runs)
+    )
+
+
+def preconditioned(records: Records) -> list[Cell]:
+    """Of every model and loss: the mean over the tuning runs, with and without."""
+    cells = []
+    for record in required(records, "preconditioned"):
+        groups: dict[tuple, list[dict]] = {}
+        for run in record["runs"]:
+            groups.setdefault((run["sampler"], run["coordinates"]), []).append(run)
+        losses = dict.fromkeys(key for run in record["runs"] for key in run["losses"])
+        for (sampler, coordinates), runs in groups.items():
+            for key in losses:
+                metric, values = metric_of(key), [finite(run["losses"].get(key)) for run in runs]
+                kept = [SOURCES[metric][1] * value for value in values if value is not None]
+                value, se = _mean(kept) if kept else (None, None)
+                cells.append(
+                    Cell(
+                        *(record["model"], sampler, "mamba", metric, value),
+                        se=se,
+                        detail=coordinates,
+                        finite=len(kept),
+                        replicates=len(runs),
+                        missing=UNSTABLE,
+                    )
+                )
+    return mark_best(cells, among="detail")
