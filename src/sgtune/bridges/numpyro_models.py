@@ -1,4 +1,4 @@
-"""Models of NumPyro as models of sgtune: the prior of the latent sites, and one log-likelihood for each row of the data.
+"""Models of NumPyro as models of sgtune: the prior of the latent sites, and a log-likelihood for each row of the data.
 
 A NumPyro model is run on the rows of a minibatch. Its plates of the data then have the size of the minibatch, and their
 indices number its rows, so that a model that takes rows by index, by `numpyro.subsample`, or as they are gives the

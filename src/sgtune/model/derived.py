@@ -110,8 +110,8 @@ class _Pulled:
 
 
 def localise(model: Model, around: PyTree, strength: float) -> Model:
-    """The posterior times exp(-``strength`` |position - ``around``|^2 / 2): it stays near a point, at whatever valley or
-    saddle this is.
+    """The posterior times exp(-``strength`` |position - ``around``|^2 / 2), which stays near a point, be it in a valley
+    or at a saddle.
 
     With `temper` it is the localised Gibbs posterior, from which a local learning coefficient is estimated (Lau et al.,
     2023): `temper` changes the likelihood's weight, not the pull. The result is a model of its own. Where ``around`` is
