@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ import sgtune
 from sgtune import Budget, from_log_densities, sample
 from sgtune.model import define_model
 from sgtune.model.checks import as_columns
+from sgtune.model.derived import hold_out
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -143,6 +145,10 @@ def test_shuffled_rows_keep_their_numbers():
     model = model_of()
     np.testing.assert_array_equal(model.data["y"], Y[model.row_numbers])
     assert model_of(shuffle_seed=None).row_numbers is None
+    held = hold_out(
+        replace(model, predict=lambda p, x: x @ p, as_test=lambda rows: {"targets": rows["y"]}), 0.25
+    )
+    np.testing.assert_array_equal(held.data["y"], Y[held.row_numbers])
 
 
 # --- x64 ---

@@ -1,6 +1,7 @@
 """Models of NumPyro: prior and rows against its own potential energy, and one line for what a minibatch cannot do."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -82,6 +83,11 @@ def unconditioned(x):
     numpyro.sample("y", dist.Normal(x @ w, 1.0))
 
 
+def softmax(n_classes, x, y):
+    w = numpyro.sample("w", dist.Normal(0, 2).expand([3, n_classes]).to_event(2))
+    numpyro.sample("y", dist.Categorical(logits=x @ w), obs=y)
+
+
 XY = {"x": X, "y": Y}
 GROUPED = {"x": X, "y": Y, "group": GROUP}
 WHOLE = numpyro.handlers.substitute(subsampled, data={"rows": jnp.arange(N)})
@@ -94,6 +100,7 @@ CASES = {
     "LKJ": (correlated, {"x": X}, {}, correlated),
     "Dirichlet": (mixture, {"counts": COUNTS}, {}, mixture),
     "scale, mask": (scaled_and_masked, {**XY, "seen": Y > -0.5}, {}, scaled_and_masked),
+    "args": (softmax, {"x": X, "y": BINARY}, {"args": (2,)}, partial(softmax, 2)),
     "obs": (unconditioned, XY, {"obs": ["y"]}, numpyro.handlers.condition(unconditioned, {"y": Y})),
 }
 
