@@ -22,6 +22,8 @@ from urllib.parse import unquote
 
 from playwright.sync_api import Page, TimeoutError, sync_playwright
 
+from sgtune.study.studies import STUDIES
+
 WINDOWS = {"desk": (1400, 900), "large desk": (1920, 1080), "phone": (390, 844)}
 BROKEN_PICTURES = (
     "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
@@ -97,7 +99,13 @@ def browse_report(page: Page, address: str) -> Iterator[str]:
             page.wait_for_function(OPENED)
         except TimeoutError:
             yield f"report.html: the link “{text}” does not open its result"
-    for category, lists in page.evaluate("categories").items():
+    categories = page.evaluate("categories")
+    labels = [
+        name.strip() for name in page.evaluate("Object.keys(categories).sort((a, b) => a.localeCompare(b))")
+    ]
+    if labels != [study.label for study in STUDIES.values() if study.label in labels]:
+        yield f"report.html: {', '.join(labels)} are not in the order of the studies"
+    for category, lists in categories.items():
         for name in lists:
             page.evaluate("found => app.setView(found)", {"navbarMode": "menu"})
             view = {"navbarMode": "subcategory", "category": category, "subcategory": name}

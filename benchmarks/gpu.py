@@ -259,7 +259,7 @@ def run_part(name: str, folder: Path, is_small: bool, limit: float) -> dict:
         str(path),
         *(["--small"] if is_small else []),
     ]
-    with log.open("w") as output:
+    with log.open("w", encoding="utf-8") as output:
         # A session of its own: at the limit its children end, too.
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
@@ -269,10 +269,10 @@ def run_part(name: str, folder: Path, is_small: bool, limit: float) -> dict:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             error = f"not done after {limit:.0f} s"
-    found = json.loads(path.read_text()) if path.exists() else {}
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found["part_seconds"] = perf_counter() - began
     if error:
-        found |= {"error": error, "output": log.read_text()[-3_000:]}
+        found |= {"error": error, "output": log.read_text(encoding="utf-8", errors="replace")[-3_000:]}
     print(f"{name}: {found['part_seconds']:.0f} s{', ' + error if error else ''}")
     return found
 

@@ -3,10 +3,32 @@
 import pytest
 from config_files import changed, valid
 
+from sgtune.samplers import resolve_sampler
 from sgtune.study.adam_mcmc import artifacts as adam_mcmc
 from sgtune.study.ccadl import artifacts as ccadl
 from sgtune.study.ccadl.artifacts import METHODS, SETS
+from sgtune.study.ccadl.chains import sampler_of
 from sgtune.study.config.sections import fingerprint
+from sgtune.study.posteriors.classification import SETS as DATA
+
+
+def test_what_may_be_named_is_what_there_is():
+    section = valid()["ccadl"]
+    for experiment in ("normal", "logistic", "drbm"):
+        assert section[experiment]["samplers"] == list(METHODS)
+    assert section["drbm"]["sets"] == list(SETS)
+    assert list(SETS) == [name for name, entry in DATA.items() if entry.n_hidden is not None]
+    for name in METHODS:
+        resolve_sampler(sampler_of(name, "full"))
+        resolve_sampler(sampler_of(name, "diagonal"))
+    assert sampler_of("sgnht", "diagonal") == sampler_of("sgnht", "full") == "sgnht-shang"
+    assert (sampler_of("ccadl", "full"), sampler_of("ccadl", "diagonal")) == ("ccadl", "ccadl-diagonal")
+
+
+def test_samplers_without_a_test_have_the_grid_of_the_main_study():
+    config = valid()
+    assert adam_mcmc.grid_of(config, "sgld") == config["grids"]["logistic"]
+    assert adam_mcmc.grid_of(config, "mala") == config["adam_mcmc"]["grids"]["mala"]
 
 
 def results_of(config):

@@ -1,12 +1,17 @@
 """The Laplace approximation against naive sums, and the theory's predictions against chains of the samplers."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from posteriors_of_users import regression
 from reference_models import gaussian_model
+from small_models import model_of_prior
 
+from sgtune.mode.coordinates import precondition
 from sgtune.mode.find import map_position
+from sgtune.model import define_model
 from sgtune.model.positions import flatten
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.lockstep import Lockstep, independent_chains
 from sgtune.support.errors import InputError
@@ -54,6 +59,69 @@ def test_a_few_rows_of_huge_leverage_do_not_escape_a_subset(monkeypatch):
         # The largest entries are of the four rows; 200 others stand for the rest, with an error of about 10%.
         np.testing.assert_allclose(each.noise_slopes, whole.noise_slopes, rtol=0.4)
         assert each.noise_slopes.max() == pytest.approx(whole.noise_slopes.max(), rel=1e-3)
+
+
+LARGE = 205
+
+
+def large_model(inputs, targets):
+    """Linear regression in coordinates about its mode, of the sds given all other parameters: no search is needed."""
+    model = regression("large", inputs.astype(np.float32), targets.astype(np.float32), shuffle_seed=None)
+    hessian = inputs.T @ inputs + np.eye(LARGE)
+    mode, sds = np.linalg.solve(hessian, inputs.T @ targets), np.diagonal(hessian) ** -0.5
+    return precondition(model, Preconditioner(mode, sds)), mode, sds
+
+
+def test_a_few_rows_of_huge_leverage_do_not_escape_above_200_dimensions(monkeypatch):
+    """Four of 5,000 rows have nearly all the noise along one coordinate: so it is by all rows, and by random signs."""
+    rng = np.random.default_rng(8)
+    inputs = rng.standard_normal((5_000, LARGE))
+    outliers = rng.choice(5_000, 4, replace=False)
+    inputs[outliers, 1] *= 100
+    targets = inputs @ rng.standard_normal(LARGE) + rng.standard_normal(5_000)
+    model, mode, sds = large_model(inputs, targets)
+    z = inputs * sds
+    gradients = z * (targets - inputs @ mode)[:, None]
+    exact = np.sum((z**2).T @ z**2 / 5_000 - (z.T @ z / 5_000) ** 2, axis=1)
+    others = np.delete(z, outliers, axis=0)
+    whole = laplace_of(model).directions
+    np.testing.assert_allclose(whole.noise, np.var(gradients, axis=0, ddof=1), rtol=1e-3)
+    assert whole.noise_slopes[1] == pytest.approx(exact[1], rel=0.4)
+    assert exact[1] > 30 * np.var(others[:, 1:2] * others, axis=0).sum(), "a subset misses it"
+    monkeypatch.setattr("sgtune.theory.laplace.MOST_NUMBERS", 0)
+    for seed in range(3):
+        signed = laplace_of(model, seed).directions
+        assert 0.4 < signed.noise_slopes[1] / exact[1] < 2.5
+        assert np.mean(np.delete(signed.noise_slopes / exact, 1)) == pytest.approx(1, abs=0.1)
+        assert np.mean(signed.noise / whole.noise) == pytest.approx(1, abs=0.1)
+
+
+def test_what_is_no_mode_is_refused_above_200_dimensions():
+    rng = np.random.default_rng(5)
+    inputs = rng.standard_normal((400, LARGE))
+    model, mode, sds = large_model(inputs, inputs @ rng.standard_normal(LARGE) + rng.standard_normal(400))
+    away = precondition(model.original, Preconditioner(mode + 0.3 * sds, sds))
+    with pytest.raises(InputError, match=r"^position: .*'large' is no mode"):
+        laplace_of(away)
+    along = np.full(LARGE, LARGE**-0.5)
+    # Curvature 1, but -0.5 along the diagonal: that of each coordinate alone is positive.
+    saddle = model_of_prior(lambda p: -0.5 * p @ p + 0.75 * (along @ p) ** 2, jnp.zeros(LARGE), "saddle")
+    seen = precondition(saddle, Preconditioner(np.zeros(LARGE), np.ones(LARGE)))
+    with pytest.raises(
+        InputError, match=r"'saddle' is not concave at its mode: the least curvature is -0\.5;"
+    ):
+        laplace_of(seen)
+    groups, y = np.repeat(np.arange(LARGE), 11), rng.laplace(size=(LARGE, 11))
+    kinks = define_model(
+        "kinks",
+        log_prior=lambda position: -0.5 * position @ position / 100,
+        log_likelihood=lambda position, batch: -jnp.abs(batch["y"] - position[batch["group"]]),
+        data={"y": y.ravel().astype(np.float32), "group": groups.astype(np.int32)},
+        init=lambda key: jnp.zeros(LARGE),
+    )
+    seen = precondition(kinks, Preconditioner(np.median(y, axis=1), np.full(LARGE, 10.0)))
+    with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
+        laplace_of(seen)
 
 
 def test_the_directions_of_large_models_are_coordinates():

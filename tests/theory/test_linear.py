@@ -117,11 +117,14 @@ def test_noise_that_grows_with_the_spread_is_iterated(name):
         naive = (1 - h * curvature) ** 2 * naive + 2 * h + h**2 * gradient
     found = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes))
     np.testing.assert_allclose(found, naive, rtol=1e-9)
-    # The form for large D agrees if slopes in units of the posterior's sds are equal for all directions.
-    of_scaled = np.outer(slopes[0], curvature) / 3
+    # The form for large D has the larger of two: for the mean over all directions, and for each direction alone.
+    of_mean, of_own = np.outer(slopes[0], curvature) / 3, np.diag(slopes[0] * curvature)
     one = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, slopes[0]))
-    other = stationary_variances(name, arm, Directions(curvature, noise, N_DATA, of_scaled))
-    np.testing.assert_allclose(one, other, rtol=1e-9)
+    others = [
+        stationary_variances(name, arm, Directions(curvature, noise, N_DATA, t)) for t in (of_mean, of_own)
+    ]
+    np.testing.assert_allclose(one, np.maximum(*others), rtol=1e-9)
+    assert (np.argmax(others, axis=0) != np.argmax(others, axis=0)[0]).any()
     assert (one > stationary_variances(name, arm, Directions(curvature, noise, N_DATA))).all()
 
 
@@ -146,6 +149,17 @@ def test_unstable_arms_have_infinite_variances():
             )
             assert np.isfinite(found).all() == settles
             assert not settles or found == pytest.approx(1 / (1 - 0.25 - 0.25 * times))
+
+
+def test_one_direction_of_many_makes_an_arm_unstable():
+    """It has all noise of the Hessians: over 100 directions its mean is harmless."""
+    slopes = np.zeros(100)
+    for times, settles in ((2.9, True), (3.1, False)):
+        slopes[7] = times / FACTOR
+        found = stationary_variances(
+            "sgld-cv", Arm(0.5, BATCH), Directions(np.ones(100), slopes * 0, N_DATA, slopes)
+        )
+        assert np.isfinite(found).all() == settles
 
 
 def test_moments_of_a_runs_variance_equal_the_quadratic_form():

@@ -7,10 +7,12 @@ from scipy.signal import lfilter
 from small_models import check_rungs, gaussian_model, tune
 
 from sgtune import Arm, Budget, CostTable
+from sgtune.mode.coordinates import precondition
 from sgtune.mode.curvature import laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model.positions import flatten
 from sgtune.model.posterior import scores
+from sgtune.model.preconditioner import Preconditioner
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.quadratic import stretch_of
 from sgtune.support.errors import InputError
@@ -24,6 +26,24 @@ from sgtune.tuning.judges import ArmDraws
 GRID = Grid(log10_step_sizes=(-1.0, -2.0, -2.5, -3.0, -3.5, -4.0, -5.0, -7.0), batch_fractions=(1.0, 0.3))
 STEPS = 3_000
 JUDGES = ("virial", "psd", "ksd")
+
+
+@pytest.mark.parametrize("discrepancy", ["virial", "moments", "psd"])
+def test_marginals_are_those_of_the_parameters_in_any_coordinates(discrepancy):
+    """Draws that are twice as wide along one parameter, and right along the others given it."""
+    precision = np.array([[2.0, -1.5, 0.3], [-1.5, 3.0, 0.0], [0.3, 0.0, 1.0]])
+    model = gaussian_model(precision, np.zeros(3), n_data=50)
+    factor = laplace_scale(model)
+    seen = precondition(model, Preconditioner(flatten(map_position(model)), factor))
+    draws = np.random.default_rng(3).multivariate_normal(np.zeros(3), np.linalg.inv(precision), 400)
+    draws[:, 0] *= 2
+    values = []
+    for own, points in ((model, draws), (seen, seen.preconditioner.coordinates(draws))):
+        arm = ArmDraws(points.astype(np.float32), np.arange(1, 401), 400, 400, 1.0)
+        values += horizon_metric(discrepancy, seed=0, target="marginals")(own, [arm]).values
+        values += horizon_metric(discrepancy, seed=0)(own, [arm]).values
+    assert values[0] == pytest.approx(values[2], rel=1e-3)
+    assert values[3] != pytest.approx(values[2], rel=1e-2)
 
 
 # With 20 directions, one race is close to the mean over races.

@@ -11,7 +11,8 @@ import sgtune
 from sgtune import Budget, InputError, Preconditioner, tune
 from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
-from sgtune.tuning import Grid, Halving, Settings, make_arms
+from sgtune.sampling.lockstep import Lockstep
+from sgtune.tuning import Grid, Halving, Settings, make_arms, rounds
 from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 
@@ -98,7 +99,7 @@ def test_rounds_leave_a_mode_that_misleads(seed):
 
 def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     seen = precondition(raw, laplace_preconditioner(raw))
-    chain = sgtune.sampling.lockstep.Lockstep.at_mode(
+    chain = Lockstep.at_mode(
         seen, "sgld-cv", make_arms(4_000, "sgld-cv", log10_step_sizes=[1.0], batch_fractions=[0.1])
     )
     pilot = run_pilot(chain, 400, seed=0)
@@ -106,6 +107,41 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     assert pilot.stays
     assert pilot.steps == 800
     assert chain.steps_done == 0, "the ensemble of the race is as it was"
+
+
+def test_a_second_attempt_has_smaller_steps_in_all_that_is_a_size_of_a_step(raw, monkeypatch):
+    """Of AdamMCMC both its drift and the sd of its noise, which the proposals have nearly all their size from."""
+    seen = precondition(raw, laplace_preconditioner(raw))
+    (arm,) = make_arms(4_000, "adam-mcmc", log10_step_sizes=[-3.0], batch_fractions=[0.1], noise_sd=[0.01])
+    virials = iter([100.0, 1.0])
+    monkeypatch.setattr(rounds, "mean_virial", lambda *_: next(virials))
+    pilot = run_pilot(Lockstep.at_mode(seen, "adam-mcmc", [arm]), 400, seed=0)
+    assert pilot.attempts == 2
+    steps = np.diff(pilot.draws, axis=0)
+    assert steps[steps != 0].std() == pytest.approx(0.001, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("knows_the_centre", "most_terms"), [(True, 0), (False, 0), (False, 200_000), (False, 10**7)]
+)
+def test_hessians_cost_what_is_counted_and_keep_to_their_budget(
+    raw, monkeypatch, knows_the_centre, most_terms
+):
+    right = laplace_preconditioner(raw)
+    seen = precondition(raw, right if knows_the_centre else Preconditioner(right.centre, 1.01 * right.factor))
+    spent, products = [], rounds.hessian_products
+
+    def counted(model, at, directions, rows):
+        spent.append(2 * len(directions) * len(rows["y"]))
+        return products(model, at, directions, rows)
+
+    monkeypatch.setattr(rounds, "hessian_products", counted)
+    pilot = Pilot(np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32), 100, 1, True, 0)
+    found = recentred(seen, pilot, most_terms, seed=1)
+    assert found.evaluations == sum(spent)
+    # 16 draws, two products each; and all rows at the centre, where they are not known.
+    least = 2 * 4 * (2 * 16 * rounds.FEWEST_ROWS + (0 if knows_the_centre else 4_000))
+    assert found.evaluations <= max(most_terms, least)
 
 
 @pytest.mark.proof
@@ -241,3 +277,43 @@ def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
 def test_what_is_not_allowed_is_refused_before_work(raw, options, message):
     with pytest.raises(InputError, match=message):
         tune(raw, "sgld-cv", budget=R, **options)
+
+
+def test_theory_refuses_a_position_that_is_no_mode(raw):
+    with pytest.raises(InputError, match=r"^position: .* is no mode.* use the tuner mamba$"):
+        tune(raw, "sgld-cv", tuner="theory", budget=R, position=np.zeros(4))
+
+
+def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinates(raw):
+    """Columns that are correlated: the largest curvature is 3 in the scale of the sds given all others."""
+    precision = np.linalg.inv(moments_of("raw_columns")[1])
+    sds = np.diagonal(precision) ** -0.5
+    largest = np.linalg.eigvalsh(sds[:, None] * precision * sds)[-1]
+    tuner = Halving(grid=Grid(batch_fractions=(0.1,)))
+    result = tune(raw, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
+    assert largest > 2
+    assert max(row["step_size"] for row in result.rows) == pytest.approx(2 / largest, rel=0.02)
+
+
+def one_global_and_many_local() -> sgtune.Model:
+    """y_i ~ N(z_i, 0.5), z_i ~ N(u, 1): u has the curvature 300, and each z_i 5."""
+    y = np.sqrt(1.25) * np.random.default_rng(11).normal(size=300)
+    return sgtune.define_model(
+        "global",
+        log_prior=lambda p: -0.5 * jnp.sum((p["z"] - p["u"]) ** 2) - 0.005 * p["u"] ** 2,
+        log_likelihood=lambda p, batch: -2 * (batch["y"] - p["z"][batch["i"]]) ** 2,
+        data={"y": y.astype("f"), "i": np.arange(300, dtype=np.int32)},
+        init=lambda key: {"u": jnp.zeros(()), "z": jnp.zeros(300)},
+    )
+
+
+def test_a_block_that_the_mean_over_parameters_hides_is_named():
+    """With steps of 1.5 over its curvature the sd of u is twice the posterior's; the other 300 sds are right."""
+    model = one_global_and_many_local()
+    for share, is_named in ((1.5, True), (0.15, False)):
+        grid = Halving(grid=Grid(log10_step_sizes=(np.log10(share / 300),), batch_fractions=(1.0,)))
+        result = tune(model, "sgld", tuner=grid, budget=Budget(steps=8_000), preconditioner="none")
+        assert (
+            any(line.startswith("position: the error of 'u' expected") for line in result.warnings)
+            == is_named
+        )

@@ -172,8 +172,9 @@ def labels_of(wildcards):
 
 
 def category_of(wildcards):
-    """The section of a study in a report."""
-    return STUDIES[wildcards.study].label
+    """The section of a study in a report, in the order of print by blanks, as for titles."""
+    names = list(STUDIES)
+    return " " * (len(names) - names.index(wildcards.study)) + STUDIES[wildcards.study].label
 
 
 def sources_of(wildcards):

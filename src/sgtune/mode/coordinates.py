@@ -41,6 +41,9 @@ HESSIAN = "negative Hessian at 0"
 NEARNESS, N_NEAR, LARGEST_CHANGE = 0.3, 16, 30.0
 """See `check_curvature`."""
 
+FARTHEST = 0.1
+"""A mode may be this many sds times sqrt(D) away, as scores there say; posterior draws are at about sqrt(D)."""
+
 NAME = "preconditioner"
 """Of the argument, in error messages."""
 
@@ -129,29 +132,37 @@ def _corrected(factor: Float[np.ndarray, "D D"], hessian: Float[np.ndarray, "D D
 def check_curvature(
     model: Model, mode: Float[np.ndarray, " D"], root: Float[np.ndarray, "D D"] | Float[np.ndarray, " D"]
 ) -> None:
-    """Check that scores near the mode change as the curvature there says.
+    """Check that scores near the mode change as the curvature there says, and that those at the mode are small.
 
     A log-likelihood that is linear but for kinks, such as Laplace's, has gradients that change and no curvature: the
     Hessian at the mode has the prior's alone, and its sds may be thousands of times too large. With z a normal vector
-    of sd 0.3 in the sds of the curvature, and s the score there, -E[z_i s_i] / 0.3^2 is about 1 in each direction.
+    of sd 0.3 in the sds of the curvature, and s the change of the score, -E[z_i s_i] / 0.3^2 is about 1 in each
+    direction.
 
     Args:
         mode: flat.
         root: with root root' the inverse of the Hessian of -log pi at the mode; or sds.
 
     Raises:
-        InputError: it is more than `LARGEST_CHANGE` in some direction.
+        InputError: it is more than `LARGEST_CHANGE` in some direction, or the Newton step from the mode is longer than
+            `FARTHEST` sqrt(D).
     """
-    z = NEARNESS * np.random.default_rng(0).standard_normal((N_NEAR, model.dimension))
-    found = scores(model, (mode + (z * root if root.ndim == 1 else z @ root.T)).astype(np.float32)).astype(
-        np.float64
-    )
-    changes = -np.mean(z * (found * root if root.ndim == 1 else found @ root), axis=0) / NEARNESS**2
+    z = np.zeros((N_NEAR + 1, model.dimension))
+    z[1:] = NEARNESS * np.random.default_rng(0).standard_normal((N_NEAR, model.dimension))
+    found = scores(model, (mode + (z * root if root.ndim == 1 else z @ root.T)).astype(np.float32))
+    found = found.astype(np.float64) * root if root.ndim == 1 else found.astype(np.float64) @ root
+    changes = -np.mean(z[1:] * (found[1:] - found[0]), axis=0) / NEARNESS**2
     largest = np.abs(changes).max()
     if not largest <= LARGEST_CHANGE:
         raise InputError(
             f"log_likelihood: of model {model.name!r}, scores near the MAP change {largest:.2g} times as much as the "
             "curvature there says; it must have second derivatives"
+        )
+    distance = np.linalg.norm(found[0])
+    if not distance <= FARTHEST * len(mode) ** 0.5:
+        raise InputError(
+            f"position: the centre or MAP of {model.name!r} is no mode: by its score, one is {distance:.2g} posterior "
+            "sds away"
         )
 
 
@@ -197,12 +208,15 @@ def lower_triangle(root: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     return (triangle * np.sign(np.diagonal(triangle))[:, None]).T
 
 
-def resolve_preconditioner(model: Model, given: object) -> Preconditioner | None:
+def resolve_preconditioner(
+    model: Model, given: object, centre: Float[np.ndarray, " D"] | None = None
+) -> Preconditioner | None:
     """The preconditioner that an argument stands for; None for ``"none"``.
 
     Args:
         given: ``"laplace"`` (`laplace_preconditioner`), ``"none"``, a `Preconditioner`, or the posterior's scale about
             the MAP as `check_factor` takes it: D sds, or a lower-triangular L with P = L L'.
+        centre: flat, in place of the MAP for an array, which is then not searched for.
 
     Raises:
         InputError: none of these, another D, or there is no proper MAP.
@@ -218,4 +232,4 @@ def resolve_preconditioner(model: Model, given: object) -> Preconditioner | None
         allowed = f"{', '.join(PRECONDITIONERS)}, a Preconditioner, or an array"
         raise InputError(f"{NAME}: {given!r} is not allowed; it must be {allowed}")
     factor = check_factor(NAME, given, model.dimension)
-    return Preconditioner(flatten(map_position(model)), factor)
+    return Preconditioner(flatten(map_position(model)) if centre is None else centre, factor)

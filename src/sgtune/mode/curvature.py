@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, PyTree
@@ -22,10 +23,19 @@ from sgtune.support.errors import InputError
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["hessian_trace", "laplace_factor", "laplace_scale", "laplace_sd", "largest_curvature"]
+__all__ = [
+    "hessian_trace",
+    "laplace_factor",
+    "laplace_scale",
+    "laplace_sd",
+    "largest_curvature",
+    "least_curvature",
+]
 
 LARGEST_FACTOR = 2_000
 """Above this dimension `laplace_factor` has no factor: its Hessian takes D products with a vector over all data."""
+
+N_LANCZOS = 20
 
 
 def laplace_scale(
@@ -155,16 +165,11 @@ def largest_curvature(model: Model, position: PyTree | None = None) -> float:
 
     position = map_position(model) if position is None else position
     d = model.dimension
-
-    def product(vector: np.ndarray) -> np.ndarray:
-        parts = hessian_products(model, position, np.asarray(vector, np.float32).reshape(1, d))
-        return -(parts[0][0].astype(np.float64) + parts[1][0])
-
     try:
         if d <= LARGE_DIMENSION:
             largest = np.linalg.eigvalsh(negative_hessian(model, position))[-1]
         else:
-            operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
+            operator = LinearOperator((d, d), matvec=partial(_product, model, position), dtype=np.float64)
             start = np.random.default_rng(0).standard_normal(d)
             largest = eigsh(operator, k=1, which="LA", tol=0.01, v0=start, return_eigenvectors=False)[0]
     except (np.linalg.LinAlgError, ArpackError):
@@ -174,6 +179,31 @@ def largest_curvature(model: Model, position: PyTree | None = None) -> float:
             f"position: the largest curvature of {model.name!r} there is {largest:.3g}; it must be > 0"
         )
     return float(largest)
+
+
+def _product(model: Model, position: PyTree, vector: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+    """The Hessian of -log pi at ``position`` times ``vector``, over all data."""
+    likelihood, prior = hessian_products(model, position, np.asarray(vector, np.float32).reshape(1, -1))
+    return -(likelihood[0].astype(np.float64) + prior[0])
+
+
+def least_curvature(model: Model, sds: Float[np.ndarray, " D"]) -> float:
+    """A bound from above of the least eigenvalue of the Hessian of -log pi at the MAP, in units of ``sds``.
+
+    By Lanczos iterations, each of which takes a product of the Hessian with a vector over all data: if it is negative,
+    -log pi is not convex.
+    """
+    mode, new = map_position(model), np.random.default_rng(0).standard_normal(model.dimension)
+    basis, products = np.zeros((2, N_LANCZOS, model.dimension))
+    for i in range(N_LANCZOS):
+        for _ in range(2):  # once more for what rounding leaves
+            new = new - (basis @ new) @ basis
+        length = np.linalg.norm(new)
+        if i and not length > 1e-6 * np.linalg.norm(products[i - 1]):
+            break  # all eigenvalues that the start has are known
+        basis[i] = new / length
+        products[i] = new = sds * _product(model, mode, sds * basis[i])
+    return float(np.linalg.eigvalsh(basis @ products.T)[0])
 
 
 def hessian_trace(model: Model) -> float:

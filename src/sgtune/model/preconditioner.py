@@ -27,19 +27,25 @@ def check_factor(name: str, factor: object, dimension: int) -> Float[np.ndarray,
         array = np.asarray(factor, np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name}: {factor!r} is not allowed; it must be an array of numbers") from None
-    allowed = f"it must be ({dimension},), sds, or ({dimension}, {dimension}), lower-triangular"
+    allowed = (
+        f"it must be ({dimension},), sds, or ({dimension}, {dimension}), lower-triangular, as the Cholesky factor of a "
+        "covariance"
+    )
     if array.shape not in ((dimension,), (dimension, dimension)):
         raise InputError(f"{name}: shape {array.shape} is not allowed; {allowed}")
-    if not np.isfinite(array).all():
+    # Chains are float32, in which 1e39 is infinite and 1e-46 is 0.
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = array.astype(np.float32)
+    if not np.isfinite(rounded).all():
         raise InputError(
-            f"{name}: {array[~np.isfinite(array)][0]} is not allowed; all numbers must be finite"
+            f"{name}: {array[~np.isfinite(rounded)][0]} is not allowed; all numbers must be finite in float32"
         )
     if array.ndim == 2 and np.triu(array, 1).any():
         raise InputError(
             f"{name}: {np.abs(np.triu(array, 1)).max():g} above the diagonal is not allowed; {allowed}"
         )
     diagonal = array if array.ndim == 1 else np.diagonal(array)
-    if not (diagonal > 0).all():
+    if not (diagonal.astype(np.float32) > 0).all():
         raise InputError(f"{name}: {diagonal.min():g} is not allowed; sds, or the diagonal, must be > 0")
     return array
 

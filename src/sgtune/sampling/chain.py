@@ -156,7 +156,8 @@ def sample(
             (`sgtune.mode.coordinates.laplace_preconditioner`), a `Preconditioner`, such as that of a `TuningResult`, or
             the scale L of the posterior about the MAP: D sds, or a lower-triangular matrix. `Preconditioner` has the
             equations. ``step_size``, and all other hyperparameters, are then for z; draws, ``position`` and ``centre``
-            are theta. The chain starts, and control variates are centred, where the preconditioner says.
+            are theta. The chain starts, and control variates are centred, where the preconditioner says; an array is
+            about ``centre`` if that is given, and no MAP is searched for.
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.
 
@@ -172,7 +173,11 @@ def sample(
     check_budget(budget)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
-    given, preconditioner = model, resolve_preconditioner(model, preconditioner)
+    given = model
+    if centre is not None:
+        centre = check_position("centre", given, centre)
+    at = None if centre is None else flatten(centre)
+    preconditioner = resolve_preconditioner(model, preconditioner, at)
     if preconditioner is not None:
         model = precondition(given, preconditioner)
         position = (
@@ -180,7 +185,7 @@ def sample(
         )
         position = preconditioner.coordinates(position[None])[0]
         if centre is not None:
-            centre = preconditioner.coordinates(flatten(check_position("centre", given, centre))[None])[0]
+            centre = preconditioner.coordinates(at[None])[0]
     most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
     if kept_draws is not None:
         most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))

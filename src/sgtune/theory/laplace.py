@@ -2,9 +2,11 @@
 
 A handful of rows of a large leverage may have most of the noise, and a random subset would miss them. Gradients are
 therefore of all rows. Hessians, whose cost grows with D, are of the rows whose gradients change most over the
-posterior, and of a random subset of the others, which stands for all of them. Where D > 200 both are of a random subset
-of as many rows as `MOST_NUMBERS` allow. `CHUNK_FLOATS` numbers are in memory at a time. A variance from m random rows
-has a relative standard error of about sqrt(2 / m) (for Gaussian gradients): 3% from 2,000.
+posterior, and of a random subset of the others, which stands for all of them. Where D > 200, T is from changes of
+gradients at a few points, of all rows. Rows with more than `MOST_NUMBERS` numbers in their gradients are added up with
+random signs r: E (sum of r_j g_j)^2 is the sum of g_j^2, also where one row has nearly all of it. From k vectors of
+signs it has a relative standard error of at most sqrt(2 / k), 25% from 32. `CHUNK_FLOATS` numbers are in memory at a
+time.
 
 Second moments of draws show where the theory's assumption, a posterior close to Gaussian, fails.
 """
@@ -20,11 +22,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from sgtune.mode.coordinates import check_curvature
-from sgtune.mode.curvature import laplace_scale
+from sgtune.mode.curvature import laplace_scale, least_curvature
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian
+from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian, sum_over_tiles
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision
@@ -42,13 +44,16 @@ __all__ = [
 MOST_HESSIANS = 4_000
 """The largest number of rows whose Hessians are computed; half of them are those whose gradients change most."""
 
-FEWEST_ROWS, MOST_NUMBERS = 2_000, 2 * 10**8
-"""Where D > 200, C and T are from as many random rows as have this many numbers in their gradients, at least 2,000."""
+MOST_NUMBERS, N_SIGNS = 2 * 10**8, 8
+"""Where D > 200 and N D is larger, C and T are from sums over rows with random signs: so many for each of the draws."""
 
 CHUNK_FLOATS = 2**20
 
 N_DRAWS = 4
 """Draws of the Laplace approximation at which gradients are compared with those at the mode."""
+
+LEAST_CURVATURE = -0.05
+"""Above D = 200 the Hessian, its diagonal scaled to 1, may have so small an eigenvalue: the diagonal is rounded."""
 
 
 class Laplace(NamedTuple):
@@ -74,7 +79,7 @@ def directions_of(model: Model, seed: int = 0) -> Directions:
     """The directions of `laplace_of`, which says which they are.
 
     Raises:
-        InputError: D <= 200 and -log pi is not convex at the MAP.
+        InputError: as `laplace_of`.
     """
     return laplace_of(model, seed).directions
 
@@ -84,35 +89,40 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
 
     D <= 200: along the eigenvectors of the exact Hessian H, with T of the data's Hessians. D > 200: along the
     coordinates, with the diagonal of H (`sgtune.mode.curvature.laplace_scale`: sds given all other coordinates) and T
-    from gradient differences at four draws of N(MAP, 1 / diag H).
+    from gradient differences at four points, each coordinate one such sd from the MAP, with random signs.
 
     Args:
         seed: of the rows and draws.
 
     Raises:
-        InputError: D <= 200, and -log pi is not convex at the MAP, or has kinks there (`check_curvature`).
+        InputError: -log pi is not convex at the MAP, or has kinks there, or a gradient that says that it is no mode
+            (`check_curvature`).
     """
     rng = np.random.default_rng(seed)
     position = map_position(model)
     mode = flatten(position).astype(np.float64)
     density = density_of(model)
     if model.dimension > LARGE_DIMENSION:
-        some = _some_rows(model, max(FEWEST_ROWS, MOST_NUMBERS // model.dimension), rng)
         scale = laplace_scale(model)
-        noise = _variances(partial(_gradient_sums, density, position, None, None), some, model.dimension)
-        points = mode + scale * rng.standard_normal((N_DRAWS, model.dimension))
-        at_points = [
-            partial(_gradient_sums, density, unflatten(model, np.float32(point)), position, None)
-            for point in points
-        ]
-        slopes = np.mean([_variances(sums, some, model.dimension) for sums in at_points], axis=0)
+        check_curvature(model, mode, scale)
+        least = least_curvature(model, scale)
+        if least < LEAST_CURVATURE:
+            raise _not_concave(model, least)
+        # Signs, and not normal numbers: the change of a row that depends on one coordinate has then no noise.
+        steps = scale * (2 * rng.integers(0, 2, (N_DRAWS, model.dimension)) - 1)
+        points = [unflatten(model, np.float32(mode + step)) for step in steps]
+        if model.n_data * model.dimension > MOST_NUMBERS:
+            noise, slopes = _signed_variances(model, points, rng)
+        else:
+            noise = _variances(
+                partial(_gradient_sums, density, position, None, None), model.data, model.dimension
+            )
+            at_points = [partial(_gradient_sums, density, point, position, None) for point in points]
+            slopes = np.mean([_variances(sums, model.data, model.dimension) for sums in at_points], axis=0)
         return Laplace(Directions(1 / scale**2, noise, model.n_data, slopes), mode, None)
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
-        raise InputError(
-            f"position: the log posterior of model {model.name!r} is not concave at its mode: the least curvature is "
-            f"{curvature[0]:.3g}; the theory needs a proper mode"
-        )
+        raise _not_concave(model, curvature[0])
     axes = jnp.asarray(basis, jnp.float32)
     noise = _variances(partial(_gradient_sums, density, position, None, axes), model.data, model.dimension)
     check_curvature(model, mode, basis / np.sqrt(curvature))
@@ -120,6 +130,44 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     points = mode + (rng.standard_normal((N_DRAWS, len(mode))) / np.sqrt(curvature)) @ basis.T
     slopes = _hessian_variances(model, sums, axes, curvature, points, rng)
     return Laplace(Directions(curvature, noise, model.n_data, slopes.reshape(basis.shape)), mode, basis)
+
+
+def _not_concave(model: Model, least: float) -> InputError:
+    return InputError(
+        f"position: the log posterior of model {model.name!r} is not concave at its mode: the least curvature is "
+        f"{least:.3g}; the theory needs a proper mode"
+    )
+
+
+def _signed_variances(
+    model: Model, points: list[PyTree], rng: np.random.Generator
+) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """C and T of `sgtune.theory.linear`, over all rows: of gradients at the mode, and of changes to ``points``."""
+    totals, n_data = np.zeros((2, model.dimension)), model.n_data
+    for point in points:
+        signs = 2 * rng.integers(0, 2, (n_data, 1 + N_SIGNS)).astype(np.float32) - 1
+        signs[:, 0] = 1
+        at_mode, there = (
+            np.asarray(_signed_sums(density_of(model), at, signs, model.data), np.float64)
+            for at in (map_position(model), point)
+        )
+        # Of gradients less their mean, which is the first sum over N.
+        excess = signs[:, 1:].sum(axis=0, dtype=np.float64)[:, None] / n_data
+        for total, sums in zip(totals, (at_mode, there - at_mode), strict=True):
+            total += np.mean((sums[1:] - excess * sums[0]) ** 2, axis=0)
+    return tuple(totals / (len(points) * (n_data - 1)))
+
+
+@jax.jit
+def _signed_sums(density, position, signs, data):
+    """Sums of the rows' gradients times each column of ``signs``, tile by tile: ``(k, D)``."""
+
+    def of_rows(tile):
+        rows, signs = tile
+        pull = jax.vjp(lambda p: density.log_likelihood(p, rows), position)[1]
+        return jax.vmap(lambda column: ravel_pytree(pull(column))[0], in_axes=1)(signs)
+
+    return sum_over_tiles(of_rows, (data, signs))
 
 
 def _hessian_variances(
@@ -175,14 +223,6 @@ def _row_changes(density, position, centre, axes, weights, rows):
         return jnp.sum(weights * jnp.dot(change, axes, precision="highest") ** 2)
 
     return jax.vmap(of_row)(rows)
-
-
-def _some_rows(model: Model, at_most: int, rng: np.random.Generator) -> PyTree:
-    """All rows, or ``at_most`` random ones."""
-    if model.n_data <= at_most:
-        return model.data
-    rows = np.sort(rng.choice(model.n_data, at_most, replace=False))
-    return jax.tree.map(lambda leaf: leaf[rows], model.data)
 
 
 def _variances(

@@ -51,9 +51,11 @@ class Directions(NamedTuple):
         noise: C_i >= 0.
         n_data: N.
         noise_slopes: T, ``(d, d)``; or ``(d,)`` where d is large: the variance over the data of the change of one
-            datum's gradient from the mode to points with the posterior's own spread, which is then scaled by the mean
-            of S_k / (1 / lambda_k) over all directions. None: no such noise, so gradients with control variates are
-            exact.
+            datum's gradient from the mode to points with the posterior's own spread. It is then scaled by the mean over
+            all directions k of S_k / (1 / lambda_k), or by the direction's own if that is larger: where a few rows act
+            along a few directions, the mean hides that their noise feeds itself. An arm
+            is unstable if one direction is: a bound, as no eigenvalue of T is above the largest row sum. None: no such
+            noise, so gradients with control variates are exact.
     """
 
     curvature: Float[np.ndarray, " d"]
@@ -126,10 +128,12 @@ def _settled_noise(
     offset, gain = share * recursion.offset, share * recursion.gain
     slopes = directions.noise_slopes
     if slopes.ndim == 1:
-        weights = directions.curvature / len(slopes)
-        feedback = factor * weights @ (gain * slopes)
-        mean = weights @ (offset + gain * at_mode) / (1 - feedback) if feedback < 1 else np.inf
-        return at_mode + factor * slopes * mean if np.isfinite(mean) else np.full_like(at_mode, np.inf)
+        feedback = factor * directions.curvature * gain * slopes
+        if not (feedback < 1).all():
+            return np.full_like(at_mode, np.inf)
+        first = directions.curvature * (offset + gain * at_mode)
+        own, mean = first / (1 - feedback), first.mean() / (1 - feedback.mean())
+        return at_mode + factor * slopes * np.maximum(own, mean)
     try:
         spread = np.linalg.solve(np.eye(len(gain)) - factor * gain[:, None] * slopes, offset + gain * at_mode)
     except np.linalg.LinAlgError:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sgtune.model import Model
 from sgtune.support.axes import Arm
+from sgtune.support.errors import InputError
 from sgtune.theory.laplace import laplace_of, spread_ratios
 from sgtune.theory.linear import expected_errors
 from sgtune.tuning.race import describe
@@ -45,7 +46,10 @@ def foresee(
     Raises:
         InputError: the theory does not cover the sampler, or the model has no proper mode.
     """
-    laplace = laplace_of(model)
+    try:
+        laplace = laplace_of(model)
+    except InputError as error:
+        raise InputError(f"{error}: use the tuner mamba") from error
     errors = expected_errors(sampler, arms, laplace.directions, n_steps)
     order = np.lexsort(([arm.step_size for arm in arms], np.where(np.isfinite(errors), errors, np.inf)))
     best = int(order[0]) if np.isfinite(errors[order[0]]) else None

@@ -6,6 +6,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Float, Int
 
+from sgtune.metrics import position_blocks
 from sgtune.mode.curvature import laplace_factor, laplace_scale
 from sgtune.mode.find import map_position
 from sgtune.model import Model
@@ -18,7 +19,7 @@ from sgtune.stein.ksd import ksd_stretches
 from sgtune.stein.mean_errors import mean_error
 from sgtune.stein.psd import psd_stretches
 from sgtune.stein.quadratic import FEWEST_DRAWS, LEAST_SHARE, TARGETS, horizon_score, stretch_of
-from sgtune.stein.virials import virial_score, virial_sums
+from sgtune.stein.virials import Virials, virial_score, virial_sums
 from sgtune.support.errors import check_choice, check_integer
 from sgtune.support.randomness import named_seed
 from sgtune.tuning.judges import ArmDraws, Judge, Judgement, Metric, running_seconds
@@ -86,11 +87,46 @@ def _moments(model: Model, target: str) -> Foresight:
 
     def foresee(arm, scores, stretch):
         of_means = mean_error(arm.points, stretch, scale, n_draws=arm.n_draws, target=target)
-        # The error of means is only variance, which falls with time; fewer than ten draws are not judged ahead.
-        share = max(arm.share, LEAST_SHARE) if len(arm.points) >= FEWEST_DRAWS else 1.0
-        return of_sds(arm, scores, stretch) + of_means * share
+        return of_sds(arm, scores, stretch) + of_means * _share_of_means(arm)
 
     return foresee
+
+
+def _share_of_means(arm: ArmDraws) -> float:
+    """The error of means is only variance, which falls with time; fewer than ten draws are not judged ahead."""
+    return max(arm.share, LEAST_SHARE) if len(arm.points) >= FEWEST_DRAWS else 1.0
+
+
+def of_parameters(
+    model: Model, points: Float[np.ndarray, "n d"], scores: Float[np.ndarray, "n d"]
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
+    """Where a preconditioner mixes the parameters theta: (theta - c) / sd and P score / sd, sd^2 the diagonal of P.
+
+    Their virials are those of the marginals of theta, by the covariance P. Otherwise as they are.
+    """
+    if model.preconditioner is None or model.preconditioner.factor.ndim == 1:
+        return points, scores
+    factor = model.preconditioner.factor
+    turn = (factor / np.linalg.norm(factor, axis=1)[:, None]).T
+    return points @ turn, scores @ turn
+
+
+def block_errors(model: Model, arm: ArmDraws, scores: Float[np.ndarray, "n d"]) -> dict[str, float]:
+    """For each block of the position (`sgtune.metrics.position_blocks`) the error of sds and means that ``arm`` is
+    expected to have at the horizon in the parameters of this block, as ``moments`` has it for all."""
+    blocks = position_blocks(model if model.original is None else model.original)
+    if len(blocks) < 2 or not arm.usable or not np.isfinite(scores).all():
+        return {}
+    points, scores = of_parameters(model, arm.points, scores)
+    stretch, centre = stretch_of(arm.steps, arm.n_steps), flatten(map_position(model))
+    sums = virial_sums(points, scores, stretch, centre=centre)
+    errors = {}
+    for name, block in blocks.items():
+        own = Virials(sums.counts, sums.virials[:, block], sums.squares[block])
+        of_means = mean_error(points[:, block], stretch, n_draws=arm.n_draws)
+        square = virial_score(own, arm.n_draws, arm.share) + of_means * _share_of_means(arm)
+        errors[name] = float(np.sqrt(square))
+    return errors
 
 
 def _psd(model: Model, target: str) -> Foresight:
@@ -135,7 +171,14 @@ def horizon_metric(
 
     def judge(model: Model, arms: list[ArmDraws]) -> Judgement:
         began = perf_counter()
-        foresee = FORESIGHT[discrepancy](model, target)
+        in_model = FORESIGHT[discrepancy](model, target)
+
+        def foresee(arm, scores, stretch):
+            if target == "marginals":
+                points, scores = of_parameters(model, arm.points, scores)
+                arm = arm._replace(points=points)
+            return in_model(arm, scores, stretch)
+
         places = np.cumsum([0] + [len(arm.points) if arm.usable else 0 for arm in arms])
         stacked = np.empty((places[-1], model.dimension), np.float32)
         for arm, start, stop in zip(arms, places, places[1:], strict=False):
@@ -157,6 +200,11 @@ def horizon_metric(
             running_seconds(between, perf_counter()),
             evaluations,
             remarks,
+            lambda place: (
+                block_errors(model, arms[place], gradients[places[place] : places[place + 1]])
+                if model.dimension > LARGE_DIMENSION
+                else {}
+            ),
         )
 
     return judge
@@ -197,7 +245,8 @@ def at_horizon(
             sds.
         target: for virial, moments and psd: ``all directions``: every direction has the same weight, including those
             in which the posterior is narrow; ``marginals``: the sds of the parameters themselves, by the covariance of
-            the Laplace approximation up to D = 2,000 (`sgtune.mode.curvature.laplace_factor`); above it, and for all
+            the Laplace approximation up to D = 2,000 (`sgtune.mode.curvature.laplace_factor`), or by the covariance of
+            the preconditioner; above D = 2,000, and for all
             directions above D = 200, each parameter has only its own curvature. virial and moments are then the same
             for both targets.
         score_rows: rows of the data in a score, fresh for every draw; scores are exact if the data have no more rows.

@@ -70,13 +70,15 @@ class ArmDraws(NamedTuple):
 
 class Judgement(NamedTuple):
     """Values of all arms, and their cost: seconds for gradients and for the metric itself, without compilation, and
-    data terms. ``remarks``: for each arm the reason why it has no value, if the judge knows it; otherwise empty."""
+    data terms. ``remarks``: for each arm the reason why it has no value, if the judge knows it; otherwise empty.
+    ``blocks``: of an arm's place, the errors of the position's blocks by name, if the judge knows them."""
 
     values: list[float]
     gradient_seconds: float
     metric_seconds: float
     gradient_evaluations: int
     remarks: Sequence[str] = ()
+    blocks: Callable[[int], Mapping[str, float]] | None = None
 
 
 Metric = Callable[[Model, list[ArmDraws]], Judgement]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 from time import perf_counter
 from typing import NamedTuple
@@ -281,6 +282,7 @@ class Race:
         self.groups: list[tuple[Lockstep, dict[int, Racer], Reservoir]] = []
         self.programs: dict[tuple, float] = {}
         self.values: dict[int, float] = {}
+        self.blocks: dict[int, Callable[[], Mapping[str, float]]] = {}
         self.fell_back = False
         # (minus the rung, value, place): the fallback if all arms of the later rungs diverge.
         self.pruned_finite: list[tuple[int, float, int]] = []
@@ -334,6 +336,10 @@ class Race:
                 f"rung {number + 1}/{len(self.schedule.rungs)}: {len(running)} arms ran {rung.amount:.4g} each, "
                 f"best {values[survivors[0].index]:.4g} at {survivors[0].arm}"
             )
+            if judgement.blocks is not None:
+                self.blocks = {
+                    racer.index: partial(judgement.blocks, place) for place, racer in enumerate(running)
+                }
             self.values, running = values, survivors
             if not any(np.isfinite(value) for value in values.values()):
                 # The later rungs would only advance chains that have left.
@@ -367,6 +373,10 @@ class Race:
     def value_of(self, racer: Racer) -> float:
         """The value of a racer of the last rung; infinite for others."""
         return self.values.get(racer.index, float("inf"))
+
+    def blocks_of(self, racer: Racer) -> Mapping[str, float]:
+        """Errors of the position's blocks by name, of a racer of the last rung; none where the judge knows none."""
+        return self.blocks[racer.index]() if racer.index in self.blocks else {}
 
     def ensemble_of(self, racer: Racer) -> Lockstep | None:
         """The chain of a racer of the last rung, alone, where it is; None for others."""

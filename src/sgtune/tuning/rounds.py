@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
@@ -24,18 +23,18 @@ from sgtune.model.derived import hold_out
 from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import resolve_sampler
-from sgtune.sampling.arm import shape_of
+from sgtune.sampling.arm import chain_numbers, shape_of
 from sgtune.sampling.budget import Budget, CostTable
 from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
-from sgtune.support.axes import STEP_SIZE, Arm
+from sgtune.support.axes import DRIFT, NOISE_SD, STEP_SIZE, Arm
 from sgtune.support.machine import compile_seconds
 from sgtune.support.randomness import named_seed
 from sgtune.tuning.horizon import ESCAPED, SCORE_ROWS, enough_points, fresh_scores, mean_virial
 from sgtune.tuning.race import AllDivergedError, Race, Racer
 from sgtune.tuning.tuners import Tuner
 
-__all__ = ["MOST_ROUNDS", "Ledger", "Pilot", "Races", "Recentred", "recentred", "run_pilot"]
+__all__ = ["MOST_ROUNDS", "Ledger", "Pilot", "Races", "Recentred", "recentred", "run_pilot", "shrunk"]
 
 MOST_ROUNDS = 3
 
@@ -49,9 +48,8 @@ N_POINTS = 16
 """Draws of the pilot at which Hessians are averaged; half as many above D = 200."""
 
 SHARE_OF_RACE = 0.25
-"""The Hessians at draws may cost this share of the data terms of the race before them, as far as `FEWEST_ROWS` rows do
-not cost more. The one at the centre, of all data, is known in the coordinates of the mode, and comes on top elsewhere.
-"""
+"""Hessians may cost this share of the data terms of the race before them, as far as the one at the centre, of all data
+and known in the coordinates of the mode, and those of `FEWEST_ROWS` rows at draws do not cost more."""
 
 FEWEST_ROWS = 256
 """The least number of rows of the data in the Hessian at a draw, fresh for each."""
@@ -97,7 +95,7 @@ class Ledger:
         for name in self.seconds:
             self.seconds[name] += race.seconds[name]
         self.shared |= {shape: race.programs[shape] for shape in race.programs.keys() & self.programs_before}
-        self.nominal += race.schedule.total
+        self.nominal += sum(rung.n_arms * rung.amount for rung in race.schedule.rungs[: len(race.rung_seconds)])
         self.overrun += race.overrun
         self.steps += sum(racer.steps for racer in race.racers)
         self.gradient_evaluations += race.gradient_evaluations
@@ -188,7 +186,7 @@ class Races:
         """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
 
         Where all arms of a rung leave the posterior, and the grid is a fitted one, it moves down two decades, at most
-        twice, as long as the races' budgets add up to at most ``longest``.
+        twice. What races spend adds up to at most ``longest``: a race for which less is left has a smaller R.
 
         Raises:
             AllDivergedError: no arm has a finite value.
@@ -215,7 +213,7 @@ class Races:
             ledger.warnings.append(line + "hundredth")
             self.report(ledger.warnings[-1])
             factor = DOWN ** (1 / power)
-            arms = [Arm(**{**arm, STEP_SIZE.name: arm.step_size * factor}) for arm in arms]
+            arms = [shrunk(arm, factor) for arm in arms]
         raise AssertionError("the last race returns or raises")
 
     def _prepared(self, arms: list[Arm], preconditioner: Preconditioner | None, number: int) -> Race:
@@ -284,6 +282,12 @@ class Pilot(NamedTuple):
         return SHRINKAGE ** (self.attempts - 1)
 
 
+def shrunk(arm: Arm, factor: float) -> Arm:
+    """``arm`` with ``factor`` times its step size, and of its own numbers that have a step size's unit."""
+    sizes = {axis.name for axis in (STEP_SIZE, DRIFT, NOISE_SD)}
+    return Arm(**{name: number * factor if name in sizes else number for name, number in arm.items()})
+
+
 def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
     """``n_steps`` more steps of the first chain of ``ensemble``.
 
@@ -293,8 +297,8 @@ def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
     first, score_terms, model = n_steps - n_steps // 2, 0, ensemble.model
     for attempt in range(1, MOST_ATTEMPTS + 1):
         chain = ensemble.narrow([0])
-        step_size = chain.hyperparameters[STEP_SIZE.name]
-        chain.hyperparameters |= {STEP_SIZE.name: step_size * jnp.float32(SHRINKAGE ** (attempt - 1))}
+        arm = shrunk(chain.arms[0], SHRINKAGE ** (attempt - 1))
+        chain.hyperparameters = chain_numbers(chain.sampler_name, [arm], {})
         chain.advance(first, first)
         most = max(N_SCORED, min(MOST_DRAWS, KEPT_NUMBERS // model.dimension))
         draws = chain.advance(n_steps - first, -(-(n_steps - first) // most))[:, 0]
@@ -371,27 +375,28 @@ def mean_hessian(
     is_full = d <= LARGEST_FACTOR
     n_points = min(len(draws), N_POINTS if d <= LARGE_DIMENSION else N_POINTS // 2)
     n_directions = d if is_full else N_POINTS
-    affordable = most_terms // (4 * n_points * n_directions)
-    # A power of two, so that rounds share programs; all rows cost half as much each, for they need no difference.
-    n_rows = 1 << max(FEWEST_ROWS, affordable).bit_length() - 1
-    takes_all = n_data <= max(n_rows, 2 * affordable)
+    # In units of a row's products; all rows at draws need no Hessian at the centre, and no difference from it.
+    affordable = most_terms // (2 * n_directions)
+    at_centre = 0 if is_full and HESSIAN in model.found.at_mode else n_data
+    # A power of two, so that rounds share programs.
+    n_rows = 1 << max(FEWEST_ROWS, (affordable - at_centre) // (2 * n_points)).bit_length() - 1
+    takes_all = n_data <= max(n_rows, affordable // n_points)
     rng = np.random.default_rng(named_seed(seed, "mean Hessian"))
-    zero = jnp.zeros(d, jnp.float32)
+    zero = np.zeros(d, np.float32)
     if is_full:
         directions = np.eye(d, dtype=np.float32)
     else:
         directions = (2 * rng.integers(0, 2, (n_directions, d)) - 1).astype(np.float32)
 
-    def products(at: jax.Array, rows: PyTree, weight: float) -> Float[np.ndarray, "k D"]:
+    def products(at: Float[np.ndarray, " D"], rows: PyTree, weight: float) -> Float[np.ndarray, "k D"]:
         likelihood, prior = hessian_products(model, at, directions, rows)
         return -(weight * likelihood.astype(np.float64) + prior)
 
-    points = jnp.asarray(draws[np.linspace(0, len(draws) - 1, n_points).astype(int)])
+    points = draws[np.linspace(0, len(draws) - 1, n_points).astype(int)]
     if takes_all:
         total = sum(products(point, model.data, 1.0) for point in points) / n_points
         terms = 2 * n_directions * n_points * n_data
     else:
-        known = HESSIAN in model.found.at_mode
         total = (
             model.found.once_at_mode(HESSIAN, lambda: products(zero, model.data, 1.0)) if is_full else None
         )
@@ -401,5 +406,5 @@ def mean_hessian(
             some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
             changes = products(point, some, n_data / n_rows) - products(zero, some, n_data / n_rows)
             total += changes / n_points
-        terms = 2 * n_directions * ((0 if known and is_full else n_data) + 2 * n_points * n_rows)
+        terms = 2 * n_directions * (at_centre + 2 * n_points * n_rows)
     return (total + total.T) / 2 if is_full else np.mean(directions * total, axis=0), terms

@@ -1,6 +1,6 @@
 """`tune`: choose a sampler's hyperparameters for a model, and the result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.model import Model
-from sgtune.model.positions import flatten, unflatten
+from sgtune.model.positions import flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
@@ -35,6 +35,7 @@ from sgtune.tuning.rounds import (
     Recentred,
     recentred,
     run_pilot,
+    shrunk,
 )
 from sgtune.tuning.tuners import TUNERS, Settings, Tuner, tuner_of
 
@@ -65,9 +66,9 @@ class TuningResult:
         gradient_evaluations: data terms of gradients, in sampling, scoring, pilots, and the Hessians after a pilot.
         warnings: arms that diverged, budgets that were too short for ten steps, remarks on the grid and the
             schedule, and reasons to doubt the chosen arm.
-        pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, the ``distance`` of its
-            mean from the centre, ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``:
-            whether another race in new coordinates followed.
+        pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, ``hessian_terms``, the
+            data terms of its Hessians, the ``distance`` of its mean from the centre, ``least_curvature`` and
+            ``largest_curvature`` of its mean Hessian, and ``moved``: whether another race in new coordinates followed.
         plan: ``(model, horizon)``, for `sample`.
     """
 
@@ -182,8 +183,9 @@ def check_horizon(horizon: object, budget: Budget) -> Budget:
 
 AUTO = "auto"
 
-EDGE_WARNING, WORST_FORECAST, FROZEN = 3, 0.3, 0.95
-"""A winner at the edge of so many step sizes or more, and forecasts of so many posterior sds, are worth a warning."""
+EDGE_WARNING, WORST_FORECAST, FROZEN, HIDDEN = 3, 0.3, 0.95, 1.25
+"""A winner at the edge of so many step sizes or more, and forecasts of so many posterior sds, are worth a warning; and
+a block's forecast that is so many times that of all parameters."""
 
 
 def tune(
@@ -229,7 +231,8 @@ def tune(
             they cost more than its budget; but an arm of a default grid for which they do does not start.
         settings: the grid and the other settings of a tuner that is given by its name.
         preconditioner: as for `sgtune.sample`. ``auto``: ``laplace`` if the MAP is a proper one, otherwise ``none``,
-            with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z.
+            with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z;
+            those of the default grid fit the largest curvature there, which is 1 with a (D, D) factor.
         rounds: the largest number of races, each after the first with a pilot run before it. ``auto``: 3 with a
             preconditioner and up to 2,000 parameters, otherwise 1. Races together spend at most 3 times the budget of
             one.
@@ -282,9 +285,9 @@ def tune(
 
     is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
     curvature = ()
-    if is_fitted and (preconditioner is None or is_plain):
-        at = None if preconditioner is None else unflatten(model, preconditioner.centre)
-        curvature = (largest_curvature(model, at),)
+    # A diagonal leaves curvatures far above 1, a full factor does not.
+    if is_fitted and (preconditioner is None or preconditioner.factor.ndim == 1):
+        curvature = (largest_curvature(precondition(model, preconditioner)),)
     arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
     if tuner.judge is None and tuner.choose is None:
         return result(arms[0])
@@ -302,7 +305,7 @@ def tune(
         arms, left_out = races.affordable(arms)
         remarks += left_out
     ledger.warnings += remarks
-    # Above D = 2,000 a pilot's diagonal has not been shown to help.
+    # Above D = 2,000 a pilot's diagonal is no better at equal cost: its mean is 10 sds away in every round.
     is_alone = preconditioner is None or is_plain or model.dimension > LARGEST_FACTOR
     most = (1 if is_alone else MOST_ROUNDS) if rounds == AUTO else rounds
     longest = MOST_ROUNDS * tuner.schedule(len(arms), budget.amount).total
@@ -347,6 +350,7 @@ def tune(
                 "round": number,
                 "steps": pilot.steps,
                 "attempts": pilot.attempts,
+                "hessian_terms": 0 if found is None else found.evaluations,
                 "distance": None if found is None else found.distance,
                 "least_curvature": None if found is None else found.curvatures[0],
                 "largest_curvature": None if found is None else found.curvatures[1],
@@ -357,13 +361,26 @@ def tune(
         if not goes_on:
             ledger.warnings += _doubts_of_pilot(number, best, pilot, found)
             if pilot.stays and is_unstable:
-                best = Arm(**{**best, STEP_SIZE.name: best.step_size * pilot.shrinkage})
+                best = shrunk(best, pilot.shrinkage)
             break
         number += 1
         preconditioner, arms = (found.preconditioner, first_arms) if misleads else (preconditioner, smaller)
     forecast = race.value_of(winner) if tuner.judge.in_sds else np.inf
     ledger.warnings += _doubts(first_arms, best, forecast if np.isfinite(forecast) else None)
+    if np.isfinite(forecast):
+        ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
     return result(best)
+
+
+def _doubts_of_blocks(forecast: float, blocks: Mapping[str, float]) -> list[str]:
+    """A line on the worst block of the position, if the mean over all parameters hides its error."""
+    worst = max(blocks, key=blocks.get, default=None)
+    if worst is None or blocks[worst] <= max(WORST_FORECAST, HIDDEN * forecast):
+        return []
+    return [
+        f"position: the error of {worst!r} expected at the horizon's end is {blocks[worst]:.2g} posterior sds, and "
+        f"{forecast:.2g} over all parameters: give a preconditioner, smaller step sizes, or a longer horizon"
+    ]
 
 
 def _doubts_of_pilot(number: int, arm: Arm, pilot: Pilot, found: Recentred | None) -> list[str]:

@@ -14,6 +14,7 @@ from sgtune.study.adam_mcmc.known_targets import standard_normal
 from sgtune.study.adam_mcmc.tables import (
     adam_acceptance,
     adam_bias,
+    adam_choices,
     adam_evaluation,
     adam_regret,
 )
@@ -209,6 +210,11 @@ def test_regret_is_over_the_best_arm_which_stands_with_its_own_error():
     assert finalist.shown == "22.0 ± 1.2"
     doubted = adam_regret({"races": [raced(trusted=False)]})
     assert shown(doubted, tuner="finalist", metric="xi_white_x100") == "22.0 ± 1.2 *"
+
+
+def test_choices_are_the_arms_of_the_races():
+    [cell] = adam_choices({"races": [raced()]})
+    assert (cell.tuner, cell.shown) == ("mamba", "h=1e-05 n=10; h=0.0001 n=10")
 
 
 @pytest.mark.parametrize(("floor", "is_best"), [(79.0, False), (5.0, True)])

@@ -18,6 +18,7 @@ from sgtune.study.adam_mcmc.known_targets import (
     moments_of_chains,
     standard_normal,
 )
+from sgtune.study.adam_mcmc.verdicts import is_biased, is_stuck, is_too_slow
 from sgtune.study.pipeline.parts import Parts
 
 pytestmark = pytest.mark.optimised
@@ -69,6 +70,27 @@ def test_numbers_of_chains_are_those_of_their_draws():
     assert np.allclose(found["square"], np.mean(squares, axis=0))
     assert np.allclose(found["halves"], squares)
     assert np.allclose(found["jump"], (np.diff(every[:, :, places], axis=0) ** 2).mean(axis=(0, 2)))
+
+
+def test_noise_along_an_update_longer_than_s_raises_acceptance_and_what_is_settled_ends_early():
+    """At D = 100 and gamma = s the update is about ten times s: chains without noise along it are stuck; with it
+    E x^2 = 0.04."""
+    settings = ACCEPTANCE | {"steps_per_dimension": 80}
+    cells = {
+        (cell["drift_ratio"], cell["directional_noise"]): cell
+        for cell in acceptance_on_gaussian(100, settings, Parts())["cells"]
+    }
+    assert list(cells) == [(0.1, 0), (0.1, 1), (1, 0), (1, 1)]
+    arm = cells[0.1, 1]["arm"]
+    assert (arm["noise_sd"], arm["step_size"]) == pytest.approx((0.07, 0.007))
+    stuck, along = cells[1.0, 0.0], cells[1.0, 1.0]
+    rates = np.array([stuck["acceptance"], along["acceptance"]])
+    assert 0.02 + 5 * np.hypot(*rates.std(axis=1, ddof=1)) / 2 < rates[1].mean()
+    assert np.mean(stuck["jump"]) < 0.1 * np.mean(cells[0.1, 0.0]["jump"])
+    assert is_stuck(stuck)
+    assert is_biased(along)
+    assert not is_too_slow(along, 2_000)
+    assert stuck["steps"] == along["steps"] == 2_000
 
 
 @pytest.mark.parametrize(
@@ -135,3 +157,18 @@ def test_no_two_chains_of_the_bias_have_starts_noise_or_minibatches_in_common():
         for first, second in combinations((np.array(cell[key][:8]) for cell in cells), 2):
             # Chains from the same starts, or of the same noise, would differ by a hundredth.
             assert np.abs(second / first - 1).max() > 0.1
+
+
+def test_bias_is_of_the_approximation_and_not_of_the_exact_variant():
+    found = {cell["variant"]: cell for cell in measure_bias(BIAS, Parts())["cells"]}
+    # The exact variant's bias is 0, which only many chains show.
+    few = dict.fromkeys(("isotropic", "prolate", "prolate-batch", "minibatch-test"), 8)
+    assert {name: cell["chains"] for name, cell in found.items()} == {**few, "exact": 64}
+    assert not any(is_too_slow(cell, BIAS["steps"]) for cell in found.values())
+    squares = {name: np.array(cell["squares"]) for name, cell in found.items()}
+    deviations = {
+        name: (own.mean() - 1) / (own.std(ddof=1) / np.sqrt(len(own))) for name, own in squares.items()
+    }
+    assert abs(deviations["exact"]) < 4.5
+    assert deviations["prolate"] < -5
+    assert deviations["minibatch-test"] > 5

@@ -139,6 +139,19 @@ def test_long_chains_have_the_moments_of_their_draws(regression):
     assert run["mean_error"] == pytest.approx(np.sqrt(np.mean((draws.mean(axis=0) / 2) ** 2)), rel=1e-4)
 
 
+@pytest.mark.parametrize(("friction", "share"), [(0.1, 1.0), (100.0, 0.0)])
+def test_sghmc_is_lazy_in_long_chains_and_notes_what_is_clipped(regression, friction, share):
+    """The noise of 50 of 500 data needs A from 1 to 10 at this h."""
+    draws = LOGISTIC["draws"] | {"friction": friction, "steps": 200}
+    settings, truth = {**LOGISTIC, "step_sizes": [0.005], "draws": draws}, TRUTH | {"covariance": None}
+    record = classifiers.sample_draws("sghmc", regression, truth, settings, seed=0, parts=Parts())
+    assert record["sampler"] == "sghmc-shang-lazy"
+    for run in record["cells"][0]["replicates"]:
+        assert run["statistics"]["clipped_share"] == share
+        assert (run["statistics"]["friction_needed"] > friction) == (share > 0)
+        assert run["xi_white"] is None
+
+
 def test_a_chain_that_diverges_is_marked(regression):
     unstable = {**LOGISTIC, "step_sizes": [50.0]}
     curves = classifiers.sample_curves("sgnht", regression, unstable, seed=0, parts=Parts())

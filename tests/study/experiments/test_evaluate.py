@@ -36,6 +36,20 @@ def run(model, arm, replicate=0, *, curves=CURVES, reference=None, cost=None, **
     return evaluate_run(task, arm, replicate, {**SECTION, **changes, "curves": CURVES | curves})
 
 
+def test_a_factorisation_has_errors_by_block_and_a_network_without_ksds_needs_no_scores(monkeypatch):
+    model = small_pmf()
+    reference = metrics.Reference(np.linspace(0.1, 0.3, model.dimension))
+    row = run(model, Arm(1e-3, 50), reference=reference)["table"]
+    by_block = row["relative_sd_error_by_block"]
+    assert by_block.keys() == model.position_shape.keys()
+    assert 0 < min(by_block.values()) <= row["relative_sd_error"] <= max(by_block.values())
+    monkeypatch.setattr(module, "scores", None)
+    record = run(small_network(), Arm(1e-5, 50), ksd_points=0, curves={"prediction_draws": 5})
+    assert {record["table"][name] for name in LEFT_OUT} == {None}
+    assert record["table"]["ood"]["entropy_ood"] > record["table"]["ood"]["entropy_test"] > 0
+    assert all(row.keys() >= CLASSES and "ood" not in row for row in record["curves"])
+
+
 @pytest.mark.parametrize("make", [small_pmf, small_network])
 def test_a_chain_that_diverges_has_no_numbers(tmp_path, make):
     model = make()

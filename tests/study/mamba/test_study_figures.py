@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 from artifact_records import SAMPLERS, make, make_records, record_of
+from matplotlib.collections import PathCollection
+from matplotlib.colors import same_color
 
 from sgtune.study.mamba.figures import mean_curve, shown_points
 from sgtune.study.mamba.regret import regret_cells
@@ -49,6 +51,13 @@ def test_estimates_are_where_they_were_measured_and_those_that_are_not_finite_ar
         drawn = {x: y for x, y in line.get_xydata() if np.isfinite(y)}
         unit = 1 if varied == "step_size" else 100 / record["n_data"]
         assert drawn == pytest.approx({unit * x: y for x, y in kept.items()})
+        figure = make(name, records)
+        crosses = [
+            x for line in figure.axes[0].lines if line.get_label() == "not finite" for x in line.get_xdata()
+        ]
+        lost = {row[varied] for row in record["rows"] if row["figure"] == varied and row["ksd"] is None}
+        assert sorted(set(crosses)) == pytest.approx(sorted(unit * at for at in lost))
+        assert "not finite" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_widths_are_over_the_value_of_exact_draws_and_need_one():
@@ -114,8 +123,14 @@ def test_panels_show_the_curves_with_markers_where_they_are_clear_of_zero_and_na
     line = line_of(axis, "MAMBA-KSD")
     assert line.get_xydata() == pytest.approx(np.array([(0.1, 4.2), (1.1, 9.2 / 3), (2.1, 2.1)]))
     assert line.get_markevery() == [0, 2]
+    # The one that is not clear has a small dot.
+    dots = [
+        dot for dot in axis.findobj(PathCollection) if same_color(dot.get_facecolor()[0], line.get_color())
+    ]
+    [dot] = [point.tolist() for dot in dots for point in dot.get_offsets()]
+    assert dot == pytest.approx([1.1, 9.2 / 3])
     words, *ends = [text.get_text() for text in axis.texts]
-    assert set(words.split("\n")) == {"MAMBA-FSSD: 1/2 finite", "Grid-KSD: within its noise"}
+    assert set(words.split("\n")) == {"MAMBA-FSSD: 1/2 finite", "Grid-KSD: within noise"}
     assert "Grid-KSD" not in labels_of(axis)
     assert set(ends) == set(labels_of(axis))
 

@@ -1,6 +1,8 @@
 """A job makes a task of its files, sets XLA's flags unless the user has, and keeps pieces under their fingerprints."""
 
+import io
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,6 +169,13 @@ def test_bad_input_ends_a_job_with_one_line_for_the_user_and_keeps_its_pieces(
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error in a_rule: ")]
     assert "reference.json: made with another configuration" in line
     assert (tmp_path / "parts/piece.json").exists()
+
+
+def test_a_terminal_without_the_letters_of_a_line_shows_the_others(monkeypatch):
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "__stdout__", terminal)
+    job_with({}).show("\N{GREEK SMALL LETTER XI}: 2 \N{PLUS-MINUS SIGN} 1")
+    assert terminal.buffer.getvalue().decode("latin-1") == "?: 2 \N{PLUS-MINUS SIGN} 1\n"
 
 
 def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 
 from sgtune.study.adam_mcmc.artifacts import NAMES
 from sgtune.study.adam_mcmc.verdicts import mean_of, squares_cause, t_quantile
-from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.report.labels import MODELS, label
 from sgtune.study.report.records import Records, required
-from sgtune.study.report.style import BLUE, INK, ORANGE, VERMILION, WIDTH, log_error, log_ticks, styled
+from sgtune.study.report.style import INK, WIDTH, log_error, log_ticks, styled
 
 RATIOS = (
     {"color": BLUE, "linestyle": "-", "marker": "o"},
@@ -82,6 +82,9 @@ def adam_acceptance_curves(records: Records) -> Figure:
                 _draw_line(squares, known, "square", look)
             rates.set_ylim(-0.02, 1.02)
             squares.axhline(1, color=INK, alpha=0.35, linewidth=1.6)
+            if not squares.containers:
+                place = {"ha": "center", "va": "center", "transform": squares.transAxes}
+                squares.text(0.5, 0.5, "no estimate", **place, fontsize="small")
         column[0].set_title(label(record["target"], MODELS | NAMES), fontsize="small")
         column[-1].set_xscale("log")
         column[-1].set_xlabel("s √T")
@@ -158,7 +161,8 @@ def _draw_bias(axis: Axes, own: list[tuple[float, float, float]], color: str, ma
     axis.errorbar(ratios, sizes, yerr=np.transpose(bars), color=color, linewidth=1.1)
     for ratio, size, mean in zip(ratios, sizes, means, strict=True):
         face = color if mean > 1 else "white"
-        axis.plot([ratio], [size], color=color, marker=marker, markersize=3.8, markerfacecolor=face)
+        look = {"markersize": 3.8, "markerfacecolor": face, "clip_on": False}
+        axis.plot([ratio], [size], color=color, marker=marker, **look)
 
 
 @styled

@@ -4,6 +4,7 @@ arms over the oracle's."""
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -13,19 +14,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sgtune.study.catalogue import GREEN, PURPLE
+from sgtune.study.catalogue import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from sgtune.study.mamba.artifacts import JUDGES
 from sgtune.study.mamba.regret import after, losses_of, regret_cells, seconds_of
 from sgtune.study.report.labels import COMPARED_ARMS, METRICS, MODELS, SAMPLERS, TUNERS, in_order, label
 from sgtune.study.report.means import SOURCES, SQUARED
 from sgtune.study.report.records import Records, finite, looks_at_test_set, required
 from sgtune.study.report.style import (
-    BLUE,
     INK,
+    MEDIUM,
     NARROW,
-    ORANGE,
-    VERMILION,
-    WIDTH,
     label_ends,
     log_error,
     log_ticks,
@@ -43,6 +41,9 @@ ESTIMATES = {
     ("stochastic", "all"): {"color": ORANGE, "marker": "^", "linestyle": "-", "ms": 3.5},
     ("stochastic", "thinned"): {"color": ORANGE, "marker": "D", "linestyle": DASHED, "mfc": "white", "ms": 3},
 }
+LOST = {"marker": "x", "color": INK, "linestyle": "none", "ms": 5, "label": "not finite"}
+"""At the upper edge: where an estimate has no value."""
+
 FEWEST_IN_BAND = 3
 """Finite runs whose mean has a band: the standard error of two is too inaccurate."""
 
@@ -61,8 +62,8 @@ MOST = 1000.0
 TICKS = (-1000, -100, -10, -2, 0, 2, 10, 100, 1000)
 EXACT, UNSEEN, PREFERRED = "exact draws", "not distinguished from exact draws", "preferred to exact draws"
 HEADINGS = {
-    "width": ("All widths", "width of all coordinates (sds)", -1),
-    "direction": ("Common mode", "width of the common mode (sds)", 0),
+    "width": ("All widths", "width of all\ncoordinates (sds)", -1),
+    "direction": ("Common mode", "width of the\ncommon mode (sds)", 0),
 }
 """Of each disturbance the name, the quantity on its axis, and the end at which lines are apart."""
 
@@ -99,12 +100,12 @@ def _panels(
     """A figure, and its panels by model (across) and key of ``headings`` (down); those of a single model lie side by
     side. The y axes of several models say the heading, and ``over`` what it is divided by."""
     if len(models) == 1:
-        figure = Figure(figsize=(WIDTH, height + 0.7), layout="constrained")
+        figure = Figure(figsize=(MEDIUM, height + 0.7), layout="constrained")
         axes = figure.subplots(1, len(headings), squeeze=False).T
         for axis, heading in zip(axes[:, 0], headings.values(), strict=True):
             axis.set(title=heading, xlabel=x_label)
     else:
-        figure = Figure(figsize=(WIDTH, height * len(headings) + 0.5), layout="constrained")
+        figure = Figure(figsize=(MEDIUM, height * len(headings) + 0.5), layout="constrained")
         axes = figure.subplots(len(headings), len(models), squeeze=False, sharex="col")
         for top, bottom, model in zip(axes[0], axes[-1], models, strict=True):
             top.set_title(label(model, MODELS))
@@ -115,19 +116,9 @@ def _panels(
     return figure, by_name
 
 
-def _legend_below(figure: Figure, handles: Sequence, n_columns: int, **look: object) -> None:
+def _legend_below(figure: Figure, handles: Sequence, **look: object) -> None:
     """One legend for all panels, outside them."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns, **look)
-
-
-def _tuner_handles(tuners: Mapping[str, bool], **look: object) -> list[Line2D]:
-    """What a legend says of the tuners; of those that judge by the test set, with a dagger."""
-    handles = []
-    for tuner in in_order(tuners, TUNERS):
-        style = tuner_style(tuner) | look
-        style["label"] += f" {DAGGER}" * tuners[tuner]
-        handles.append(Line2D([], [], **style))
-    return handles
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, **look)
 
 
 def _say_empty(axis: Axes, without_ticks: Axis, words: str = "no finite value", **look: object) -> None:
@@ -143,7 +134,7 @@ def estimates(records: Records, *, varied: str) -> Figure:
     found = required(records, "estimates")
     models = in_order((record["model"] for record in found), MODELS)
     x_label = r"step size $h$" if varied == "step_size" else "batch size (% of $N$)"
-    figure, axes = _panels(models, {"ksd": "KSD"}, x_label, height=2.1)
+    figure, axes = _panels(models, {"ksd": "KSD"}, x_label, height=2.3)
     for record in found:
         rows = sorted((row for row in record["rows"] if row["figure"] == varied), key=lambda row: row[varied])
         scale = 1.0 if varied == "step_size" else 100 / record["n_data"]
@@ -151,14 +142,19 @@ def estimates(records: Records, *, varied: str) -> Figure:
         for how, style in ESTIMATES.items():
             own = [row for row in rows if (row["gradients"], row["points"]) == how]
             look = style | {"mec": style["color"], "label": "{}, {}".format(*how)}
-            axis.plot(scale * _numbers(own, varied), _numbers(own, "ksd"), **look)
+            x, y = scale * _numbers(own, varied), _numbers(own, "ksd")
+            axis.plot(x, y, **look)
+            lost = x[np.isnan(y)]
+            axis.plot(lost, np.full(len(lost), 0.97), **LOST, transform=axis.get_xaxis_transform())
         axis.set(xscale="log", yscale="log")
         log_ticks(axis.yaxis)
-        log_ticks(axis.xaxis)
-        if not any(np.isfinite(line.get_ydata()).any() for line in axis.lines):
+        log_ticks(axis.xaxis, most=3 if varied == "step_size" else 4)
+        if not any(finite(row["ksd"]) for row in rows):
             _say_empty(axis, axis.yaxis)
-        label_ends(axis, axis.lines)
-    _legend_below(figure, figure.axes[0].lines, 4, handlelength=3.2, title="gradients, samples")
+    drawn = [line for axis in figure.axes for line in axis.lines if len(line.get_xdata())]
+    handles = {line.get_label(): line for line in drawn}
+    order = in_order(handles, map("{0[0]}, {0[1]}".format, ESTIMATES))
+    _legend_below(figure, [handles[name] for name in order], handlelength=3.2, title="gradients, samples")
     return figure
 
 
@@ -190,17 +186,18 @@ def mean_curve(rows: Sequence[dict], metric: str) -> pd.DataFrame:
 
 def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
     """A line per tuner, in a band of two standard errors; markers, on about six points, not where other lines have
-    theirs, and not where a mean of several runs is less than two standard errors above zero. In a corner, or where
-    there is no line in its middle, the tuners that are not in it as a whole, and why."""
+    theirs, and small dots where a mean of several runs is less than two standard errors above zero. In a corner, or
+    where there is no line in its middle, the tuners that are not in it as a whole, and why."""
     lost = {}
     for i, record in enumerate(records):
         style = tuner_style(record["tuner"]) | {"zorder": 3}
         name, color, curve = style["label"], style["color"], mean_curve(record["curves"], metric)
+        style["label"] += f" {DAGGER}" * looks_at_test_set(record)
         if not curve["count"].any():
             lost[name] = "no arm" if record["best"] is None else "not finite"
             continue
         if curve["mean"].isna().all():
-            lost[name] = "within its noise"
+            lost[name] = "within noise"
             continue
         runs = len({row["replicate"] for row in record["curves"]})
         if None in record["arms"]:
@@ -211,6 +208,7 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
         points = range(i % max(1, len(curve) // 6), len(curve), max(1, len(curve) // 6))
         marked = [point for point in points if is_clear.iloc[point]]
         axis.plot(curve["seconds"], curve["mean"], **style, markevery=marked)
+        axis.scatter(curve["seconds"][~is_clear], curve["mean"][~is_clear], s=3, color=color, zorder=3)
         axis.fill_between(curve["seconds"], curve["low"], curve["high"], color=color, alpha=0.15, linewidth=0)
     why = set(lost.values())
     if len(lost) == len(records) and why <= {"no arm", "not finite"}:
@@ -218,7 +216,8 @@ def _run_time_panel(axis: Axes, records: Sequence[dict], metric: str) -> None:
     elif lost:
         place = {"transform": axis.transAxes, "ha": "right", "va": "top", "zorder": 5, "fontsize": 7}
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-        axis.text(0.99, 0.98, "\n".join(map(": ".join, lost.items())), **place, color=INK, bbox=box)
+        words = [fill(": ".join(item), 22) for item in lost.items()]
+        axis.text(0.99, 0.98, "\n".join(words), **place, color=INK, bbox=box)
     if axis.lines:
         axis.set_yscale("log")
         axis.set_ylim(axis.dataLim.y0 / 1.2, axis.dataLim.y1 * 1.2)
@@ -231,9 +230,9 @@ def run_time(records: Records, *, metric: str) -> Figure:
     found = required(records, "evaluation")
     samplers = in_order((record["sampler"] for record in found), SAMPLERS)
     tuners = in_order((record["tuner"] for record in found), TUNERS)
-    n_columns = min(3, len(samplers))
+    n_columns = min(2, len(samplers))
     n_rows = -(-len(samplers) // n_columns)
-    figure = Figure(figsize=(WIDTH, 2.0 * n_rows + 0.6), layout="constrained")
+    figure = Figure(figsize=(MEDIUM, 1.75 * n_rows + 0.4), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
     shown = axes.flat[: len(samplers)]
     for axis, sampler in zip(shown, samplers, strict=True):
@@ -247,15 +246,11 @@ def run_time(records: Records, *, metric: str) -> Figure:
     for axis in shown:
         label_ends(axis, axis.lines)
     for axis in shown[-n_columns:]:
-        axis.set_xlabel("run time (s)")
         axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel(METRICS[metric].label)
     runs = max(len({row["replicate"] for row in record["curves"]}) for record in found)
-    handles = _tuner_handles({record["tuner"]: looks_at_test_set(record) for record in found})
-    # Rows of at most four that are equally long.
-    per_row = math.ceil(len(handles) / math.ceil(len(handles) / 4))
-    _legend_below(figure, handles, per_row, handlelength=3.2, title=f"n = {runs}")
+    figure.supxlabel(f"run time (s); n = {runs}", fontsize="medium")
     return figure
 
 
@@ -282,7 +277,7 @@ def widths(records: Records) -> Figure:
             axis.plot([], [], **RING, color=INK, label="lowest value")
             axis.set(yscale="log", xlim=(-0.15, None))
             log_ticks(axis.yaxis)
-    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], 2, handlelength=3.2)
+    _legend_below(figure, figure.axes[0].get_legend_handles_labels()[0], handlelength=3.2)
     return figure
 
 
@@ -308,7 +303,7 @@ def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]
     rows = [row for record in required(records, "sensitivity") for row in record["rows"]]
     dimensions = sorted({row["dimension"] for row in rows})
     shape = (len(dimensions), len(disturbances)) if len(disturbances) > 1 else (1, len(dimensions))
-    figure = Figure(figsize=(WIDTH, 1.75 * shape[0] + 1.0), layout="constrained")
+    figure = Figure(figsize=(MEDIUM, 1.75 * shape[0] + 1.2), layout="constrained")
     axes = figure.subplots(*shape, squeeze=False, sharex="col", sharey=True)
     panels = [(dimension, disturbance) for dimension in dimensions for disturbance in disturbances]
     for axis, (dimension, disturbance) in zip(axes.flat, panels, strict=True):
@@ -317,7 +312,7 @@ def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]
         own = [row for row in rows if (row["dimension"], row["points"], row["perturbation"]) == whose]
         _sensitivity_panel(axis, own, statistic)
         title, unit, _ = HEADINGS[disturbance]
-        axis.set_title(f"{title}, D = {dimension:,}, n = {n:,}")
+        axis.set_title(f"{title}\n" * (axis in axes[0]) + f"D = {dimension:,}, n = {n:,}")
         axis.set_xlabel(unit if axis in axes[-1] else "")
     for axis in axes[:, 0]:
         axis.set_ylabel("signal / noise")
@@ -325,10 +320,10 @@ def sensitivity(records: Records, *, statistic: str, disturbances: Sequence[str]
     for axis, (_, disturbance) in zip(axes.flat, panels, strict=True):
         judges = [line for line in axis.lines if line.get_label() in JUDGES.values()]
         label_ends(axis, judges, place=HEADINGS[disturbance][2])
-    # The judges, then the lines and areas that belong to no judge.
+    # Lines and areas that belong to no judge.
     entries = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
-    order = in_order(entries, [*JUDGES.values(), EXACT, UNSEEN, PREFERRED])
-    _legend_below(figure, [entries[name] for name in order], 4, handlelength=3.2, columnspacing=1.5)
+    handles = [entries[name] for name in (EXACT, UNSEEN, PREFERRED) if name in entries]
+    _legend_below(figure, handles, handlelength=3.2)
     return figure
 
 
@@ -395,10 +390,14 @@ def draw_dots(panels: Mapping[str, Sequence[Cell]]) -> Figure:
         if any(cell.value is not None for cell in own):
             axis.set_xlabel(METRICS[own[0].metric].label)
         axis.set_yticks(range(len(samplers)), [label(sampler, SAMPLERS) for sampler in samplers])
-    handles = [*_tuner_handles(at_test_set, **DOT), Line2D([], [], label="Oracle", **DOTTED)]
+    handles = []
+    for tuner in in_order(at_test_set, TUNERS):
+        look = tuner_style(tuner) | DOT
+        handles.append(Line2D([], [], **look | {"label": look["label"] + f" {DAGGER}" * at_test_set[tuner]}))
+    handles.append(Line2D([], [], label="Oracle", **DOTTED))
     for name, look in MARKS.items():
         handles.append(Line2D([], [], label=COMPARED_ARMS[name], **look | DOT))
-    _legend_below(figure, handles, 2, handlelength=2.4)
+    _legend_below(figure, handles, handlelength=2.4)
     return figure
 
 

@@ -170,9 +170,10 @@ class Job:
         }
 
     def show(self, line: str) -> None:
-        """One line of requested output: on the terminal, and in the job's log."""
+        """One line of requested output: in the job's log, and on the terminal, with "?" for letters that it lacks."""
         self.report(line)
-        print(line, file=sys.__stdout__, flush=True)
+        code = sys.__stdout__.encoding
+        print(line.encode(code, "replace").decode(code), file=sys.__stdout__, flush=True)
 
 
 @contextmanager

@@ -16,26 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, MaxNLocator, NullFormatter
 
-from sgtune.study.catalogue import BLUE, ORANGE, TUNERS, VERMILION
+from sgtune.study.catalogue import TUNERS
 from sgtune.support.files import atomic_write
 
-__all__ = [
-    "BLUE",
-    "INK",
-    "NARROW",
-    "ORANGE",
-    "VERMILION",
-    "WIDTH",
-    "compact_svg",
-    "label_ends",
-    "log_error",
-    "log_ticks",
-    "save_figure",
-    "styled",
-    "tuner_style",
-]
-
 WIDTH = 7.0  # inches: the text width of a printed page
+MEDIUM = 5.0  # two panels beside each other: letters of about 8 pixels on a telephone
 NARROW = 4.0  # on a telephone the letters have their size
 INK = "#262626"
 SMALL = "quick"
@@ -72,9 +57,9 @@ def tuner_style(tuner: str) -> dict:
     }
 
 
-def log_ticks(axis: Axis) -> None:
-    """Ticks of a log axis whose limits stand: as plain numbers where these are short, else as powers of ten,
-    and as many as the span asks for."""
+def log_ticks(axis: Axis, most: int = 6) -> None:
+    """Ticks of a log axis whose limits stand: as plain numbers where these are short, else as powers of ten, and as
+    many as the span asks for."""
     low, high = sorted(axis.get_view_interval())
     if low <= 0:  # an axis without data has the limits of a linear one
         return
@@ -82,8 +67,8 @@ def log_ticks(axis: Axis) -> None:
     if decades < 0.5:
         axis.set_major_locator(MaxNLocator(5))
     else:
-        # At most six: by itself the locator leaves out every other power of ten of a narrow panel.
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,), numticks=6))
+        # By itself the locator leaves out every other power of ten of a narrow panel.
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,), numticks=most))
     axis.set_minor_formatter(NullFormatter())
     if low >= 9e-4 and high < 1.1e5:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -107,22 +92,16 @@ def label_ends(axis: Axes, lines: Sequence[Line2D], *, place: int = -1, gap: flo
         if len(points):
             ends.append((*to_axes.transform(points[place]), line))
     ends.sort(key=lambda end: end[1])
-    x, side = (-0.04, "right") if place == 0 else (1.04, "left")
+    x, side = (-0.09, "right") if place == 0 else (1.04, "left")
     height = -math.inf
     for i, (at, y, line) in enumerate(ends):
         height = min(max(y, height + gap, 0.0), 1 - gap * (len(ends) - 1 - i))
-        leader = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
-        leader["relpos"] = (float(place == 0), 0.5)
+        # Dotted: it is no part of the line, which may end before its axis does.
+        leader = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.8, "linestyle": (0, (1, 1.5))}
+        leader |= {"shrinkA": 0, "shrinkB": 0, "relpos": (float(place == 0), 0.5)}
         look = {"xycoords": "axes fraction", "arrowprops": leader, "annotation_clip": False, "fontsize": 6.5}
-        axis.annotate(
-            line.get_label().removesuffix(" grid"),
-            (at, y),
-            (x, height),
-            ha=side,
-            va="center",
-            color=INK,
-            **look,
-        )
+        look |= {"ha": side, "va": "center", "color": INK}
+        axis.annotate(line.get_label().replace(", smaller grid", ", smaller"), (at, y), (x, height), **look)
 
 
 @contextmanager

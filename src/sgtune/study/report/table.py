@@ -309,12 +309,14 @@ svg { max-width: 100%; height: auto; }
 table { border: 0; border-collapse: collapse; border-bottom: 2px solid; font-variant-numeric: tabular-nums; }
 th, td { border: 0; padding: .28rem .8rem; text-align: right; white-space: nowrap; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }
+thead th[colspan] { text-align: center; }
 thead tr:first-child th { border-top: 2px solid; }
 thead tr:last-child th { border-bottom: 1px solid; text-align: left; }
 tbody th { text-align: left; vertical-align: top; }
 tbody.group { border-top: 2px solid; }
 tbody.group th[colspan] { font-weight: 600; }
 tbody th[rowspan], tbody th[rowspan] ~ * { border-top: 1px solid #ccc; }
+.prose thead th { text-align: left; }
 .prose td { text-align: left; white-space: normal; vertical-align: top; min-width: 9rem; max-width: 46rem; }
 .prose tbody th { white-space: normal; max-width: 16rem; }
 footer { margin-top: .9rem; color: #595959; font-size: .8rem; }
