@@ -59,7 +59,10 @@ def test_imports_have_no_cycle():
     assert set(order) == set(MODULES)
 
 
-LAYERS = ("support", "model", "stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning", "study")
+LAYERS = (
+    *("support", "model", "bridges", "stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning"),
+    "study",
+)
 
 
 @pytest.mark.parametrize("package", LAYERS)

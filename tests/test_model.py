@@ -11,7 +11,7 @@ from reference_models import gaussian_log_likelihood, gaussian_model, standard_n
 from small_models import small_logistic_model
 
 import sgtune
-from sgtune import Budget, metrics, sample, temper
+from sgtune import Budget, localise, metrics, sample, temper
 from sgtune.mode.find import map_position
 from sgtune.model import define_model
 from sgtune.model.derived import hold_out
@@ -171,3 +171,79 @@ def test_bad_inverse_temperatures_get_one_line(logistic, value):
         sample(logistic, "adam-mcmc", inverse_temperature=value, **options)
     with pytest.raises(sgtune.InputError, match=r"^inverse_temperature: "):
         temper(logistic, value)
+
+
+# --- the pull to a point ---
+
+
+def test_a_pull_is_added_to_the_prior_and_keeps_its_strength_at_any_temperature(logistic):
+    around = jnp.array([0.4, -1.0])
+    pulled = temper(localise(logistic, around, 30.0), 50)
+    tempered = temper(logistic, 50)
+    positions = np.array([[0.2, -0.4], [1.5, 1.0]], np.float32)
+    expected = scores(tempered, positions) - 30 * (positions - np.asarray(around))
+    np.testing.assert_allclose(scores(pulled, positions), expected, rtol=1e-5, atol=1e-5)
+    again = localise(logistic, np.asarray(around), 30)
+    assert (
+        again.log_prior == localise(logistic, around, 30.0).log_prior
+    )  # so that they share compiled programs
+    assert again.checksum != localise(logistic, around + 1, 30).checksum != logistic.checksum
+
+
+@pytest.mark.parametrize(
+    ("around", "strength", "line"),
+    [
+        (jnp.zeros(3), 1.0, r"around: shape \(3,\) is not allowed; .* needs \(2,\)"),
+        (jnp.array([0.0, jnp.nan]), 1.0, "around: nan is not allowed"),
+        (jnp.zeros(2), 0.0, "strength: 0.0 is not allowed"),
+    ],
+)
+def test_a_pull_needs_a_point_and_a_strength(logistic, around, strength, line):
+    with pytest.raises(InputError, match=rf"^{line}"):
+        localise(logistic, around, strength)
+
+
+def test_local_learning_coefficient_of_a_linear_model():
+    """b (E R - R(w*)) of the localised Gibbs posterior is half the sum of b h / (b h + gamma), with the curvatures h of
+    the mean loss R. The step size's bias is linear in it: two step sizes give the value at 0. From the point itself, no
+    mode is searched for."""
+    n, dimension, strength, temperature = 200, 10, 5.0, 100.0
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(n, dimension)) * np.logspace(-1, 0.3, dimension)).astype(np.float32)
+    best = rng.normal(size=dimension).astype(np.float32)
+    noise = rng.normal(size=n)
+    noise -= x @ np.linalg.lstsq(x, noise)[0]  # so that the loss is least at w*
+    model = define_model(
+        "linear",
+        log_prior=lambda position: 0.0 * position[0],
+        log_likelihood=lambda position, rows: -0.5 * (rows["y"] - rows["x"] @ position) ** 2,
+        data={"x": x, "y": x @ best + noise.astype(np.float32)},
+        init=lambda key: jnp.zeros(dimension),
+    )
+    local = temper(localise(model, best, strength), temperature)
+    curvature = np.linalg.eigvalsh(x.T.astype(np.float64) @ x / n)
+    exact = 0.5 * np.sum(temperature * curvature / (temperature * curvature + strength))
+    largest = 1 / (temperature * curvature.max() + strength)
+
+    def coefficients(step_size, steps):
+        chain = sample(
+            local,
+            "sgld",
+            step_size=step_size,
+            batch_size=n,
+            budget=Budget(steps=steps),
+            position=best,
+            centre=best,
+            seed=3,
+        )
+        away = chain.draws[steps // 20 :].astype(np.float64) - best
+        excess = 0.5 * ((away @ (x.T.astype(np.float64) @ x / n)) * away).sum(axis=1)
+        blocks = temperature * excess[: len(excess) // 20 * 20].reshape(20, -1).mean(axis=1)
+        return blocks.mean(), blocks.std(ddof=1) / np.sqrt(20)
+
+    (coarse, of_coarse), (fine, of_fine) = (
+        coefficients(0.4 * largest, 40_000),
+        coefficients(0.2 * largest, 80_000),
+    )
+    assert 3 * np.hypot(2 * of_fine, of_coarse) < 0.15 * exact
+    assert abs(2 * fine - coarse - exact) < 3 * np.hypot(2 * of_fine, of_coarse)

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from sgtune import samplers as samplers
     from sgtune import stein as stein
     from sgtune import tuning as tuning
+    from sgtune.bridges.numpyro_models import from_numpyro as from_numpyro
     from sgtune.model import Model as Model
     from sgtune.model import define_model as define_model
+    from sgtune.model import from_log_densities as from_log_densities
+    from sgtune.model.derived import localise as localise
     from sgtune.model.derived import temper as temper
     from sgtune.model.preconditioner import Preconditioner as Preconditioner
     from sgtune.samplers import gradients as gradients
@@ -42,7 +45,10 @@ _HOME = {
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
+    "from_log_densities": "sgtune.model",
+    "from_numpyro": "sgtune.bridges.numpyro_models",
     "gradients": "sgtune.samplers.gradients",
+    "localise": "sgtune.model.derived",
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",

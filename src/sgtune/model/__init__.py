@@ -12,10 +12,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
+from sgtune.model.checks import as_columns, check_leaves, check_rows, in_single_precision
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.support.errors import InputError, check_choice, check_integer
 
-__all__ = ["Found", "Model", "define_model", "log_sigmoid"]
+__all__ = ["Found", "Model", "define_model", "from_log_densities", "log_sigmoid"]
 
 
 @dataclass
@@ -66,8 +67,11 @@ class Model:
         functionals: ``position -> (K,)``, the quantities that the data identify; chains are compared with a reference
             by them. None: the position itself.
         as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, or None.
+        constrain: ``(position, data) -> {name: value}``: what a position says in the user's own terms, such as an sd
+            where the position has its logarithm (`sgtune.Chain.constrained`); None: the position itself.
         task: ``classification`` or ``regression``: which predictive metrics make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
+        row_numbers: ``(N,)``: the number that each row of ``data`` had before they were shuffled; None: its own.
         checksum: SHA-256 of the training data; the file of the MAP is identified by it.
         data_dir: the folder of the MAP's file. None: the MAP is not saved, and every process finds it again.
         preconditioner: of a posterior over coordinates z of ``original`` (`sgtune.mode.coordinates.precondition`). A
@@ -84,8 +88,10 @@ class Model:
     test_data: dict | None = None
     functionals: Callable | None = None
     as_test: Callable | None = None
+    constrain: Callable | None = None
     task: str = "classification"
     max_lockstep: int | None = None
+    row_numbers: np.ndarray | None = field(default=None, repr=False)
     checksum: str = ""
     data_dir: Path | None = None
     preconditioner: Preconditioner | None = None
@@ -131,6 +137,7 @@ def define_model(
     test_data: dict | None = None,
     functionals: Callable | None = None,
     as_test: Callable | None = None,
+    constrain: Callable | None = None,
     task: str = "classification",
     max_lockstep: int | None = None,
     data_dir: str | Path | None = None,
@@ -143,7 +150,8 @@ def define_model(
         name: its name in tables and in the file of its MAP.
         log_prior: ``position -> ()``, up to a constant.
         log_likelihood: ``(position, batch) -> (n,)``, one value per datum of the batch, not their sum.
-        data: pytree of arrays whose leading axis is N.
+        data: pytree of arrays whose leading axis is N. A pandas frame is a dict of its columns, a categorical column
+            its codes. Numbers of 64 bits become such of 32.
         init: ``key -> position``, a pytree of float arrays: where the search for the MAP starts.
         predict: ``(position, inputs) -> (m, ...)``: the predicted mean of each input, ``(m,)``; for classification
             P(y = 1), ``(m,)``, or the probabilities of all classes, ``(m, classes)``. None: the model does not predict.
@@ -151,6 +159,8 @@ def define_model(
         functionals: ``position -> (K,)``, the quantities that the data identify; None: the position itself.
         as_test: ``rows -> {"inputs", "targets"}``: rows of ``data`` in the form of ``test_data``, for
             `sgtune.model.derived.hold_out`.
+        constrain: ``(position, data) -> {name: value}``: the position in your own terms, for `sgtune.Chain.constrained`
+            and ArviZ.
         task: ``classification`` or ``regression``: which metrics of predictions make sense.
         max_lockstep: the largest number of chains of one shape that run faster together than one by one; None: any.
         data_dir: the folder of the files of the MAP and the Laplace approximation. None: they are not saved.
@@ -162,8 +172,11 @@ def define_model(
         The model. Its MAP is found when it is first needed.
 
     Raises:
-        InputError: leaves of ``data`` differ in length, a function returns a wrong shape, or a value is not allowed.
+        InputError: leaves of ``data`` differ in length, are not numeric, have NaN, or lose their values in 32 bits; a
+            position has an integer leaf; a function returns a wrong shape; the value of a row changes when other rows
+            join its batch; or a value is not allowed.
     """
+    data = as_columns(data)
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(data)]
     if not shapes or any(shape[:1] != shapes[0][:1] or not shape for shape in shapes):
         raise InputError(f"data: model {name!r} needs arrays that share a leading axis of N rows")
@@ -172,11 +185,15 @@ def define_model(
     if max_lockstep is not None:
         check_integer("max_lockstep", max_lockstep, at_least=1)
     if checksum is None:
-        checksum = _checksum([np.asarray(leaf) for leaf in jax.tree.leaves(data)])
+        checksum = _checksum(jax.tree.leaves(data))
+    order = None
     if shuffle_seed is not None:
         order = np.random.default_rng(shuffle_seed).permutation(n_data)
-        data = jax.tree.map(lambda leaf: np.asarray(leaf)[order], data)
-    data = jax.tree.map(jnp.asarray, data)
+        data = jax.tree.map(lambda leaf: leaf[order], data)
+    rows = jax.tree.map(in_single_precision, data)
+    data = jax.tree.map(jnp.asarray, rows)
+    if any(leaf.dtype.itemsize == 8 for leaf in jax.tree.leaves(jax.eval_shape(init, jax.random.key(0)))):
+        init = _InSinglePrecision(init)
     model = Model(
         name=name,
         log_prior=log_prior,
@@ -187,19 +204,20 @@ def define_model(
         test_data=test_data,
         functionals=functionals,
         as_test=as_test,
+        constrain=constrain,
         task=task,
         max_lockstep=max_lockstep,
+        row_numbers=order,
         checksum=checksum,
         data_dir=Path(data_dir) if data_dir is not None else None,
     )
+    check_leaves(name, model.position_shape)
     prior = jax.eval_shape(log_prior, model.position_shape)
     if getattr(prior, "shape", None) != ():
         raise InputError(f"log_prior: model {name!r} gives {prior}; it must give one number")
     # Only shapes are needed; slicing the arrays would make JAX compile a program for each.
-    rows = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data
-    )
-    per_datum = jax.eval_shape(log_likelihood, model.position_shape, rows)
+    two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((min(2, n_data), *leaf.shape[1:]), leaf.dtype), data)
+    per_datum = jax.eval_shape(log_likelihood, model.position_shape, two)
     if per_datum.shape != (min(2, n_data),):
         raise InputError(
             f"log_likelihood: model {name!r} gives shape {per_datum.shape} for {min(2, n_data)} rows; "
@@ -209,7 +227,58 @@ def define_model(
         given = jax.eval_shape(functionals, model.position_shape)
         if len(getattr(given, "shape", ())) != 1:
             raise InputError(f"functionals: model {name!r} gives {given}; it must give one vector (K,)")
+    check_rows(name, log_likelihood, init, rows)
     return model
+
+
+@dataclass(frozen=True)
+class _InSinglePrecision:
+    """A start in 32 bits: under jax_enable_x64 ``init`` gives 64, but chains run in float32."""
+
+    init: Callable
+
+    def __call__(self, key: jax.Array) -> PyTree:
+        return jax.tree.map(in_single_precision, self.init(key))
+
+
+@dataclass(frozen=True)
+class _OfRows:
+    """A log-likelihood of one datum for the rows of a batch. Those of one function are equal, and share programs."""
+
+    of_one: Callable
+
+    def __call__(self, position: PyTree, batch: PyTree) -> jax.Array:
+        return jax.vmap(self.of_one, in_axes=(None, 0))(position, batch)
+
+
+def from_log_densities(
+    log_prior: Callable,
+    log_likelihood_of_one: Callable,
+    data: PyTree,
+    init: Callable,
+    *,
+    name: str = "posterior",
+    **options: Any,
+) -> Model:
+    """A `Model` from a log prior and the log-likelihood of one datum, which is vectorised over the rows of a batch.
+
+    Args:
+        log_prior: ``position -> ()``, up to a constant.
+        log_likelihood_of_one: ``(position, datum) -> ()``; ``datum`` has the structure of ``data`` without its leading
+            axis.
+        data, init, name, options: as for `define_model`.
+
+    Raises:
+        InputError: as for `define_model`.
+    """
+    return define_model(
+        name,
+        log_prior=log_prior,
+        log_likelihood=_OfRows(log_likelihood_of_one),
+        data=data,
+        init=init,
+        **options,
+    )
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:

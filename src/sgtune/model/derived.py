@@ -1,4 +1,4 @@
-"""Posteriors made from another model: of fewer rows of its data, or at another temperature."""
+"""Posteriors made from another model: of fewer rows of its data, at another temperature, or pulled to a point."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,12 +8,13 @@ from fractions import Fraction
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from sgtune.model import Found, Model
 from sgtune.support.errors import InputError, check_number
 
-__all__ = ["hold_out", "temper"]
+__all__ = ["hold_out", "localise", "temper"]
 
 
 def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
@@ -51,6 +52,7 @@ def hold_out(model: Model, fraction: float, name: str = "fraction") -> Model:
             name=f"{model.name}-without-{fraction:g}",
             data=jax.tree.map(lambda leaf: jnp.asarray(leaf[:n_left]), rows),
             test_data=model.as_test(jax.tree.map(lambda leaf: leaf[n_left:], rows)),
+            row_numbers=None if model.row_numbers is None else model.row_numbers[:n_left],
             checksum=hashlib.sha256(f"{model.checksum} without {n_held}".encode()).hexdigest(),
             found=Found(position_shape=model.found.position_shape),
         )
@@ -92,3 +94,54 @@ def temper(model: Model, inverse_temperature: float) -> Model:
             found=Found(position_shape=model.found.position_shape),
         )
     return kept[number]
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """A log prior with a quadratic pull. Equal ones share compiled programs, and so the point counts by its bytes."""
+
+    log_prior: Callable
+    point: bytes
+    strength: float
+
+    def __call__(self, position: PyTree) -> jax.Array:
+        away = ravel_pytree(position)[0] - np.frombuffer(self.point, np.float32)
+        return self.log_prior(position) - 0.5 * self.strength * away @ away
+
+
+def localise(model: Model, around: PyTree, strength: float) -> Model:
+    """The posterior times exp(-``strength`` |position - ``around``|^2 / 2), which stays near a point, be it in a valley
+    or at a saddle.
+
+    With `temper` it is the localised Gibbs posterior, from which a local learning coefficient is estimated (Lau et al.,
+    2023): `temper` changes the likelihood's weight, not the pull. The result is a model of its own. Where ``around`` is
+    not near a mode, give it as ``position`` and ``centre`` to `sgtune.sample` and `sgtune.tune`, so that no mode is
+    searched for.
+
+    Args:
+        around: a position of the model.
+        strength: gamma, the precision of the pull, in each direction.
+
+    Raises:
+        InputError: ``around`` is not a position of the model, or the strength is not a number > 0.
+    """
+    number = check_number("strength", strength, above=0)
+    shapes = jax.tree.map(lambda leaf: leaf.shape, model.position_shape)
+    given = jax.tree.map(jnp.shape, around)
+    if given != shapes:
+        raise InputError(f"around: shape {given} is not allowed; {model.name!r} needs {shapes}")
+    point = np.asarray(ravel_pytree(around)[0], np.float32)
+    if not np.isfinite(point).all():
+        raise InputError(
+            f"around: {point[~np.isfinite(point)][0]} is not allowed; all numbers must be finite"
+        )
+    # Data are arguments of compiled programs, but a point of D numbers is no larger than a position.
+    pulled = _Pulled(model.log_prior, point.tobytes(), number)
+    digest = hashlib.sha256(f"{model.checksum} pull {number!r}".encode() + pulled.point).hexdigest()
+    return replace(
+        model,
+        name=f"{model.name}-localised-{digest[:8]}",
+        log_prior=pulled,
+        checksum=digest,
+        found=Found(position_shape=model.found.position_shape),
+    )

@@ -114,7 +114,7 @@ def _propose(key: PRNGKeyArray, position: PyTree, u: PyTree, hyperparameters: di
     """theta' ~ N(theta - u, s^2 I + s_d^2 u u')."""
     isotropic_key, along_key = jax.random.split(key)
     s = hyperparameters["noise_sd"]
-    along = hyperparameters["directional_noise"] * jax.random.normal(along_key) - 1
+    along = hyperparameters["directional_noise"] * jax.random.normal(along_key, (), jnp.float32) - 1
     noise = noise_like(isotropic_key, position)
     return jax.tree.map(lambda x, u, w: x + s * w + along * u, position, u, noise)
 

@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
+from sgtune.bridges.arviz_trees import constrained, to_arviz
 from sgtune.mode.coordinates import precondition, resolve_preconditioner
 from sgtune.model import Model
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten, from_matrix
-from sgtune.model.posterior import scores
+from sgtune.model.posterior import Density, density_of, scores
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
@@ -25,6 +28,10 @@ from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.support.errors import check_integer
 from sgtune.support.randomness import LARGEST_SEED
 
+if TYPE_CHECKING:
+    from arviz import InferenceData
+    from xarray import DataTree
+
 __all__ = ["FEWEST_STEPS", "Chain", "sample"]
 
 
@@ -34,6 +41,9 @@ even if they cost more than the budget."""
 
 KEPT_BYTES = 512 * 2**20
 """A chain keeps at most this many bytes of draws."""
+
+LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
+"""At most so many kept draws, and so many bytes of them, have their log prior looked at."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,9 @@ class Chain:
             ``longest_rejection``, the largest number of rejections in a row. ``sghmc-shang``: ``clipped_share`` and
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
         warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
-            steps, with advice on what to change. `sample` also issues each as a `UserWarning`.
+            steps, with advice on what to change; and one if draws have a log prior of -inf. `sample` also issues each
+            as a `UserWarning`.
+        sampler: the sampler's name.
     """
 
     model: Model = field(repr=False)
@@ -67,6 +79,7 @@ class Chain:
     seconds_per_step: float | None = None
     statistics: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    sampler: str = ""
 
     @property
     def positions(self) -> PyTree:
@@ -77,6 +90,15 @@ class Chain:
         """Full-data scores at the kept draws, in the structure of ``positions``."""
         model = model or self.model
         return from_matrix(model, scores(model, self.draws))
+
+    def constrained(self) -> dict[str, np.ndarray]:
+        """The kept draws in the model's own terms, by name: ``(n_kept, ...)`` arrays of ``model.constrain``, or the
+        leaves of ``positions``."""
+        return constrained(self.model, self.draws)
+
+    def to_arviz(self, *, log_likelihood: bool = False, tuning: Any = None) -> "InferenceData | DataTree":
+        """The chain for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which takes several chains)."""
+        return to_arviz([self], log_likelihood=log_likelihood, tuning=tuning)
 
     def made_by(self, seconds: float) -> int:
         """How many samples the chain had made ``seconds`` after its start (0 without a clock or a cost table)."""
@@ -187,6 +209,8 @@ def sample(
         )
     if preconditioner is not None:
         chain = replace(chain, model=given, draws=preconditioner.positions(chain.draws))
+    if not chain.diverged:
+        chain = replace(chain, warnings=[*chain.warnings, *_outside(given, chain.draws)])
     for line in chain.warnings:
         warn(line, stacklevel=2)
     return chain
@@ -222,6 +246,7 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
         diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
         clock=clock,
         statistics=statistics,
+        sampler=ensemble.sampler_name,
         warnings=remarks_on_acceptance(
             ensemble.sampler_name,
             ensemble.sampler.when_stuck,
@@ -229,3 +254,25 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
             {name: values.reshape(-1)[0].item() for name, values in ensemble.hyperparameters.items()},
         ),
     )
+
+
+@jax.jit
+def _log_priors(density: Density, positions: PyTree) -> jax.Array:
+    return jax.lax.map(density.log_prior, positions)
+
+
+def _outside(model: Model, draws: np.ndarray) -> list[str]:
+    """A line if draws lie where the log prior is -inf: gradients do not show a sampler this border."""
+    if not len(draws):
+        return []
+    # Their number does not depend on the chain, so that chains share a program.
+    n_looked = max(1, min(LOOKED_AT, LOOKED_AT_BYTES // (4 * model.dimension)))
+    some = draws[np.linspace(0, len(draws) - 1, n_looked).astype(int)]
+    priors = np.asarray(_log_priors(density_of(model), jax.tree.map(jnp.asarray, from_matrix(model, some))))
+    share = np.isneginf(priors).mean()
+    if not share:
+        return []
+    return [
+        f"{100 * share:.2g}% of the draws of {model.name!r} have a log prior of -inf: gradients do not show a sampler "
+        "where the prior ends; transform the parameter so that all values are allowed"
+    ]

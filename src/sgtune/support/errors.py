@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from numbers import Integral, Real
+from types import ModuleType
 
-__all__ = ["DataError", "InputError", "check_choice", "check_integer", "check_number"]
+__all__ = ["DataError", "InputError", "check_choice", "check_integer", "check_number", "import_extra"]
 
 
 class InputError(ValueError):
@@ -60,3 +62,13 @@ def check_integer(name: str, value: object, *, at_least: int, at_most: int | Non
         upper = f" and <= {at_most}" if at_most is not None else ""
         raise InputError(f"{name}: {value!r} is not allowed; it must be an integer >= {at_least}{upper}")
     return int(value)
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """A module of a package that only an extra of sgtune installs; without it an `InputError` that names the extra."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise InputError(f"{error.name}: not installed; pip install 'sgtune[{extra}]' installs it") from None

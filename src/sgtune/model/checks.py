@@ -1,0 +1,146 @@
+"""What silently ruins a run, found before it: columns that are no float32 numbers, and rows that see other rows."""
+
+import sys
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision
+
+__all__ = ["as_columns", "check_leaves", "check_rows", "in_single_precision"]
+
+LARGEST_LOSS = 1e-3
+"""In sds of its column: a column whose values move further in float32 is refused."""
+
+SAME = 1e-3
+"""Values of a row in two batches are the same if they differ by less than this share of the largest value."""
+
+
+def as_columns(data: PyTree) -> PyTree:
+    """``data`` with NumPy arrays as leaves, all of them numbers that float32 and int32 can hold.
+
+    A pandas frame becomes a dict of its columns, by their names. A categorical column becomes the codes of its
+    categories, and a nullable one without missing values its numbers.
+
+    Raises:
+        InputError: a column is not numeric, has missing values, or has values that 32 bits cannot tell apart.
+    """
+    pandas = sys.modules.get("pandas")
+
+    def without_pandas(leaf):
+        if pandas is not None and isinstance(leaf, pandas.DataFrame):
+            if not leaf.columns.is_unique:
+                raise InputError(f"data: columns {list(leaf.columns)} are not allowed; names must differ")
+            return {str(name): leaf[name] for name in leaf.columns}
+        return leaf
+
+    def as_array(path, leaf):
+        name = jax.tree_util.keystr(path, simple=True, separator=".") or "data"
+        if pandas is not None and isinstance(leaf, pandas.Series):
+            _check_missing(name, np.asarray(leaf.isna()))
+            if isinstance(leaf.dtype, pandas.CategoricalDtype):
+                return leaf.cat.codes.to_numpy(np.int32)
+            leaf = leaf.to_numpy(getattr(leaf.dtype, "numpy_dtype", None))
+        array = np.asarray(leaf)
+        _check_numbers(name, array)
+        return array
+
+    return jax.tree_util.tree_map_with_path(as_array, jax.tree.map(without_pandas, data))
+
+
+def _check_missing(name: str, missing: np.ndarray) -> None:
+    if missing.any():
+        rows = int(missing.reshape(len(missing), -1).any(axis=1).sum())
+        raise InputError(
+            f"data: {name!r} has missing values (NaN) in {rows} of {len(missing)} rows; drop these rows or fill them"
+        )
+
+
+def _check_numbers(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind in "OUSMmc":
+        raise InputError(
+            f"data: {name!r} has dtype {array.dtype}, which is not allowed; it must have real numbers"
+        )
+    if array.ndim == 0:
+        return  # refused by its shape
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        bounds = np.iinfo(np.int32 if array.dtype.kind == "i" else np.uint32)
+        for worst in (array.min(), array.max()):
+            if not bounds.min <= worst <= bounds.max:
+                raise InputError(
+                    f"data: {name!r} has the integer {worst}, which 32 bits do not hold; number the values from 0, "
+                    "or pass centred and scaled floats"
+                )
+    if array.dtype.kind == "f":
+        _check_missing(name, np.isnan(array))
+    if array.dtype == np.float64 and array.size:
+        columns = array.reshape(len(array), -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = np.abs(columns - columns.astype(np.float32)).max(axis=0)
+            sd, largest = columns.std(axis=0), np.abs(columns).max(axis=0)
+        # inf is a number of both kinds, and a constant column has nothing to tell apart.
+        too_much = np.isfinite(largest) & (lost > LARGEST_LOSS * sd) & (sd > 1e-12 * largest)
+        if too_much.any():
+            worst = int(np.argmax(too_much))
+            which = repr(name) if array.ndim == 1 else f"column {worst} of {name!r}"
+            raise InputError(
+                f"data: {which} loses its values in float32: they move by up to {lost[worst]:.2g}, and their sd is "
+                f"{sd[worst]:.2g}; subtract its mean and divide by its sd"
+            )
+
+
+def in_single_precision(array: np.ndarray | jax.Array) -> np.ndarray | jax.Array:
+    """``array`` in 32 bits, also where JAX would keep 64 (``jax_enable_x64``): chains run in float32."""
+    narrow = {"f": np.float32, "i": np.int32, "u": np.uint32}.get(array.dtype.kind)
+    return array.astype(narrow) if narrow is not None and array.dtype.itemsize == 8 else array
+
+
+def check_leaves(name: str, position_shape: PyTree) -> None:
+    """Raises:
+    InputError: a leaf of a position is not of floats, and so cannot move."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(position_shape)[0]:
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            where = jax.tree_util.keystr(path, simple=True, separator=".") or "the position"
+            raise InputError(
+                f"init: {where!r} of model {name!r} has dtype {leaf.dtype}, which is not allowed; positions must "
+                "have float leaves, such as 0.0 for 0"
+            )
+
+
+def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree) -> None:
+    """Check that the first rows have the same values in batches of one, two and three rows.
+
+    Raises:
+        InputError: a row's value changes when other rows join its batch.
+    """
+    first = jax.tree.map(lambda leaf: leaf[np.arange(3) % len(leaf)], data)
+    key, *keys = jax.random.split(jax.random.key(0), 3)
+    start = jax.tree.map(jnp.asarray, init(key))
+    # Where all is zero a target that broadcasts goes unseen.
+    shaken = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(keys[0], leaf.shape, leaf.dtype), start)
+
+    @jax.jit
+    @full_precision
+    def values(position, rows):
+        batches = (jax.tree.map(lambda leaf: leaf[:n], rows) for n in (1, 2, 3))  # noqa: B023
+        return [log_likelihood(position, batch) for batch in batches]
+
+    found = [np.asarray(each, np.float64) for each in values(shaken, first)]
+    if not np.isfinite(found[2]).all():
+        found = [np.asarray(each, np.float64) for each in values(start, first)]
+    if not np.isfinite(found[2]).all():
+        return
+    tolerance = SAME * np.abs(found[2]).max()
+    for n, each in enumerate(found[:2], 1):
+        wrong = ~(np.abs(each - found[2][:n]) <= tolerance)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"log_likelihood: model {name!r} gives row {row} the value {each[row]:.6g} in a batch of {n} and "
+                f"{found[2][row]:.6g} in a batch of 3; a row's value must not depend on the other rows (as through "
+                "targets of shape (N, 1) beside means of shape (N,), or a factor N / n)"
+            )

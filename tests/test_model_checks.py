@@ -1,0 +1,241 @@
+"""What `define_model` refuses before a run: each of these once gave draws that looked well and were wrong."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+import sgtune
+from sgtune import Budget, from_log_densities, sample
+from sgtune.model import define_model
+from sgtune.model.checks import as_columns
+from sgtune.model.derived import hold_out
+
+N = 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2)).astype(np.float32)
+Y = (X @ np.array([1.0, -1.0]) + RNG.normal(size=N)).astype(np.float32)
+DATA = {"x": X, "y": Y}
+
+
+def log_prior(position):
+    return -0.5 * position @ position
+
+
+def log_likelihood(position, rows):
+    return -0.5 * (rows["y"] - rows["x"] @ position) ** 2
+
+
+def model_of(data=DATA, **options):
+    pieces = {"log_prior": log_prior, "log_likelihood": log_likelihood, "init": lambda key: jnp.zeros(2)}
+    return define_model("m", data=data, **pieces | options)
+
+
+def refuses(line, *args, **options):
+    with pytest.raises(sgtune.InputError, match=rf"^{line}[^\n]*$"):
+        model_of(*args, **options)
+
+
+# --- rows that see other rows ---
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        # A target of shape (N, 1): means of (n,) broadcast to (n, n), and the mean over an axis gives n numbers.
+        lambda p, rows: (-0.5 * (rows["y"][:, None] - rows["x"] @ p) ** 2).mean(axis=1),
+        lambda p, rows: (-0.5 * (rows["y"][:, None] - rows["x"] @ p) ** 2).mean(axis=0),
+        # The habit of plates.
+        lambda p, rows: N / len(rows["y"]) * log_likelihood(p, rows),
+        # Batch normalisation.
+        lambda p, rows: -0.5 * (rows["y"] - (rows["x"] - rows["x"].mean(axis=0)) @ p) ** 2,
+    ],
+)
+def test_a_row_whose_value_depends_on_other_rows_is_refused(wrong):
+    refuses("log_likelihood: model 'm' gives row 0 the value ", log_likelihood=wrong)
+
+
+def test_rows_may_have_values_of_any_size_and_of_minus_infinity():
+    model_of(log_likelihood=lambda p, rows: 1e6 * log_likelihood(p, rows))
+    model_of(log_likelihood=lambda p, rows: jnp.where(rows["y"] > 0, -jnp.inf, 0.0))
+    model_of({"x": X[:1], "y": Y[:1]})
+
+
+# --- positions ---
+
+
+def test_an_integer_leaf_in_a_position_is_refused():
+    refuses(
+        "init: 'count' of model 'm' has dtype int32, .* float leaves",
+        log_prior=lambda position: -0.5 * position["mean"] ** 2 - 0.5 * position["count"] ** 2,
+        log_likelihood=lambda position, rows: rows["y"] * position["mean"],
+        init=lambda key: {"mean": 0.0, "count": jnp.zeros((), int)},
+    )
+
+
+# --- columns ---
+
+
+@pytest.mark.parametrize(
+    ("column", "line"),
+    [
+        (np.array(["a"] * N), "data: 'y' has dtype <U1"),
+        (np.array([None] * N), "data: 'y' has dtype object"),
+        (np.arange(N).astype("datetime64[s]"), "data: 'y' has dtype datetime64"),
+        (np.where(np.arange(N) < 3, np.nan, Y), r"data: 'y' has missing values \(NaN\) in 3 of 40 rows"),
+        (2**32 + np.arange(N), "data: 'y' has the integer 4294967296, which 32 bits do not hold"),
+        (1.7e9 + np.arange(N), "data: 'y' loses its values in float32: they move by up to "),
+        (np.c_[np.ones(N), 1.7e9 + np.arange(N)], "data: column 1 of 'y' loses its values"),
+        (pd.Series(["a", None] * (N // 2), dtype="category"), "data: 'y' has missing values .* in 20 of 40"),
+        (pd.Series([1, None] * (N // 2), dtype="Int64"), "data: 'y' has missing values .* in 20 of 40"),
+        (pd.Series(["a"] * N), "data: 'y' has dtype "),
+    ],
+)
+def test_a_column_that_is_no_float32_number_is_named(column, line):
+    refuses(line, {"x": X, "y": column})
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.full(N, 0.1),  # a constant is off by its rounding
+        1.7e9 + 1e5 * np.arange(N),
+        np.where(np.arange(N) < 3, np.inf, Y.astype(np.float64)),  # the end of an open interval
+        np.arange(N).astype(np.int64),
+        np.arange(N).astype(np.uint8),
+        Y > 0,
+    ],
+)
+def test_other_columns_keep_their_values(column):
+    kept = model_of({"x": X, "y": column}, shuffle_seed=None, log_likelihood=lambda p, rows: rows["x"] @ p)
+    assert kept.data["y"].dtype.itemsize <= 4
+    np.testing.assert_allclose(kept.data["y"], column, rtol=1e-6)
+
+
+def test_frames_are_dicts_of_their_columns():
+    frame = pd.DataFrame(
+        {
+            "x": Y,
+            "kind": pd.Categorical(np.where(Y > 0, "high", "low")),
+            "count": pd.array(np.arange(N), dtype="Int64"),
+            "flag": pd.array(Y > 1, dtype="boolean"),
+        },
+        index=np.arange(N) + 100,
+    )
+    columns = as_columns({"frame": frame, "series": frame["count"]})
+    assert {name: column.dtype.name for name, column in columns["frame"].items()} == {
+        "x": "float32",
+        "kind": "int32",
+        "count": "int64",
+        "flag": "bool",
+    }
+    np.testing.assert_array_equal(columns["frame"]["kind"], np.where(Y > 0, 0, 1))
+    np.testing.assert_array_equal(columns["series"], np.arange(N))
+    model = model_of(frame[["x", "count"]], log_likelihood=lambda p, rows: rows["x"] * p[0] + rows["count"])
+    assert model.n_data == N
+    refuses("data: columns .* names must differ", pd.concat([frame[["x"]], frame[["x"]]], axis=1))
+
+
+def test_shuffled_rows_keep_their_numbers():
+    model = model_of()
+    np.testing.assert_array_equal(model.data["y"], Y[model.row_numbers])
+    assert model_of(shuffle_seed=None).row_numbers is None
+    held = hold_out(
+        replace(model, predict=lambda p, x: x @ p, as_test=lambda rows: {"targets": rows["y"]}), 0.25
+    )
+    np.testing.assert_array_equal(held.data["y"], Y[held.row_numbers])
+
+
+# --- x64 ---
+
+
+@pytest.mark.parametrize("sampler", ["sghmc-cv", "ccadl", "adam-mcmc"])
+def test_chains_run_in_float32_under_x64(sampler):
+    leapfrogs = {"n_leapfrog": 3} if sampler == "sghmc-cv" else {}
+    with jax.enable_x64(True):
+        model = model_of({"x": X.astype(np.float64), "y": Y.astype(np.float64)})
+        assert {leaf.dtype for leaf in jax.tree.leaves((model.data, model.position_shape))} == {
+            np.dtype("float32")
+        }
+        chain = sample(model, sampler, step_size=1e-4, batch_size=10, budget=Budget(steps=20), **leapfrogs)
+    assert chain.draws.dtype == np.float32
+    assert np.isfinite(chain.draws).all()
+
+
+# --- the support of the prior ---
+
+
+def test_draws_outside_the_support_are_counted():
+    """A half-normal prior without its transform: the likelihood's mode is at the border."""
+
+    def half_normal(position):
+        return jnp.where(position > 0, -0.5 * position**2, -jnp.inf)[0]
+
+    model = define_model(
+        "border",
+        log_prior=half_normal,
+        log_likelihood=lambda position, rows: -0.5 * (rows - position) ** 2,
+        data=np.linspace(-1, 1, 20, dtype=np.float32),
+        init=lambda key: jnp.full(1, 0.1),
+    )
+    start = jnp.full(1, 0.1)
+    with pytest.warns(UserWarning, match="% of the draws of 'border' have a log prior of -inf"):
+        chain = sample(
+            model,
+            "sgld",
+            step_size=0.01,
+            batch_size=20,
+            budget=Budget(steps=1_000),
+            position=start,
+            centre=start,
+        )
+    outside = float((chain.draws <= 0).mean())
+    assert 0.3 < outside < 0.7
+    # 200 draws, which depend on one another, are looked at.
+    assert float(chain.warnings[-1].partition("%")[0]) / 100 == pytest.approx(outside, abs=0.1)
+
+
+# --- densities of one datum ---
+
+
+def test_the_density_of_one_datum_is_vectorised():
+    def of_one(position, row):
+        assert row["x"].shape == (2,)
+        return -0.5 * (row["y"] - row["x"] @ position) ** 2
+
+    model = from_log_densities(log_prior, of_one, DATA, lambda key: jnp.zeros(2), shuffle_seed=None)
+    position = jnp.array([0.3, 0.7])
+    np.testing.assert_allclose(
+        model.log_likelihood(position, model.data), log_likelihood(position, DATA), rtol=1e-6
+    )
+    again = from_log_densities(log_prior, of_one, DATA, lambda key: jnp.zeros(2))
+    assert again.log_likelihood == model.log_likelihood  # so that they share compiled programs
+
+
+# --- extras ---
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("numpyro", "numpyro", "sgtune.from_numpyro(None, {'x': 1})"),
+        ("arviz", "arviz", "to_arviz([])"),
+    ],
+)
+def test_a_missing_package_is_one_line_that_names_the_extra(package, extra, call):
+    """And nothing imports it before it is needed."""
+    program = (
+        f"import sys; sys.modules[{package!r}] = None; import sgtune\n"
+        "from sgtune.bridges.arviz_trees import to_arviz; import sgtune.sampling.chain\n"
+        f"try: {call}\n"
+        "except sgtune.InputError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == f"{package}: not installed; pip install 'sgtune[{extra}]' installs it\n", (
+        done.stderr
+    )
