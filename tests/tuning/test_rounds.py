@@ -12,7 +12,7 @@ from sgtune import Budget, InputError, Preconditioner, tune
 from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
 from sgtune.sampling.lockstep import Lockstep
-from sgtune.tuning import Grid, Halving, Settings, make_arms, rounds
+from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
 from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 
@@ -211,6 +211,16 @@ def test_a_grid_of_dead_arms_moves_down_two_decades(raw):
     assert 2 <= len(dead) <= 5, "one line a rung"
 
 
+def test_races_share_the_budget_of_three_though_the_first_is_dead_after_a_rung(raw):
+    """Two races die in the first of their two rungs, so that two whole ones are paid after them."""
+    too_long = 300 * laplace_preconditioner(raw).factor
+    result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, preconditioner=too_long)
+    ran = result.rungs.groupby(["race", "step_size"])["steps"].max() * 2 * 40
+    assert [ran[race].max() for race in (1, 2)] == [5_000 // 80 * 80] * 2
+    assert len(result.rungs["race"].unique()) == 4
+    assert ran.sum() <= 3 * halving_schedule(9, 3, 20_000).total
+
+
 def test_doubts_are_lines_that_say_what_to_change():
     model = small_logistic_model(n_data=1_000, dimension=3, seed=5)
 
@@ -293,6 +303,13 @@ def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinate
     result = tune(raw, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
     assert largest > 2
     assert max(row["step_size"] for row in result.rows) == pytest.approx(2 / largest, rel=0.02)
+
+
+def test_the_full_factor_after_a_diagonal_has_the_grid_of_a_full_factor(raw):
+    result = tune(raw, "sgld-cv", budget=R, horizon=HORIZON, preconditioner=np.full(4, 1e3), rounds=2)
+    largest = result.rungs.groupby("race")["step_size"].max()
+    assert largest[1] < 1e-11
+    assert largest[2] == pytest.approx(2)
 
 
 def one_global_and_many_local() -> sgtune.Model:

@@ -284,11 +284,14 @@ def tune(
         )
 
     is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
-    curvature = ()
-    # A diagonal leaves curvatures far above 1, a full factor does not.
-    if is_fitted and (preconditioner is None or preconditioner.factor.ndim == 1):
-        curvature = (largest_curvature(precondition(model, preconditioner)),)
-    arms = [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
+
+    def arms_in(coordinates: Preconditioner | None) -> list[Arm]:
+        """The arms of a race in these coordinates: a diagonal leaves curvatures far above 1, a full factor does not."""
+        leaves = is_fitted and (coordinates is None or coordinates.factor.ndim == 1)
+        curvature = (largest_curvature(precondition(model, coordinates)),) if leaves else ()
+        return [check_arm(model, sampler, arm) for arm in tuner.arms(model.n_data, sampler, *curvature)]
+
+    arms = arms_in(preconditioner)
     if tuner.judge is None and tuner.choose is None:
         return result(arms[0])
     seen = precondition(model, preconditioner)
@@ -365,7 +368,10 @@ def tune(
                 best = shrunk(best, pilot.shrinkage)
             break
         number += 1
-        preconditioner, arms = found.preconditioner if misleads else preconditioner, following
+        if misleads:
+            preconditioner = found.preconditioner
+            following = first_arms = races.affordable(arms_in(preconditioner))[0] if is_fitted else first_arms
+        arms = following
     forecast = race.value_of(winner) if tuner.judge.in_sds else np.inf
     ledger.warnings += _doubts(first_arms, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
