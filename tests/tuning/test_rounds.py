@@ -188,7 +188,7 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
 
 def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
     result = tune(raw, "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
-    (line,) = (line for line in result.warnings if "did not start" in line)
+    (line,) = (line for line in result.warnings if line.startswith("budget:"))
     started = {row["batch_size"] for row in result.rows}
     assert started == {40, 400}
     assert "batch_size=4000" in line
@@ -198,6 +198,19 @@ def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
         4_000,
         400,
     }
+
+
+def test_arms_that_a_few_rows_would_throw_out_do_not_start():
+    """Five of 50,000 rows have nearly all of the noise: a short race with batches of 500 has few of them."""
+    budgets = {"budget": Budget(gradients=100_000), "horizon": Budget(gradients=5_000_000)}
+    foreseen = tune(case("leverage"), "sgld-cv", tuner="theory", **budgets)
+    result = tune(case("leverage"), "sgld-cv", **budgets, rounds=1)
+    errors = {(row["step_size"], row["batch_size"]): row["discrepancy"] or np.inf for row in foreseen.rows}
+    started = {(row["step_size"], row["batch_size"]) for row in result.rows}
+    affordable = {arm for arm in errors if arm[1] <= 500}
+    assert started == {arm for arm in affordable if errors[arm] <= 3 * min(map(errors.get, affordable))}
+    assert len(started) < len(affordable) / 2
+    assert result.gradient_evaluations > foreseen.gradient_evaluations > 9 * 50_000
 
 
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):

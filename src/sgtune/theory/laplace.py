@@ -39,6 +39,7 @@ __all__ = [
     "directions_of",
     "laplace_of",
     "spread_ratios",
+    "terms_of",
 ]
 
 MOST_HESSIANS = 4_000
@@ -130,6 +131,16 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     points = mode + (rng.standard_normal((N_DRAWS, len(mode))) / np.sqrt(curvature)) @ basis.T
     slopes = _hessian_variances(model, sums, axes, curvature, points, rng)
     return Laplace(Directions(curvature, noise, model.n_data, slopes.reshape(basis.shape)), mode, basis)
+
+
+def terms_of(model: Model) -> int:
+    """Data terms of gradients that `laplace_of` takes, two for each row in a Hessian's product; not those of the mode,
+    the Laplace scale and checks of them."""
+    gradients = model.n_data * (1 + 2 * N_DRAWS)
+    if model.dimension > LARGE_DIMENSION:
+        return gradients
+    of_hessians = 2 * model.dimension * min(model.n_data, MOST_HESSIANS)
+    return of_hessians + (gradients if model.n_data > MOST_HESSIANS else model.n_data)
 
 
 def _not_concave(model: Model, least: float) -> InputError:

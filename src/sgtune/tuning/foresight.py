@@ -6,16 +6,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sgtune.model import Model
+from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
-from sgtune.theory.laplace import laplace_of, spread_ratios
+from sgtune.theory.laplace import MOST_NUMBERS, laplace_of, spread_ratios, terms_of
 from sgtune.theory.linear import expected_errors
+from sgtune.theory.recursions import check_known
 from sgtune.tuning.race import describe
 
-__all__ = ["Choice", "foresee"]
+__all__ = ["Choice", "foresee", "promising"]
 
 FAR = 2.0
 """The theory holds as long as sds are within this factor of the Laplace approximation's."""
+
+
+HOPELESS = 3.0
+"""Arms of which theory expects more than this many times the least error do not race (`promising`)."""
 
 
 class Choice(NamedTuple):
@@ -24,11 +30,13 @@ class Choice(NamedTuple):
     Attributes:
         best: the index of the chosen arm; None if all arms are unstable.
         rows, warnings: as in `sgtune.tuning.tune.TuningResult`.
+        evaluations: data terms of gradients that it took.
     """
 
     best: int | None
     rows: list[dict]
     warnings: list[str]
+    evaluations: int = 0
 
 
 def foresee(
@@ -81,7 +89,28 @@ def foresee(
             f"errors of {len(arms)} arms predicted, {sum(np.isfinite(errors))} of them stable, best "
             f"{errors[best]:.4g} at {arms[best]}"
         )
-    return Choice(best, rows, warnings)
+    return Choice(best, rows, warnings, terms_of(model))
+
+
+def promising(
+    model: Model, sampler: str, arms: Sequence[Arm], n_steps: Sequence[int]
+) -> tuple[list[Arm], int]:
+    """The arms whose expected error after their ``n_steps`` is at most `HOPELESS` times the least, and the data terms
+    of gradients that this takes.
+
+    A race is too short to see what a handful of rows of a large leverage do; theory reads all rows. All arms where
+    theory does not cover the sampler or the posterior, or above 200 parameters, where it knows no directions.
+    """
+    if model.dimension > LARGE_DIMENSION or model.n_data * model.dimension > MOST_NUMBERS:
+        return list(arms), 0
+    try:
+        errors = expected_errors(check_known(sampler), arms, laplace_of(model).directions, n_steps)
+    except InputError:
+        return list(arms), 0
+    # No arm is below infinity where all are unstable.
+    most = HOPELESS * np.min(errors, where=np.isfinite(errors), initial=np.inf)
+    kept = [arm for arm, error in zip(arms, errors, strict=True) if error <= most]
+    return (kept if np.isfinite(most) else list(arms)), terms_of(model)
 
 
 def _doubts(arm: Arm, n_steps: int, ratios: np.ndarray) -> list[str]:

@@ -25,6 +25,7 @@ from sgtune.support.axes import COMMON, STEP_SIZE, Arm
 from sgtune.support.errors import InputError, check_choice, check_integer, check_number
 from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
+from sgtune.tuning.foresight import HOPELESS, promising
 from sgtune.tuning.race import AllDivergedError, describe
 from sgtune.tuning.rounds import (
     MOST_ROUNDS,
@@ -307,12 +308,20 @@ def tune(
     if is_fitted:
         arms, left_out = races.affordable(arms)
         remarks += left_out
+    first_arms, longest = arms, MOST_ROUNDS * races.total(arms)
+    if is_fitted and preconditioner is not None and not is_plain and tuner.clock == "calibrated":
+        arms, terms = promising(seen, sampler, arms, _steps_at(horizon, seen, sampler, arms, cost))
+        ledger.gradient_evaluations += terms
+        if len(arms) < len(first_arms):
+            remarks.append(
+                f"theory: {len(first_arms) - len(arms)} of {len(first_arms)} arms did not start: their expected error "
+                f"is more than {HOPELESS:g} times the least"
+            )
     ledger.warnings += remarks
     # Above D = 2,000 rounds took 3 to 4 times the gradients, and helped one of two samplers of a small network.
     is_alone = preconditioner is None or is_plain or model.dimension > LARGEST_FACTOR
     most = (1 if is_alone else MOST_ROUNDS) if rounds == AUTO else rounds
-    longest = MOST_ROUNDS * races.total(arms)
-    number, first_arms, kept = 1, arms, None
+    number, kept = 1, None
     while True:
         try:
             race, winner, arms = races.race(arms, preconditioner, number, is_fitted, ledger, longest)
@@ -477,6 +486,20 @@ def _doubts(arms: Sequence[Arm], best: Arm, forecast: float | None) -> list[str]
     return doubts
 
 
+def _steps_at(
+    horizon: Budget, model: Model, sampler: str, arms: list[Arm], cost: CostTable | None
+) -> list[int]:
+    """The steps that ``horizon`` buys for each arm."""
+    return [
+        horizon.steps_for(
+            horizon.amount,
+            seconds_per_step=None if horizon.seconds is None else cost.lookup(*shape_of(sampler, arm)),
+            gradients_per_step=data_terms(model, sampler, arm),
+        )
+        for arm in arms
+    ]
+
+
 def _chosen(
     model: Model,
     sampler: str,
@@ -494,17 +517,10 @@ def _chosen(
     Raises:
         AllDivergedError: no arm is stable.
     """
-    in_seconds = horizon.seconds is not None
-    n_steps = [
-        horizon.steps_for(
-            horizon.amount,
-            seconds_per_step=cost.lookup(*shape_of(sampler, arm)) if in_seconds else None,
-            gradients_per_step=data_terms(model, sampler, arm),
-        )
-        for arm in arms
-    ]
+    n_steps = _steps_at(horizon, model, sampler, arms, cost)
     asked = perf_counter()
     choice = tuner.choose(model, sampler, arms, n_steps, report)
+    ledger.gradient_evaluations += choice.evaluations
     ended = perf_counter()
     compilation = compile_seconds(asked, ended)
     ledger.seconds["discrepancy"] += ended - asked - compilation
