@@ -315,7 +315,10 @@ def test_a_diagonal_has_a_grid_that_fits_the_largest_curvature_in_its_coordinate
     tuner = Halving(grid=Grid(batch_fractions=(0.1,)))
     result = tune(raw, "sgld-cv", tuner=tuner, budget=R, preconditioner=sds, rounds=1)
     assert largest > 2
-    assert max(row["step_size"] for row in result.rows) == pytest.approx(2 / largest, rel=0.02)
+    # Arms that theory finds hopeless did not start.
+    below = np.log10(2 / largest) - np.log10([row["step_size"] for row in result.rows])
+    np.testing.assert_allclose(below * 4, np.round(below * 4), atol=0.05)
+    assert below.min() < 0.6
 
 
 def test_the_full_factor_after_a_diagonal_has_the_grid_of_a_full_factor(raw):
