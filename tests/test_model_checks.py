@@ -63,7 +63,7 @@ def test_a_row_whose_value_depends_on_other_rows_is_refused(wrong):
 def test_rows_may_have_values_of_any_size_and_of_minus_infinity():
     model_of(log_likelihood=lambda p, rows: 1e6 * log_likelihood(p, rows))
     model_of(log_likelihood=lambda p, rows: jnp.where(rows["y"] > 0, -jnp.inf, 0.0))
-    model_of({"x": X[:1], "y": Y[:1]})
+    assert model_of({"x": X[:1], "y": Y[:1]}).n_data == 1
 
 
 # --- positions ---

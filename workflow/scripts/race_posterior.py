@@ -3,6 +3,7 @@
 from sgtune.study.pipeline.job import job
 
 with job(snakemake) as this:
+    from sgtune.study.pipeline.parts import Task
     from sgtune.study.user_posteriors.cases import case_model
     from sgtune.study.user_posteriors.races import Truth, race_case
     from sgtune.support.files import file_sha256, read_npz
@@ -10,13 +11,12 @@ with job(snakemake) as this:
 
     watch_compilation()
     path = snakemake.input.moments
-    record = race_case(
+    task = Task(
         case_model(snakemake.wildcards.case),
         snakemake.wildcards.kernel,
-        Truth(**read_npz(path)),
-        this.settings["posteriors"],
         seed=this.seed,
         parts=this.parts,
         depends_on={"settings": this.settings, "moments": file_sha256(path)},
     )
+    record = race_case(task, Truth(**read_npz(path)), this.settings["posteriors"])
     this.write(snakemake.output.races, record)

@@ -22,7 +22,7 @@ from sgtune.sampling.chain import FEWEST_STEPS, sample
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments.losses import losses_of
-from sgtune.study.pipeline.parts import Parts, Task
+from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.support.randomness import named_seed
@@ -110,46 +110,26 @@ class Truth(NamedTuple):
         }
 
 
-def race_case(
-    model: Model,
-    sampler: str,
-    truth: Truth,
-    section: Mapping,
-    *,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-) -> dict:
+def race_case(task: Task, truth: Truth, section: Mapping) -> dict:
     """The choices of every tuner in all its coordinates, each judged by a fresh chain; and the best arm.
 
     Args:
         section: the configuration's section ``posteriors``.
-        depends_on: what all pieces depend on.
 
     Returns:
         ``runs``: of each tuner, coordinates and replicate the errors (`Truth.errors`), the ``arm``, the data terms
         ``spent``, and the number of ``doubts``; ``refused`` is the reason of a tuner that does not choose. ``best``:
         `best_arm`.
     """
-    runs = []
+    model, sampler, runs = task.model, task.sampler, []
     for tuner, replicate in product(TUNED, range(section["replicates"])):
         for coordinates in TUNED[tuner]:
-            make = partial(_tuned, model, sampler, truth, section, tuner, coordinates, replicate, seed)
-            runs.append(parts.once(f"{tuner} {coordinates} {replicate}", depends_on, make))
-            parts.report(f"{model.name}, {sampler}: {runs[-1]}")
-    best = parts.once(
-        "best",
-        depends_on,
-        partial(best_arm, model, sampler, truth, section, seed=seed, parts=parts, depends_on=depends_on),
-    )
-    return {
-        "case": model.name,
-        "sampler": sampler,
-        "n_data": model.n_data,
-        "dimension": model.dimension,
-        "runs": runs,
-        "best": best,
-    }
+            make = partial(_tuned, model, sampler, truth, section, tuner, coordinates, replicate, task.seed)
+            runs.append(task.once(f"{tuner} {coordinates} {replicate}", make))
+            task.report(f"{model.name}, {sampler}: {runs[-1]}")
+    best = task.once("best", partial(best_arm, task, truth, section))
+    about = {"case": model.name, "sampler": sampler, "n_data": model.n_data, "dimension": model.dimension}
+    return {**about, "runs": runs, "best": best}
 
 
 def _budgets(section: Mapping) -> dict[str, Budget]:
@@ -192,16 +172,7 @@ def plain(arm: Arm) -> dict:
     return {name: number for name, number in arm.items() if not isinstance(number, Preconditioner)}
 
 
-def best_arm(
-    model: Model,
-    sampler: str,
-    truth: Truth,
-    section: Mapping,
-    *,
-    seed: int,
-    parts: Parts,
-    depends_on: Mapping,
-) -> dict:
+def best_arm(task: Task, truth: Truth, section: Mapping) -> dict:
     """The arm of the smallest expected error, of all coordinates and of a grid with twice as many step sizes.
 
     Each arm runs to the horizon once. The best `CONTENDERS` run again in `FRESH` chains, the best of these in
@@ -211,7 +182,7 @@ def best_arm(
     Returns:
         ``coordinates``, ``arm``, and ``runs``, the errors of its chains.
     """
-    others = named_seed(seed, "best arm")
+    model, sampler, others = task.model, task.sampler, named_seed(task.seed, "best arm")
     screened, systems = [], {"none": None}
     for name in ("laplace", "rounds"):
         # The best arm may be one that tuners could not reach: where there is no proper mode.
@@ -222,7 +193,7 @@ def best_arm(
         curvature = largest_curvature(model) if system is None else 1.0
         for arms in _by_shape(model, sampler, section["horizon"], curvature):
             make = partial(_screen, model, sampler, truth, section["horizon"], system, arms, others)
-            rows = parts.once(f"screen {name} {arms[0].to_record()}", depends_on, make)
+            rows = task.once(f"screen {name} {arms[0].to_record()}", make)
             screened += [
                 (row["xi_white"], name, arm)
                 for row, arm in zip(rows, arms, strict=True)
