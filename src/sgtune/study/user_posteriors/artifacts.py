@@ -28,9 +28,9 @@ STUDY = Study(
             "tables:posteriors_regret",
             ("races", "references"),
             title="Tuners on posteriors of users: error over the best arm's",
-            rows=("sampler", "model"),
-            columns=("detail", "tuner"),
-            stub={"model": "Posterior"},
+            rows=("sampler", "detail", "model"),
+            columns=("tuner",),
+            stub={"detail": "Coordinates", "model": "Posterior"},
         ),
         "posteriors_errors": Artifact(
             "tables:posteriors_errors",
