@@ -23,5 +23,5 @@ def numpyro_model(x, group, y):
 
 
 model = sgtune.from_numpyro(numpyro_model, data={"x": x, "group": group, "y": y}, obs=["y"])
-run = sgtune.tune_and_sample(model, "sghmc-cv", budget=sgtune.Budget(steps=2_000), chains=4)
+run = sgtune.tune_and_sample(model, "sghmc-cv", budget=sgtune.Budget(steps=1_000), chains=4)
 print(az.summary(run.to_arviz()))
