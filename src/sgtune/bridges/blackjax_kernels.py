@@ -48,6 +48,11 @@ KICKS_LAST = "blackjax.sgmcmc.sghmc"
 """The kernel whose first drift is by the fresh momentum alone, and whose last kick moves nothing."""
 
 
+EXPLICIT, LARGEST_EXPLICIT = "blackjax.sgmcmc.", 0.5
+"""Kernels with a momentum of these modules gain energy in every step: SGHMC of five leapfrogs leaves N(0, I) above a step
+size of 0.47 if it has no friction."""
+
+
 class BlackJAXState(NamedTuple):
     """The chain's position, the kernel's own state, which contains it, and the state of the gradient estimator."""
 
@@ -154,6 +159,8 @@ def from_blackjax(
         is_position = jax.tree.structure(made) == jax.tree.structure(state.position)
         return BlackJAXState(made if is_position else made.position, made, state.estimator)
 
+    has_momentum = has_leapfrog or FRICTION in defaults
+    is_explicit = has_momentum and parts.step.__module__.startswith(EXPLICIT)
     sampler = Sampler(
         init,
         step,
@@ -161,7 +168,8 @@ def from_blackjax(
         has_leapfrog=has_leapfrog,
         least_leapfrog=2 if parts.step.__module__ == KICKS_LAST else 1,
         static_leapfrog=True,
-        step_size_power=2 if has_leapfrog or FRICTION in defaults else 1,
+        step_size_power=2 if has_momentum else 1,
+        largest_step=LARGEST_EXPLICIT if is_explicit else 2.0,
     )
     SAMPLERS[name] = sampler
     return sampler
