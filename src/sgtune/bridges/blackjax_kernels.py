@@ -49,8 +49,8 @@ KICKS_LAST = "blackjax.sgmcmc.sghmc"
 
 
 EXPLICIT, LARGEST_EXPLICIT = "blackjax.sgmcmc.", 0.5
-"""Kernels with a momentum of these modules gain energy in every step: SGHMC of five leapfrogs leaves N(0, I) above a step
-size of 0.47 if it has no friction."""
+"""Kernels with a momentum of these modules gain energy in every step: without friction SGHMC of five leapfrogs leaves
+N(0, I) above a step size of 0.47."""
 
 
 class BlackJAXState(NamedTuple):
