@@ -1,6 +1,7 @@
 """One chain for a budget: `sample` and its result."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -12,8 +13,10 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.bridges.arviz_trees import constrained, to_arviz
+from sgtune.bridges.plots import plot_chains
 from sgtune.mode.coordinates import precondition, resolve_preconditioner
 from sgtune.model import Model
+from sgtune.model.checks import check_saved, saved_facts
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten, from_matrix
 from sgtune.model.posterior import Density, density_of, scores
@@ -24,8 +27,10 @@ from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
+from sgtune.sampling.diagnosis import Diagnosis, as_chains, diagnose, parameter_names
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.support.errors import check_integer
+from sgtune.support.files import read_record, write_record
 from sgtune.support.randomness import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -46,7 +51,14 @@ LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
 """At most so many kept draws, and so many bytes of them, have their log prior looked at."""
 
 
-@dataclass(frozen=True)
+SAVED = (
+    *("stride", "n_samples", "seconds", "diverged", "clock", "seconds_per_step", "statistics", "warnings"),
+    "sampler",
+)
+"""What a file of a chain has as it is."""
+
+
+@dataclass(frozen=True, repr=False)
 class Chain:
     """The result of `sample`.
 
@@ -99,6 +111,57 @@ class Chain:
     def to_arviz(self, *, log_likelihood: bool = False, tuning: Any = None) -> "InferenceData | DataTree":
         """The chain for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which takes several chains)."""
         return to_arviz([self], log_likelihood=log_likelihood, tuning=tuning)
+
+    def check(self, **options: Any) -> Diagnosis:
+        """What is wrong with the draws, parameter by parameter (`sgtune.diagnose`, which takes several chains).
+
+        Args:
+            options: of `sgtune.diagnose`.
+        """
+        return diagnose(self.model, self, **options)
+
+    def plot(self, most: int = 4, diagnosis: Diagnosis | None = None) -> np.ndarray:
+        """Traces and marginal densities of the ``most`` parameters that are worst by ``diagnosis``, or by `check`.
+
+        Returns:
+            ``(most, 2)`` axes.
+
+        Raises:
+            InputError: seaborn is not installed.
+        """
+        worst = (diagnosis or self.check()).table.index[:most]
+        places = [parameter_names(self.model).index(name) for name in worst]
+        return plot_chains(as_chains(self.model, self)[:, :, places], worst, self.stride)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as an ``.npz`` file, whole or not at all, without its model."""
+        others = {name: getattr(self, name) for name in SAVED}
+        record = {**saved_facts(self.model), "arm": dict(self.arm), **others}
+        write_record(path, "chain", record, {"draws": self.draws})
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model) -> "Chain":
+        """The chain that `save` wrote, of ``model``.
+
+        Raises:
+            DataError: the file cannot be read, or is of something else.
+            InputError: it is a chain of another model.
+        """
+        record, arrays = read_record(path, "chain", {"arm", *SAVED})
+        check_saved(path, record, model)
+        record["clock"] = [(seconds, steps) for seconds, steps in record["clock"]]
+        others = {name: record[name] for name in SAVED}
+        return cls(
+            model=model, arm=Arm(**record["arm"]), draws=as_chains(model, arrays["draws"])[0], **others
+        )
+
+    def __repr__(self) -> str:
+        n_kept, dimension = self.draws.shape
+        state = ", diverged" if self.diverged else ""
+        return (
+            f"Chain({self.sampler} on {self.model.name!r}: {n_kept:,} draws of {self.n_samples:,} steps, "
+            f"D={dimension}, {self.seconds:.3g} s{state}, {self.arm})"
+        )
 
     def made_by(self, seconds: float) -> int:
         """How many samples the chain had made ``seconds`` after its start (0 without a clock or a cost table)."""
