@@ -40,6 +40,7 @@ def plot_race(rungs: "pd.DataFrame", best: dict[str, float] | None) -> np.ndarra
         InputError: seaborn is not installed.
     """
     seaborn = import_extra("seaborn", "plots")
+    ticker = import_extra("matplotlib.ticker", "plots")
     last = rungs[rungs["race"] == rungs["race"].max()] if "race" in rungs else rungs
     numbers = sorted(last["rung"].unique())
     columns = list(rungs)
@@ -89,6 +90,12 @@ def plot_race(rungs: "pd.DataFrame", best: dict[str, float] | None) -> np.ndarra
                 edgecolors="black",
             )
         axis.set(xscale="log", yscale="log", title=f"rung {number}: {len(rung)} arms", xlabel="step size")
+        for scale in (axis.xaxis, axis.yaxis):
+            low, high = scale.get_view_interval()
+            # Within a decade and a half powers of ten are too few labels, and all minor ticks too many.
+            scale.set_major_locator(ticker.LogLocator(subs=(1, 3) if high < 30 * low else (1,)))
+            scale.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+            scale.set_minor_formatter(ticker.NullFormatter())
     axes[0, 0].set_ylabel("discrepancy")
     if others and groups:
         pyplot = import_extra("matplotlib.pyplot", "plots")
@@ -124,7 +131,7 @@ def plot_chains(chains: Float[np.ndarray, "c n k"], names: Sequence[str], stride
     """
     seaborn = import_extra("seaborn", "plots")
     n_chains, n, k = chains.shape
-    _, axes = _subplots(k, 2, figsize=(8, 0.6 + 1.5 * k), width_ratios=(3, 1), sharey="row")
+    _, axes = _subplots(k, 2, figsize=(8, 0.6 + 1.4 * k), width_ratios=(3, 1), sharey="row")
     steps = stride * np.arange(1, n + 1)
     colours = [OK, *seaborn.color_palette("colorblind", n_chains)[1:]]
     for row, name, place in zip(axes, names, range(k), strict=True):
@@ -136,6 +143,8 @@ def plot_chains(chains: Float[np.ndarray, "c n k"], names: Sequence[str], stride
         row[0].set_ylabel(name)
         row[0].margins(x=0)
         row[1].set(xlabel="", ylabel="", xticks=[])
+        row[1].tick_params(left=False)
+        row[0].tick_params(labelbottom=place == k - 1)
     axes[-1, 0].set_xlabel("step")
     return axes
 

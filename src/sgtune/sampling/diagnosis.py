@@ -103,7 +103,7 @@ class Diagnosis:
     forecast: float | None
     warnings: list[str]
 
-    def plot(self, most: int = 12) -> "np.ndarray[Any, Any]":
+    def plot(self, most: int = 12) -> np.ndarray:
         """The ``most`` worst parameters: ratios of sds and errors of means, with two standard errors, beside what they
         should be. Returns the two axes.
 
@@ -288,16 +288,22 @@ def _looked_at(model: Model, draws: Any) -> tuple[Float[np.ndarray, "c n D"], fl
     """
     chains = as_chains(model, draws)
     is_finite = np.isfinite(chains).all(axis=2)
-    n = int(is_finite.sum(axis=1).min()) if is_finite.size else 0
-    if n < FEWEST_DRAWS:
+    not_finite = float(1 - is_finite.mean()) if is_finite.size else 0.0
+    # A chain that left at once says nothing of the others.
+    counts = is_finite.sum(axis=1)
+    lives = counts >= FEWEST_DRAWS
+    if not lives.any():
         raise InputError(
-            f"draws: {n} of a chain's {is_finite.shape[1]} draws are finite; at least {FEWEST_DRAWS} must be"
+            f"draws: {counts.max(initial=0)} of a chain's {is_finite.shape[1]} draws are finite; at least "
+            f"{FEWEST_DRAWS} must be"
         )
-    most = max(FEWEST_DRAWS, min(LOOKED_AT, LOOKED_AT_NUMBERS // model.dimension) // len(chains))
-    if is_finite.all():
-        return _evenly(chains, most), 0.0
-    kept = [chain[good][:n] for chain, good in zip(chains, is_finite, strict=True)]
-    return _evenly(np.stack(kept), most), float(1 - is_finite.mean())
+    if not_finite:
+        n = int(counts[lives].min())
+        chains = np.stack(
+            [chain[good][:n] for chain, good in zip(chains[lives], is_finite[lives], strict=True)]
+        )
+    most = min(LOOKED_AT, LOOKED_AT_NUMBERS // model.dimension) // len(chains)
+    return _evenly(chains, max(FEWEST_DRAWS, most)), not_finite
 
 
 def _evenly(chains: Float[np.ndarray, "c n D"], most: int) -> Float[np.ndarray, "c k D"]:
