@@ -1,13 +1,18 @@
 """The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 import pytest
 from small_models import model_of_prior
 
-from sgtune import Budget, sample
+from sgtune import Budget, Chain, sample
+from sgtune.support.errors import DataError, InputError
+
+matplotlib.use("Agg")
 
 pytestmark = pytest.mark.optimised
 
@@ -78,3 +83,34 @@ def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draw
     assert chain.n_samples % chain.stride > 0 or kept_draws >= 64
     assert not np.isfinite(chain.draws[-1]).all()
     assert 1 <= len(chain.draws) == chain.n_samples // chain.stride <= kept_draws
+
+
+def test_a_loaded_chain_is_the_same(tmp_path):
+    chain = count(Budget(steps=200), 20, dimension=2)
+    chain = replace(chain, clock=[(0.5, 100), (1.0, 200)], statistics={"acceptance_rate": float("nan")})
+    path = tmp_path / "chain.npz"
+    chain.save(path)
+    model = counting_model(2)
+    loaded = Chain.load(path, model)
+    np.testing.assert_array_equal(loaded.draws, chain.draws)
+    assert loaded.draws.dtype == np.float32
+    np.testing.assert_equal({**vars(loaded), "draws": None}, {**vars(chain), "draws": None})
+    assert repr(loaded) == repr(chain)
+    assert len(repr(chain)) < 250
+    with pytest.raises(InputError, match="model: 'counting' has dimension 1"):
+        Chain.load(path, counting_model())
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"chain\.npz: not a readable"):
+        Chain.load(path, model)
+
+
+def test_traces_are_of_the_worst_parameters():
+    chain = count(Budget(steps=200), 50, dimension=3)
+    diagnosis = chain.check()
+    axes = chain.plot(most=2, diagnosis=diagnosis)
+    assert [row[0].get_ylabel() for row in axes] == diagnosis.table.index[:2].tolist()
+    place = int(diagnosis.table.index[1].partition("[")[2][:-1])
+    (line,) = axes[1][0].lines
+    np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
+    assert line.get_xdata()[-1] == 200
+    matplotlib.pyplot.close("all")

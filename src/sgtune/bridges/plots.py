@@ -1,6 +1,6 @@
 """Pictures of races, chains and diagnoses, by seaborn; each function returns its axes, in a figure of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def _subplots(*shape: int, **options: Any) -> tuple[Any, np.ndarray]:
     return figure, axes
 
 
-def plot_race(rungs: "pd.DataFrame", best: dict[str, float] | None) -> np.ndarray:
+def plot_race(rungs: "pd.DataFrame", best: Mapping[str, Any] | None) -> np.ndarray:
     """Discrepancy against step size, a panel for each rung of the last race: a point for each arm, coloured by the
     other axes; full where it went on, hollow where it was pruned, a cross at the top without a finite value; and a
     ring around the arm that was chosen.

@@ -129,7 +129,7 @@ class Chain:
         Raises:
             InputError: seaborn is not installed.
         """
-        worst = (diagnosis or self.check()).table.index[:most]
+        worst = (diagnosis or self.check()).table.index[:most].tolist()
         places = [parameter_names(self.model).index(name) for name in worst]
         return plot_chains(as_chains(self.model, self)[:, :, places], worst, self.stride)
 
