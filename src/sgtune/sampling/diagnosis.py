@@ -45,8 +45,8 @@ SCORED, SCORED_NUMBERS, FEWEST_SCORED = 1_000, 2**23, 200
 FEWEST_DRAWS = 20
 """Fewer draws tell nothing of errors of their moments."""
 
-DENSITY_ROWS = 256
-"""The rows of the data whose log-likelihoods are looked at for -inf."""
+DENSITY_DRAWS, DENSITY_ROWS = 200, 256
+"""At most so many draws, and rows of the data, whose log densities are looked at for -inf."""
 
 DRAWS_PER_PARAMETER = 5
 """C is estimated from so many scored draws for each parameter, or more."""
@@ -80,8 +80,8 @@ class Diagnosis:
         n_scored: those of them that have scores.
         score_rows: rows of the data in a score.
         data_terms: what the scores and densities cost, in data terms as in `sgtune.Budget`.
-        impossible: share of the scored draws whose log density is -inf or nan: that of the prior, or of one of the
-            first 256 rows.
+        impossible: share of 200 of the scored draws whose log density is -inf or nan: that of the prior, or of one of
+            the first 256 rows.
         not_finite: share of all draws that are not finite; they count in nothing else.
         acceptance_rate: of the chains' proposals; None for samplers without a Metropolis test.
         sd_error: root of the mean over parameters of (sd_ratio - 1)^2, less what is noise.
@@ -146,9 +146,9 @@ def diagnose(
             spaced, are looked at, and at most 1,000 scored.
         forecast: the error that `sgtune.tune` expected, to be shown beside what the draws have.
         preconditioner: of the run, see above.
-        most_terms: data terms of gradients that scores may cost. None: scores are over all data. Otherwise over all
-            data if 200 such scores are affordable, or else over fresh rows for each draw, with control variates at the
-            mean of the draws, which leaves all expectations as they are.
+        most_terms: data terms that all this may cost, beyond 200 scores of a row. None: scores are over all data.
+            Otherwise over all data if 200 such scores are affordable, or else over fresh rows for each draw, with
+            control variates at the mean of the draws, which leaves all expectations as they are.
         tolerance: errors of fewer posterior sds are not named.
         seed: of the fresh rows.
 
@@ -210,14 +210,14 @@ def diagnose(
 
 def check_run(run: Any, **options: Any) -> list[str]:
     """The warnings of `diagnose` for a `sgtune.Chain`, or a sequence of them, at a cost that is small beside the run's:
-    5% of its data terms, or 200 scores of 1,000 rows and one of all data, if these cost more. None for chains of fewer
-    than 20 draws."""
+    5% of its data terms, or 200 scores of 1,000 rows and one of all data, if these cost more. No line for chains of
+    fewer than 20 draws."""
     chains = list(run) if isinstance(run, Sequence) else [run]
     model = chains[0].model
     if min(len(chain.draws) for chain in chains) < FEWEST_DRAWS:
         return []
     spent = sum(data_terms(model, chain.sampler, chain.arm) * chain.n_samples for chain in chains)
-    least = 2 * FEWEST_SCORED * min(FEWEST_ROWS, model.n_data) + model.n_data
+    least = 2 * FEWEST_SCORED * min(FEWEST_ROWS, model.n_data) + model.n_data + _density_terms(model)
     try:
         return diagnose(model, run, most_terms=max(int(SHARE_OF_RUN * spent), least), **options).warnings
     except InputError as error:
@@ -317,14 +317,15 @@ def _scored(
     """Some draws and their scores, the rows in a score, and the data terms that they took."""
     c, n_data = len(kept), model.n_data
     rows = n_data
-    if most_terms is not None and most_terms < FEWEST_SCORED * n_data:
-        left = max(0, most_terms - n_data)
+    left = 0 if most_terms is None else most_terms - _density_terms(model)
+    if most_terms is not None and left < FEWEST_SCORED * n_data:
+        left = max(0, left - n_data)
         most = min(most, max(FEWEST_SCORED, left // (2 * FEWEST_ROWS)))
         # A power of two, so that checks share programs.
         rows = 1 << max(1, left // (2 * most)).bit_length() - 1
         rows = n_data if rows > n_data // 2 else rows
     elif most_terms is not None:
-        most = min(most, most_terms // n_data)
+        most = min(most, left // n_data)
     some = _evenly(kept, max(FEWEST_DRAWS, most // c))
     flat = some.reshape(-1, some.shape[2])
     terms = len(flat) * n_data
@@ -357,9 +358,15 @@ def _log_densities(density: Density, positions: PyTree, rows: PyTree) -> Array:
 
 def _impossible(model: Model, flat: Float[np.ndarray, "n D"]) -> tuple[float, int]:
     """The share of draws whose log density is -inf or nan, and the data terms that it took."""
-    some = jax.tree.map(lambda leaf: leaf[:DENSITY_ROWS], model.data)
-    values = np.asarray(_log_densities(density_of(model), from_matrix(model, jnp.asarray(flat)), some))
-    return float((np.isneginf(values) | np.isnan(values)).mean()), len(flat) * min(DENSITY_ROWS, model.n_data)
+    # Their number does not depend on the draws, so that checks share a program.
+    flat = flat[np.linspace(0, len(flat) - 1, DENSITY_DRAWS).astype(int)]
+    rows = jax.tree.map(lambda leaf: leaf[:DENSITY_ROWS], model.data)
+    values = np.asarray(_log_densities(density_of(model), from_matrix(model, jnp.asarray(flat)), rows))
+    return float((np.isneginf(values) | np.isnan(values)).mean()), _density_terms(model)
+
+
+def _density_terms(model: Model) -> int:
+    return DENSITY_DRAWS * min(DENSITY_ROWS, model.n_data)
 
 
 def _is_correlated(kept: Float[np.ndarray, "c n D"]) -> np.ndarray:
