@@ -352,7 +352,8 @@ def _scored(
 
 
 @jax.jit
-def _log_densities(density: Density, positions: PyTree, rows: PyTree) -> Array:
+def _log_densities(density: Density, positions: PyTree, data: PyTree) -> Array:
+    rows = jax.tree.map(lambda leaf: leaf[:DENSITY_ROWS], data)
     return jax.lax.map(lambda p: density.log_prior(p) + jnp.sum(density.log_likelihood(p, rows)), positions)
 
 
@@ -360,8 +361,7 @@ def _impossible(model: Model, flat: Float[np.ndarray, "n D"]) -> tuple[float, in
     """The share of draws whose log density is -inf or nan, and the data terms that it took."""
     # Their number does not depend on the draws, so that checks share a program.
     flat = flat[np.linspace(0, len(flat) - 1, DENSITY_DRAWS).astype(int)]
-    rows = jax.tree.map(lambda leaf: leaf[:DENSITY_ROWS], model.data)
-    values = np.asarray(_log_densities(density_of(model), from_matrix(model, jnp.asarray(flat)), rows))
+    values = np.asarray(_log_densities(density_of(model), from_matrix(model, flat), model.data))
     return float((np.isneginf(values) | np.isnan(values)).mean()), _density_terms(model)
 
 
@@ -371,10 +371,10 @@ def _density_terms(model: Model) -> int:
 
 def _is_correlated(kept: Float[np.ndarray, "c n D"]) -> np.ndarray:
     """Whether neighbouring draws of a parameter are correlated, beyond what independent draws of D parameters show."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     c, n, dimension = kept.shape
-    least = norm.isf(FALSE_ALARMS / (2 * dimension)) / np.sqrt(c * n)
+    least = -ndtri(FALSE_ALARMS / (2 * dimension)) / np.sqrt(c * n)
     found = np.empty(dimension)
     at_once = max(1, 2**22 // (c * n))
     for start in range(0, dimension, at_once):
@@ -396,7 +396,7 @@ def _errors(
 ) -> tuple[dict[str, np.ndarray], float]:
     """Columns of errors of sds and means, whether they are named, how far the largest is beyond its noise, and the
     root mean square error of sds."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     dimension = some.shape[2]
     x = some.astype(np.float64) - some.mean(axis=(0, 1), dtype=np.float64)
@@ -417,7 +417,8 @@ def _errors(
 
     def beyond(error, se, n_effective):
         """How far an error is beyond what noise makes of none; few effective draws hardly know their noise."""
-        return np.abs(error) - se * t.isf(level / 2, np.maximum(np.minimum(n_effective, effective) - 1, 1))
+        degrees = np.maximum(np.minimum(n_effective, effective) - 1, 1)
+        return np.abs(error) + se * stdtrit(degrees, level / 2)
 
     of_sd, of_mean = beyond(sd_ratio - 1, relative, n_spread), beyond(mean_error, mean_se, n_shift)
     is_off = (of_sd > 0) & (np.abs(sd_ratio - 1) > tolerance)
