@@ -121,6 +121,7 @@ def test_the_planned_run_is_checked_in_the_users_coordinates():
         chain = tuned.sample(Budget(steps=4_000))
     lines = [str(each.message) for each in caught if str(each.message).startswith("too wide: position[")]
     assert len(lines) == 1
+    assert lines[0] in chain.warnings
     assert lines[0].endswith("posterior sd, and 1 other is too wide")
     # e = 1.5 in units of the posterior's variance: 1 / (1 - e / 2) times the variance.
     found = chain.check(forecast=tuned.forecast)

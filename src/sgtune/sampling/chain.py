@@ -76,7 +76,7 @@ class Chain:
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
         warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
             steps, with advice on what to change; and one if draws have a log prior of -inf. `sample` also issues each
-            as a `UserWarning`.
+            as a `UserWarning`. `TuningResult.sample` adds what its check finds.
         sampler: the sampler's name.
     """
 

@@ -1,7 +1,7 @@
 """`tune`: choose a sampler's hyperparameters for a model, and the result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,10 @@ class TuningResult:
             model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
         )
         if check:
-            for line in check_run(
-                run, forecast=self.forecast, preconditioner=self.best.get("preconditioner")
-            ):
+            lines = check_run(run, forecast=self.forecast, preconditioner=self.best.get("preconditioner"))
+            for line in lines:
                 warn(line, stacklevel=2)
+            run = replace(run, warnings=[*run.warnings, *lines])
         return run
 
     def plot(self) -> np.ndarray:
