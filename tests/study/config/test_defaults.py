@@ -65,7 +65,8 @@ def test_the_run_has_the_papers_values_but_for_these():
     # Two chains share the draws.
     of_reference = {"chains, logistic": "2", "chains, pmf": "2"}
     replicates = {"logistic": "5", "pmf": "5", "bnn": "3"}
-    runs = {f"replicates, {model}": number for model, number in replicates.items()} | {"ksd_points, bnn": "70"}
+    runs = {f"replicates, {model}": number for model, number in replicates.items()}
+    runs["ksd_points, bnn"] = "70"
     assert ours == {
         **{f"reference.{key}": value for key, value in of_reference.items()},
         **{f"evaluation.{key}": value for key, value in runs.items()},
