@@ -12,7 +12,7 @@ from sgtune import CostTable
 from sgtune.stein import fssd_at, optimise_locations
 from sgtune.study.audit.artifacts import DEFECTS, audited, settings_of, tuners_with
 from sgtune.study.audit.runs import audit_sampler, fssd_u_statistic, with_defect
-from sgtune.study.audit.tables import audit
+from sgtune.study.audit.tables import defects
 from sgtune.study.config.sections import fingerprint
 from sgtune.study.report.records import load_records
 from sgtune.support.files import write_json
@@ -123,7 +123,7 @@ def test_the_table_has_each_defect_beside_the_main_study(run, tmp_path):
         if defect == "explicit":
             write_json(tmp_path / "files/evaluation/logistic/sghmc.json", about | found)
             write_json(tmp_path / "files/evaluation/logistic/sgld.json", about | found | {"sampler": "sgld"})
-    cells = audit(load_records((tmp_path / "files").rglob("*.json"), ("audits", "evaluation")))
+    cells = defects(load_records((tmp_path / "files").rglob("*.json"), ("audits", "evaluation")))
     assert {cell.sampler for cell in cells} == {SAMPLER}
     of_ksd = [(cell.tuner, cell.detail) for cell in cells if cell.metric == "ksd"]
     assert of_ksd == [

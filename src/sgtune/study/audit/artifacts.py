@@ -25,8 +25,8 @@ STUDY = Study(
     label="Audit of the published code",
     kinds=("audits", "evaluation"),
     tables={
-        "audit": Artifact(
-            "tables:audit",
+        "defects": Artifact(
+            "tables:defects",
             ("audits", "evaluation"),
             title="Logistic regression with the published code's defects",
             rows=("tuner", "metric", "detail"),

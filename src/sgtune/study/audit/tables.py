@@ -12,7 +12,7 @@ from sgtune.study.report.table import Cell
 METRICS = ("ksd", "relative_sd_error_x100")
 
 
-def audit(records: Records) -> list[Cell]:
+def defects(records: Records) -> list[Cell]:
     """Of each tuner and defect the KSD, the error of the sds and the hyperparameters; without a defect those of the
     samplers and tuners that have one."""
     found = required(records, "audits")
