@@ -13,6 +13,7 @@ from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
+from sgtune.tuning.foresight import HOPELESS, N_DRAWS, departure, promising
 from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 
@@ -187,11 +188,17 @@ def test_a_default_grid_begins_at_the_largest_stable_step_size():
 
 
 def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
-    result = tune(raw, "sgld-cv", budget=Budget(gradients=40_000), rounds=1)
+    result = tune(raw, "sgld-cv", budget=Budget(gradients=40_000), preconditioner="none")
     (line,) = (line for line in result.warnings if line.startswith("budget:"))
-    started = {row["batch_size"] for row in result.rows}
-    assert started == {40, 400}
+    assert {row["batch_size"] for row in result.rows} == {40, 400}
+    assert "the first rung" in line
     assert "batch_size=4000" in line
+    # Theory leaves few arms, whose first rung is as long as R.
+    short = tune(raw, "sgld-cv", budget=Budget(gradients=39_000), rounds=1)
+    (line,) = (line for line in short.warnings if line.startswith("budget:"))
+    assert "R, 3.9e+04 gradients" in line
+    assert "batch_size=4000" in line
+    assert 4_000 not in {row["batch_size"] for row in short.rows}
     # An explicit grid makes ten steps of every arm.
     grid = Halving(grid=Grid(log10_step_sizes=(-1.0, -2.0, -3.0), batch_fractions=(1.0, 0.1)))
     assert {row["batch_size"] for row in tune(raw, "sgld-cv", tuner=grid, budget=R, rounds=1).rows} == {
@@ -201,16 +208,38 @@ def test_arms_that_cannot_make_ten_steps_do_not_start_and_are_named(raw):
 
 
 def test_arms_that_a_few_rows_would_throw_out_do_not_start():
-    """Five of 50,000 rows have nearly all of the noise: a short race with batches of 500 has few of them."""
-    budgets = {"budget": Budget(gradients=100_000), "horizon": Budget(gradients=5_000_000)}
-    foreseen = tune(case("leverage"), "sgld-cv", tuner="theory", **budgets)
-    result = tune(case("leverage"), "sgld-cv", **budgets, rounds=1)
-    errors = {(row["step_size"], row["batch_size"]): row["discrepancy"] or np.inf for row in foreseen.rows}
-    started = {(row["step_size"], row["batch_size"]) for row in result.rows}
-    affordable = {arm for arm in errors if arm[1] <= 500}
-    assert started == {arm for arm in affordable if errors[arm] <= 3 * min(map(errors.get, affordable))}
-    assert len(started) < len(affordable) / 2
-    assert result.gradient_evaluations > foreseen.gradient_evaluations > 9 * 50_000
+    """Five of 50,000 rows have nearly all of the noise: batches of 50 rarely have one, and the best are so large that a
+    race of all arms could not pay for ten steps of them in its first rung."""
+    budgets = {"budget": Budget(gradients=500_000), "horizon": Budget(gradients=5_000_000)}
+    foreseen = tune(case("leverage"), "sghmc-cv", tuner="theory", **budgets)
+    result = tune(case("leverage"), "sghmc-cv", **budgets, rounds=1)
+
+    def key(row):
+        return row["step_size"], row["batch_size"], row["n_leapfrog"]
+
+    errors = {key(row): row["discrepancy"] or np.inf for row in foreseen.rows}
+    possible = {arm for arm in errors if 10 * 2 * arm[1] * arm[2] <= 500_000}
+    assert {key(row) for row in result.rows} == {
+        arm for arm in possible if errors[arm] <= HOPELESS * min(map(errors.get, possible))
+    }
+    assert result.best.batch_size == 5_000
+    n_data = case("leverage").n_data
+    assert result.gradient_evaluations > foreseen.gradient_evaluations + N_DRAWS * n_data > 13 * n_data
+
+
+def test_theory_throws_no_arm_out_where_scores_are_not_a_gaussians():
+    """The largest step sizes leave the hierarchy, and theory would race no others."""
+    seen = precondition(case("groups"), laplace_preconditioner(case("groups")))
+    arms = make_arms(3_000, "sgld-cv", log10_step_sizes=(0.0, -1.0, -2.0), batch_fractions=(0.1,))
+    assert departure(seen) > 1
+    kept, terms = promising(seen, "sgld-cv", arms, [1_000] * 3)
+    assert (kept, terms) == (arms, N_DRAWS * 3_000)
+    gaussian = case("leverage")
+    assert departure(precondition(gaussian, laplace_preconditioner(gaussian))) == pytest.approx(0, abs=1e-4)
+    # A posterior whose scores are twice those of its coordinates differs by |z|^2.
+    narrow = laplace_preconditioner(gaussian)
+    wide = Preconditioner(narrow.centre, narrow.factor * np.sqrt(2), narrow.start)
+    assert departure(precondition(gaussian, wide)) == pytest.approx(1, rel=1e-3)
 
 
 def test_a_grid_of_dead_arms_moves_down_two_decades(raw):

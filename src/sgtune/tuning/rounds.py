@@ -144,10 +144,13 @@ class Races:
             return self.model
         return hold_out(self.model, fraction, name="validation_fraction")
 
-    def affordable(self, arms: list[Arm]) -> tuple[list[Arm], list[str]]:
+    def affordable(self, arms: list[Arm], *, by_last: bool = False) -> tuple[list[Arm], list[str]]:
         """The arms of which the first rung's budget buys ten steps, and a line that names the others.
 
         All arms where prices are not known, by the wall clock; the cheapest if no arm is affordable.
+
+        Args:
+            by_last: of which R, the budget of all rungs, buys ten steps.
         """
         if self.tuner.clock == "wall":
             return arms, []
@@ -155,9 +158,10 @@ class Races:
         kept = range(len(arms))
         while True:
             # The dearest go first: with fewer arms the first rung is longer.
-            rung = self.tuner.schedule(len(kept), self.budget.amount).rungs[0]
+            first = self.tuner.schedule(len(kept), self.budget.amount).rungs[0].amount
+            amount = self.budget.amount if by_last else first
             dearest = max(prices[i] for i in kept)
-            if FEWEST_STEPS * dearest <= rung.amount or dearest == min(prices):
+            if FEWEST_STEPS * dearest <= amount or dearest == min(prices):
                 break
             kept = [i for i in kept if prices[i] < dearest]
         left_out = {shape_of(self.sampler, arms[i])[1:3] for i in range(len(arms)) if i not in set(kept)}
@@ -169,8 +173,8 @@ class Races:
             for size, leapfrogs in sorted(left_out, key=str)
         )
         line = (
-            f"budget: {len(arms) - len(kept)} arms did not start, because the first rung, {rung.amount:.3g} {currency} "
-            f"an arm, does not pay for {FEWEST_STEPS} steps of {named}"
+            f"budget: {len(arms) - len(kept)} arms did not start, because {'R' if by_last else 'the first rung'}, "
+            f"{amount:.3g} {currency} an arm, does not pay for {FEWEST_STEPS} steps of {named}"
         )
         return [arms[i] for i in kept], [line]
 

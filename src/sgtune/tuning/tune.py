@@ -305,18 +305,26 @@ def tune(
     if tuner.choose is not None:
         return _chosen(seen, sampler, tuner, arms, horizon, cost, remarks, report, ledger, result)
     races = Races(model, sampler, tuner, budget, horizon, cost, seed, replicate, report)
-    if is_fitted:
-        arms, left_out = races.affordable(arms)
-        remarks += left_out
-    first_arms, longest = arms, MOST_ROUNDS * races.total(arms)
+    first_arms, left_out = races.affordable(arms) if is_fitted else (arms, [])
+    longest = MOST_ROUNDS * races.total(first_arms)
+    # Those of which a winner may have the smallest or the largest step size.
+    considered = first_arms
     if is_fitted and preconditioner is not None and not is_plain and tuner.clock == "calibrated":
-        arms, terms = promising(seen, sampler, arms, _steps_at(horizon, seen, sampler, arms, cost))
+        # Theory reads all arms that could run: the best may be too dear for the first rung of a race of many.
+        possible, too_dear = races.affordable(arms, by_last=True)
+        kept, terms = promising(seen, sampler, possible, _steps_at(horizon, seen, sampler, possible, cost))
         ledger.gradient_evaluations += terms
-        if len(arms) < len(first_arms):
-            remarks.append(
-                f"theory: {len(first_arms) - len(arms)} of {len(first_arms)} arms did not start: their expected error "
-                f"is more than {HOPELESS:g} times the least"
+        if len(kept) < len(possible):
+            considered = possible
+            arms, left_out = races.affordable(kept)
+            line = (
+                f"theory: {len(possible) - len(kept)} of {len(possible)} arms did not start: their expected error is "
+                f"more than {HOPELESS:g} times the least"
             )
+            left_out = [*left_out, *too_dear, line]
+    if considered is first_arms:
+        arms = first_arms
+    remarks += left_out
     ledger.warnings += remarks
     # Above D = 2,000 rounds took 3 to 4 times the gradients, and helped one of two samplers of a small network.
     is_alone = preconditioner is None or is_plain or model.dimension > LARGEST_FACTOR
@@ -380,9 +388,10 @@ def tune(
         if misleads:
             preconditioner = found.preconditioner
             following = first_arms = races.affordable(arms_in(preconditioner))[0] if is_fitted else first_arms
+            considered = first_arms
         arms = following
     forecast = race.value_of(winner) if tuner.judge.in_sds else np.inf
-    ledger.warnings += _doubts(first_arms, best, forecast if np.isfinite(forecast) else None)
+    ledger.warnings += _doubts(considered, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
         ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
     return result(best)
