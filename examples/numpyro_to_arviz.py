@@ -6,7 +6,6 @@ import numpyro
 import numpyro.distributions as dist
 
 import sgtune
-from sgtune.bridges.arviz_trees import to_arviz
 
 rng = np.random.default_rng(0)
 group = rng.integers(0, 5, 2_000)
@@ -23,7 +22,6 @@ def numpyro_model(x, group, y):
         numpyro.sample("y", dist.Normal(slope * x + effect[group], sd), obs=y)
 
 
-model = sgtune.from_numpyro(numpyro_model, data={"x": x, "group": group, "y": y})
-result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(steps=2_000))
-chains = [result.sample(sgtune.Budget(steps=5_000), seed=seed) for seed in range(2)]
-print(az.summary(to_arviz(chains, tuning=result)))
+model = sgtune.from_numpyro(numpyro_model, data={"x": x, "group": group, "y": y}, obs=["y"])
+run = sgtune.tune_and_sample(model, "sghmc-cv", budget=sgtune.Budget(steps=1_000), chains=4)
+print(az.summary(run.to_arviz()))

@@ -22,6 +22,7 @@ OVERLAYS = {
     "small_pmf": "config/small_pmf.yaml",
     "horizons": "config/horizons.yaml",
     "evidence": "config/evidence.yaml",
+    "posteriors": "config/posteriors.yaml",
     "tiny": "tests/tiny.yaml",
 }
 

@@ -51,6 +51,24 @@ def gaussian_model(precision, mean, n_data=8):
     )
 
 
+def mixture_model(n_data=200, init=None):
+    """Rows of N(a, 1) and N(b, 1) in equal shares, centres about 4 apart: a and b may change places.
+
+    Searches start at a = b unless ``init`` is given, where gradients never tell them apart.
+    """
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random(n_data) < 0.5, -2, 2) + rng.standard_normal(n_data)
+    return define_model(
+        "mixture",
+        log_prior=lambda position: -0.05 * position @ position,
+        log_likelihood=lambda position, rows: jnp.logaddexp(
+            -0.5 * (rows - position[0]) ** 2, -0.5 * (rows - position[1]) ** 2
+        ),
+        data=rows.astype(np.float32),
+        init=init or (lambda key: jnp.zeros(2)),
+    )
+
+
 def logistic_arrays(n_data, dimension, seed):
     """Inputs (n_data, dimension), correlated and not centred, and targets of 0 and 1."""
     rng = np.random.default_rng(seed)

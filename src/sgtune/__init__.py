@@ -3,6 +3,7 @@
 model = sgtune.define_model("normal", log_prior=..., log_likelihood=..., data=..., init=...)
 chain = sgtune.sample(model, "sgld-cv", step_size=1e-6, batch_size=800, budget=sgtune.Budget(steps=5000))
 result = sgtune.tune(model, "sgld-cv", budget=sgtune.Budget(seconds=1.0))
+run = sgtune.tune_and_sample(model, "sgld-cv", budget=sgtune.Budget(seconds=10.0), chains=4)
 """
 
 from importlib import import_module
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
     from sgtune.sampling.budget import Budget as Budget
     from sgtune.sampling.budget import CostTable as CostTable
     from sgtune.sampling.chain import Chain as Chain
+    from sgtune.sampling.chain import Chains as Chains
     from sgtune.sampling.chain import sample as sample
     from sgtune.support.axes import Arm as Arm
     from sgtune.support.errors import InputError as InputError
     from sgtune.tuning import TuningResult as TuningResult
     from sgtune.tuning import calibrate_cost as calibrate_cost
     from sgtune.tuning import tune as tune
+    from sgtune.tuning.run import tune_and_sample as tune_and_sample
 
 __version__ = "0.1.0"
 
@@ -38,6 +41,7 @@ _HOME = {
     "Arm": "sgtune.support.axes",
     "Budget": "sgtune.sampling.budget",
     "Chain": "sgtune.sampling.chain",
+    "Chains": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
     "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
@@ -55,6 +59,7 @@ _HOME = {
     "stein": "sgtune.stein",
     "temper": "sgtune.model.derived",
     "tune": "sgtune.tuning",
+    "tune_and_sample": "sgtune.tuning.run",
     "tuning": "sgtune.tuning",
 }
 

@@ -1,13 +1,16 @@
-"""The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position."""
+"""The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position; and several chains."""
 
 from functools import cache
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_models import model_of_prior
+from small_models import gaussian_model, model_of_prior
 
-from sgtune import Budget, sample
+from sgtune import Budget, Chain, sample
+from sgtune.model import define_model
+from sgtune.sampling import chain as chain_module
 
 pytestmark = pytest.mark.optimised
 
@@ -78,3 +81,112 @@ def test_a_chain_that_diverges_between_kept_draws_ends_there(by_steps, kept_draw
     assert chain.n_samples % chain.stride > 0 or kept_draws >= 64
     assert not np.isfinite(chain.draws[-1]).all()
     assert 1 <= len(chain.draws) == chain.n_samples // chain.stride <= kept_draws
+
+
+GAUSSIAN = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+
+
+def test_chains_are_a_sequence_of_chains_with_their_draws_side_by_side():
+    run = sample(GAUSSIAN, "sgld-cv", step_size=0.1, batch_size=4, budget=Budget(steps=30), chains=3)
+    assert len(run) == 3
+    assert all(isinstance(chain, Chain) for chain in run)
+    assert run.draws.shape == (3, 30, 2)
+    np.testing.assert_array_equal(run.draws[1], run[1].draws)
+    np.testing.assert_array_equal(run.positions, run.draws)
+    np.testing.assert_array_equal(run.constrained()["position"], run.draws)
+    assert run.diverged == (False, False, False)
+    assert run.warnings == []
+    # Of each row of a minibatch the gradient at the position and at the centre.
+    assert run.data_terms == 3 * 30 * 2 * 4
+    assert run.cost["total"] == run.cost["chains"] == {"data_terms": 720, "seconds": run.seconds}
+    again = sample(GAUSSIAN, "sgld-cv", step_size=0.1, batch_size=4, budget=Budget(steps=30), chains=3)
+    np.testing.assert_array_equal(again.draws, run.draws)
+
+
+def test_a_budget_of_data_terms_is_that_of_each_chain():
+    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(gradients=100)}
+    assert [chain.n_samples for chain in sample(GAUSSIAN, "sgld", **arm, chains=2)] == [25, 25]
+    assert sample(GAUSSIAN, "sgld", **arm).n_samples == 25
+
+
+def test_seconds_of_a_budget_are_those_of_each_chain(by_steps):
+    """The clock is that of all chains together, in which each has its share."""
+    by_steps(1e-3)
+    run = sample(GAUSSIAN, "sgld", step_size=0.1, batch_size=4, budget=Budget(seconds=0.1), chains=3)
+    for chain in run:
+        assert chain.n_samples == pytest.approx(300, abs=1)
+        assert chain.seconds == pytest.approx(0.1, abs=1e-3)
+        assert chain.clock[-1] == (chain.seconds, chain.n_samples)
+
+
+@cache
+def drifting_model():
+    """The gradient is the same everywhere, the sum of the rows: a chain's path shows its minibatches."""
+    rows = np.random.default_rng(0).standard_normal(100).astype(np.float32)
+    return define_model(
+        "drifting",
+        log_prior=lambda position: 0.0 * jnp.sum(position),
+        log_likelihood=lambda position, rows: rows * position[0],
+        data=rows - rows.mean(),
+        init=lambda key: jnp.zeros(1),
+    )
+
+
+@pytest.mark.parametrize("batch_size", [1, 50])
+def test_no_two_chains_share_minibatches_or_noise(batch_size):
+    """Each chain moves in a step by e N/n times the sum of n rows, plus noise of sd sqrt(2 e); e is such that the rows
+    have nearly all of the variance, or nearly none."""
+    n_steps, sd_of_sum = 2_000, 100 / batch_size * np.sqrt(batch_size)
+    for share in (1e4, 1e-4):
+        step_size = 2 * share / sd_of_sum**2
+        run = sample(
+            drifting_model(),
+            "sgld",
+            step_size=step_size,
+            batch_size=batch_size,
+            budget=Budget(steps=n_steps),
+            position=np.zeros(1, np.float32),
+            chains=4,
+        )
+        moves = np.diff(run.draws[:, :, 0], axis=1)
+        others = np.corrcoef(moves)[np.triu_indices(4, 1)]
+        assert np.abs(others).max() < 4.5 / np.sqrt(n_steps)
+
+
+def test_a_chain_that_dies_is_named_and_kept():
+    """SGLD with this step size is stable only near the mode of a quartic."""
+    quartic = model_of_prior(lambda position: -0.25 * jnp.sum(position**4), jnp.ones(1), "quartic")
+    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=50)}
+    with pytest.warns(UserWarning, match="1, 3 of 4 diverged") as said:
+        run = sample(quartic, "sgld", **arm, position=np.float32([[0], [50], [1], [-70]]), chains=4)
+    assert [str(one.message) for one in said] == run.warnings
+    assert run.diverged == (False, True, False, True)
+    assert np.isfinite(run.draws).all(axis=(1, 2)).tolist() == [True, False, True, False]
+    assert run.draws.shape == (4, 50, 1)
+
+
+def test_all_chains_together_keep_no_more_than_the_bytes_of_one(monkeypatch):
+    monkeypatch.setattr(chain_module, "KEPT_BYTES", 4 * 2 * 12)
+    arm = {"step_size": 0.1, "batch_size": 4, "budget": Budget(steps=24)}
+    assert sample(GAUSSIAN, "sgld", **arm).draws.shape == (12, 2)
+    assert sample(GAUSSIAN, "sgld", **arm, chains=4).draws.shape == (4, 3, 2)
+    assert sample(GAUSSIAN, "sgld", **arm, chains=4, kept_draws=2).draws.shape == (4, 2, 2)
+
+
+def test_starts_are_one_for_all_or_one_for_each():
+    still = {"step_size": 1e-20, "batch_size": 4, "budget": Budget(steps=1)}
+    each = np.float32([[1, 2], [3, 4], [-5, 6]])
+    for options in ({}, {"preconditioner": "laplace"}):
+        for position in (each, each[0]):
+            run = sample(GAUSSIAN, "sgld", **still, **options, chains=3, position=position)
+            expected = np.broadcast_to(position, (3, 2))
+            np.testing.assert_allclose(run.draws[:, 0], expected, atol=1e-5)
+    tree = model_of_prior(
+        lambda position: -0.5 * (position["a"] ** 2 + jnp.sum(position["b"] ** 2)),
+        {"a": jnp.zeros(()), "b": jnp.zeros((2, 2))},
+        "tree",
+    )
+    starts = {"a": np.arange(3.0), "b": np.arange(12.0).reshape(3, 2, 2)}
+    found = sample(tree, "sgld", **still, chains=3, position=starts).positions
+    assert jax.tree.map(np.shape, found) == {"a": (3, 1), "b": (3, 1, 2, 2)}
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one[:, 0], other, atol=1e-5), found, starts)

@@ -315,6 +315,9 @@ def test_a_density_without_a_mode_is_tuned_from_a_position(monkeypatch):
     means = np.array([y[g == j].mean() for j in range(8)])
     np.testing.assert_allclose(draws[:, 2:].mean(axis=0), means, atol=0.15)
     np.testing.assert_allclose(draws[:, 2:].std(axis=0), 40**-0.5, rtol=0.25)
+    several = result.sample(Budget(gradients=100_000), chains=3)
+    assert several.diverged == (False,) * 3
+    np.testing.assert_allclose(several.draws[:, :, 2:].mean(axis=1), np.tile(means, (3, 1)), atol=0.25)
 
 
 @pytest.mark.parametrize(

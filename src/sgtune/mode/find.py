@@ -6,6 +6,7 @@ diagonal of the Hessian. The mode is saved beside the model's data, with their c
 
 import logging
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -51,6 +52,13 @@ MEMORY = 30
 """Pairs that L-BFGS keeps: three times optax's default, for factorisations whose features collapse along curved
 valleys."""
 
+JITTER, MOST_HALVINGS = 2.0, 10
+"""In a further start of the search, entries that `init` keeps constant are moved by a uniform number of at most this
+size, as Stan starts chains, times the entry where that is above 1. Halved until the log posterior is finite."""
+
+CLEARLY_BETTER = 0.1
+"""Nats, beside float32's resolution: of two starts that find one mode, the first one's result is the MAP."""
+
 FIRST_ROWS = 256
 """A saved mode is identified by the log prior and the log-likelihoods of this many rows there."""
 
@@ -59,6 +67,9 @@ SMALLEST_GRADIENT = 1e-8
 
 LEARNING_RATE, BATCH_SIZE = 1e-2, 1_000
 """Of Adam."""
+
+EPOCHS, TOLERANCE, MAX_STEPS = 500, 0.01, 5_000
+"""Of `find_map`."""
 
 
 class MapResult(NamedTuple):
@@ -95,9 +106,10 @@ def find_map(
     model: Model,
     *,
     position: PyTree | None = None,
-    epochs: int = 500,
-    tolerance: float = 0.01,
-    max_steps: int = 5000,
+    epochs: int = EPOCHS,
+    tolerance: float = TOLERANCE,
+    max_steps: int = MAX_STEPS,
+    n_starts: int = 1,
 ) -> MapResult:
     """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, or from ``model.init``.
 
@@ -113,15 +125,75 @@ def find_map(
     steps whose values equal the lowest value within float32 precision; this excludes saddle points on the way. With
     D <= 200 Newton steps follow where L-BFGS got stuck before that, as on columns of very different scales.
 
+    Args:
+        n_starts: how many searches to make, each at the cost of one; the best of their modes is returned. The first
+            starts where a single one does, further ones at other draws of ``model.init``, with entries that it keeps
+            constant moved at random. 1 if ``position`` is given.
+
     Raises:
         InputError: an argument is out of range, or log pi is not finite at the start.
     """
+    n_starts = check_integer("n_starts", n_starts, at_least=1, at_most=1 if position is not None else None)
+    budget = {"epochs": epochs, "tolerance": tolerance, "max_steps": max_steps}
+    results = [_search(model, position, **budget)]
+    results += [_search_again(model, number, results[0], budget) for number in range(1, n_starts)]
+    return best_of(results)
+
+
+def best_of(results: Sequence[MapResult]) -> MapResult:
+    """The one with the highest log posterior of those that are not in doubt, the first of equals; else the first."""
+    proper = [result for result in results if not result.doubt] or results[:1]
+    best = proper[0]
+    for other in proper[1:]:
+        rounding = 4 * float(np.finfo(np.float32).eps) * abs(best.negative_log_posterior)
+        if other.negative_log_posterior < best.negative_log_posterior - CLEARLY_BETTER - rounding:
+            best = other
+    return best
+
+
+def _search_again(model: Model, number: int, first: MapResult, budget: dict) -> MapResult:
+    """The search from start ``number``; the ``first`` one's result if log pi is not finite on its way."""
+    try:
+        return _search(model, None, number, **budget)
+    except InputError as error:
+        logger.warning("MAP of %s, start %d: %s", model.name, number, error)
+        return first
+
+
+def _start(model: Model, number: int) -> PyTree:
+    """Where search ``number`` starts."""
+    first = model.init(named_key(0, "map", model.name))
+    if number == 0:
+        return first
+    drawn = flatten(model.init(named_key(0, "map", model.name, number)))
+    bits = np.asarray(jax.random.key_data(named_key(0, "map", model.name, number, "jitter")))
+    moved = np.random.default_rng(bits).uniform(-JITTER, JITTER, drawn.shape) * np.maximum(1, np.abs(drawn))
+    moved = np.where(drawn == flatten(first), moved, 0)
+    for halving in range(MOST_HALVINGS):
+        start = unflatten(model, (drawn + moved / 2**halving).astype(np.float32))
+        if math.isfinite(_value(model, start)):
+            break
+    return start
+
+
+def _value(model: Model, position: PyTree) -> float:
+    """-log pi over all data."""
+    return -float(_log_posterior(density_of(model), position, model.data))
+
+
+_log_posterior = jax.jit(log_posterior)
+
+
+def _search(
+    model: Model, position: PyTree | None, number: int = 0, *, epochs: int, tolerance: float, max_steps: int
+) -> MapResult:
+    """One search of `find_map`."""
     epochs = check_integer("epochs", epochs, at_least=1)
     tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     is_large = model.dimension > LARGE_DIMENSION
     max_steps = check_integer("max_steps", max_steps, at_least=0 if is_large else 1)
     near = tolerance * math.sqrt(model.dimension)
-    start = model.init(named_key(0, "map", model.name)) if position is None else position
+    start = _start(model, number) if position is None else position
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
     position = jax.tree.map(jnp.asarray, position)
     most = steps + max_steps
@@ -137,14 +209,13 @@ def find_map(
         sds, gradient, distance = _measured(model, position)
         finished = not is_large or stuck or distance <= near or steps >= most
     if math.isinf(value):
-        value = -float(jax.jit(log_posterior)(density_of(model), position, model.data))
-        value /= model.n_data
+        value = _value(model, position) / model.n_data
         _check_start(model, value)
     if not is_large:
         polished, gradient, distance = _polished(model, position, near)
         if polished is not position:
             position = polished
-            value = -float(jax.jit(log_posterior)(density_of(model), position, model.data)) / model.n_data
+            value = _value(model, position) / model.n_data
     result = MapResult(
         position=position,
         gradient_norm=float(np.linalg.norm(gradient)),
@@ -271,16 +342,28 @@ def _polished(model: Model, position: PyTree, near: float) -> tuple[PyTree, np.n
         position = unflatten(model, flatten(position) + np.linalg.solve(half.T, step))
 
 
-def map_result(model: Model, **budget: float) -> MapResult:
+def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     """The result of `find_map`, computed once and saved in ``{model.data_dir}/{model.name}.map.npz`` and in memory.
 
     It is computed again if the data have changed (by ``model.checksum``), or the functions of the model have: their
-    values at the mode, of the log prior and the first 256 rows' log-likelihoods, are compared. ``budget``: ``epochs``,
+    values at the mode, of the log prior and the first 256 rows' log-likelihoods, are compared. Each further start is
+    searched from once in a process; if one finds a better mode, that is the MAP from then on. ``budget``: ``epochs``,
     ``tolerance`` and ``max_steps`` of `find_map`, which are ignored if a saved mode is used.
     """
-    if model.found.mode is None:
-        model.found.mode = _kept_or_found(model, budget)
-    return model.found.mode
+    found = model.found
+    if found.mode is None:
+        found.mode = _kept_or_found(model, budget)
+    found.searches = found.searches or [found.mode]
+    defaults = {"epochs": EPOCHS, "tolerance": TOLERANCE, "max_steps": MAX_STEPS}
+    for number in range(len(found.searches), n_starts):
+        found.searches.append(_search_again(model, number, found.searches[0], {**defaults, **budget}))
+    best = best_of(found.searches)
+    if best is not found.mode:
+        # All that was computed at the other mode is of no use.
+        found.mode, found.laplace = best, None
+        found.at_mode.clear()
+        _keep_mode(model, best)
+    return found.mode
 
 
 def _kept_or_found(model: Model, budget: dict) -> MapResult:
@@ -294,10 +377,14 @@ def _kept_or_found(model: Model, budget: dict) -> MapResult:
             return MapResult(position=position, **numbers)
         logger.warning("MAP of %s: the saved one is of another log posterior; found again", model.name)
     result = find_map(model, **budget)
+    _keep_mode(model, result)
+    return result
+
+
+def _keep_mode(model: Model, result: MapResult) -> None:
     if model.data_dir is not None:
         arrays = {**result._asdict(), "position": flatten(result.position)}
         keep(model, "map", **arrays, first_rows=value_of_first_rows(model, result.position))
-    return result
 
 
 def value_of_first_rows(model: Model, position: PyTree) -> float:

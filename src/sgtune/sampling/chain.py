@@ -1,5 +1,6 @@
-"""One chain for a budget: `sample` and its result."""
+"""One chain for a budget, or several in one program: `sample` and its results."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike
 
 from sgtune.bridges.arviz_trees import constrained, to_arviz
 from sgtune.mode.coordinates import precondition, resolve_preconditioner
+from sgtune.mode.find import map_result
+from sgtune.mode.modes import Modes, modes_of
 from sgtune.model import Model
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten, from_matrix
@@ -21,10 +24,11 @@ from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import Sampler, published_name
 from sgtune.samplers.gradients import GradientEstimator
 from sgtune.samplers.metropolis import remarks_on_acceptance
-from sgtune.sampling.arm import Arm, check_position, shape_of
+from sgtune.sampling.arm import Arm, check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
-from sgtune.sampling.lockstep import Lockstep, data_terms
+from sgtune.sampling.lockstep import Lockstep, are_finite, data_terms, independent_chains
+from sgtune.sampling.starts import given_starts, wide_starts
 from sgtune.support.errors import check_integer
 from sgtune.support.randomness import LARGEST_SEED
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from arviz import InferenceData
     from xarray import DataTree
 
-__all__ = ["FEWEST_STEPS", "Chain", "sample"]
+__all__ = ["FEWEST_STEPS", "Chain", "Chains", "sample"]
 
 
 FEWEST_STEPS = 10
@@ -40,7 +44,7 @@ FEWEST_STEPS = 10
 even if they cost more than the budget."""
 
 KEPT_BYTES = 512 * 2**20
-"""A chain keeps at most this many bytes of draws."""
+"""A call keeps at most this many bytes of draws, of all its chains together."""
 
 LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
 """At most so many kept draws, and so many bytes of them, have their log prior looked at."""
@@ -54,7 +58,7 @@ class Chain:
         draws: kept positions, flat: ``(n_kept, D)`` float32, evenly spaced over the chain.
         stride: steps between kept draws.
         n_samples: number of samples (steps) of the chain.
-        seconds: wall seconds of sampling, without compilation.
+        seconds: wall seconds of sampling, without compilation; of chains in one program, each has an equal share.
         clock: (seconds, steps so far) at the end of each call; empty for budgets that are not in seconds.
         seconds_per_step: from the cost table that converted seconds to steps; None without a table.
         diverged: whether the chain is no longer finite.
@@ -107,6 +111,110 @@ class Chain:
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Chains(Sequence[Chain]):
+    """Chains of one arm that ran in one program: the result of `sample` with ``chains``, a sequence of `Chain`.
+
+    All have as many draws. Each has its own minibatches and noise.
+
+    Attributes:
+        chains: the chains; a chain that diverged is among them.
+        warnings: a line that names the modes, if the search found several; one that names the chains that diverged; and
+            those of the chains, with the numbers of the chains, from 0. `sample` issues each as a `UserWarning`.
+        seconds: wall seconds of the call: the search for modes, compilation, and sampling.
+        modes: what the starts of the search for the mode found; None if there was no search.
+        tuning: the `sgtune.TuningResult` that chose the arm, if `TuningResult.sample` or `sgtune.tune_and_sample` made
+            the chains.
+    """
+
+    chains: tuple[Chain, ...]
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    modes: Modes | None = None
+    tuning: Any = None
+
+    def __len__(self) -> int:
+        return len(self.chains)
+
+    def __getitem__(self, number):
+        return self.chains[number]
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Kept draws, flat: ``(k, n_kept, D)`` float32; a copy of those of the chains."""
+        return np.stack([chain.draws for chain in self.chains])
+
+    @property
+    def positions(self) -> PyTree:
+        """The kept draws as positions of the model, with leading axes k and n_kept."""
+        return jax.tree.map(self._split, from_matrix(self.chains[0].model, np.concatenate(self._rows)))
+
+    def constrained(self) -> dict[str, np.ndarray]:
+        """The kept draws in the model's own terms, by name: ``(k, n_kept, ...)`` arrays, as `Chain.constrained`."""
+        named = constrained(self.chains[0].model, np.concatenate(self._rows))
+        return {name: self._split(values) for name, values in named.items()}
+
+    def to_arviz(self, *, log_likelihood: bool = False, tuning: Any = None) -> "InferenceData | DataTree":
+        """The chains for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`), with the record of the tuning.
+
+        Args:
+            tuning: None: ``self.tuning``.
+        """
+        tuning = self.tuning if tuning is None else tuning
+        result = to_arviz(self.chains, log_likelihood=log_likelihood, tuning=tuning)
+        result["posterior"].attrs["warnings"] = "\n".join(self.warnings)
+        return result
+
+    @property
+    def diverged(self) -> tuple[bool, ...]:
+        """Whether each chain is no longer finite."""
+        return tuple(chain.diverged for chain in self.chains)
+
+    @property
+    def data_terms(self) -> int:
+        """Data terms of gradients of all chains together."""
+        first = self.chains[0]
+        each = data_terms(first.model, first.sampler, first.arm)
+        return each * sum(chain.n_samples for chain in self.chains)
+
+    @property
+    def cost(self) -> dict[str, dict[str, float]]:
+        """``data_terms`` of gradients and wall ``seconds`` of each part: ``races`` and ``pilots`` of the tuning, if
+        there was one, ``chains``, and their ``total``. Seconds have those of the search for the mode, which is part of
+        the races if there are any, and of compilation; data terms do not have those of the search."""
+        parts = {"chains": {"data_terms": self.data_terms, "seconds": self.seconds}}
+        if self.tuning is not None:
+            names = ("data_terms", "seconds")
+            pilots = {name: sum(pilot[name] for pilot in self.tuning.pilots) for name in names}
+            whole = {"data_terms": self.tuning.gradient_evaluations, "seconds": self.tuning.seconds["total"]}
+            parts = {"races": {name: whole[name] - pilots[name] for name in names}, "pilots": pilots, **parts}
+        total = {name: sum(part[name] for part in parts.values()) for name in ("data_terms", "seconds")}
+        return {**parts, "total": total}
+
+    def __repr__(self) -> str:
+        first = self.chains[0]
+        n_kept, dimension = first.draws.shape
+        lines = [
+            f"Chains: {len(self)} of {first.sampler} on {first.model.name!r}, {n_kept:,} draws each of "
+            f"{first.n_samples:,} steps, D={dimension}",
+            f"{first.arm}",
+            *(
+                f"{name:<7}{part['data_terms']:>12.3g} data terms {part['seconds']:>9.3g} s"
+                for name, part in self.cost.items()
+            ),
+            *([] if self.tuning is None else self.tuning.warnings),
+            *self.warnings,
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _rows(self) -> list[np.ndarray]:
+        return [chain.draws for chain in self.chains]
+
+    def _split(self, values: np.ndarray) -> np.ndarray:
+        return values.reshape(len(self), -1, *values.shape[1:])
+
+
 def sample(
     model: Model,
     sampler: str | Sampler,
@@ -124,9 +232,11 @@ def sample(
     cost: CostTable | None = None,
     inverse_temperature: float | None = None,
     preconditioner: str | Preconditioner | ArrayLike = "none",
+    chains: int | None = None,
+    n_starts: int | None = None,
     **hyperparameters: float,
-) -> Chain:
-    """Run one chain of ``sampler`` for ``budget``.
+) -> Chain | Chains:
+    """Run one chain of ``sampler`` for ``budget``, or ``chains`` of them in one program.
 
     A step is one sample of the chain (``n_leapfrog`` leapfrogs for SGHMC and HMC). ``step_size`` is e in
     theta + e * grad log pi + sqrt(2 e) * noise, h of SGHMC, SGNHT and HMC, and gamma of AdamMCMC. For the samplers
@@ -140,15 +250,18 @@ def sample(
         step_size: see above.
         batch_size: n, from 1 to N. N gives exact gradients; ``mala``, ``hmc`` and ``adam-mcmc-exact`` need n = N.
         n_leapfrog: leapfrogs in a step, for SGHMC and HMC; None for all other samplers.
-        budget: seconds of wall clock, steps, or data terms of gradients.
+        budget: seconds of wall clock, steps, or data terms of gradients. Each chain has it: k chains spend k times as
+            much, and run k times as many seconds, of which each has its share.
         seed: root seed of all random streams. A chain whose number of steps does not depend on the clock is the same
             for the same arguments.
         replicate: another name gives another chain of the same seed.
-        position: the start; None: the MAP.
+        position: the start; None: the MAP, or with ``chains`` a draw for each from the approximation of the posterior
+            that the preconditioner is, or else Laplace's, twice as wide as it is (`sgtune.sampling.starts.WIDER`).
+            With ``chains`` a start for each may be given, by a leading axis of every leaf.
         centre: the centre of the control variates; for a sampler with a Metropolis test, a position near which the log
             density is exact in float32. None: the MAP. Pass a centre if finding the MAP takes too long.
-        kept_draws: the largest number of draws that are kept, evenly spaced; they take at most 512 MB. Peak memory is
-            twice the memory of the kept draws.
+        kept_draws: the largest number of draws of a chain that are kept, evenly spaced; those of all chains take at
+            most 512 MB. Peak memory is twice the memory of the kept draws.
         cost: converts a budget in seconds to steps, at least ten, the same on every machine. None: it runs by the
             wall clock.
         inverse_temperature: lambda of the Gibbs posterior to sample (`sgtune.temper`); None: N, the ordinary posterior.
@@ -158,71 +271,116 @@ def sample(
             equations. ``step_size``, and all other hyperparameters, are then for z; draws, ``position`` and ``centre``
             are theta. The chain starts, and control variates are centred, where the preconditioner says; an array is
             about ``centre`` if that is given, and no MAP is searched for.
+        chains: how many chains to run, with minibatches and noise of their own; None: one, as a `Chain`. A chain that
+            diverges is named in a warning; it is not replaced.
+        n_starts: starts of the search for the MAP (`sgtune.mode.find.find_map`), each at the cost of one. None: one, or
+            ``chains``, but none for a `Preconditioner`, which has a centre. Of several modes the MAP is the best; each
+            of ``chains`` starts about the mode that its own search found, and control variates are centred there, at
+            ``centre`` if that is given.
         hyperparameters: the sampler's other hyperparameters, such as ``friction``. The chain's noise does not depend on
             them: chains that differ only in them use the same random numbers.
 
     Returns:
-        The chain. A chain that diverged is returned, too: ``diverged`` says so.
+        The chain, or `Chains`. A chain that diverged is returned, too: ``diverged`` says so.
 
     Raises:
         InputError: an argument is not allowed, or a sampler with a Metropolis test would start where its log
             density is not finite.
     """
+    began = perf_counter()
     sampler = published_name(sampler, gradient)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_budget(budget)
+    n_chains = 1 if chains is None else check_integer("chains", chains, at_least=1)
+    if n_starts is not None:
+        check_integer("n_starts", n_starts, at_least=1)
+    arm = check_arm(model, sampler, Arm(step_size, batch_size, n_leapfrog), hyperparameters)
     if inverse_temperature is not None:
         model = temper(model, inverse_temperature)
     given = model
     if centre is not None:
         centre = check_position("centre", given, centre)
     at = None if centre is None else flatten(centre)
+    modes = None
+    has_centre = isinstance(preconditioner, Preconditioner) or (
+        centre is not None and not isinstance(preconditioner, str)
+    )
+    if chains is not None and position is None and (n_starts is not None or not has_centre):
+        modes = modes_of(given, n_starts or n_chains)
+    elif n_starts is not None:
+        map_result(given, n_starts=n_starts)
     preconditioner = resolve_preconditioner(model, preconditioner, at)
     if preconditioner is not None:
         model = precondition(given, preconditioner)
-        position = (
-            preconditioner.start if position is None else flatten(check_position("position", given, position))
-        )
-        position = preconditioner.coordinates(position[None])[0]
         if centre is not None:
             centre = preconditioner.coordinates(at[None])[0]
-    most_kept = max(1, KEPT_BYTES // (4 * model.dimension))
+    most_kept = max(1, KEPT_BYTES // (4 * model.dimension * n_chains))
     if kept_draws is not None:
         most_kept = min(most_kept, check_integer("kept_draws", kept_draws, at_least=1))
-    ensemble = Lockstep.at_mode(
-        model,
-        sampler,
-        [Arm(step_size, batch_size, n_leapfrog)],
-        seed=seed,
-        replicate=replicate,
-        position=position,
-        centre=centre,
-        overrides=hyperparameters,
-    )
-    if budget.seconds is None or cost is None:
-        chain = run_chain(ensemble, budget, most_kept)
+    options = {"seed": seed, "replicate": replicate, "centre": centre, "overrides": hyperparameters}
+    dead = np.zeros(n_chains, bool)
+    remarks: list[str] = []
+    if chains is None:
+        if preconditioner is not None:
+            position = (
+                preconditioner.start
+                if position is None
+                else flatten(check_position("position", given, position))
+            )
+            position = preconditioner.coordinates(position[None])[0]
+        ensemble = Lockstep.at_mode(model, sampler, [arm], position=position, **options)
     else:
-        seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
-        steps = max(FEWEST_STEPS, int(budget.seconds / seconds_per_step))
-        chain = replace(
-            run_chain(ensemble, Budget(steps=steps), most_kept), seconds_per_step=seconds_per_step
+        if position is None:
+            starts = wide_starts(given, n_chains, preconditioner, modes, seed, replicate)
+        else:
+            starts = given_starts(given, position, n_chains, preconditioner)
+        remarks += starts.remarks
+        ensemble = independent_chains(
+            model,
+            sampler,
+            arm,
+            starts.positions,
+            centres=starts.centres if centre is None else None,
+            own_minibatches=True,
+            check_start=starts.are_given,
+            **options,
         )
-    if preconditioner is not None:
-        chain = replace(chain, model=given, draws=preconditioner.positions(chain.draws))
-    if not chain.diverged:
-        chain = replace(chain, warnings=[*chain.warnings, *_outside(given, chain.draws)])
-    for line in chain.warnings:
+        if ensemble.sampler.uses_log_density:
+            dead = ~are_finite(ensemble.states)
+    seconds_per_step = None
+    if budget.seconds is not None and cost is not None:
+        seconds_per_step = cost.lookup(*shape_of(sampler, ensemble.arms[0]))
+        budget = Budget(steps=max(FEWEST_STEPS, int(budget.seconds / seconds_per_step)))
+    made = run_chains(ensemble, budget, most_kept)
+    for number, chain in enumerate(made):
+        draws = chain.draws if preconditioner is None else preconditioner.positions(chain.draws)
+        diverged = chain.diverged or bool(dead[number])
+        warnings = chain.warnings if diverged else [*chain.warnings, *_outside(given, draws)]
+        made[number] = replace(
+            chain,
+            model=given,
+            draws=draws,
+            diverged=diverged,
+            seconds_per_step=seconds_per_step,
+            warnings=warnings,
+        )
+    result = made[0]
+    if chains is not None:
+        warnings = remarks + _lines(made)
+        result = Chains(tuple(made), warnings, perf_counter() - began, modes)
+    for line in result.warnings:
         warn(line, stacklevel=2)
-    return chain
+    return result
 
 
-def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
-    """The first chain of ``ensemble`` for ``budget``, with at most ``most_kept`` of its draws."""
-    model, arm = ensemble.model, ensemble.arms[0]
+def run_chains(ensemble: Lockstep, budget: Budget, most_kept: int) -> list[Chain]:
+    """The chains of ``ensemble``, each for ``budget``, with at most ``most_kept`` of its draws."""
+    model, arm, width = ensemble.model, ensemble.arms[0], ensemble.width
     gradients_per_step = data_terms(model, ensemble.sampler_name, arm)
     clock: list[tuple[float, int]] = []
     if budget.seconds is not None:
-        draws, stride, clock = advance_for(ensemble, budget.seconds, most_kept)
+        draws, stride, clock = advance_for(ensemble, width * budget.seconds, most_kept)
+        clock = [(seconds / width, steps) for seconds, steps in clock]
         seconds = clock[-1][0]
     else:
         n_steps = max(
@@ -232,28 +390,50 @@ def run_chain(ensemble: Lockstep, budget: Budget, most_kept: int) -> Chain:
         ensemble.advance_chunk(0)
         began = perf_counter()
         draws = ensemble.advance(n_steps, stride)
-        seconds = perf_counter() - began
-    draws = draws[:, 0]
-    statistics = {name: float(values[0]) for name, values in ensemble.statistics.items()}
-    return Chain(
-        model=model,
-        arm=arm,
-        draws=draws,
-        stride=stride,
-        n_samples=ensemble.steps_done,
-        seconds=seconds,
-        # Steps after the last kept draw count, too.
-        diverged=not all(np.isfinite(leaf[0]).all() for leaf in jax.tree.leaves(ensemble.states.position)),
-        clock=clock,
-        statistics=statistics,
-        sampler=ensemble.sampler_name,
-        warnings=remarks_on_acceptance(
+        seconds = (perf_counter() - began) / width
+    # Steps after the last kept draw count, too.
+    finite, of_all = ensemble.finite, ensemble.statistics
+    made = []
+    for number in range(width):
+        statistics = {name: float(values[number]) for name, values in of_all.items()}
+        remarks = remarks_on_acceptance(
             ensemble.sampler_name,
             ensemble.sampler.when_stuck,
             statistics,
             {name: values.reshape(-1)[0].item() for name, values in ensemble.hyperparameters.items()},
-        ),
-    )
+        )
+        made.append(
+            Chain(
+                model=model,
+                arm=arm,
+                draws=draws[:, number],
+                stride=stride,
+                n_samples=ensemble.steps_done,
+                seconds=seconds,
+                diverged=not finite[number],
+                clock=clock,
+                statistics=statistics,
+                sampler=ensemble.sampler_name,
+                warnings=remarks,
+            )
+        )
+    return made
+
+
+def _lines(chains: Sequence[Chain]) -> list[str]:
+    """A line that names the chains that diverged, and the chains' own with their numbers."""
+    lines = []
+    if any(chain.diverged for chain in chains):
+        gone = [str(number) for number, chain in enumerate(chains) if chain.diverged]
+        lines.append(
+            f"chains: {', '.join(gone)} of {len(chains)} diverged; their draws are kept: leave them out, or give a "
+            "smaller step_size, or nearer starts by position"
+        )
+    of_chains: dict[str, list[str]] = {}
+    for number, chain in enumerate(chains):
+        for line in chain.warnings:
+            of_chains.setdefault(line, []).append(str(number))
+    return lines + [f"chains {', '.join(numbers)}: {line}" for line, numbers in of_chains.items()]
 
 
 @jax.jit

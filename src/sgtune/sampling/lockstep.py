@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix
+from sgtune.model.positions import from_matrix, unflatten
 from sgtune.model.posterior import density_of
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
@@ -36,6 +36,7 @@ __all__ = [
     "Lockstep",
     "Program",
     "advance",
+    "are_finite",
     "check_states",
     "chunk_length",
     "compile_together",
@@ -61,6 +62,12 @@ class Program(NamedTuple):
     length: int
     static: tuple[tuple[str, float | int], ...] = ()
     """Further static hyperparameters: Python numbers, which a sampler may use as array shapes."""
+    own: tuple[str, ...] = ()
+    """The constants of which each chain has its own, with a leading axis W: those of a centre of its own."""
+
+    def own_constants(self, constants: dict) -> dict:
+        """Those of the chains, to be mapped over."""
+        return {name: constants[name] for name in self.own}
 
     def target(self, constants: dict, minibatch_key: PRNGKeyArray, step: Any) -> Target:
         """The target of one step of the chains that share ``minibatch_key``; each of its leapfrogs has its own
@@ -81,33 +88,36 @@ def mapped_axes(hyperparameters: dict) -> dict:
 @partial(jax.jit, static_argnums=0)
 def initial_states(program: Program, constants, keys, positions, hyperparameters, minibatch_key) -> PyTree:
     """States of chains at ``positions``, with a leading axis."""
-    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None, 0)
 
-    def one_chain(key, position, hyperparameters, minibatch_key):
-        target = program.target(constants, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
-        estimator_state = program.estimator.init(constants, position)
+    def one_chain(key, position, hyperparameters, minibatch_key, own):
+        of_chain = constants | own
+        target = program.target(of_chain, minibatch_key, jnp.uint32(BEFORE_THE_FIRST_STEP))
+        estimator_state = program.estimator.init(of_chain, position)
         return program.sampler.init(
             key, position, estimator_state, target, hyperparameters | dict(program.static)
         )
 
-    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters, minibatch_key)
+    own = program.own_constants(constants)
+    return jax.vmap(one_chain, in_axes=axes)(keys, positions, hyperparameters, minibatch_key, own)
 
 
 def advance(program: Program, constants, states, hyperparameters, keys, minibatch_key, start, n_draws, gaps):
     """Steps of every chain from step ``start`` on: ``gaps[i]`` steps before the i-th of ``n_draws`` kept positions,
     which are flat. The length of ``gaps`` is the program's number of draws. Chains share the minibatches of one key, or
     each has those of its own."""
-    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None)
+    axes = (0, 0, mapped_axes(hyperparameters), 0 if minibatch_key.ndim else None, 0)
+    own = program.own_constants(constants)
 
     def one_step(t, states):
-        def one_chain(key, state, hyperparameters, minibatch_key):
+        def one_chain(key, state, hyperparameters, minibatch_key, own):
             # What is the same for all chains, such as the rows of a shared minibatch, is computed once.
-            target = program.target(constants, minibatch_key, t)
+            target = program.target(constants | own, minibatch_key, t)
             return program.sampler.step(
                 jax.random.fold_in(key, t), state, target, hyperparameters | dict(program.static)
             )
 
-        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters, minibatch_key)
+        return jax.vmap(one_chain, in_axes=axes)(keys, states, hyperparameters, minibatch_key, own)
 
     def one_draw(i, carry):
         states, draws, done = carry
@@ -145,13 +155,20 @@ def _at_centre(name: str, make: Callable, model: Model, centre: PyTree | None) -
     return model.found.once_at_mode(name, lambda: make(model, map_position(model)))
 
 
+def are_finite(states: PyTree) -> Bool[np.ndarray, " w"]:
+    """For each chain whether all numbers of ``states``, with a leading axis W, are finite."""
+    return np.all(
+        [np.isfinite(leaf).reshape(len(leaf), -1).all(axis=1) for leaf in jax.tree.leaves(states)], axis=0
+    )
+
+
 def check_states(model: Model, sampler: Sampler, states: PyTree) -> None:
     """Check that log density and gradient are finite at the start: a Metropolis test would never leave it otherwise.
 
     Raises:
         InputError: the sampler uses the log density, and a state is not finite.
     """
-    if sampler.uses_log_density and not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(states)):
+    if sampler.uses_log_density and not are_finite(states).all():
         raise InputError(
             f"position: the log density of {model.name!r} or its gradient is not finite at a chain's start; it must be"
         )
@@ -263,18 +280,19 @@ class Lockstep:
         start = map_position(model) if position is None else position
         return cls(model, sampler_name, arms, start=start, constants=constants, **options)
 
-    def begin(self, keys: Key[Array, " w"], positions: PyTree) -> None:
+    def begin(self, keys: Key[Array, " w"], positions: PyTree, check: bool = True) -> None:
         """Put the chains at ``positions`` (leading axis W); what else is random in their states is from ``keys``.
 
         Raises:
-            InputError: as `sgtune.sampling.lockstep.check_states`.
+            InputError: as `sgtune.sampling.lockstep.check_states`, which ``check`` asks for.
         """
         # Programs that differ in their length share this one.
         program = self.program._replace(length=0)
         self.states = initial_states(
             program, self.constants, keys, positions, self.hyperparameters, self.minibatch_key
         )
-        check_states(self.model, self.sampler, self.states)
+        if check:
+            check_states(self.model, self.sampler, self.states)
 
     @property
     def width(self) -> int:
@@ -295,6 +313,9 @@ class Lockstep:
         other.keys = self.keys[padded]
         if self.minibatch_key.ndim:
             other.minibatch_key = self.minibatch_key[padded]
+        other.constants = self.constants | jax.tree.map(
+            lambda leaf: leaf[padded], self.program.own_constants(self.constants)
+        )
         other.hyperparameters = {
             name: number[padded] if jnp.ndim(number) else number
             for name, number in self.hyperparameters.items()
@@ -310,8 +331,7 @@ class Lockstep:
     @property
     def finite(self) -> Bool[np.ndarray, " w"]:
         """Whether each chain's position is finite."""
-        leaves = jax.tree.leaves(self.states.position)
-        return np.all([np.isfinite(leaf).reshape(self.width, -1).all(axis=1) for leaf in leaves], axis=0)
+        return are_finite(self.states.position)
 
     @property
     def shape(self) -> tuple:
@@ -424,7 +444,10 @@ def independent_chains(
     seed: int = 0,
     replicate: int | str = 0,
     centre: PyTree | None = None,
+    centres: Float[np.ndarray, "w D"] | None = None,
+    overrides: dict[str, float] | None = None,
     own_minibatches: bool = False,
+    check_start: bool = True,
 ) -> Lockstep:
     """An ensemble of W chains of ``arm`` that start at the rows of ``positions``.
 
@@ -433,7 +456,9 @@ def independent_chains(
 
     Args:
         own_minibatches: whether each chain has its own minibatches, whose rows are gathered for each.
-        centre: as in `Lockstep.at_mode`; the MAP unless given.
+        centre, overrides: as in `Lockstep.at_mode`; the centre is the MAP unless given.
+        centres: a centre for each chain, flat, in place of ``centre``.
+        check_start: whether a start is refused at which a Metropolis test would reject all proposals.
 
     Raises:
         InputError: an argument is not allowed.
@@ -446,11 +471,16 @@ def independent_chains(
         )
     starts = from_matrix(model, np.asarray(positions, np.float32))
     first = jax.tree.map(lambda leaf: leaf[0], starts)
-    options = {"seed": seed, "replicate": replicate, "is_started": False}
+    options = {"seed": seed, "replicate": replicate, "overrides": overrides, "is_started": False}
+    if centres is not None:
+        centre = unflatten(model, centres[0])
     ensemble = Lockstep.at_mode(model, sampler, [arm], position=first, centre=centre, **options)
     names = (ensemble.sampler_name, *ensemble.arms[0].key, replicate)
     ensemble.arms = ensemble.arms * width
     ensemble.program = ensemble.program._replace(length=chunk_length(model.dimension, width))
+    if centres is not None:
+        ensemble.constants, own = _constants_of_each(ensemble, centres)
+        ensemble.program = ensemble.program._replace(own=own)
     ensemble.keys = jax.random.split(named_key(seed, "noise", *names, "independent"), width)
     if own_minibatches and arm["batch_size"] < model.n_data:
         ensemble.minibatch_key = jax.random.split(ensemble.minibatch_key, width)
@@ -459,5 +489,29 @@ def independent_chains(
         for name, number in ensemble.hyperparameters.items()
     }
     keys = jax.random.split(named_key(seed, "init", *names, "independent"), width)
-    ensemble.begin(keys, jax.tree.map(jnp.asarray, starts))
+    ensemble.begin(keys, jax.tree.map(jnp.asarray, starts), check_start)
     return ensemble
+
+
+def _constants_of_each(ensemble: Lockstep, centres: Float[np.ndarray, "w D"]) -> tuple[dict, tuple[str, ...]]:
+    """The constants of chains with these centres, and the names of those with a leading axis W. Arrays that are the
+    same object for all centres, such as the data, have none. Those of the first centre are the ensemble's."""
+    model, found = ensemble.model, {centres[0].tobytes(): ensemble.constants}
+    for row in centres:
+        if row.tobytes() not in found:
+            parts = (ensemble.sampler, ensemble.estimator, unflatten(model, row))
+            found[row.tobytes()] = shared_constants(model, *parts)
+    each = [found[row.tobytes()] for row in centres]
+    own = tuple(
+        name
+        for name, shared in each[0].items()
+        if any(
+            leaf is not other
+            for one in each
+            for leaf, other in zip(jax.tree.leaves(one[name]), jax.tree.leaves(shared), strict=True)
+        )
+    )
+    stacked = {
+        name: jax.tree.map(lambda *leaves: jnp.stack(leaves), *(one[name] for one in each)) for name in own
+    }
+    return each[0] | stacked, own

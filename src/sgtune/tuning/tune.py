@@ -1,7 +1,7 @@
 """`tune`: choose a sampler's hyperparameters for a model, and the result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
+from sgtune.mode.find import map_result
 from sgtune.model import Model
 from sgtune.model.positions import flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
@@ -19,7 +20,7 @@ from sgtune.samplers.gradients import GradientEstimator
 from sgtune.sampling.arm import check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
-from sgtune.sampling.chain import FEWEST_STEPS, Chain, sample
+from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample
 from sgtune.sampling.lockstep import data_terms
 from sgtune.support.axes import COMMON, STEP_SIZE, Arm
 from sgtune.support.errors import InputError, check_choice, check_integer, check_number
@@ -67,9 +68,10 @@ class TuningResult:
         gradient_evaluations: data terms of gradients, in sampling, scoring, pilots, and the Hessians after a pilot.
         warnings: arms that diverged, budgets that were too short for ten steps, remarks on the grid and the
             schedule, and reasons to doubt the chosen arm.
-        pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, ``hessian_terms``, the
-            data terms of its Hessians, the ``distance`` of its mean from the centre, ``least_curvature`` and
-            ``largest_curvature`` of its mean Hessian, and ``moved``: whether another race in new coordinates followed.
+        pilots: one record for each pilot run (`sgtune.tuning.rounds`): ``round``, ``steps``, ``seconds``,
+            ``data_terms`` of all its gradients and ``hessian_terms`` of its Hessians alone, the ``distance`` of its
+            mean from the centre, ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``:
+            whether another race in new coordinates followed.
         plan: ``(model, horizon)``, for `sample`.
     """
 
@@ -87,17 +89,27 @@ class TuningResult:
     pilots: list[dict] = field(default_factory=list)
     plan: tuple[Model, Budget] | None = field(default=None, repr=False)
 
-    def sample(self, budget: Budget | None = None, **options: Any) -> Chain:
-        """The planned run: a chain of the chosen arm.
+    def sample(self, budget: Budget | None = None, **options: Any) -> Chain | Chains:
+        """The planned run: a chain of the chosen arm, or several.
 
         Args:
-            budget: its budget; None: the horizon of `tune`.
-            options: others of `sgtune.sample`, such as ``seed``.
+            budget: of each chain; None: the horizon of `tune`.
+            options: others of `sgtune.sample`, such as ``seed`` and ``chains``. Where the tuner has searched for the
+                mode, ``n_starts`` is the number of chains unless given.
+
+        Returns:
+            The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
         """
         model, horizon = self.plan
-        return sample(
+        wants_several = options.get("chains") is not None and options.get("position") is None
+        if wants_several and model.found.mode is not None:
+            options = {"n_starts": options["chains"], **options}
+        run = sample(
             model, self.sampler, **self.best, budget=horizon if budget is None else budget, **options
         )
+        if isinstance(run, Chains):
+            run = replace(run, tuning=self)
+        return run
 
     @property
     def rungs(self) -> "pd.DataFrame":
@@ -205,6 +217,7 @@ def tune(
     rounds: str | int = AUTO,
     position: PyTree | None = None,
     centre: PyTree | None = None,
+    n_starts: int = 1,
     report: Callable[[str], None] = lambda line: None,
 ) -> TuningResult:
     """Choose the hyperparameters of ``sampler`` for ``model``: step size, batch size, and the further axes of the grid.
@@ -240,6 +253,7 @@ def tune(
         position, centre: where chains start, and where coordinates and control variates are centred; positions of the
             model. If one is given, it is the other, too, unless that is given; no MAP is then searched for, so that the
             density need not have a mode. The scale is that of the Hessian at the centre, its eigenvalues made positive.
+        n_starts: starts of the search for the MAP (`sgtune.mode.find.find_map`), if there is one.
         report: called with one line of progress per rung.
 
     Returns:
@@ -256,6 +270,7 @@ def tune(
     name, tuner = _named(tuner, settings)
     check_integer("seed", seed, at_least=0, at_most=LARGEST_SEED)
     check_integer("replicate", replicate, at_least=0)
+    check_integer("n_starts", n_starts, at_least=1)
     if rounds != AUTO:
         check_integer("rounds", rounds, at_least=1, at_most=MOST_ROUNDS)
     if cost is not None and not isinstance(cost, CostTable):
@@ -264,6 +279,13 @@ def tune(
     horizon = budget if horizon is None else check_horizon(horizon, budget)
     _check(model, sampler, name, tuner, budget)
     is_plain = isinstance(preconditioner, str) and preconditioner == "none"
+    if (
+        n_starts > 1
+        and position is None
+        and centre is None
+        and not isinstance(preconditioner, Preconditioner)
+    ):
+        map_result(model, n_starts=n_starts)
     preconditioner, remarks = _coordinates(model, tuner, preconditioner, position, centre)
     remarks = [*tuner.remarks(model.n_data), *remarks]
 
@@ -355,11 +377,12 @@ def tune(
         ended = perf_counter()
         ledger.seconds["sampling"] += ended - began - compile_seconds(began, ended)
         ledger.steps += pilot.steps
-        ledger.gradient_evaluations += pilot.steps * race.terms_per_step[best] + pilot.score_terms
+        data_terms_of_pilot = pilot.steps * race.terms_per_step[best] + pilot.score_terms
         found = None
         if pilot.stays:
             found = recentred(race.model, pilot, int(SHARE_OF_RACE * race.gradient_evaluations), own_seed)
-            ledger.gradient_evaluations += found.evaluations
+            data_terms_of_pilot += found.evaluations
+        ledger.gradient_evaluations += data_terms_of_pilot
         misleads = found is not None and found.preconditioner is not None
         is_unstable = pilot.attempts > 1 or not pilot.stays
         smaller = [arm for arm in arms if arm.step_size < best.step_size]
@@ -371,6 +394,8 @@ def tune(
                 "round": number,
                 "steps": pilot.steps,
                 "attempts": pilot.attempts,
+                "seconds": perf_counter() - began,
+                "data_terms": data_terms_of_pilot,
                 "hessian_terms": 0 if found is None else found.evaluations,
                 "distance": None if found is None else found.distance,
                 "least_curvature": None if found is None else found.curvatures[0],

@@ -1,0 +1,81 @@
+"""`tune_and_sample`: a race, a pilot and chains in one call, and what each of them cost."""
+
+import json
+
+import numpy as np
+import pytest
+from small_models import gaussian_model, mixture_model
+
+import sgtune
+from sgtune import Budget, TuningResult, tune_and_sample
+from sgtune.tuning import Settings
+
+SETTINGS = Settings(log10_step_sizes=(-0.5, -1.0, -2.0), batch_fractions=(0.1,))
+STEPS = 2_000
+
+
+@pytest.fixture(scope="module")
+def run():
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+    return tune_and_sample(model, "sgld-cv", budget=Budget(steps=STEPS), chains=3, settings=SETTINGS, seed=4)
+
+
+def test_the_run_is_what_tuning_and_sampling_give_one_after_the_other(run):
+    """The longest arm of the race has a tenth of a chain's budget, and the horizon is that of one chain."""
+    model = gaussian_model([[2.0, -1.2], [-1.2, 1.5]], [0.5, -1.0], n_data=40)
+    budgets = {"budget": Budget(steps=STEPS // 10), "horizon": Budget(steps=STEPS)}
+    tuned = sgtune.tune(model, "sgld-cv", **budgets, settings=SETTINGS, seed=4, n_starts=3)
+    assert isinstance(run.tuning, TuningResult)
+    assert run.tuning.rows == tuned.rows
+    assert max(row["steps"] for row in run.tuning.rows) == STEPS // 10
+    chains = tuned.sample(seed=4, chains=3)
+    np.testing.assert_array_equal(chains.draws, run.draws)
+    assert chains.tuning is tuned
+    assert run.draws.shape == (3, STEPS, 2)
+    sds = np.sqrt(np.diag(np.linalg.inv([[2.0, -1.2], [-1.2, 1.5]])))
+    np.testing.assert_allclose(run.draws.std(axis=(0, 1)), sds, rtol=0.2)
+
+
+def test_a_tuned_single_chain_is_a_chain(run):
+    assert isinstance(run.tuning.sample(Budget(steps=5)), sgtune.Chain)
+
+
+def test_the_cost_has_all_parts(run):
+    cost, tuned = run.cost, run.tuning
+    assert list(cost) == ["races", "pilots", "chains", "total"]
+    (pilot,) = tuned.pilots
+    # A pilot's steps, the scores of 64 of its draws, and its Hessians; each of 2 n rows, but all 40 once in a score.
+    terms = 2 * tuned.best.batch_size * pilot["steps"] + 64 * 40 + pilot["hessian_terms"]
+    assert cost["pilots"] == {"data_terms": terms, "seconds": pilot["seconds"]}
+    assert cost["races"]["data_terms"] == tuned.gradient_evaluations - terms > 0
+    assert cost["chains"] == {"data_terms": 3 * STEPS * 2 * tuned.best.batch_size, "seconds": run.seconds}
+    for name in ("data_terms", "seconds"):
+        assert cost["total"][name] == pytest.approx(sum(cost[part][name] for part in list(cost)[:3]))
+    assert f"{cost['total']['data_terms']:.3g}" in repr(run)
+
+
+def test_arviz_gets_the_record_of_the_tuning(run):
+    pytest.importorskip("arviz")
+    record = json.loads(run.to_arviz()["posterior"].attrs["tuning"])
+    assert record["best"]["step_size"] == run.tuning.best.step_size
+
+
+def test_chains_of_a_tuned_run_start_about_all_modes_that_starts_find():
+    """A single start of this model ends at a saddle."""
+    model = mixture_model()
+    with pytest.warns(UserWarning, match=r"^modes: the search found 2"):
+        run = tune_and_sample(model, "sgld-cv", tuner="theory", budget=Budget(steps=200), chains=4)
+    assert run.tuning.best.preconditioner is not None
+    signs = np.sign(run.draws[:, -1])
+    assert sorted(map(tuple, set(map(tuple, signs)))) == [(-1, 1), (1, -1)]
+    assert len(model.found.searches) == 4
+
+
+def test_bad_input_is_one_line_before_the_race():
+    model = mixture_model()
+    with pytest.raises(sgtune.InputError, match=r"^chains: 0 "):
+        tune_and_sample(model, "sgld", budget=Budget(steps=10), chains=0)
+    with pytest.raises(sgtune.InputError, match=r"^horizon: .* must be in steps"):
+        tune_and_sample(model, "sgld", budget=Budget(steps=10), horizon=Budget(seconds=1.0))
+    with pytest.raises(sgtune.InputError, match=r"^budget: 10 "):
+        tune_and_sample(model, "sgld", budget=10)
