@@ -269,6 +269,7 @@ class Races:
             points=tuner.points or tuner.judge.points or enough_points(self.model.dimension),
             thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
             growth=tuner.growth,
+            restarts=tuner.restarts,
             make=lambda group: Lockstep.at_mode(
                 racing,
                 self.sampler,
