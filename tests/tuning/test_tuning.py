@@ -266,12 +266,12 @@ def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, pl
     """One arm fails when all have started. The others wait for this, and then do not advance."""
     advance, started, advanced = Lockstep.advance_to, Barrier(3), []
 
-    def failing(ensemble, n_steps, kept, stop):
+    def failing(ensemble, n_steps, kept, stop, done):
         started.wait(timeout=3_600)
         if np.isclose(ensemble.arms[0].step_size, 10.0 ** EXPONENTS[place]):
             raise error("no room for draws")
         assert stop.wait(timeout=3_600)
-        advanced.append(advance(ensemble, n_steps, kept, stop))
+        advanced.append(advance(ensemble, n_steps, kept, stop, done))
 
     monkeypatch.setattr(race, "cores", lambda: 3)
     monkeypatch.setattr(Lockstep, "advance_to", failing)

@@ -257,6 +257,7 @@ class Race:
         make: builds the ensemble of a group of arms of one shape.
         raced: the arm that runs in place of each arm, where ``model`` has fewer rows, because some are held out
             to judge by. Records and costs are under the original arm.
+        done: called with what arms have spent since its last call, from any thread.
     """
 
     model: Model
@@ -277,6 +278,7 @@ class Race:
     report: Callable[[str], None] = lambda line: None
     raced: Callable[[Arm], Arm] = lambda arm: arm
     restarts: bool = False
+    done: Callable[[float], None] = lambda amount: None
 
     def __post_init__(self):
         self.racers = [Racer(i, arm) for i, arm in enumerate(self.arms)]
@@ -485,6 +487,7 @@ class Race:
             ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
                 for draws, elapsed in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):
+                    self.done(elapsed - ran)
                     ran = elapsed
                     before = reservoir.n_steps
                     stay, new = reservoir.extend(len(draws), most)
@@ -495,7 +498,8 @@ class Race:
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
             stay, new = reservoir.extend(n_steps, most)
-            draws = ensemble.advance_to(first.steps + n_steps, new, stop)
+            each = self._price(first.arm) * len(members)
+            draws = ensemble.advance_to(first.steps + n_steps, new, stop, lambda made: self.done(made * each))
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
         made = reservoir.n_steps - first.steps
