@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from sgtune.sampling.chain import Chain as Chain
     from sgtune.sampling.chain import Chains as Chains
     from sgtune.sampling.chain import sample as sample
+    from sgtune.sampling.diagnosis import Diagnosis as Diagnosis
+    from sgtune.sampling.diagnosis import diagnose as diagnose
     from sgtune.support.axes import Arm as Arm
     from sgtune.support.errors import InputError as InputError
+    from sgtune.support.progress import show_progress as show_progress
     from sgtune.tuning import TuningResult as TuningResult
     from sgtune.tuning import calibrate_cost as calibrate_cost
     from sgtune.tuning import tune as tune
@@ -44,6 +47,7 @@ _HOME = {
     "Chain": "sgtune.sampling.chain",
     "Chains": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
+    "Diagnosis": "sgtune.sampling.diagnosis",
     "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
     "Preconditioner": "sgtune.model.preconditioner",
@@ -51,6 +55,7 @@ _HOME = {
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
     "from_blackjax": "sgtune.bridges.blackjax_kernels",
+    "diagnose": "sgtune.sampling.diagnosis",
     "from_log_densities": "sgtune.model",
     "from_numpyro": "sgtune.bridges.numpyro_models",
     "gradients": "sgtune.samplers.gradients",
@@ -58,6 +63,7 @@ _HOME = {
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
+    "show_progress": "sgtune.support.progress",
     "stein": "sgtune.stein",
     "temper": "sgtune.model.derived",
     "tune": "sgtune.tuning",

@@ -12,6 +12,7 @@ from threading import Event
 from time import perf_counter
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from sgtune.model import Model
@@ -119,9 +120,15 @@ class Racer:
         # A copy: a view of one chain would keep the draws of its whole ensemble alive.
         self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
 
-    def judged(self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
-        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged."""
+    def judged(
+        self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float, since: int = 0
+    ) -> ArmDraws:
+        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged. Of this
+        subset only the draws after the step ``since``, if steps followed it."""
         places, n_draws = reservoir.part(at_most)
+        if since < self.steps:
+            n_draws = -(-n_draws * (self.steps - since) // self.steps)
+            places = places[reservoir.steps[places] > since]
         if not self.finite:
             places = places[:0]
         return ArmDraws(
@@ -246,9 +253,11 @@ class Race:
         points: the largest number of points that judge an arm in the first rung. Each later rung has 1/eta of the arms
             and eta times as many points, so the scores of all rungs cost the same.
         growth: eta.
+        restarts: as in `sgtune.tuning.Halving`.
         make: builds the ensemble of a group of arms of one shape.
         raced: the arm that runs in place of each arm, where ``model`` has fewer rows, because some are held out
             to judge by. Records and costs are under the original arm.
+        done: called with what arms have spent since its last call, from any thread.
     """
 
     model: Model
@@ -268,6 +277,8 @@ class Race:
     make: Callable[[list[Arm]], Lockstep]
     report: Callable[[str], None] = lambda line: None
     raced: Callable[[Arm], Arm] = lambda arm: arm
+    restarts: bool = False
+    done: Callable[[float], None] = lambda amount: None
 
     def __post_init__(self):
         self.racers = [Racer(i, arm) for i, arm in enumerate(self.arms)]
@@ -299,13 +310,17 @@ class Race:
         for number, rung in enumerate(self.schedule.rungs):
             before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
+            since = {racer.index: racer.steps if self.restarts else 0 for racer in running}
+            if self.restarts and number > 0:
+                self._restart(number)
             self._advance_groups(rung.amount)
             cap = self.points * self.growth**number
             reservoirs = {
                 racer.index: reservoir for _, members, reservoir in self.groups for racer in members.values()
             }
             judged = [
-                racer.judged(self.sampler, reservoirs[racer.index], cap, self.horizon) for racer in running
+                racer.judged(self.sampler, reservoirs[racer.index], cap, self.horizon, since[racer.index])
+                for racer in running
             ]
             judgement = self.metric(self.model, judged)
             remarks = judgement.remarks or [""] * len(running)
@@ -414,6 +429,12 @@ class Race:
         self.groups = groups
         self.programs |= compile_together(ensemble for ensemble, _, _ in groups)
 
+    def _restart(self, number: int) -> None:
+        """Fresh momenta, and thermostats, of all chains, where they are."""
+        for ensemble, _, _ in self.groups:
+            keys = jax.vmap(partial(jax.random.fold_in, data=number))(ensemble.keys)
+            ensemble.begin(keys, ensemble.states.position)
+
     def _advance_groups(self, amount: float) -> None:
         """Advance all ensembles, by the calibrated clock up to `MOST_THREADS` at a time: their draws do not depend on
         each other. After an error or Ctrl-C the others stop after their current call of the program."""
@@ -466,6 +487,7 @@ class Race:
             ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
                 for draws, elapsed in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):
+                    self.done(elapsed - ran)
                     ran = elapsed
                     before = reservoir.n_steps
                     stay, new = reservoir.extend(len(draws), most)
@@ -476,7 +498,8 @@ class Race:
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
             stay, new = reservoir.extend(n_steps, most)
-            draws = ensemble.advance_to(first.steps + n_steps, new, stop)
+            each = self._price(first.arm) * len(members)
+            draws = ensemble.advance_to(first.steps + n_steps, new, stop, lambda made: self.done(made * each))
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
         made = reservoir.n_steps - first.steps
