@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix, unflatten
+from sgtune.model.positions import flatten, from_matrix, unflatten
 from sgtune.model.posterior import density_of
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
@@ -189,6 +189,11 @@ _compiled: dict[tuple, Callable] = {}
 _seconds_to_compile: dict[tuple, float] = {}
 
 
+@jax.jit
+def _at_places(tree: PyTree, places: Int[Array, " k"]) -> PyTree:
+    return jax.tree.map(lambda leaf: leaf[places], tree)
+
+
 class Lockstep:
     """An ensemble of chains that differ only in their traced hyperparameters and their noise.
 
@@ -230,13 +235,12 @@ class Lockstep:
         shape = shape_of(sampler_name, self.arms[0])
         self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
         self.constants = constants
-        flat, unravel = ravel_pytree(start)
-        self.start = flat
-        starts = jnp.broadcast_to(flat, (len(arms), *flat.shape))
+        self.start = flat = flatten(start)
+        starts = np.broadcast_to(flat, (len(arms), *flat.shape))
         if start_noise > 0:
             keys = named_keys(seed, [("start", *name) for name in names])
             noise = [jax.random.normal(key, flat.shape, jnp.float32) for key in keys]
-            starts = starts + start_noise * jnp.stack(noise)
+            starts = starts + np.float32(start_noise) * np.stack(noise)
         self.program = Program(
             self.sampler,
             self.estimator,
@@ -248,7 +252,7 @@ class Lockstep:
         self._run: Callable | None = None
         if is_started:
             init_keys = named_keys(seed, [("init", *name) for name in names])
-            self.begin(init_keys, jax.vmap(unravel)(starts))
+            self.begin(init_keys, from_matrix(model, starts))
 
     @classmethod
     def at_mode(
@@ -306,20 +310,19 @@ class Lockstep:
         two; it is filled up with copies of the last chain, whose draws are ignored.
         """
         width = min(self.width, 1 << (len(kept) - 1).bit_length())
-        padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
+        padded = np.array(kept + kept[-1:] * (width - len(kept)))
         other = copy(self)
         other.arms = [self.arms[i] for i in padded]
-        other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
-        other.keys = self.keys[padded]
-        if self.minibatch_key.ndim:
-            other.minibatch_key = self.minibatch_key[padded]
-        other.constants = self.constants | jax.tree.map(
-            lambda leaf: leaf[padded], self.program.own_constants(self.constants)
+        numbers = {name: number for name, number in self.hyperparameters.items() if jnp.ndim(number)}
+        minibatch_key = self.minibatch_key if self.minibatch_key.ndim else ()
+        own = self.program.own_constants(self.constants)
+        other.states, other.keys, minibatch_key, own, numbers = _at_places(
+            (self.states, self.keys, minibatch_key, own, numbers), padded
         )
-        other.hyperparameters = {
-            name: number[padded] if jnp.ndim(number) else number
-            for name, number in self.hyperparameters.items()
-        }
+        if self.minibatch_key.ndim:
+            other.minibatch_key = minibatch_key
+        other.constants = self.constants | own
+        other.hyperparameters = self.hyperparameters | numbers
         other._run = None
         return other
 

@@ -5,7 +5,7 @@ Only the first run of a program needs the time of tracing and compiling.
 
 import os
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from importlib.metadata import entry_points
 from time import perf_counter
 
@@ -17,6 +17,7 @@ __all__ = [
     "full_precision",
     "only_cpu",
     "product_seconds",
+    "quick_jit",
     "watch_compilation",
 ]
 
@@ -67,6 +68,20 @@ def compiler_options() -> dict[str, int]:
     if jax.default_backend() != "cpu" or OPTIMISATION in os.environ.get("XLA_FLAGS", ""):
         return {}
     return {OPTIMISATION: 1}
+
+
+def quick_jit(function: Callable, **options: object) -> Callable:
+    """`jax.jit` with `compiler_options`, for programs that run a few times. These depend on the device, which JAX
+    chooses at the first call, not when a module is imported."""
+    import jax
+
+    jitted = cache(lambda: jax.jit(function, compiler_options=compiler_options(), **options))
+
+    @wraps(function)
+    def call(*args):
+        return jitted()(*args)
+
+    return call
 
 
 def full_precision(function: Callable) -> Callable:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, PyTree
 
@@ -20,7 +19,7 @@ from sgtune.mode.coordinates import HESSIAN, lower_triangle, precondition
 from sgtune.mode.curvature import LARGEST_FACTOR
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
-from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
+from sgtune.model.posterior import LARGE_DIMENSION, hessian_products, take_rows
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import chain_numbers, shape_of
@@ -424,7 +423,7 @@ def mean_hessian(
         total = products(zero, model.data, 1.0) if total is None else total.copy()
         for point in points:
             rows = np.sort(rng.choice(n_data, n_rows, replace=False))
-            some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
+            some = take_rows(model.data, rows)
             changes = products(point, some, n_data / n_rows) - products(zero, some, n_data / n_rows)
             total += changes / n_points
         terms = 2 * n_directions * (at_centre + 2 * n_points * n_rows)
