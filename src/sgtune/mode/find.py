@@ -7,6 +7,7 @@ diagonal of the Hessian. The mode is saved beside the model's data, with their c
 import logging
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -262,10 +263,14 @@ def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapR
     if model.n_data * d**2 > MOST_OF_NEWTON:
         return None
     row, best = flatten(position).astype(np.float64), None
-    (value,), (gradient,) = values_and_scores(model, row[None])
+    with ThreadPoolExecutor(1) as pool:
+        # The programs of values and of Hessians are compiled side by side.
+        started = pool.submit(negative_hessian, model, position)
+        (value,), (gradient,) = values_and_scores(model, row[None])
+    hessian = started.result()
     for steps in range(min(max_steps, MOST_NEWTON_STEPS) + 1):
         try:
-            half = np.linalg.cholesky(negative_hessian(model, unflatten(model, row)))
+            half = np.linalg.cholesky(hessian)
         except np.linalg.LinAlgError:
             return None
         step = np.linalg.solve(half, gradient.astype(np.float64))
@@ -288,6 +293,7 @@ def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapR
             break
         place = int(np.argmax(climbs))
         row, value, gradient = candidates[place], values[place], gradients[place]
+        hessian = negative_hessian(model, unflatten(model, row))
     return best if best.distance <= near else None
 
 

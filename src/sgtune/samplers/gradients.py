@@ -272,7 +272,8 @@ def stochastic_scores(
         constants = gradient.prepare(model, None)
     key = named_key(seed, "stochastic scores", batch_size)
     result = np.empty((len(draws), model.dimension), np.float32)
-    for start in range(0, len(draws), CHUNK):
+    # Without draws the program is compiled, and computes nothing.
+    for start in range(0, max(1, len(draws)), CHUNK):
         rows = np.asarray(draws[start : start + CHUNK], np.float32)
         padded = np.pad(rows, ((0, CHUNK - len(rows)), (0, 0)))
         estimates = _estimates(

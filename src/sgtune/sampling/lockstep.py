@@ -303,13 +303,13 @@ class Lockstep:
         """Number of chains."""
         return len(self.arms)
 
-    def narrow(self, kept: list[int]) -> "Lockstep":
+    def narrow(self, kept: list[int], at_least: int = 1) -> "Lockstep":
         """The ensemble of the chains ``kept``, each with its whole current state.
 
         A program's width is part of its shape. To share programs between rungs, the new width is the next power of
-        two; it is filled up with copies of the last chain, whose draws are ignored.
+        two, or ``at_least`` if this is more; it is filled up with copies of the last chain, whose draws are ignored.
         """
-        width = min(self.width, 1 << (len(kept) - 1).bit_length())
+        width = min(self.width, max(at_least, 1 << (len(kept) - 1).bit_length()))
         padded = np.array(kept + kept[-1:] * (width - len(kept)))
         other = copy(self)
         other.arms = [self.arms[i] for i in padded]
@@ -403,8 +403,13 @@ class Lockstep:
         return np.concatenate(chunks)
 
 
-def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
+def compile_together(
+    ensembles: Iterable[Lockstep], others: Iterable[Callable[[], object]] = ()
+) -> dict[tuple, float]:
     """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
+
+    Args:
+        others: calls that compile further programs, at the same time.
 
     Returns:
         the compilation seconds of each of their programs, now or before; programs that were compiled at the same time
@@ -414,7 +419,11 @@ def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
     new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
     began = perf_counter()
     with ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(Lockstep.compile, new.values()))
+        compiling = pool.map(Lockstep.compile, new.values())
+        calls = [pool.submit(call) for call in others]
+        list(compiling)
+    for call in calls:
+        call.result()
     elapsed, in_sum = perf_counter() - began, sum(_seconds_to_compile[shape] for shape in new)
     for shape in new:
         _seconds_to_compile[shape] *= min(1.0, elapsed / in_sum)

@@ -191,7 +191,7 @@ def _signed_sums(density, position, signs, data):
 def _hessian_variances(
     model: Model,
     sums: Callable,
-    axes: Float[Array, "D D"],
+    axes: Float[np.ndarray, "D D"],
     curvature: Float[np.ndarray, " D"],
     points: Float[np.ndarray, "k D"],
     rng: np.random.Generator,
@@ -217,7 +217,7 @@ def _hessian_variances(
 
 
 def _changes(
-    model: Model, point: PyTree, axes: Float[Array, "D D"], weights: Float[Array, " D"]
+    model: Model, point: PyTree, axes: Float[np.ndarray, "D D"], weights: Float[np.ndarray, " D"]
 ) -> Float[np.ndarray, " N"]:
     """For each row the sum over directions of the squared change of its gradient from the mode to ``point``, over the
     curvatures."""
