@@ -1,7 +1,8 @@
 """The mode of the posterior (MAP): where chains start and control variates are centred (paper Sect. 4).
 
-In large models Adam descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates scaled by the
-diagonal of the Hessian. The mode is saved beside the model's data, with their checksum.
+In small models Newton's method finds it, or L-BFGS where -log pi is not convex on the way. In large models Adam
+descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates scaled by the diagonal of the Hessian.
+The mode is saved beside the model's data, with their checksum.
 """
 
 import logging
@@ -120,7 +121,12 @@ def find_map(
     max_steps: int = MAX_STEPS,
     n_starts: int = 1,
 ) -> MapResult:
-    """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, or from ``model.init``.
+    """Minimise -log pi from ``position``, or from ``model.init``: by Newton's method where D <= 200, N D^2 <= 10^9 and
+    it converges, otherwise by L-BFGS (optax, zoom line search) from the same start.
+
+    Newton steps are shortened until log pi grows, and taken until the next one is 10^-4 sqrt(D) posterior sds long, or
+    does not halve any more. A search that meets a Hessian of -log pi that is not positive definite, or does not come
+    within ``tolerance`` times sqrt(D) sds of a mode in 30 steps, is left to L-BFGS.
 
     With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
     (`descend`): from a random start L-BFGS would need many steps over all data for the distance that Adam
