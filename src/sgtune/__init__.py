@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from sgtune.sampling.chain import Chain as Chain
     from sgtune.sampling.chain import Chains as Chains
     from sgtune.sampling.chain import sample as sample
+    from sgtune.sampling.diagnosis import Diagnosis as Diagnosis
+    from sgtune.sampling.diagnosis import diagnose as diagnose
     from sgtune.support.axes import Arm as Arm
     from sgtune.support.errors import InputError as InputError
+    from sgtune.support.progress import show_progress as show_progress
     from sgtune.tuning import TuningResult as TuningResult
     from sgtune.tuning import calibrate_cost as calibrate_cost
     from sgtune.tuning import tune as tune
@@ -43,12 +46,14 @@ _HOME = {
     "Chain": "sgtune.sampling.chain",
     "Chains": "sgtune.sampling.chain",
     "CostTable": "sgtune.sampling.budget",
+    "Diagnosis": "sgtune.sampling.diagnosis",
     "InputError": "sgtune.support.errors",
     "Model": "sgtune.model",
     "Preconditioner": "sgtune.model.preconditioner",
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
+    "diagnose": "sgtune.sampling.diagnosis",
     "from_log_densities": "sgtune.model",
     "from_numpyro": "sgtune.bridges.numpyro_models",
     "gradients": "sgtune.samplers.gradients",
@@ -56,6 +61,7 @@ _HOME = {
     "metrics": "sgtune.metrics",
     "sample": "sgtune.sampling.chain",
     "samplers": "sgtune.samplers",
+    "show_progress": "sgtune.support.progress",
     "stein": "sgtune.stein",
     "temper": "sgtune.model.derived",
     "tune": "sgtune.tuning",

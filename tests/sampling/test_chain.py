@@ -1,16 +1,21 @@
 """The kept draws of a chain: few, evenly spaced, in bounded memory, and its last position; and several chains."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 import pytest
 from small_models import gaussian_model, model_of_prior
 
-from sgtune import Budget, Chain, sample
+from sgtune import Budget, Chain, Chains, sample
 from sgtune.model import define_model
 from sgtune.sampling import chain as chain_module
+from sgtune.support.errors import DataError, InputError
+
+matplotlib.use("Agg")
 
 pytestmark = pytest.mark.optimised
 
@@ -190,3 +195,52 @@ def test_starts_are_one_for_all_or_one_for_each():
     found = sample(tree, "sgld", **still, chains=3, position=starts).positions
     assert jax.tree.map(np.shape, found) == {"a": (3, 1), "b": (3, 1, 2, 2)}
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one[:, 0], other, atol=1e-5), found, starts)
+
+
+def test_a_loaded_chain_is_the_same(tmp_path):
+    chain = count(Budget(steps=200), 20, dimension=2)
+    chain = replace(chain, clock=[(0.5, 100), (1.0, 200)], statistics={"acceptance_rate": float("nan")})
+    path = tmp_path / "chain.npz"
+    chain.save(path)
+    model = counting_model(2)
+    loaded = Chain.load(path, model)
+    np.testing.assert_array_equal(loaded.draws, chain.draws)
+    assert loaded.draws.dtype == np.float32
+    np.testing.assert_equal({**vars(loaded), "draws": None}, {**vars(chain), "draws": None})
+    assert repr(loaded) == repr(chain)
+    assert len(repr(chain)) < 250
+    with pytest.raises(InputError, match="model: 'counting' has dimension 1"):
+        Chain.load(path, counting_model())
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"chain\.npz: not a readable"):
+        Chain.load(path, model)
+
+
+def test_traces_are_of_the_worst_parameters():
+    chain = count(Budget(steps=200), 50, dimension=3)
+    diagnosis = chain.check()
+    axes = chain.plot(most=2, diagnosis=diagnosis)
+    assert [row[0].get_ylabel() for row in axes] == diagnosis.table.index[:2].tolist()
+    place = int(diagnosis.table.index[1].partition("[")[2][:-1])
+    (line,) = axes[1][0].lines
+    np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
+    assert line.get_xdata()[-1] == 200
+    matplotlib.pyplot.close("all")
+
+
+def test_chains_are_checked_saved_and_plotted_together(tmp_path):
+    run = sample(GAUSSIAN, "sgld-cv", step_size=0.1, batch_size=4, budget=Budget(steps=60), chains=3)
+    run.save(tmp_path / "run.npz")
+    loaded = Chains.load(tmp_path / "run.npz", GAUSSIAN)
+    np.testing.assert_array_equal(loaded.draws, run.draws)
+    assert [repr(chain) for chain in loaded] == [repr(chain) for chain in run]
+    assert (loaded.warnings, loaded.seconds) == (run.warnings, run.seconds)
+    with pytest.raises(DataError, match="has a sequence of chains"):
+        Chain.load(tmp_path / "run.npz", GAUSSIAN)
+    diagnosis = run.check()
+    assert diagnosis.n_draws == 180
+    (row,) = run.plot(most=1, diagnosis=diagnosis)
+    place = int(diagnosis.table.index[0][-2])
+    for line, chain in zip(row[0].lines, run, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), chain.draws[:, place])
+    matplotlib.pyplot.close("all")

@@ -266,15 +266,49 @@ def test_an_error_in_one_ensemble_stops_the_others(model, monkeypatch, error, pl
     """One arm fails when all have started. The others wait for this, and then do not advance."""
     advance, started, advanced = Lockstep.advance_to, Barrier(3), []
 
-    def failing(ensemble, n_steps, kept, stop):
+    def failing(ensemble, n_steps, kept, stop, done):
         started.wait(timeout=3_600)
         if np.isclose(ensemble.arms[0].step_size, 10.0 ** EXPONENTS[place]):
             raise error("no room for draws")
         assert stop.wait(timeout=3_600)
-        advanced.append(advance(ensemble, n_steps, kept, stop))
+        advanced.append(advance(ensemble, n_steps, kept, stop, done))
 
     monkeypatch.setattr(race, "cores", lambda: 3)
     monkeypatch.setattr(Lockstep, "advance_to", failing)
     with pytest.raises(error, match="no room"):
         draws_seen(replace(model, max_lockstep=1), prefer=0, seed=2)
     assert not advanced
+
+
+def test_with_restarts_a_rung_has_fresh_momenta_and_is_judged_by_its_own_draws_alone(model):
+    """Of SGNHT, which keeps its momentum from step to step; positions stay where they are."""
+
+    def seen_with(restarts):
+        seen, begun = [], []
+
+        def judge(model, arms):
+            seen.append(arms)
+            return Judgement([arm.steps[-1] * 0.0 for arm in arms], 0.0, 0.0, 0)
+
+        def begin(ensemble, keys, positions):
+            begun.append((np.asarray(positions), ensemble.states if hasattr(ensemble, "states") else None))
+            original(ensemble, keys, positions)
+
+        original, options = Lockstep.begin, {"pruning_rate": 2, "thin": 1, "points": 1_000}
+        tuner = Halving(Judge(lambda seed: judge), grid=Grid((-4, -4.5, -5, -5.5), (0.1,)), **options)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Lockstep, "begin", begin)
+            tune(model, "sgnht", tuner=replace(tuner, restarts=restarts), budget=Budget(steps=60))
+        return seen, begun
+
+    (first, second), begun = seen_with(True)
+    (same, kept), (_,) = seen_with(False)
+    n_first = first[0].n_steps
+    assert all(np.array_equal(one.points, other.points) for one, other in zip(first, same, strict=True))
+    (_, (start, before)) = begun
+    assert np.array_equal(start, np.asarray(before.position))
+    for own, other in zip(second, kept, strict=True):
+        assert np.array_equal(own.steps, np.arange(n_first + 1, own.n_steps + 1))
+        assert own.n_draws == len(own.points) == own.n_steps - n_first
+        assert np.array_equal(other.steps, np.arange(1, own.n_steps + 1))
+        assert not np.allclose(own.points[0], other.points[n_first], rtol=1e-6)

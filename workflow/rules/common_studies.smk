@@ -40,6 +40,16 @@ def settings_of_preconditioned(wildcards):
     return posteriors_settings(config, "preconditioned", wildcards.model)
 
 
+def settings_of_audit(wildcards):
+    """The configuration that one sampler with one defect depends on."""
+    return audit_settings(config, wildcards.defect, wildcards.kernel)
+
+
+def cost_of_logistic(wildcards):
+    """The costs that convert seconds to steps on the logistic regression."""
+    return cost_of(SimpleNamespace(model="logistic"))
+
+
 def references_of_logistic(wildcards):
     """The summary of the logistic regression's reference, if it has one."""
     return expand(rules.combine_nuts.output.facts, model="logistic") if has_reference("logistic") else []

@@ -33,6 +33,7 @@ from sgtune.model.posterior import (
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import atomic_write, read_npz
+from sgtune.support.progress import tracked
 from sgtune.support.randomness import named_key
 
 __all__ = [
@@ -331,7 +332,7 @@ def _minimise(
     best, best_value, best_norm = position, math.inf, math.inf
     progress_value, progress_norm, last_progress = math.inf, math.inf, 0
     stuck = False
-    for step in range(1, max_steps + 1):
+    for step in tracked(range(1, max_steps + 1), f"mode of {model.name}", "steps"):
         position, state, value, norm = _step(density, position, scale, state, model.data)
         value, norm = float(value), float(norm)
         stuck = not (math.isfinite(value) and math.isfinite(norm))

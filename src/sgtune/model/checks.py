@@ -1,7 +1,10 @@
-"""What silently ruins a run, found before it: columns that are no float32 numbers, and rows that see other rows."""
+"""What silently ruins a run, found before it: columns that are no float32 numbers, rows that see other rows, and files
+of another model."""
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +14,7 @@ from jaxtyping import PyTree
 from sgtune.support.errors import InputError
 from sgtune.support.machine import full_precision
 
-__all__ = ["as_columns", "check_leaves", "check_rows", "in_single_precision"]
+__all__ = ["as_columns", "check_leaves", "check_rows", "check_saved", "in_single_precision", "saved_facts"]
 
 LARGEST_LOSS = 1e-3
 """In sds of its column: a column whose values move further in float32 is refused."""
@@ -143,4 +146,29 @@ def check_rows(name: str, log_likelihood: Callable, init: Callable, data: PyTree
                 f"log_likelihood: model {name!r} gives row {row} the value {each[row]:.6g} in a batch of {n} and "
                 f"{found[2][row]:.6g} in a batch of 3; a row's value must not depend on the other rows (as through "
                 "targets of shape (N, 1) beside means of shape (N,), or a factor N / n)"
+            )
+
+
+def saved_facts(model: Any) -> dict[str, str | int]:
+    """What a file that belongs to ``model`` says of it."""
+    return {
+        "model": model.name,
+        "checksum": model.checksum,
+        "n_data": model.n_data,
+        "dimension": model.dimension,
+    }
+
+
+def check_saved(path: str | Path, record: dict, model: Any) -> None:
+    """Check that a file with these `saved_facts` is of ``model``.
+
+    Raises:
+        InputError: it is of other data, or of positions of another D.
+    """
+    own = saved_facts(model)
+    for name in ("dimension", "n_data", "checksum"):
+        if record.get(name) != own[name]:
+            raise InputError(
+                f"model: {own['model']!r} has {name} {own[name]}; {path} is of a model {record.get('model')!r} with "
+                f"{record.get(name)}"
             )

@@ -11,6 +11,7 @@ from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import CostTable
 from sgtune.sampling.lockstep import Lockstep, compile_together
 from sgtune.support.axes import STATIC, named, numbers_of
+from sgtune.support.progress import progress_bar, tracked
 
 __all__ = ["advance_for", "calibrate_cost", "draws_for"]
 
@@ -32,24 +33,26 @@ def advance_for(
     ensemble.advance_chunk(0)
     chunks, clock, stride, n_kept = [], [], 1, 0
     n_steps, done, elapsed, is_finite = 1, 0, 0.0, True
-    began = perf_counter()
-    while (elapsed < seconds or done < at_least) and is_finite:
-        before, until_kept = elapsed, stride - done % stride
-        if until_kept == stride <= n_steps:
-            draws = ensemble.advance_chunk(n_steps // stride, stride)
-            made = len(draws) * stride
-        else:
-            made = min(n_steps, until_kept)
-            draws = ensemble.advance_chunk(1, made)
-        elapsed, done = perf_counter() - began, done + made
-        clock.append((elapsed, done))
-        if done % stride == 0:
-            chunks.append(draws)
-            n_kept += len(draws)
-        while n_kept > most_kept:
-            chunks, stride, n_kept = _every_second(chunks), 2 * stride, n_kept // 2
-        is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
-        n_steps = _next_call(made, elapsed - before, seconds - elapsed)
+    with progress_bar(ensemble.sampler_name, seconds, "s") as passed:
+        began = perf_counter()
+        while (elapsed < seconds or done < at_least) and is_finite:
+            before, until_kept = elapsed, stride - done % stride
+            if until_kept == stride <= n_steps:
+                draws = ensemble.advance_chunk(n_steps // stride, stride)
+                made = len(draws) * stride
+            else:
+                made = min(n_steps, until_kept)
+                draws = ensemble.advance_chunk(1, made)
+            elapsed, done = perf_counter() - began, done + made
+            clock.append((elapsed, done))
+            passed(elapsed - before)
+            if done % stride == 0:
+                chunks.append(draws)
+                n_kept += len(draws)
+            while n_kept > most_kept:
+                chunks, stride, n_kept = _every_second(chunks), 2 * stride, n_kept // 2
+            is_finite = bool(np.isfinite(draws[-1]).all(axis=1).any())
+            n_steps = _next_call(made, elapsed - before, seconds - elapsed)
     if not is_finite:
         chunks[-1][-1] = draws[-1]
     return np.concatenate(chunks), stride, clock
@@ -123,7 +126,7 @@ def calibrate_cost(
         ensembles[sampler, *static] = Lockstep.at_mode(model, sampler, [Arm(step_size=1e-12, **numbers)])
     compile_together(ensembles.values())
     table = {}
-    for (sampler, *static), ensemble in ensembles.items():
+    for (sampler, *static), ensemble in tracked(ensembles.items(), "cost of a step", "shapes"):
         ensemble.advance_chunk(0)
         began = perf_counter()
         ensemble.advance_chunk(1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -13,10 +14,12 @@ from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
 from sgtune.bridges.arviz_trees import constrained, to_arviz
+from sgtune.bridges.plots import plot_chains
 from sgtune.mode.coordinates import precondition, resolve_preconditioner
 from sgtune.mode.find import map_result
 from sgtune.mode.modes import Modes, modes_of
 from sgtune.model import Model
+from sgtune.model.checks import check_saved, saved_facts
 from sgtune.model.derived import temper
 from sgtune.model.positions import flatten, from_matrix
 from sgtune.model.posterior import Density, density_of, scores
@@ -27,9 +30,11 @@ from sgtune.samplers.metropolis import remarks_on_acceptance
 from sgtune.sampling.arm import Arm, check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import advance_for
+from sgtune.sampling.diagnosis import Diagnosis, as_chains, diagnose, parameter_names
 from sgtune.sampling.lockstep import Lockstep, are_finite, data_terms, independent_chains
 from sgtune.sampling.starts import given_starts, wide_starts
 from sgtune.support.errors import check_integer
+from sgtune.support.files import read_record, write_record
 from sgtune.support.randomness import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -50,7 +55,14 @@ LOOKED_AT, LOOKED_AT_BYTES = 200, 32 * 2**20
 """At most so many kept draws, and so many bytes of them, have their log prior looked at."""
 
 
-@dataclass(frozen=True)
+SAVED = (
+    *("stride", "n_samples", "seconds", "diverged", "clock", "seconds_per_step", "statistics", "warnings"),
+    "sampler",
+)
+"""What a file of a chain has as it is."""
+
+
+@dataclass(frozen=True, repr=False)
 class Chain:
     """The result of `sample`.
 
@@ -68,7 +80,7 @@ class Chain:
             ``friction_needed`` (`sgtune.samplers.sghmc_shang`). Other samplers have none.
         warnings: a line if the chain accepted nothing for 1,000 steps in a row, or in a whole run of at least 50
             steps, with advice on what to change; and one if draws have a log prior of -inf. `sample` also issues each
-            as a `UserWarning`.
+            as a `UserWarning`. `TuningResult.sample` adds what its check finds.
         sampler: the sampler's name.
     """
 
@@ -104,11 +116,71 @@ class Chain:
         """The chain for ArviZ (`sgtune.bridges.arviz_trees.to_arviz`, which takes several chains)."""
         return to_arviz([self], log_likelihood=log_likelihood, tuning=tuning)
 
+    def check(self, **options: Any) -> Diagnosis:
+        """What is wrong with the draws, parameter by parameter (`sgtune.diagnose`, which takes several chains).
+
+        Args:
+            options: of `sgtune.diagnose`.
+        """
+        return diagnose(self.model, self, **options)
+
+    def plot(self, most: int = 4, diagnosis: Diagnosis | None = None) -> np.ndarray:
+        """Traces and marginal densities of the ``most`` parameters that are worst by ``diagnosis``, or by `check`.
+
+        Returns:
+            ``(most, 2)`` axes.
+
+        Raises:
+            InputError: seaborn is not installed.
+        """
+        return _traces(self, self, most, diagnosis)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as an ``.npz`` file, whole or not at all, without its model."""
+        write_record(path, "chain", {**saved_facts(self.model), **self._record()}, {"draws": self.draws})
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model) -> "Chain":
+        """The chain that `save` wrote, of ``model``.
+
+        Raises:
+            DataError: the file cannot be read, or is of something else.
+            InputError: it is a chain of another model.
+        """
+        record, arrays = read_record(path, "chain", {"arm", *SAVED})
+        check_saved(path, record, model)
+        return cls._of(model, record, as_chains(model, arrays["draws"])[0])
+
+    def _record(self) -> dict:
+        """What a file has of it, beside its draws."""
+        return {"arm": dict(self.arm), **{name: getattr(self, name) for name in SAVED}}
+
+    @classmethod
+    def _of(cls, model: Model, record: dict, draws: np.ndarray) -> "Chain":
+        """The inverse of `_record`."""
+        record["clock"] = [(seconds, steps) for seconds, steps in record["clock"]]
+        others = {name: record[name] for name in SAVED}
+        return cls(model=model, arm=Arm(**record["arm"]), draws=draws, **others)
+
+    def __repr__(self) -> str:
+        n_kept, dimension = self.draws.shape
+        state = ", diverged" if self.diverged else ""
+        return (
+            f"Chain({self.sampler} on {self.model.name!r}: {n_kept:,} draws of {self.n_samples:,} steps, "
+            f"D={dimension}, {self.seconds:.3g} s{state}, {self.arm})"
+        )
+
     def made_by(self, seconds: float) -> int:
         """How many samples the chain had made ``seconds`` after its start (0 without a clock or a cost table)."""
         if self.seconds_per_step is not None:
             return min(self.n_samples, int(seconds / self.seconds_per_step))
         return max((steps for at, steps in self.clock if at <= seconds), default=0)
+
+
+def _traces(chain: Chain, run: "Chain | Chains", most: int, diagnosis: Diagnosis | None) -> np.ndarray:
+    worst = (diagnosis or run.check()).table.index[:most].tolist()
+    places = [parameter_names(chain.model).index(name) for name in worst]
+    return plot_chains(as_chains(chain.model, run)[:, :, places], worst, chain.stride)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +236,38 @@ class Chains(Sequence[Chain]):
         result = to_arviz(self.chains, log_likelihood=log_likelihood, tuning=tuning)
         result["posterior"].attrs["warnings"] = "\n".join(self.warnings)
         return result
+
+    def check(self, **options: Any) -> Diagnosis:
+        """What is wrong with the draws of all chains together (`sgtune.diagnose`, which has the ``options``)."""
+        return diagnose(self.chains[0].model, self, **options)
+
+    def plot(self, most: int = 4, diagnosis: Diagnosis | None = None) -> np.ndarray:
+        """As `Chain.plot`, with a colour for each chain."""
+        return _traces(self.chains[0], self, most, diagnosis)
+
+    def save(self, path: str | Path) -> None:
+        """Write them as one ``.npz`` file, whole or not at all, without model, modes and tuning."""
+        record = {
+            "chains": [chain._record() for chain in self],
+            "warnings": self.warnings,
+            "seconds": self.seconds,
+        }
+        facts = saved_facts(self.chains[0].model)
+        write_record(path, "sequence of chains", {**facts, **record}, {"draws": self.draws})
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model) -> "Chains":
+        """The chains that `save` wrote, of ``model``.
+
+        Raises:
+            DataError: the file cannot be read, or is of something else.
+            InputError: they are of another model.
+        """
+        record, arrays = read_record(path, "sequence of chains", {"chains", "warnings", "seconds"})
+        check_saved(path, record, model)
+        draws = as_chains(model, arrays["draws"])
+        chains = [Chain._of(model, *each) for each in zip(record["chains"], draws, strict=True)]
+        return cls(tuple(chains), record["warnings"], record["seconds"])
 
     @property
     def diverged(self) -> tuple[bool, ...]:

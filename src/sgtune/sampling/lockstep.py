@@ -30,6 +30,7 @@ from sgtune.samplers.target import Target, offset_at, target_of
 from sgtune.sampling.arm import Arm, chain_numbers, check_arm, check_position, shape_of, static_numbers
 from sgtune.support.errors import InputError
 from sgtune.support.machine import compiler_options, cores
+from sgtune.support.progress import progress_bar
 from sgtune.support.randomness import named_key, named_keys
 
 __all__ = [
@@ -378,16 +379,24 @@ class Lockstep:
         """
         n_draws, rest = divmod(n_steps, stride)
         chunks = [np.empty((0, self.width, self.model.dimension), np.float32)]
-        while n_draws > 0:
-            chunks.append(self.advance_chunk(n_draws, stride))
-            n_draws -= len(chunks[-1])
-        if rest:
-            self.advance_chunk(1, rest)
+        with progress_bar(self.sampler_name, n_steps, "steps") as done:
+            while n_draws > 0:
+                chunks.append(self.advance_chunk(n_draws, stride))
+                n_draws -= len(chunks[-1])
+                done(stride * len(chunks[-1]))
+            if rest:
+                self.advance_chunk(1, rest)
         return np.concatenate(chunks)
 
-    def advance_to(self, n_steps: int, kept: Int[np.ndarray, " k"], stop: Event | None = None) -> np.ndarray:
+    def advance_to(
+        self,
+        n_steps: int,
+        kept: Int[np.ndarray, " k"],
+        stop: Event | None = None,
+        done: Callable[[int], None] = lambda steps: None,
+    ) -> np.ndarray:
         """Advance to step number ``n_steps`` of the chains' whole run, and return the draws of the steps ``kept``
-        (ascending numbers): ``(k, W, D)``.
+        (ascending numbers): ``(k, W, D)``. ``done`` is called with the steps of each call of the program.
 
         Raises:
             CancelledError: another thread set ``stop``.
@@ -398,6 +407,7 @@ class Lockstep:
             if stop is not None and stop.is_set():
                 raise CancelledError
             chunks.append(self._call(gaps[start : start + length]))
+            done(int(np.sum(gaps[start : start + length])))
         if n_steps > self.steps_done:
             self._call([n_steps - self.steps_done])
         return np.concatenate(chunks)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sgtune.study.adam_mcmc.artifacts import STUDY as ADAM_MCMC
+from sgtune.study.audit.artifacts import STUDY as AUDIT
 from sgtune.study.catalogue import MODELS
 from sgtune.study.ccadl.artifacts import STUDY as CCADL
 from sgtune.study.mamba.artifacts import STUDY as MAMBA
@@ -24,7 +25,13 @@ from sgtune.support.files import atomic_write, file_sha256, read_json, write_jso
 MAIN = "mamba"
 """The study that a run makes by default."""
 
-STUDIES: dict[str, Study] = {MAIN: MAMBA, "ccadl": CCADL, "adam_mcmc": ADAM_MCMC, "posteriors": POSTERIORS}
+STUDIES: dict[str, Study] = {
+    MAIN: MAMBA,
+    "ccadl": CCADL,
+    "adam_mcmc": ADAM_MCMC,
+    "posteriors": POSTERIORS,
+    "audit": AUDIT,
+}
 """By name, in the order of print."""
 
 

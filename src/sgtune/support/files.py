@@ -16,7 +16,19 @@ import numpy as np
 
 from sgtune.support.errors import DataError
 
-__all__ = ["atomic_write", "file_sha256", "read_json", "read_npz", "remove_unfinished", "write_json"]
+__all__ = [
+    "atomic_write",
+    "file_sha256",
+    "read_json",
+    "read_npz",
+    "read_record",
+    "remove_unfinished",
+    "write_json",
+    "write_record",
+]
+
+FORMAT = 1
+"""The version of the files of `write_record`."""
 
 FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 """A full disk in the system's words, which errors of HDF5 have as well, without its number."""
@@ -122,3 +134,41 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise DataError(f"{path}: not a readable .npz file ({' '.join(str(error).split())})") from None
+
+
+def write_record(path: str | Path, kind: str, record: dict, arrays: dict[str, np.ndarray]) -> None:
+    """Write ``record`` and ``arrays`` as one .npz file, whole or not at all; the record is JSON in it, with NaN and
+    infinities as they are.
+
+    Raises:
+        DataError: ``path`` has another suffix than .npz, or the disk is full.
+    """
+    if Path(path).suffix != ".npz":
+        raise DataError(f"path: {str(path)!r} is not allowed; it must end in .npz")
+    text = json.dumps({"kind": kind, "format": FORMAT, **record}, default=lambda number: number.tolist())
+    with atomic_write(path) as temporary:
+        np.savez(temporary, record=text, **arrays)
+
+
+def read_record(path: str | Path, kind: str, names: set[str]) -> tuple[dict, dict[str, np.ndarray]]:
+    """The record and the arrays that `write_record` wrote as ``kind``.
+
+    Args:
+        names: of the entries that the record must have.
+
+    Raises:
+        DataError: the file is missing, damaged, or of something else.
+    """
+    arrays = read_npz(path)
+    try:
+        record = json.loads(str(arrays.pop("record")))
+        given, version = record["kind"], record["format"]
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{path}: not a file that sgtune saved") from None
+    if (given, version) != (kind, FORMAT):
+        raise DataError(
+            f"{path}: has a {given} of format {version}; it must have a {kind} of format {FORMAT}"
+        )
+    if missing := names - record.keys():
+        raise DataError(f"{path}: lacks {', '.join(sorted(missing))}")
+    return record, arrays

@@ -12,6 +12,7 @@ from threading import Event
 from time import perf_counter
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from sgtune.model import Model
@@ -119,9 +120,15 @@ class Racer:
         # A copy: a view of one chain would keep the draws of its whole ensemble alive.
         self.draws = np.concatenate([self.draws[stay], new]) if stay.any() else new.copy()
 
-    def judged(self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float) -> ArmDraws:
-        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged."""
+    def judged(
+        self, sampler: str, reservoir: Reservoir, at_most: int, horizon: float, since: int = 0
+    ) -> ArmDraws:
+        """The input of a judge: ``at_most`` draws, a random subset of those that count; none if it diverged. Of this
+        subset only the draws after the step ``since``, if steps followed it."""
         places, n_draws = reservoir.part(at_most)
+        if since < self.steps:
+            n_draws = -(-n_draws * (self.steps - since) // self.steps)
+            places = places[reservoir.steps[places] > since]
         if not self.finite:
             places = places[:0]
         return ArmDraws(
@@ -251,10 +258,12 @@ class Race:
         points: the largest number of points that judge an arm in the first rung. Each later rung has 1/eta of the arms
             and eta times as many points, so the scores of all rungs cost the same.
         growth: eta.
+        restarts: as in `sgtune.tuning.Halving`.
         make: builds the ensemble of a group of arms of one shape.
         pilot: set if the winner goes on alone afterwards: a call that compiles further programs which this needs.
         raced: the arm that runs in place of each arm, where ``model`` has fewer rows, because some are held out
             to judge by. Records and costs are under the original arm.
+        done: called with what arms have spent since its last call, from any thread.
     """
 
     model: Model
@@ -275,6 +284,8 @@ class Race:
     pilot: Callable[[], object] | None = None
     report: Callable[[str], None] = lambda line: None
     raced: Callable[[Arm], Arm] = lambda arm: arm
+    restarts: bool = False
+    done: Callable[[float], None] = lambda amount: None
 
     def __post_init__(self):
         self.racers = [Racer(i, arm) for i, arm in enumerate(self.arms)]
@@ -306,13 +317,17 @@ class Race:
         for number, rung in enumerate(self.schedule.rungs):
             before = dict(self.seconds)
             self._narrow_groups(running, rung.amount)
+            since = {racer.index: racer.steps if self.restarts else 0 for racer in running}
+            if self.restarts and number > 0:
+                self._restart(number)
             self._advance_groups(rung.amount)
             cap = self.points * self.growth**number
             reservoirs = {
                 racer.index: reservoir for _, members, reservoir in self.groups for racer in members.values()
             }
             judged = [
-                racer.judged(self.sampler, reservoirs[racer.index], cap, self.horizon) for racer in running
+                racer.judged(self.sampler, reservoirs[racer.index], cap, self.horizon, since[racer.index])
+                for racer in running
             ]
             judgement = self.metric(self.model, judged)
             remarks = judgement.remarks or [""] * len(running)
@@ -395,6 +410,8 @@ class Race:
 
     def _pilot_width(self, ensemble: Lockstep, arm: Arm) -> int:
         """1; that of ``ensemble`` if a run of R is so short that copies of a chain cost less than another program."""
+        if ensemble.width == 1:  # always by the wall clock, without prices
+            return 1
         n_steps = self.budget.amount / self._price(arm)
         numbers = n_steps * self.terms_per_step[arm] * self.model.dimension * ensemble.width
         return ensemble.width if numbers <= WORTH_NUMBERS else 1
@@ -433,6 +450,12 @@ class Race:
                 (only, members, _), *_ = groups
                 ensembles += [only.narrow([0], self._pilot_width(only, next(iter(members.values())).arm))]
         self.programs |= compile_together(ensembles, others)
+
+    def _restart(self, number: int) -> None:
+        """Fresh momenta, and thermostats, of all chains, where they are."""
+        for ensemble, _, _ in self.groups:
+            keys = jax.vmap(partial(jax.random.fold_in, data=number))(ensemble.keys)
+            ensemble.begin(keys, ensemble.states.position)
 
     def _advance_groups(self, amount: float) -> None:
         """Advance all ensembles, by the calibrated clock up to `MOST_THREADS` at a time: their draws do not depend on
@@ -486,6 +509,7 @@ class Race:
             ran, left = 0.0, first.spent + amount - first.ran
             if left > 0 or first.steps < FEWEST_STEPS:
                 for draws, elapsed in draws_for(ensemble, left, max(1, FEWEST_STEPS - first.steps)):
+                    self.done(elapsed - ran)
                     ran = elapsed
                     before = reservoir.n_steps
                     stay, new = reservoir.extend(len(draws), most)
@@ -496,7 +520,8 @@ class Race:
             n_steps = max(0, wanted - first.steps)
             ran = n_steps * self._price(first.arm)
             stay, new = reservoir.extend(n_steps, most)
-            draws = ensemble.advance_to(first.steps + n_steps, new, stop)
+            each = self._price(first.arm) * len(members)
+            draws = ensemble.advance_to(first.steps + n_steps, new, stop, lambda made: self.done(made * each))
             for place, racer in members.items():
                 racer.keep(stay, draws[:, place])
         made = reservoir.n_steps - first.steps

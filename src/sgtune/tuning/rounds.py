@@ -29,6 +29,7 @@ from sgtune.sampling.chain import FEWEST_STEPS
 from sgtune.sampling.lockstep import Lockstep, compiled_programs, data_terms
 from sgtune.support.axes import DRIFT, NOISE_SD, STEP_SIZE, Arm
 from sgtune.support.machine import compile_seconds
+from sgtune.support.progress import progress_bar
 from sgtune.support.randomness import named_seed
 from sgtune.tuning.horizon import ESCAPED, SCORE_ROWS, enough_points, fresh_scores, mean_virial
 from sgtune.tuning.race import AllDivergedError, Race, Racer
@@ -206,8 +207,10 @@ class Races:
         for moved in range(MOST_MOVES + 1):
             left = longest - ledger.nominal
             race = self._prepared(arms, preconditioner, number, min(1.0, left / self.total(arms)), has_pilot)
+            (unit,) = self.budget.given()
             try:
-                winner = race.run()
+                with progress_bar(f"race {number} of {self.sampler}", race.schedule.total, unit) as race.done:
+                    winner = race.run()
             except AllDivergedError:
                 ledger.add(race)
                 if not self._goes_down(arms, is_fitted, moved, ledger, longest):
@@ -273,6 +276,7 @@ class Races:
             points=tuner.points or tuner.judge.points or enough_points(self.model.dimension),
             thin=tuner.judge.thin if tuner.thin is None else tuner.thin,
             growth=tuner.growth,
+            restarts=tuner.restarts,
             make=lambda group: Lockstep.at_mode(
                 racing,
                 self.sampler,

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 from jaxtyping import PyTree
 from numpy.typing import ArrayLike
 
+from sgtune.bridges.plots import plot_race
 from sgtune.mode.coordinates import local_factor, precondition, resolve_preconditioner
 from sgtune.mode.curvature import LARGEST_FACTOR, largest_curvature
 from sgtune.mode.find import map_result
 from sgtune.model import Model
+from sgtune.model.checks import check_saved, saved_facts
 from sgtune.model.positions import flatten
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.samplers import SAMPLERS, Sampler, published_name, resolve_sampler
@@ -21,9 +25,11 @@ from sgtune.sampling.arm import check_arm, check_position, shape_of
 from sgtune.sampling.budget import Budget, CostTable, check_budget
 from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, Chain, Chains, sample
+from sgtune.sampling.diagnosis import check_run
 from sgtune.sampling.lockstep import data_terms
 from sgtune.support.axes import COMMON, STEP_SIZE, Arm
-from sgtune.support.errors import InputError, check_choice, check_integer, check_number
+from sgtune.support.errors import DataError, InputError, check_choice, check_integer, check_number
+from sgtune.support.files import read_record, write_record
 from sgtune.support.machine import compile_seconds, watch_compilation
 from sgtune.support.randomness import LARGEST_SEED, named_seed
 from sgtune.tuning.foresight import HOPELESS, promising
@@ -46,10 +52,26 @@ if TYPE_CHECKING:
 
 __all__ = ["TuningResult", "tune"]
 
+SAVED = (
+    *(
+        "model",
+        "sampler",
+        "tuner",
+        "n_data",
+        "rows",
+        "rung_seconds",
+        "seconds",
+        "steps",
+        "gradient_evaluations",
+    ),
+    *("warnings", "pilots", "forecast"),
+)
+"""What a file of a result has as it is."""
+
 RUN_COLUMNS = ("steps", "samples", "points", "discrepancy", "pruned", "reason", "race")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuningResult:
     """The chosen hyperparameters and how they were found.
 
@@ -73,6 +95,8 @@ class TuningResult:
             mean from the centre, ``least_curvature`` and ``largest_curvature`` of its mean Hessian, and ``moved``:
             whether another race in new coordinates followed.
         plan: ``(model, horizon)``, for `sample`.
+        forecast: the error, in posterior sds, that the chosen arm is expected to have at the horizon; None where the
+            judge does not foresee it.
     """
 
     model: str
@@ -88,18 +112,27 @@ class TuningResult:
     warnings: list[str] = field(default_factory=list)
     pilots: list[dict] = field(default_factory=list)
     plan: tuple[Model, Budget] | None = field(default=None, repr=False)
+    forecast: float | None = None
 
-    def sample(self, budget: Budget | None = None, **options: Any) -> Chain | Chains:
+    def sample(self, budget: Budget | None = None, *, check: bool = True, **options: Any) -> Chain | Chains:
         """The planned run: a chain of the chosen arm, or several.
 
         Args:
             budget: of each chain; None: the horizon of `tune`.
+            check: whether to look for errors afterwards, in the parameters of the model, and to warn in one line for
+                each kind (`sgtune.diagnose`). It costs 5% of the run's data terms, or 200 scores of 1,000 rows and one
+                of all data, if these cost more.
             options: others of `sgtune.sample`, such as ``seed`` and ``chains``. Where the tuner has searched for the
                 mode, ``n_starts`` is the number of chains unless given.
 
         Returns:
             The chain; with ``chains`` a `sgtune.Chains`, whose ``tuning`` is this result.
+
+        Raises:
+            InputError: the result was loaded without its model.
         """
+        if self.plan is None:
+            raise InputError("model: None is not allowed; load the result with its model, load(path, model)")
         model, horizon = self.plan
         wants_several = options.get("chains") is not None and options.get("position") is None
         if wants_several and model.found.mode is not None:
@@ -109,7 +142,66 @@ class TuningResult:
         )
         if isinstance(run, Chains):
             run = replace(run, tuning=self)
+        if check:
+            lines = check_run(run, forecast=self.forecast, preconditioner=self.best.get("preconditioner"))
+            for line in lines:
+                warn(line, stacklevel=2)
+            run = replace(run, warnings=[*run.warnings, *lines])
         return run
+
+    def plot(self) -> np.ndarray:
+        """The last race: discrepancy against step size, a panel for each rung; full points went on, hollow ones were
+        pruned, a cross has no value, and the ring is around the chosen arm.
+
+        Returns:
+            the axes, one for each rung.
+
+        Raises:
+            InputError: seaborn is not installed, or the tuner ran no race.
+        """
+        if not self.rows:
+            raise InputError(f"tuner: {self.tuner!r} ran no arms; there is nothing to plot")
+        return plot_race(self.rungs, self.best)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as an ``.npz`` file, whole or not at all, without its model."""
+        record, arrays = {name: getattr(self, name) for name in SAVED}, {}
+        if self.best is not None:
+            record["best"] = {name: value for name, value in self.best.items() if name != "preconditioner"}
+            if (coordinates := self.best.get("preconditioner")) is not None:
+                arrays = {name: getattr(coordinates, name) for name in ("centre", "factor", "start")}
+        if self.plan is not None:
+            record |= {"horizon": self.plan[1].given(), "posterior": saved_facts(self.plan[0])}
+        write_record(path, "tuning result", record, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model | None = None) -> "TuningResult":
+        """The result that `save` wrote; with its ``model`` it can `sample`.
+
+        Raises:
+            DataError: the file cannot be read, or is of something else.
+            InputError: it is a result of another model.
+        """
+        record, arrays = read_record(path, "tuning result", set(SAVED))
+        best, plan = record.get("best"), None
+        if model is not None and "posterior" in record:
+            check_saved(path, record["posterior"], model)
+            plan = model, Budget(**record["horizon"])
+        if best is not None:
+            try:
+                best = Arm(**best, preconditioner=Preconditioner(**arrays) if arrays else None)
+            except (InputError, TypeError) as error:
+                raise DataError(f"{path}: its preconditioner is damaged ({error})") from None
+        return cls(best=best, plan=plan, **{name: record[name] for name in SAVED})
+
+    def __repr__(self) -> str:
+        forecast = "" if self.forecast is None else f", forecast {self.forecast:.2g} sds"
+        lines = [
+            f"TuningResult({self.tuner} for {self.sampler} on {self.model!r}, N={self.n_data:,}{forecast})",
+            f"  best: {self.best}",
+            *(f"  {line}" for line in self.warnings),
+        ]
+        return "\n".join(lines)
 
     @property
     def rungs(self) -> "pd.DataFrame":
@@ -303,7 +395,10 @@ def tune(
             **found,
         }
         return TuningResult(
-            model.name, sampler, name, model.n_data, best, seconds=seconds, plan=(model, horizon), **found
+            *(model.name, sampler, name, model.n_data, best),
+            seconds=seconds,
+            plan=(model, horizon),
+            **found,
         )
 
     is_fitted = tuner.grid.log10_step_sizes is None and not (tuner.judge is None and tuner.choose is None)
@@ -422,7 +517,7 @@ def tune(
     ledger.warnings += _doubts(considered, best, forecast if np.isfinite(forecast) else None)
     if np.isfinite(forecast):
         ledger.warnings += _doubts_of_blocks(forecast, race.blocks_of(winner))
-    return result(best)
+    return result(best, forecast=forecast if np.isfinite(forecast) else None)
 
 
 def _doubts_of_blocks(forecast: float, blocks: Mapping[str, float]) -> list[str]:
@@ -570,6 +665,7 @@ def _chosen(
         rows=choice.rows,
         rung_seconds=[{"rung": 1, **ledger.seconds, "compilation": compilation}],
         warnings=[*remarks, *choice.warnings, *doubts],
+        forecast=choice.rows[choice.best]["discrepancy"] if choice.best is not None and choice.rows else None,
     )
     if found.best is None:
         error = AllDivergedError(

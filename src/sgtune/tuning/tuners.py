@@ -109,6 +109,7 @@ class Tuner:
     validation_fraction = 0.0
     start_noise = 0.0
     growth = 1
+    restarts = False
     grid = Grid()
 
     def arms(self, n_data: int, sampler: str, curvature: float = 1.0) -> list[Arm]:
@@ -171,6 +172,8 @@ class Halving(Tuner):
         validation_fraction: the share of the training rows that is held out to judge arms in place of the test set, if
             the judge is `predictive`; 0 for none. Costs and records are those of the model with all rows.
         clock: ``calibrated`` (lockstep, reproducible) or ``wall`` (one arm at a time, by the clock).
+        restarts: for the audit of published results: in every rung an arm has fresh momenta at the position where it
+            is, and only the rung's own draws judge it. Algorithm 1 keeps the whole state and all draws.
     """
 
     judge: Judge = field(default_factory=at_horizon)
@@ -180,6 +183,7 @@ class Halving(Tuner):
     points: int | None = None
     validation_fraction: float = 0.0
     clock: str = "calibrated"
+    restarts: bool = False
 
     name = "halving"
 

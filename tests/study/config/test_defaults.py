@@ -62,16 +62,16 @@ def test_the_run_has_the_papers_values_but_for_these():
     papers = yaml.safe_load((ROOT / "workflow/resources/paper_settings.yaml").read_text("utf-8"))
     cells = deviations({"settings": [{"configuration": valid()}], "paper_settings": [papers]})
     ours = {f"{cell.metric}, {cell.model}": cell.text for cell in cells if cell.detail == "this run"}
-    # Two chains share the draws, and fresh runs take the rest of the time.
-    of_reference = {"n_draws, logistic": "10,000", "n_draws, pmf": "3,500", "n_warmup, pmf": "500"}
-    of_reference |= {"chains, logistic": "2", "chains, pmf": "2"}
-    runs = {"replicates, logistic": "5", "replicates, pmf": "5", "ksd_points, bnn": "70"}
-    runs |= {"curves.replicates, logistic": "5", "curves.replicates, pmf": "5", "curves.replicates, bnn": "3"}
+    # Two chains share the draws.
+    of_reference = {"chains, logistic": "2", "chains, pmf": "2"}
+    replicates = {"logistic": "5", "pmf": "5", "bnn": "3"}
+    runs = {f"replicates, {model}": number for model, number in replicates.items()}
+    runs["ksd_points, bnn"] = "70"
     assert ours == {
         **{f"reference.{key}": value for key, value in of_reference.items()},
         **{f"evaluation.{key}": value for key, value in runs.items()},
         **dict.fromkeys(("mamba.clock, ", "grid_ksd.clock, logistic", "evaluation.clock, "), "calibrated"),
-        "tuning.replicates, logistic": "5",
+        **{f"tuning.replicates, {model}": number for model, number in zip(replicates, "533", strict=True)},
     }
 
 

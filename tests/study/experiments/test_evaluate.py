@@ -11,12 +11,14 @@ from predictive_models import random_draws, small_network, small_pmf
 from small_models import gaussian_model, small_logistic_model
 
 from sgtune import CostTable, metrics
+from sgtune.model.positions import from_matrix
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.chain import Chain
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.sampling.thinning import evenly_spaced
 from sgtune.study.experiments import evaluate as module
 from sgtune.study.experiments.evaluate import compare_clocks, evaluate_run, evaluate_tuned
+from sgtune.study.ground_truth.diagnostics import per_parameter
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.files import read_json, write_json
 
@@ -158,6 +160,22 @@ def test_the_floor_is_what_exact_draws_have_as_many_as_in_the_run():
         assert abs(np.mean(values) - floors[name] ** 2) < 4 * error
         # As many draws as points would have three times as much.
         assert error < 0.2 * floors[name] ** 2
+
+
+def test_effective_draws_are_those_of_the_quantities_that_are_judged():
+    """Of an AR(1) chain n (1 - r) / (1 + r); of a model with functionals theirs."""
+    model, rng = gaussian_model(np.eye(3), np.zeros(3)), np.random.default_rng(0)
+    draws = rng.standard_normal((30_000, 3)).astype(np.float32)
+    for i in range(1, len(draws)):
+        draws[i] = 0.9 * draws[i - 1] + np.sqrt(1 - 0.9**2) * draws[i]
+    found = module.effective_draws(model, draws[:15_000])
+    assert found["ess_min"] <= found["ess_median"] == pytest.approx(15_000 * 0.1 / 1.9, rel=0.15)
+    assert module.effective_draws(model, draws)["ess_median"] == pytest.approx(30_000 * 0.1 / 1.9, rel=0.15)
+    model = small_pmf()
+    draws = random_draws(model, 400, sd=0.5)
+    values = np.asarray(jax.vmap(model.functionals)(from_matrix(model, draws)))
+    own = per_parameter([values[None]]).ess_bulk
+    assert module.effective_draws(model, draws) == {"ess_median": np.median(own), "ess_min": own.min()}
 
 
 COST = CostTable({("sgld", 20, None): 1e-3})

@@ -79,7 +79,7 @@ NO_DATA = must(
 Tuners = Several[TunerName]
 JudgesByScores = Several[Annotated[TunerName, NO_DATA]]
 EXACT = must("contain 1, the exact draws", lambda widths: 1 in widths)
-FOLDERS, STUDIES = ("published", "saved", "downloads"), ("ccadl", "adam_mcmc", "posteriors")
+FOLDERS, STUDIES = ("published", "saved", "downloads"), ("ccadl", "adam_mcmc", "posteriors", "audit")
 NO_FOLDER = must(f"be another name: results/ has {', '.join(FOLDERS)}", lambda run: run not in FOLDERS)
 NO_STUDY = must("be another name: it is that of a further study", lambda name: name not in STUDIES)
 
@@ -156,6 +156,8 @@ class Nuts(Section):
 class Reference(Nuts):
     """The ground truth: NumPyro's NUTS, started at the MAP."""
 
+    n_draws: integer("draws", 20, 10_000_000) = 20_000
+    """Kept draws of all chains together; a multiple of chains."""
     nuts: bool = True
     """Whether to run NUTS; without it nothing is judged by posterior sds."""
 
@@ -297,7 +299,7 @@ class Curves(Section):
 
     seconds: Times = [1, 2, 3, 4, 5]
     """Times at which a run's metrics are computed, ascending; the last is at most evaluation.seconds."""
-    replicates: integer("runs", 2, 1_000) = 5
+    replicates: integer("runs", 2, 1_000) = 10
     """Runs behind a curve; those beyond evaluation.replicates are only as long as the curve."""
     ksd_points: integer("points", 0, 100_000) = 100
     """Largest number of points of a KSD on a curve; 0 for no KSD."""
@@ -463,7 +465,7 @@ class Main(OfModels):
 
     run: Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$"), NO_FOLDER]
     """Name of the run. Its files are in results/{run}/, and every artifact names it. `published` is not allowed."""
-    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "tuning"
+    published_as: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$"), NO_STUDY] = "paper"
     """Folder in results/published/ to which the rule publish copies tables and figures."""
     artifacts: Several[Text] | None = None
     """Names of the main study's tables and figures to make, with only the jobs that they need; null for all."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from sgtune.study.config.adam_mcmc import AdamMcmc
+from sgtune.study.config.audit import Audit
 from sgtune.study.config.ccadl import Ccadl
 from sgtune.study.config.main import Main, PerModel
 from sgtune.study.config.posteriors import Posteriors
@@ -26,6 +27,7 @@ class Configuration(Main):
     ccadl: Ccadl = Ccadl()
     adam_mcmc: AdamMcmc = AdamMcmc()
     posteriors: Posteriors = Posteriors()
+    audit: Audit = Audit()
 
 
 DEFAULTS = Configuration(run="any").model_dump(by_alias=True, exclude={"run", "per_model"})

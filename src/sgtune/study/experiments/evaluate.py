@@ -1,15 +1,17 @@
 """The evaluation runs: the errors of tuned samplers after a given time (paper Sect. 4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from sgtune import metrics
 from sgtune.mode.curvature import hessian_trace, laplace_scale
 from sgtune.model import Model
+from sgtune.model.positions import from_matrix
 from sgtune.model.posterior import scores
 from sgtune.sampling.arm import Arm
 from sgtune.sampling.budget import Budget
@@ -18,6 +20,9 @@ from sgtune.sampling.thinning import evenly_spaced, random_subset, thin_draws
 from sgtune.stein import ksd_estimate, ksd_floor
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import named
+
+ESS_DRAWS, ESS_QUANTITIES = 20_000, 200
+"""Effective sample sizes are of so many draws, and of so many quantities, both evenly spaced."""
 
 
 def stein_metrics(
@@ -49,6 +54,25 @@ def stein_metrics(
     return row
 
 
+def effective_draws(model: Model, draws: Float[np.ndarray, "n d"]) -> dict[str, float]:
+    """``ess_median`` and ``ess_min``: effective sample sizes, by the estimator of the ground truth, of the quantities
+    by which arms are judged: the model's functionals, or its parameters. They are at most about `ESS_DRAWS`."""
+    # SciPy takes a second to import, and no other job of this kind needs it.
+    from sgtune.study.ground_truth.diagnostics import per_parameter
+
+    draws = evenly_spaced(draws, ESS_DRAWS)
+    if model.functionals is not None:
+        draws = np.asarray(_functionals(model.functionals, from_matrix(model, draws)))
+    quantities = np.linspace(0, draws.shape[1] - 1, min(draws.shape[1], ESS_QUANTITIES)).astype(int)
+    found = per_parameter([draws[None, :, quantities]]).ess_bulk
+    return {"ess_median": float(np.median(found)), "ess_min": float(found.min())}
+
+
+@partial(jax.jit, static_argnums=0)
+def _functionals(functionals: Callable, positions):
+    return jax.lax.map(functionals, positions)
+
+
 def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict:
     """One run of a tuned sampler from the MAP: its row of a table, and its rows of a curve.
 
@@ -59,8 +83,8 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
     A row has the entries of `stein_metrics`, over every ``thin``-th draw; errors over all draws
     (`sgtune.metrics.reference_errors`); and metrics of predictions that are averaged over evenly spaced draws. What is
     not requested (0 points, no reference) is None, or left out. Without draws, or with draws that are not finite,
-    metrics are infinite or NaN. A table's row also has the errors of each block, and ``ood`` if the model has such
-    inputs; a curve's has no errors: functionals of thousands of draws would take longer than all else.
+    metrics are infinite or NaN. A table's row also has the errors of each block, `effective_draws`, and ``ood`` if the
+    model has such inputs; a curve's has no errors: functionals of thousands of draws would take longer than all else.
 
     Args:
         section: the configuration's section ``evaluation``. The first ``replicates`` runs have a table, the first
@@ -97,6 +121,8 @@ def evaluate_run(task: Task, arm: Arm, replicate: int, section: Mapping) -> dict
             moments = metrics.moments_of(model, draws, task.reference)
             by_block = metrics.relative_sd_error_by_block(model, moments.sd(0), task.reference.sd)
             found |= moments.errors(0) | {"relative_sd_error_by_block": by_block}
+            if len(draws) and np.isfinite(draws).all():
+                found |= effective_draws(model, draws)
         found |= _predictions(model, draws, wanted["prediction_draws"], is_table)
         if wanted["ksd_points"]:
             thinned = thin_draws(draws, max(1, section["thin"] // chain.stride))

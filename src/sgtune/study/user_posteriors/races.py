@@ -163,7 +163,8 @@ def _tuned(model, sampler, truth, section, tuner, coordinates, replicate, seed) 
     if refused:
         return {**run, "arm": None}
     name = f"{tuner} {coordinates} {replicate}"
-    draws = result.sample(seed=named_seed(seed, "chains of tuners"), replicate=name, kept_draws=KEPT).draws
+    seed = named_seed(seed, "chains of tuners")
+    draws = result.sample(check=False, seed=seed, replicate=name, kept_draws=KEPT).draws
     return {**run, "arm": plain(result.best), **truth.errors(draws)}
 
 
@@ -302,5 +303,5 @@ def _evaluated(task, sampler, losses, settings, options, name) -> dict:
         return {"arm": None, "refused": refused, "losses": {}}
     most = settings["evaluation"]["kept_draws"]
     seed = named_seed(task.seed, "preconditioned")
-    chain = result.sample(cost=options["cost"], seed=seed, replicate=name, kept_draws=most)
+    chain = result.sample(check=False, cost=options["cost"], seed=seed, replicate=name, kept_draws=most)
     return {"arm": plain(result.best), "refused": "", "losses": losses.of_draws(task.model, chain.draws)}

@@ -1,0 +1,44 @@
+"""Effective draws and R-hat: those of ArviZ, and what is no number there."""
+
+import arviz as az
+import numpy as np
+import pytest
+
+from sgtune.metrics.mixing import COLUMNS, effective_draws, split_rhat
+
+
+def autoregressive(c, n, k, phi, seed=0):
+    """Chains whose neighbouring draws have the correlation ``phi``."""
+    noise = np.random.default_rng(seed).standard_normal((c, n, k))
+    values = noise.copy()
+    for i in range(1, n):
+        values[:, i] = phi * values[:, i - 1] + (1 - phi**2) ** 0.5 * noise[:, i]
+    return values
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9, 0.99])
+def test_they_are_those_of_arviz(phi):
+    values = autoregressive(3, 500, 4, phi) + np.array([0.0, 1e4, 0.0, 0.0])
+    values[0, :, 3] += 2
+    ess = [float(az.ess(values[:, :, i], method="mean")) for i in range(4)]
+    rhat = [float(az.rhat(values[:, :, i], method="split")) for i in range(4)]
+    # The end of the sum over lags differs by a term.
+    np.testing.assert_allclose(effective_draws(values), ess, rtol=0.03 if phi >= 0 else 0.1)
+    np.testing.assert_allclose(split_rhat(values), rhat, rtol=1e-6)
+
+
+def test_columns_do_not_depend_on_those_beside_them(monkeypatch):
+    values = autoregressive(2, 101, 7, 0.7)
+    values[1, 5, 2], values[:, :, 3] = np.inf, 4.0
+    at_once, rhat = effective_draws(values), split_rhat(values)
+    monkeypatch.setattr("sgtune.metrics.mixing.COLUMNS", 1)
+    np.testing.assert_allclose(effective_draws(values), at_once, rtol=1e-12)
+    assert COLUMNS > 1
+    assert np.isnan([at_once[2], rhat[2], rhat[3]]).all()
+    assert at_once[3] == 200
+
+
+def test_draws_of_which_nothing_is_known():
+    few = np.zeros((4, 3, 2))
+    assert np.isnan(effective_draws(few)).all()
+    assert np.isnan(split_rhat(few)).all()

@@ -1,0 +1,303 @@
+"""What `diagnose` finds: exact draws raise no warning, and a wrong parameter is named, alone and as what it is."""
+
+from functools import cache
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model, model_of_prior, small_logistic_model
+
+from sgtune import Budget, define_model, diagnose, sample
+from sgtune.sampling.diagnosis import as_chains, check_run, parameter_names
+from sgtune.sampling.lockstep import data_terms
+from sgtune.support.errors import InputError
+
+pytestmark = pytest.mark.optimised
+
+D, N = 5, 1_000
+MEAN = np.array([1.0, 0.0, 50.0, -2_000.0, 3.0])
+SDS = np.array([1e-3, 1.0, 10.0, 1e3, 0.1])
+CORRELATED = (0.9 * np.ones((D, D)) + 0.1 * np.eye(D)) * np.outer(SDS, SDS)
+
+
+@cache
+def correlated_model():
+    """N(MEAN, CORRELATED): all correlations are 0.9."""
+    precision, mean = jnp.asarray(np.linalg.inv(CORRELATED), jnp.float32), jnp.asarray(MEAN, jnp.float32)
+    return model_of_prior(
+        lambda p: -0.5 * (p["w"] - mean) @ precision @ (p["w"] - mean), {"w": jnp.zeros(D)}, "correlated"
+    )
+
+
+def exact(n, seed):
+    return MEAN + np.random.default_rng(seed).standard_normal((n, D)) @ np.linalg.cholesky(CORRELATED).T
+
+
+@cache
+def skewed_model():
+    """Three logarithms of gamma variables of shape 2, and 300 independent N(0, 1)."""
+    return model_of_prior(
+        lambda p: jnp.sum(2 * p["log"] - jnp.exp(p["log"])) - 0.5 * jnp.sum(p["z"] ** 2),
+        {"log": jnp.zeros(3), "z": jnp.zeros(300)},
+        "skewed",
+    )
+
+
+def exact_skewed(n, seed, chains=2):
+    rng = np.random.default_rng(seed)
+    return {
+        "log": np.log(rng.gamma(2.0, size=(chains, n, 3))),
+        "z": rng.standard_normal((chains, n, 300)),
+    }
+
+
+@cache
+def hierarchy():
+    """y_i ~ N(z_i, 0.5^2), z_i ~ N(u, 1), for 1,000 groups of one datum, and the exact mean of all z."""
+    rng = np.random.default_rng(0)
+    y = 0.7 + rng.standard_normal(N) + 0.5 * rng.standard_normal(N)
+    model = define_model(
+        "hierarchy",
+        log_prior=lambda p: -0.5 * (p["u"] / 10) ** 2 - 0.5 * jnp.sum((p["z"] - p["u"]) ** 2),
+        log_likelihood=lambda p, b: -2 * (b["y"] - p["z"][b["i"]]) ** 2,
+        data={"y": y.astype(np.float32), "i": np.arange(N)},
+        init=lambda key: {"u": jnp.zeros(()), "z": jnp.zeros(N)},
+    )
+    return model, y
+
+
+def exact_hierarchy(n, seed):
+    """Independent draws: u given y, and then each z given u and y."""
+    _, y = hierarchy()
+    rng = np.random.default_rng(seed)
+    precision = 0.01 + N / 1.25
+    u = y.sum() / 1.25 / precision + rng.standard_normal(n) / precision**0.5
+    z = (4 * y + u[:, None]) / 5 + rng.standard_normal((n, N)) / 5**0.5
+    return {"u": u, "z": z}
+
+
+def named(diagnosis):
+    """The problems by parameter, of those that have any."""
+    problems = diagnosis.table["problems"]
+    return problems[problems != ""].to_dict()
+
+
+def test_exact_draws_raise_no_warning():
+    """Forty calls, of 200 to 1,000 draws: with false alarms of 1% for sds and for means, more than three have a
+    probability of 0.01."""
+    found = [diagnose(correlated_model(), exact(200, seed)).warnings for seed in range(25)]
+    found += [diagnose(skewed_model(), exact_skewed(200, seed)).warnings for seed in range(13)]
+    found += [diagnose(hierarchy()[0], exact_hierarchy(1_000, seed)).warnings for seed in range(2)]
+    assert sum(map(bool, found)) <= 3, found
+
+
+def test_slow_but_exact_chains_are_named_only_slow():
+    """An autoregression of N(0, 1) whose draws have an autocorrelation time of 99."""
+    names = set()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        log = np.log(rng.gamma(2.0, size=(1, 1_000, 3)))
+        z = rng.standard_normal((1, 1_000, 300))
+        for i in range(1, 1_000):
+            z[:, i] = 0.98 * z[:, i - 1] + (1 - 0.98**2) ** 0.5 * z[:, i]
+        diagnosis = diagnose(skewed_model(), {"log": log, "z": z})
+        assert diagnosis.warnings[-1].startswith("slow: z[")
+        names |= set(named(diagnosis).values())
+    assert names == {"slow"}
+
+
+CHANGES = {
+    "too wide": lambda x, mean, sd: mean + 2 * (x - mean),
+    "too narrow": lambda x, mean, sd: mean + 0.5 * (x - mean),
+    "off centre": lambda x, mean, sd: x + 0.5 * sd,
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_wrong_parameter_is_named_and_no_other_that_is_correlated_with_it(kind, place):
+    draws = exact(1_000, 7)
+    draws[:, place] = CHANGES[kind](draws[:, place], MEAN[place], SDS[place])
+    diagnosis = diagnose(correlated_model(), draws)
+    assert named(diagnosis) == {f"w[{place}]": kind}
+    assert diagnosis.table.index[0] == f"w[{place}]"
+    assert [line.partition(":")[0] for line in diagnosis.warnings] == [kind]
+    worst = diagnosis.table.iloc[0]
+    expected = {"too wide": (2.0, 0.0), "too narrow": (0.5, 0.0), "off centre": (1.0, 0.5)}[kind]
+    assert worst["sd_ratio"] == pytest.approx(expected[0], rel=0.08)
+    assert worst["mean_error"] == pytest.approx(expected[1], abs=0.15)
+    assert worst["mean"] == pytest.approx(draws[:, place].mean(), abs=1e-4 * SDS[place], rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_wrong_parameter_among_many_is_named_first(kind):
+    model, _ = hierarchy()
+    draws = exact_hierarchy(1_000, 11)
+    u = draws["u"]
+    draws["u"] = CHANGES[kind](u, u.mean(), u.std())
+    diagnosis = diagnose(model, draws)
+    assert named(diagnosis) == {"u": kind}
+    assert diagnosis.table.index[0] == "u"
+
+
+def test_the_parameter_whose_sd_plain_sgld_doubles_is_named_first():
+    """The step is right for 1,000 local parameters and too large for the global one."""
+    model, y = hierarchy()
+    start = {"u": jnp.float32(y.mean()), "z": jnp.asarray(y, jnp.float32)}
+    chain = sample(
+        *(model, "sgld"),
+        step_size=1.5e-3,
+        batch_size=100,
+        budget=Budget(steps=10_000),
+        kept_draws=2_000,
+        position=start,
+    )
+    ratio = chain.draws[:, 0].std() * (0.01 + N / 1.25) ** 0.5
+    assert ratio > 1.6
+    for diagnosis in (chain.check(), chain.check(most_terms=100_000)):
+        assert diagnosis.table.index[0] == "u"
+        assert diagnosis.table["problems"].iloc[0] == "too wide"
+        assert diagnosis.warnings[0].startswith("too wide: u has ")
+        assert set(named(diagnosis).values()) <= {"too wide", "slow", "too wide, slow"}
+
+
+def test_fresh_rows_leave_the_statistics_as_they_are():
+    """Scores of few rows, with control variates: the same virials and errors, up to their own noise."""
+    model = small_logistic_model(n_data=4_000, dimension=3)
+    chain = sample(
+        model, "mala", step_size=2e-3, batch_size=4_000, budget=Budget(steps=4_000), kept_draws=1_000
+    )
+    exactly = diagnose(model, chain)
+    assert (exactly.score_rows, exactly.n_scored) == (4_000, 1_000)
+    # The score of each draw, and for 200 of them the log-likelihoods of 256 rows.
+    assert exactly.data_terms == 1_000 * 4_000 + 200 * 256
+    assert exactly.acceptance_rate == chain.statistics["acceptance_rate"]
+    most = 200_000
+    cheaply = diagnose(model, chain, most_terms=most)
+    assert cheaply.score_rows < 1_000
+    assert most / 2 < cheaply.data_terms <= most
+    assert not exactly.warnings
+    assert not cheaply.warnings
+    table = exactly.table.join(cheaply.table, rsuffix="_cheap")
+    for name in ("sd_ratio", "mean_error"):
+        error = 4 * np.hypot(table[f"{name}_se"], table[f"{name}_se_cheap"])
+        assert (np.abs(table[name] - table[f"{name}_cheap"]) < error).all()
+
+
+def test_the_check_of_a_run_is_cheap(monkeypatch):
+    model = small_logistic_model(n_data=2_000, dimension=2)
+    chain = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=30_000), kept_draws=500)
+    spent = data_terms(model, "sgld", chain.arm) * chain.n_samples
+    asked = {}
+
+    def noted(model, run, *, most_terms, **options):
+        asked["terms"] = most_terms
+        return diagnose(model, run, most_terms=most_terms, **options)
+
+    monkeypatch.setattr("sgtune.sampling.diagnosis.diagnose", noted)
+    lines = check_run([chain, chain])
+    # 200 scores of 1,000 rows with control variates, and one of all, cost more than 5% of the two runs.
+    assert asked["terms"] == max(2 * spent // 20, 2 * 200 * 1_000 + 2_000 + 200 * 256) > 2 * spent // 20
+    assert all(line.partition(":")[0] in ("too wide", "too narrow", "off centre", "slow") for line in lines)
+    short = sample(model, "sgld", step_size=1e-4, batch_size=100, budget=Budget(steps=10))
+    assert check_run(short) == []
+
+
+def test_coordinates_of_a_preconditioner_tell_correlated_parameters_apart():
+    """300 parameters with correlations of 0.5, too many for their draws: only L L' knows which one is too wide."""
+    from sgtune import Preconditioner
+
+    d = 300
+    covariance = 0.5 * np.ones((d, d)) + 0.5 * np.eye(d)
+    model = gaussian_model(np.linalg.inv(covariance), np.zeros(d))
+    factor = np.linalg.cholesky(covariance)
+    draws = np.random.default_rng(3).standard_normal((1_000, d)) @ factor.T
+    assert not diagnose(model, draws, preconditioner=Preconditioner(np.zeros(d), factor)).warnings
+    draws[:, 5] *= 2
+    found = diagnose(model, draws, preconditioner=Preconditioner(np.zeros(d), factor))
+    assert named(found) == {"position[5]": "too wide"}
+    assert found.table["sd_ratio"].iloc[0] == pytest.approx(2, rel=0.1)
+
+
+def test_a_frozen_parameter_is_too_narrow():
+    draws = exact_skewed(300, 1)
+    draws["z"][:, :, 17] = 0.0
+    diagnosis = diagnose(skewed_model(), draws)
+    assert named(diagnosis) == {"z[17]": "too narrow"}
+    worst = diagnosis.table.loc["z[17]"]
+    assert (worst["virial"], worst["sd"], worst["ess"]) == (0, 0, 1)
+
+
+def test_draws_of_density_zero_and_draws_that_are_not_finite_are_counted():
+    model = model_of_prior(lambda p: jnp.where(p < 2.0, -0.5 * p**2, -jnp.inf), jnp.zeros(()), "bounded")
+    draws = np.random.default_rng(0).standard_normal(500)
+    draws[:50], draws[50:150] = 3.0, np.nan
+    diagnosis = diagnose(model, draws[:, None])
+    assert diagnosis.not_finite == pytest.approx(0.2)
+    assert diagnosis.impossible == pytest.approx(0.125, abs=0.03)
+    assert [line.partition(":")[0] for line in diagnosis.warnings][:2] == ["diverged", "impossible"]
+    assert diagnosis.n_draws == 400
+
+
+def test_a_chain_that_died_is_left_out():
+    draws = np.stack([exact(300, 1), exact(300, 2), np.full((300, D), np.nan)])
+    diagnosis = diagnose(correlated_model(), draws)
+    assert diagnosis.n_draws == 600
+    assert diagnosis.not_finite == pytest.approx(1 / 3)
+    assert [line.partition(":")[0] for line in diagnosis.warnings] == ["diverged"]
+
+
+def test_chains_that_disagree_are_slow():
+    draws = np.stack([exact(300, 1), exact(300, 2)])
+    draws[1, :, 1] += 3 * SDS[1]
+    diagnosis = diagnose(correlated_model(), draws)
+    assert "slow" in named(diagnosis)["w[1]"]
+    assert diagnosis.table.loc["w[1]", "rhat"] > 1.5
+
+
+def test_draws_of_every_form_are_the_same():
+    model = skewed_model()
+    tree = exact_skewed(60, 4, chains=3)
+    flat = np.concatenate([tree["log"], tree["z"]], axis=2).astype(np.float32)
+    np.testing.assert_array_equal(as_chains(model, tree), flat)
+    np.testing.assert_array_equal(as_chains(model, flat), flat)
+    np.testing.assert_array_equal(as_chains(model, flat[0]), flat[:1])
+    one = {name: leaf[0] for name, leaf in tree.items()}
+    np.testing.assert_array_equal(as_chains(model, one), flat[:1])
+    scalar = model_of_prior(lambda p: -0.5 * p**2, jnp.zeros(()))
+    row = np.arange(4, dtype=np.float32)
+    assert as_chains(scalar, row).shape == as_chains(scalar, row[:, None]).shape == (1, 4, 1)
+    assert as_chains(scalar, np.zeros((3, 4))).shape == (3, 4, 1)
+    matrix = model_of_prior(lambda p: -0.5 * jnp.sum(p**2), jnp.zeros((2, 3)))
+    flat = np.arange(24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(as_chains(matrix, flat.reshape(4, 2, 3)), flat[None])
+    np.testing.assert_array_equal(as_chains(matrix, flat), flat[None])
+
+
+def test_names_are_in_the_order_of_flat_positions():
+    position = {"b": [jnp.zeros(()), jnp.zeros(2)], "a": jnp.zeros((1, 2))}
+    model = model_of_prior(lambda p: 0.0 * jnp.sum(p["a"]), position)
+    assert parameter_names(model) == ["a[0,0]", "a[0,1]", "b.0", "b.1[0]", "b.1[1]"]
+    assert parameter_names(model_of_prior(lambda p: -(p**2), jnp.zeros(()))) == ["position"]
+
+
+@pytest.mark.parametrize(
+    ("draws", "options", "words"),
+    [
+        (np.zeros((30, 4)), {}, ("draws", "(30, 4)", "(n, 5)")),
+        (np.zeros(5), {}, ("draws", "(5,)")),
+        ({"v": np.zeros((30, 5))}, {}, ("draws", "(30, 5)")),
+        ("draws", {}, ("draws", "not allowed")),
+        ([], {}, ("draws", "not allowed")),
+        (exact(19, 0), {}, ("draws", "19", "at least 20")),
+        (np.full((50, 5), np.nan), {}, ("draws", "0 of", "at least 20")),
+        (exact(30, 0), {"tolerance": -1}, ("tolerance", "-1")),
+        (exact(30, 0), {"most_terms": 0}, ("most_terms", "0")),
+    ],
+)
+def test_bad_arguments_are_one_line(draws, options, words):
+    with pytest.raises(InputError) as caught:
+        diagnose(correlated_model(), draws, **options)
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)

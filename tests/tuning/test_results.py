@@ -1,0 +1,148 @@
+"""The result of `tune`: saved and loaded whole, its planned run checked, its picture and its short form."""
+
+import json
+import warnings
+
+import matplotlib
+import numpy as np
+import pytest
+from small_models import gaussian_model, small_logistic_model
+
+from sgtune import Budget, TuningResult, tune
+from sgtune.support.errors import DataError, InputError
+from sgtune.support.files import read_npz
+from sgtune.tuning import AllDivergedError, Settings
+
+matplotlib.use("Agg")
+pytestmark = pytest.mark.optimised
+
+RACE = {
+    "budget": Budget(steps=100),
+    "horizon": Budget(steps=2_000),
+    "rounds": 1,
+    "settings": Settings(log10_step_sizes=(-1.5, -1.0, -0.5), batch_fractions=(0.1,)),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_logistic_model()
+
+
+@pytest.fixture(scope="module")
+def result(model):
+    return tune(model, "sgld-cv", **RACE)
+
+
+def test_a_loaded_result_is_the_same_and_makes_the_same_run(model, result, tmp_path):
+    result.save(tmp_path / "result.npz")
+    loaded = TuningResult.load(tmp_path / "result.npz", model)
+    assert loaded.best == result.best
+    assert loaded.best.preconditioner == result.best.preconditioner
+    assert json.dumps(loaded.to_dict()) == json.dumps(result.to_dict())
+    assert loaded.forecast == result.forecast
+    assert loaded.rungs.equals(result.rungs)
+    runs = [each.sample(kept_draws=50, check=False) for each in (result, loaded)]
+    np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
+    assert runs[1].n_samples == 2_000
+
+
+def test_a_result_without_its_model_or_of_another_cannot_sample(result, tmp_path):
+    path = tmp_path / "result.npz"
+    result.save(path)
+    alone = TuningResult.load(path)
+    assert alone.best == result.best
+    with pytest.raises(InputError, match=r"model: .*load\(path, model\)"):
+        alone.sample()
+    with pytest.raises(InputError, match=r"model: .* has dimension 3"):
+        TuningResult.load(path, small_logistic_model(dimension=3))
+    with pytest.raises(InputError, match=r"model: .* has checksum"):
+        TuningResult.load(path, small_logistic_model(seed=1))
+
+
+def test_files_that_are_not_of_a_result_are_refused_by_name(model, result, tmp_path):
+    path = tmp_path / "result.npz"
+    with pytest.raises(DataError, match=r"must end in \.npz"):
+        result.save(tmp_path / "result.json")
+    with pytest.raises(DataError, match=r"result\.npz: "):
+        TuningResult.load(path)
+    result.save(path)
+    whole, arrays = path.read_bytes(), read_npz(path)
+    for damaged in (whole[: len(whole) // 2], b"", b"{}"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"result\.npz: not a readable"):
+            TuningResult.load(path)
+    del arrays["factor"]
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=r"result\.npz: its preconditioner is damaged"):
+        TuningResult.load(path)
+    np.savez(path, draws=np.zeros(3))
+    with pytest.raises(DataError, match="not a file that sgtune saved"):
+        TuningResult.load(path)
+    result.sample(kept_draws=5, check=False).save(path)
+    with pytest.raises(DataError, match="has a chain of format 1; it must have a tuning result"):
+        TuningResult.load(path)
+
+
+def test_a_result_without_a_winner_is_saved(tmp_path):
+    with pytest.raises(AllDivergedError) as caught:
+        tune(
+            gaussian_model(np.eye(2), np.zeros(2)),
+            "sgld",
+            preconditioner="none",
+            budget=Budget(steps=100),
+            settings=Settings(log10_step_sizes=(3.0, 4.0), batch_fractions=(1.0,)),
+        )
+    caught.value.result.save(tmp_path / "none.npz")
+    loaded = TuningResult.load(tmp_path / "none.npz")
+    assert loaded.best is None
+    assert loaded.rows == caught.value.result.rows
+    assert str(loaded.best) in repr(loaded)
+
+
+def test_the_forecast_is_the_winners_value(result):
+    winner = next(row for row in result.rows[::-1] if not row["pruned"])
+    assert result.forecast == winner["discrepancy"]
+
+
+def test_the_planned_run_is_checked_in_the_users_coordinates():
+    """A step size that is right for no direction: the parameters by their own names are too wide."""
+    mean = np.array([3.0, -1.0])
+    model = gaussian_model(np.linalg.inv([[4.0, 1.9], [1.9, 1.0]]), mean)
+    tuned = tune(
+        model,
+        "sgld",
+        budget=Budget(steps=200),
+        rounds=1,
+        settings=Settings(log10_step_sizes=(0.176,), batch_fractions=(1.0,)),
+        preconditioner="laplace",
+    )
+    with pytest.warns(UserWarning, match="too wide") as caught:
+        chain = tuned.sample(Budget(steps=4_000))
+    lines = [str(each.message) for each in caught if str(each.message).startswith("too wide: position[")]
+    assert len(lines) == 1
+    assert lines[0] in chain.warnings
+    assert lines[0].endswith("posterior sd, and 1 other is too wide")
+    # e = 1.5 in units of the posterior's variance: 1 / (1 - e / 2) times the variance.
+    found = chain.check(forecast=tuned.forecast)
+    np.testing.assert_allclose(found.table["sd_ratio"], 2.0, rtol=0.1)
+    assert found.forecast == tuned.forecast
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned.sample(Budget(steps=4_000), check=False)
+
+
+def test_the_picture_has_a_panel_for_each_rung(result):
+    axes = result.plot()
+    assert len(axes) == result.rungs["rung"].nunique()
+    matplotlib.pyplot.close("all")
+    idle = tune(small_logistic_model(), "sgld", tuner="heuristic")
+    with pytest.raises(InputError, match="'heuristic' ran no arms"):
+        idle.plot()
+
+
+def test_the_short_form_names_what_was_chosen_and_every_warning(result):
+    shown = repr(result)
+    assert repr(result.best) in shown
+    assert len(shown.splitlines()) == 2 + len(result.warnings)
+    assert len(shown) < 1_000

@@ -1,0 +1,45 @@
+"""The defects of the code behind the paper, one at a time, on the logistic regression. `snakemake --cores all audit`
+makes all of it."""
+
+from sgtune.study.audit.artifacts import audited, settings_of as audit_settings
+
+AUDIT = f"{RUN}/audit"
+
+
+wildcard_constraints:
+    defect="[a-z_]+",
+
+
+rule audit_sampler:
+    """The choices of tuners for one sampler with one defect, and runs of them, by the main study's cost table."""
+    input:
+        data=f"{RUN}/data/logistic.json",
+        map=f"{RUN}/data/logistic.map.npz",
+        laplace=f"{RUN}/data/logistic.laplace.npz",
+        reference=references_of_logistic,
+        cost=cost_of_logistic,
+    output:
+        audit=f"{AUDIT}/audits/{{defect}}/{{kernel}}.json",
+    log:
+        f"{LOGS}/audit/audit_sampler/{{defect}}-{{kernel}}.log",
+    conda:
+        "../../envs/sgtune.yaml"
+    resources:
+        machine=1,
+    params:
+        settings=settings_of_audit,
+        cost_settings=settings("cost", "logistic"),
+        reference_settings=settings("reference", "logistic"),
+        parts=f"{RUN}/unfinished/audit/{{defect}}/{{kernel}}",
+    script:
+        "../scripts/audit_sampler.py"
+
+
+STUDY_RESULTS["audit"] = {
+    "audits": [
+        path
+        for defect, sampler in audited(config)
+        for path in expand(rules.audit_sampler.output.audit, defect=defect, kernel=sampler)
+    ],
+    "evaluation": RESULTS["evaluation"].get("logistic", []),
+}
