@@ -57,6 +57,16 @@ def test_a_second_tune_finds_the_programs_of_the_first():
     assert second["compilation"] < 0.1 * first["compilation"]
 
 
+def test_an_option_that_the_compiler_does_not_know_is_left_out(monkeypatch):
+    monkeypatch.setattr(machine, "EMITTERS", "xla_no_such_option")
+    machine._quick_options.cache_clear()
+    try:
+        assert int(machine.quick_jit(lambda x: x + 1)(1)) == 2
+        assert machine._quick_options() == machine.compiler_options()
+    finally:
+        machine._quick_options.cache_clear()
+
+
 MOST_PROGRAMS = 13
 """That the first `tune` of a small model compiles, of which six have the model's functions: its values with scores, the
 Hessians of all rows and of a few, the sampler, stochastic scores and, where theory is asked, three more."""
