@@ -76,7 +76,8 @@ def halving_schedule(n_arms: int, pruning_rate: int, longest: float) -> Schedule
         left //= pruning_rate
         n_rungs += 1
     if n_rungs == 0:
-        remark = f"{n_arms} arms, fewer than the pruning rate {pruning_rate}: no halving, each ran the whole budget"
+        arms = f"{n_arms} arms" if n_arms > 1 else "1 arm"
+        remark = f"{arms}, fewer than the pruning rate {pruning_rate}: no halving, each ran the whole budget"
         return Schedule(single_rung(n_arms, longest).rungs, longest * n_arms, remark)
     total = longest * n_arms * n_rungs / sum(pruning_rate**i for i in range(n_rungs))
     rungs, left = [], n_arms
