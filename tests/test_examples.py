@@ -2,22 +2,45 @@
 
 import runpy
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-SCRIPTS = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+from sgtune.mode.curvature import laplace_sd
+from sgtune.samplers import SAMPLERS
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run_script(name: str, capsys: pytest.CaptureFixture, *needed: str) -> dict:
+    """The names that a script defines."""
+    for module in needed:
+        pytest.importorskip(module)
+    # A script may add samplers.
+    with patch.dict(SAMPLERS):
+        names = runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    assert not capsys.readouterr().err
+    return names
+
+
+def test_every_script_is_run():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"blackjax_kernel", "numpyro_to_arviz"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_runs(script, capsys):
-    pytest.importorskip("numpyro")
-    pytest.importorskip("arviz")
-    names = runpy.run_path(str(script))
-    assert not capsys.readouterr().err
+def test_numpyro_to_arviz(capsys):
     # The slope behind the data is 0.5, and its posterior sd 0.022.
-    draws = names["run"].constrained()
+    draws = run_script("numpyro_to_arviz", capsys, "numpyro", "arviz")["run"].constrained()
     assert np.abs(draws["slope"].mean(axis=1) - 0.5).max() < 0.1
     np.testing.assert_allclose(draws["slope"].std(), 0.022, rtol=0.2)
     assert (draws["sd"] > 0).all()
+
+
+@pytest.mark.slow
+def test_blackjax_kernel(capsys):
+    names = run_script("blackjax_kernel", capsys, "blackjax")
+    run, model = names["run"], names["model"]
+    assert run[0].sampler == "blackjax-sgld-cv"
+    # With 2,000 data the posterior is near its Laplace approximation.
+    np.testing.assert_allclose(run.draws.std(axis=(0, 1)), laplace_sd(model), rtol=0.25)

@@ -60,7 +60,7 @@ def test_imports_have_no_cycle():
 
 
 LAYERS = (
-    *("support", "model", "bridges", "stein", "metrics", "samplers", "mode", "sampling", "theory", "tuning"),
+    *("support", "model", "stein", "metrics", "samplers", "bridges", "mode", "sampling", "theory", "tuning"),
     "study",
 )
 

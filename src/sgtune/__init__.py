@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sgtune import samplers as samplers
     from sgtune import stein as stein
     from sgtune import tuning as tuning
+    from sgtune.bridges.blackjax_kernels import from_blackjax as from_blackjax
     from sgtune.bridges.numpyro_models import from_numpyro as from_numpyro
     from sgtune.model import Model as Model
     from sgtune.model import define_model as define_model
@@ -53,6 +54,7 @@ _HOME = {
     "TuningResult": "sgtune.tuning",
     "calibrate_cost": "sgtune.tuning",
     "define_model": "sgtune.model",
+    "from_blackjax": "sgtune.bridges.blackjax_kernels",
     "diagnose": "sgtune.sampling.diagnosis",
     "from_log_densities": "sgtune.model",
     "from_numpyro": "sgtune.bridges.numpyro_models",

@@ -33,6 +33,7 @@ class Sampler(NamedTuple):
             (name, default) is short for a traced axis.
         has_leapfrog: whether a step evaluates ``n_leapfrog`` gradients; otherwise it evaluates one.
         least_leapfrog: the smallest ``n_leapfrog`` for which the method is defined.
+        static_leapfrog: whether a step needs ``n_leapfrog`` as a Python number: each then has its own program.
         uses_log_density: whether it asks its target for log densities. This takes one pass over all data at the
             start, and the log density must be finite at the starting position.
         needs_all_data: whether it is defined only for batches of all N data; it then has no ``-cv`` variant.
@@ -54,6 +55,7 @@ class Sampler(NamedTuple):
     hyperparameters: tuple[Axis | tuple[str, float], ...] = ()
     has_leapfrog: bool = False
     least_leapfrog: int = 1
+    static_leapfrog: bool = False
     uses_log_density: bool = False
     needs_all_data: bool = False
     statistics: Callable[[Any], dict[str, Array]] = _no_statistics

@@ -122,10 +122,11 @@ def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str
 def static_numbers(
     sampler_name: str, arm: Arm, overrides: Mapping[str, float]
 ) -> tuple[tuple[str, float | int], ...]:
-    """The further static axes of a sampler and their numbers, not traced: each value needs its own program."""
+    """The further static axes of a sampler and their numbers, not traced: each value needs its own program. The number
+    of leapfrogs is one of them only if the sampler says so."""
     sampler, _ = resolve_sampler(sampler_name)
     numbers = check_hyperparameters(sampler_name, sampler, overrides)
-    common = {axis.name for axis in COMMON}
+    common = {axis.name for axis in COMMON} - ({N_LEAPFROG.name} if sampler.static_leapfrog else set())
     return tuple(
         (axis.name, arm.get(axis.name, numbers.get(axis.name)))
         for axis in sampler.axes

@@ -1,0 +1,270 @@
+"""BlackJAX's stochastic-gradient kernels as samplers: relations to our own, step by step, and their hyperparameters."""
+
+from importlib import import_module
+from unittest.mock import patch
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import gaussian_model
+
+import sgtune
+from sgtune import Budget, from_blackjax
+from sgtune.samplers import SAMPLERS, sghmc_as_published, sgnht, sgnht_shang
+from sgtune.samplers.target import Target
+from sgtune.sampling.lockstep import Lockstep, data_terms, independent_chains
+from sgtune.support.errors import InputError
+
+blackjax = pytest.importorskip("blackjax")
+diffusions = pytest.importorskip("blackjax.sgmcmc.diffusions")
+
+MEAN = np.array([1.0, -1.0], np.float32)
+MODEL = gaussian_model(np.array([[2.0, 0.6], [0.6, 1.0]]), MEAN)
+START = np.array([0.3, 0.8], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _own_samplers():
+    with patch.dict(SAMPLERS):
+        yield
+
+
+def gradient(position):
+    """Of a log density that is no Gaussian, so that a gradient from another position is another gradient."""
+    return jnp.stack([-(position[0] ** 3) + 0.3 * position[1], jnp.sin(position[0]) - 2 * position[1]])
+
+
+TARGET = Target(lambda position, i, state: (gradient(position), state))
+NORMALS = jnp.array([0.7, -1.2])
+
+
+def fixed_noise(monkeypatch):
+    """The same normals at every place, in both packages."""
+    for module in ("sghmc", "sgnht", "diffusions"):
+        of_theirs = import_module(f"blackjax.sgmcmc.{module}")
+        monkeypatch.setattr(of_theirs, "generate_gaussian_noise", lambda key, position: NORMALS)
+    for module in ("sghmc", "sgnht"):
+        # The package's own attributes of these names are the samplers.
+        of_ours = import_module(f"sgtune.samplers.{module}")
+        monkeypatch.setattr(of_ours, "noise_like", lambda key, position: NORMALS)
+
+
+@pytest.mark.parametrize("ending", ["", "-cv"])
+def test_sgld_is_our_own_step_for_step(ending):
+    from_blackjax(blackjax.sgld)
+    arm = sgtune.Arm(0.05, 3)
+    ours, theirs = (
+        Lockstep.at_mode(MODEL, f"{name}{ending}", [arm], position=START)
+        for name in ("sgld", "blackjax-sgld")
+    )
+    theirs.keys, theirs.minibatch_key = ours.keys, ours.minibatch_key
+    np.testing.assert_allclose(theirs.advance(40), ours.advance(40), rtol=1e-5, atol=1e-6)
+
+
+def test_temperature_widens_sgld():
+    sampler = from_blackjax(blackjax.sgld)
+    numbers = {"step_size": jnp.float32(0.01)}
+    state = sampler.init(jax.random.key(1), jnp.asarray(START), (), TARGET, numbers)
+    steps = {
+        t: sampler.step(jax.random.key(2), state, TARGET, {**numbers, "temperature": t}).position
+        for t in (0.0, 1.0, 4.0)
+    }
+    np.testing.assert_allclose(steps[0.0], START + 0.01 * gradient(START), rtol=1e-6)
+    np.testing.assert_allclose(steps[4.0] - steps[0.0], 2 * (steps[1.0] - steps[0.0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3])
+def test_sghmc_is_the_explicit_order_in_units_of_its_time_step(beta, monkeypatch):
+    fixed_noise(monkeypatch)
+    e, alpha, n_leapfrog = 0.2, 0.4, 5
+    sampler, key, start = from_blackjax(blackjax.sghmc), jax.random.key(0), jnp.asarray(START)
+    numbers = {"step_size": e, "n_leapfrog": n_leapfrog, "alpha": alpha, "beta": beta, "temperature": 1.0}
+    theirs = sampler.step(key, sampler.init(key, start, (), TARGET, numbers), TARGET, numbers)
+    numbers = {
+        "step_size": e**2,
+        "n_leapfrog": n_leapfrog,
+        "friction": alpha * e,
+        "noise_estimate": beta * e**2 / 2,
+    }
+    ours = sghmc_as_published.step(
+        key, sghmc_as_published.init(key, start, (), TARGET, numbers), TARGET, numbers
+    )
+    np.testing.assert_allclose(theirs.position, ours.position, rtol=1e-5)
+
+
+def test_sgnht_is_our_own_but_for_the_drift(monkeypatch):
+    fixed_noise(monkeypatch)
+    e, alpha = 0.2, 0.4
+    key, start = jax.random.key(0), jnp.asarray(START)
+    kernel, diffusion = from_blackjax(blackjax.sgnht), from_blackjax(diffusions.sgnht)
+    numbers = {"step_size": e, "alpha": alpha, "beta": 0.0, "xi": alpha, "temperature": 1.0}
+    theirs = kernel.init(key, start, (), TARGET, numbers)
+    ours = sgnht.init(key, start, (), TARGET, {"step_size": e**2, "friction": alpha * e})
+    np.testing.assert_allclose(ours.momentum, e * theirs.kernel.momentum, rtol=1e-6)
+    after = kernel.step(key, theirs, TARGET, numbers)
+    for sampler, given in (
+        (sgnht, {"step_size": e**2, "friction": alpha * e}),
+        (sgnht_shang, {"step_size": e, "friction": alpha}),
+    ):
+        step = sampler.step(key, ours, TARGET, given)
+        np.testing.assert_allclose(step.momentum, e * after.kernel.momentum, rtol=1e-5)
+        np.testing.assert_allclose(step.thermostat, e * after.kernel.xi, rtol=1e-5)
+        np.testing.assert_allclose(step.position, START + e * after.kernel.momentum, rtol=1e-5)
+    np.testing.assert_allclose(after.position, START + e * theirs.kernel.momentum, rtol=1e-6)
+    # The diffusion is the kernel without BlackJAX's momentum at the start.
+    state = diffusion.init(key, start, (), TARGET, numbers)
+    state = state._replace(kernel=state.kernel._replace(momentum=theirs.kernel.momentum))
+    moved = diffusion.step(key, state, TARGET, numbers)
+    np.testing.assert_allclose(moved.position, after.position, rtol=1e-6)
+    np.testing.assert_allclose(moved.kernel.momentum, after.kernel.momentum, rtol=1e-6)
+
+
+WIDTH = 4_000
+
+
+def run(name, arm, n_steps, model=MODEL, **overrides):
+    """The positions and states of many chains from the mean after ``n_steps``."""
+    start = np.tile(np.zeros(model.dimension) if model is not MODEL else MEAN, (WIDTH, 1))
+    ensemble = independent_chains(model, name, sgtune.Arm(**arm), start, centre=start[0], overrides=overrides)
+    return ensemble.advance(n_steps, n_steps)[0], ensemble.states
+
+
+def test_stationary_variance_of_sghmc():
+    """Of directions of curvature c, whose (theta, p) go over into the next linearly."""
+    from_blackjax(blackjax.sghmc)
+    e, alpha, n_leapfrog = 0.3, 0.5, 4
+    draws, _ = run(
+        "blackjax-sghmc", {"step_size": e, "batch_size": 8, "n_leapfrog": n_leapfrog, "alpha": alpha}, 60
+    )
+    curvatures, directions = np.linalg.eigh([[2.0, 0.6], [0.6, 1.0]])
+    for c, found in zip(curvatures, ((draws - MEAN) @ directions).var(axis=0), strict=True):
+        step = np.array([[1.0, e], [-e * c, 1 - alpha * e]])
+        total, noise = np.linalg.matrix_power(step, n_leapfrog), np.diag([0.0, 1.0])
+        for _ in range(n_leapfrog):
+            noise = step @ noise @ step.T + np.diag([0.0, 2 * alpha * e])
+        # The fresh momentum went in as the first noise.
+        np.testing.assert_allclose(found, noise[0, 0] / (1 - total[0, 0] ** 2), rtol=4 * np.sqrt(2 / WIDTH))
+
+
+def test_stationary_variance_of_sgnht():
+    """The thermostat holds E p^2 = 1; that E theta p is stationary then gives E theta^2 for curvature 1."""
+    dimension, e, alpha = 20, 0.3, 1.0
+    model = gaussian_model(np.eye(dimension), np.zeros(dimension), n_data=4)
+    from_blackjax(blackjax.sgnht)
+    draws, states = run("blackjax-sgnht", {"step_size": e, "batch_size": 4, "alpha": alpha}, 100, model)
+    xi = float(states.kernel.xi.mean())
+    # With u = 1 - xi e, that E p^2 is stationary is a quadratic equation; xi is more than alpha, because the explicit
+    # order loses friction.
+    half = (e**2 + e**2 / 2) / 2
+    u = -half + np.sqrt(half**2 + 1 - 2 * alpha * e - e**2 * (1 + e**2) / 2)
+    np.testing.assert_allclose(xi, (1 - u) / e, rtol=0.01)
+    np.testing.assert_allclose((states.kernel.momentum**2).mean(), 1.0, rtol=0.02)
+    np.testing.assert_allclose((draws**2).mean(), 1 + (e**2 - xi * e) / 2, rtol=0.02)
+
+
+def test_any_kernel_in_its_form_is_a_sampler():
+    def build_kernel(speed=1.0):
+        def kernel(rng_key, position, grad_estimator, minibatch, step_size, extra=0.0):
+            move = grad_estimator(position, minibatch)
+            return jax.tree.map(lambda x, g: x + speed * step_size * g + extra, position, move)
+
+        return kernel
+
+    one, built = from_blackjax(build_kernel), from_blackjax(build_kernel(2.0), {"extra": 0.5}, name="mine")
+    assert SAMPLERS["blackjax-build-kernel"] is one
+    assert SAMPLERS["mine"] is built
+    assert [(axis.name, axis.default) for axis in built.axes[2:]] == [("extra", 0.5)]
+    given = {"step_size": 0.1, "batch_size": 8, "budget": Budget(steps=1), "position": START}
+    exact = np.asarray(START + 0.2 * np.array([[2.0, 0.6], [0.6, 1.0]]) @ (MEAN - START))
+    np.testing.assert_allclose(sgtune.sample(MODEL, one, speed=2.0, **given).draws[0], exact, rtol=1e-5)
+    np.testing.assert_allclose(sgtune.sample(MODEL, "mine", **given).draws[0], exact + 0.5, rtol=1e-5)
+    np.testing.assert_allclose(
+        sgtune.sample(MODEL, built, gradient=sgtune.gradients.control_variate, **given).draws[0],
+        exact + 0.5,
+        rtol=1e-5,
+    )
+
+
+def test_tuners_take_it_with_its_hyperparameters_and_count_its_gradients():
+    sampler = from_blackjax(blackjax.sghmc, {"alpha": 2.0})
+    assert (sampler.step_size_power, sampler.least_leapfrog, sampler.largest_step) == (2, 2, 0.5)
+    arm = sgtune.Arm(0.1, 4, 3)
+    assert [data_terms(MODEL, f"blackjax-sghmc{ending}", arm) for ending in ("", "-cv")] == [12, 24]
+    grid = sgtune.tuning.Grid((-0.5, -1.0), (0.5,), n_leapfrogs=(2, 3), hyperparameters={"alpha": (1.0, 2.0)})
+    result = sgtune.tune(
+        MODEL,
+        sampler,
+        gradient=sgtune.gradients.control_variate,
+        tuner=sgtune.tuning.Halving(grid=grid),
+        budget=Budget(steps=200),
+        rounds=1,
+    )
+    assert result.sampler == "blackjax-sghmc-cv"
+    assert {(row["n_leapfrog"], row["alpha"]) for row in result.rows} == {
+        (2, 1.0),
+        (2, 2.0),
+        (3, 1.0),
+        (3, 2.0),
+    }
+    chain = result.sample(Budget(steps=400))
+    np.testing.assert_allclose(chain.draws.mean(axis=0), MEAN, atol=0.4)
+
+
+def test_thermostats_start_at_alpha():
+    sampler = from_blackjax(blackjax.sgnht, {"alpha": 0.2})
+    xi = next(axis for axis in sampler.axes if axis.name == "xi")
+    assert xi.default({"alpha": 0.7}) == 0.7
+    assert (
+        next(axis for axis in from_blackjax(blackjax.sgnht, {"xi": 3.0}).axes if axis.name == "xi").default
+        == 3.0
+    )
+
+
+def no_gradient(rng_key, position):
+    return position
+
+
+CASES = [
+    ({"kernel": 3}, "kernel: 3 is not allowed; it must be blackjax.sgld, sghmc, sgnht, or like one"),
+    ({"kernel": lambda: blackjax.sgld(gradient)}, "kernel: it has a gradient already; give blackjax.sgld"),
+    ({"kernel": lambda: blackjax.csgld}, "with no more of a density than gradients"),
+    ({"kernel": lambda: blackjax.nuts}, "with no more of a density than gradients"),
+    ({"kernel": lambda: no_gradient}, "with no more of a density than gradients"),
+    (
+        {"hyperparameters": {"friction": 1.0}},
+        "'friction' is not allowed; blackjax-sghmc has: alpha, beta, temperature",
+    ),
+    ({"hyperparameters": {"alpha": float("nan")}}, "alpha: nan is not allowed; it must be a number"),
+    (
+        {"kernel": lambda: diffusions.sgnht(0.1)},
+        "'xi' of blackjax-sgnht-diffusion has no default; it must be given",
+    ),
+    ({"name": "sgld-cv"}, "name: 'sgld-cv' is not allowed; it is that of another sampler"),
+    ({"name": "sghmc"}, "name: 'sghmc' is not allowed; it is that of another sampler"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "line"), CASES)
+def test_what_is_not_allowed_is_refused_in_one_line(arguments, line):
+    kernel = arguments.get("kernel", lambda: blackjax.sghmc)
+    with pytest.raises(InputError) as refused:
+        from_blackjax(**{**arguments, "kernel": kernel() if callable(kernel) else kernel})
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_without_blackjax_the_line_names_the_extra():
+    with (
+        patch.dict("sys.modules", {"blackjax": None}),
+        pytest.raises(InputError, match=r"pip install 'sgtune\[blackjax\]'"),
+    ):
+        from_blackjax(None)
+
+
+def test_one_leapfrog_would_be_a_random_walk():
+    from_blackjax(blackjax.sghmc)
+    with pytest.raises(InputError, match="n_leapfrog: 1 is not allowed"):
+        sgtune.sample(
+            MODEL, "blackjax-sghmc", step_size=0.1, batch_size=8, n_leapfrog=1, budget=Budget(steps=1)
+        )
