@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from zlib import crc32
 
 import jax
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from sgtune.support.errors import DataError
 from sgtune.support.files import atomic_write, file_sha256, read_json, remove_unfinished, write_json
-from sgtune.support.randomness import BLOCK, named_key, named_keys
+from sgtune.support.randomness import LARGEST_SEED, named_key, named_keys
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -102,21 +103,22 @@ def numbers_of(keys):
     return np.asarray(jax.random.key_data(keys))
 
 
-@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3])
-def test_keys_of_many_names_are_those_of_each_name(n):
-    names = [("noise", "sgld", 10.0**-i, None, i % 3) for i in range(n)]
-    keys = named_keys(7, names)
-    assert keys.shape == (n,)
-    np.testing.assert_array_equal(
-        numbers_of(keys), [numbers_of(named_key(7, *name)) for name in names], strict=True
-    )
-
-
-def test_names_of_different_lengths_have_their_keys_too():
-    names = [("noise", 0.1), ("noise", 0.1, "noise_sd", 0.5)]
-    np.testing.assert_array_equal(
-        numbers_of(named_keys(7, names)), [numbers_of(named_key(7, *name)) for name in names]
-    )
+@pytest.mark.parametrize("seed", [0, 7, LARGEST_SEED])
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+def test_keys_are_those_of_jax(seed, generator):
+    names = [("noise", "sgld", 10.0**-i, None, i % 3)[: 2 + i % 4] for i in range(70)]
+    with jax.default_prng_impl(generator):
+        expected = []
+        for one in names:
+            key = jax.random.key(seed)
+            for name in one:
+                key = jax.random.fold_in(key, crc32(str(name).encode()))
+            expected.append(numbers_of(key))
+        keys = named_keys(seed, names)
+        assert keys.shape == (70,)
+        assert keys.dtype == jax.random.key(seed).dtype
+        np.testing.assert_array_equal(numbers_of(keys), expected, strict=True)
+        np.testing.assert_array_equal(numbers_of(named_key(seed, *names[3])), expected[3], strict=True)
 
 
 def test_other_names_and_seeds_have_other_keys():

@@ -15,6 +15,7 @@ from reference_models import (
     standard_normal,
 )
 
+from sgtune.mode import find
 from sgtune.mode.find import find_map, map_position, map_result
 from sgtune.model import Found, define_model
 
@@ -30,6 +31,49 @@ def test_the_map_is_newtons_in_float64():
     assert result.distance < 1e-3
     value = np.logaddexp(0, -np.asarray(model.data["signed_inputs"]) @ exact).sum() + exact @ exact / 20
     assert result.negative_log_posterior == pytest.approx(value, rel=1e-6)
+
+
+def poisson_model(start: float):
+    """Counts with the log mean 2 + x / 2, and the exact mode by Newton's method in float64 from near it."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([np.ones(400), rng.standard_normal(400)])
+    counts = rng.poisson(np.exp(x @ [2, 0.5]))
+    exact = np.array([2, 0.5])
+    for _ in range(20):
+        mean = np.exp(x @ exact)
+        exact = exact + np.linalg.solve((x.T * mean) @ x + np.eye(2), x.T @ (counts - mean) - exact)
+    model = define_model(
+        "counts",
+        log_prior=standard_normal,
+        log_likelihood=lambda position, rows: (
+            rows["y"] * (rows["x"] @ position) - jnp.exp(rows["x"] @ position)
+        ),
+        data={"x": x.astype(np.float32), "y": counts},
+        init=lambda key: jnp.full(2, start),
+    )
+    return model, exact
+
+
+@pytest.mark.parametrize("start", [-3.0, 0.0, 6.0])
+def test_newtons_method_shortens_steps_that_lead_downhill(start, monkeypatch):
+    """From -3 the curvature is too small by a factor of a hundred, and a whole step leads to exp(100)."""
+    monkeypatch.setattr(find, "_minimise", None)
+    model, exact = poisson_model(start)
+    result = find_map(model)
+    assert result.converged
+    assert result.distance < 1e-3
+    np.testing.assert_allclose(result.position, exact, atol=1e-4)
+
+
+@pytest.mark.parametrize("limit", [{"MOST_NEWTON_STEPS": 2}, {"MOST_OF_NEWTON": 400 * 2**2 - 1}])
+def test_a_search_that_newtons_method_does_not_end_is_left_to_l_bfgs(limit, monkeypatch):
+    model, exact = poisson_model(-3.0)
+    calls, minimise = [], find._minimise
+    monkeypatch.setattr(find, "_minimise", lambda *given: calls.append(given) or minimise(*given))
+    for name, number in limit.items():
+        monkeypatch.setattr(find, name, number)
+    np.testing.assert_allclose(find_map(model).position, exact, atol=1e-4)
+    assert calls
 
 
 def test_the_map_is_kept_beside_the_data_until_they_change(tmp_path):

@@ -1,9 +1,13 @@
 """Seconds of compilation: each second counts once, for any number of programs; cold and warm times of tuning."""
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from small_models import gaussian_model, tune
 
-from sgtune import Budget
+from sgtune import Budget, define_model
+from sgtune import tune as tune_by_default
 from sgtune.sampling import lockstep
 from sgtune.sampling.lockstep import compiled_programs
 from sgtune.support import machine
@@ -51,3 +55,47 @@ def test_a_second_tune_finds_the_programs_of_the_first():
     assert 0 < 0.9 * programs < first["compilation"]
     assert second["shared_compilation"] == pytest.approx(programs)
     assert second["compilation"] < 0.1 * first["compilation"]
+
+
+def test_an_option_that_the_compiler_does_not_know_is_left_out(monkeypatch):
+    monkeypatch.setattr(machine, "EMITTERS", "xla_no_such_option")
+    machine._quick_options.cache_clear()
+    try:
+        assert int(machine.quick_jit(lambda x: x + 1)(1)) == 2
+        assert machine._quick_options() == machine.compiler_options()
+    finally:
+        machine._quick_options.cache_clear()
+
+
+MOST_PROGRAMS = 13
+"""That the first `tune` of a small model compiles, of which six have the model's functions: its values with scores, the
+Hessians of all rows and of a few, the sampler, stochastic scores and, where theory is asked, three more."""
+
+
+def test_a_first_tune_compiles_few_programs():
+    compiled = []
+
+    def note(event, seconds, fun_name="", **facts):
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(fun_name)
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2_000, 3)).astype(np.float32)
+    model = define_model(
+        "counts",
+        log_prior=lambda position: -0.5 * position["slopes"] @ position["slopes"],
+        log_likelihood=lambda position, rows: (
+            rows["y"] * (rows["x"] @ position["slopes"]) - jnp.exp(rows["x"] @ position["slopes"])
+        ),
+        data={"x": x, "y": rng.poisson(np.exp(x @ [0.5, -0.2, 0.1]))},
+        init=lambda key: {"slopes": jnp.zeros(3)},
+    )
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        result = tune_by_default(
+            model, "sgld-cv", budget=Budget(gradients=10**5), horizon=Budget(gradients=10**6)
+        )
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert result.pilots
+    assert len(compiled) <= MOST_PROGRAMS, compiled

@@ -110,6 +110,16 @@ def test_a_pilot_that_leaves_runs_again_with_smaller_steps(raw):
     assert chain.steps_done == 0, "the ensemble of the race is as it was"
 
 
+def test_a_pilot_beside_copies_is_the_one_alone(raw):
+    seen = precondition(raw, laplace_preconditioner(raw))
+    arms = make_arms(4_000, "sgld-cv", log10_step_sizes=[-1.0, -1.5, -2.0], batch_fractions=[0.1])
+    race = Lockstep.at_mode(seen, "sgld-cv", arms)
+    race.advance(10)
+    alone, copied = (run_pilot(race.narrow([1], width), 200, seed=0) for width in (1, 3))
+    assert race.narrow([1], 3).width == 3
+    np.testing.assert_allclose(copied.draws, alone.draws, atol=1e-3)
+
+
 def test_a_second_attempt_has_smaller_steps_in_all_that_is_a_size_of_a_step(raw, monkeypatch):
     """Of AdamMCMC both its drift and the sd of its noise, which the proposals have nearly all their size from."""
     seen = precondition(raw, laplace_preconditioner(raw))

@@ -79,7 +79,7 @@ def precondition(model: Model, preconditioner: Preconditioner | None) -> Model:
             original=model,
             found=Found(
                 position_shape=jax.ShapeDtypeStruct((d,), jnp.float32),
-                mode=MapResult(jnp.zeros(d, jnp.float32), nan, 0.0, True, 0, nan),
+                mode=MapResult(jnp.asarray(np.zeros(d, np.float32)), nan, 0.0, True, 0, nan),
                 laplace=ones if d <= LARGE_DIMENSION else np.ones(d),
                 at_mode={"laplace_factor": ones},
             ),
@@ -106,8 +106,7 @@ def laplace_preconditioner(model: Model) -> Preconditioner:
     factor = laplace_factor(model)
     for _ in range(MOST_CORRECTIONS if factor.ndim == 2 else 0):
         seen = precondition(model, Preconditioner(mode, factor))
-        zero = jnp.zeros(model.dimension, jnp.float32)
-        hessian = negative_hessian(seen, zero)
+        hessian = negative_hessian(seen, np.zeros(model.dimension, np.float32))
         if np.abs(hessian - np.eye(len(mode))).max() < ROUNDING:
             check_curvature(model, mode, factor)
             # A pilot needs it, and it takes D products with a vector over all data.
@@ -193,7 +192,7 @@ def local_factor(model: Model, position: Float[np.ndarray, " D"]) -> Float[np.nd
         factor = lower_triangle(factor @ (directions / np.sqrt(positive)))
         # As in `laplace_preconditioner`: float32 does not know the flat directions beside the steep ones.
         seen = precondition(model, Preconditioner(position, factor))
-        hessian = negative_hessian(seen, jnp.zeros(model.dimension, jnp.float32))
+        hessian = negative_hessian(seen, np.zeros(model.dimension, np.float32))
         if not np.isfinite(hessian).all() or np.abs(np.abs(np.linalg.eigvalsh(hessian)) - 1).max() < ROUNDING:
             break
     return factor

@@ -59,9 +59,10 @@ def laplace_scale(
         kept, mode = read_kept(model, "laplace"), flatten(map_position(model))
         if kept is None or not _is_of(model, mode, kept):
             scale = _scale(model, map_position(model))
-            value = value_of_first_rows(model, _one_sd_away(model, mode, scale))
-            kept = {"scale": scale, "position": mode, "one_sd_away": value}
-            keep(model, "laplace", **kept)
+            kept = {"scale": scale, "position": mode}
+            if model.data_dir is not None:
+                value = value_of_first_rows(model, _one_sd_away(model, mode, scale))
+                keep(model, "laplace", **kept, one_sd_away=value)
         model.found.laplace = kept["scale"]
     return model.found.laplace
 

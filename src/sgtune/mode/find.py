@@ -1,12 +1,14 @@
 """The mode of the posterior (MAP): where chains start and control variates are centred (paper Sect. 4).
 
-In large models Adam descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates scaled by the
-diagonal of the Hessian. The mode is saved beside the model's data, with their checksum.
+In small models Newton's method finds it, or L-BFGS where -log pi is not convex on the way. In large models Adam
+descends to its neighbourhood on minibatches, and L-BFGS goes on in coordinates scaled by the diagonal of the Hessian.
+The mode is saved beside the model's data, with their checksum.
 """
 
 import logging
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +28,7 @@ from sgtune.model.posterior import (
     log_posterior,
     negative_hessian,
     scores,
+    values_and_scores,
 )
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
@@ -65,6 +68,13 @@ FIRST_ROWS = 256
 
 SMALLEST_GRADIENT = 1e-8
 """Of -log pi / N, in models of up to 200 parameters: a smaller gradient is below float32 noise."""
+
+MOST_NEWTON_STEPS, FINEST, MOST_OF_NEWTON = 30, 1e-4, 10**9
+"""Steps of Newton's method, the length in sds of its last one over sqrt(D), and the largest N D^2, which a Hessian
+costs: its programs are those of the Laplace approximation and of checks, and L-BFGS needs the dearest of all."""
+
+SHARES_OF_STEP = np.array([1.0, 1 / 4, 1 / 16, 1 / 64])
+"""Of a Newton step, tried at once: the first that climbs is taken."""
 
 LEARNING_RATE, BATCH_SIZE = 1e-2, 1_000
 """Of Adam."""
@@ -112,7 +122,12 @@ def find_map(
     max_steps: int = MAX_STEPS,
     n_starts: int = 1,
 ) -> MapResult:
-    """Minimise -log pi / N by L-BFGS (optax, zoom line search) from ``position``, or from ``model.init``.
+    """Minimise -log pi from ``position``, or from ``model.init``: by Newton's method where D <= 200, N D^2 <= 10^9 and
+    it converges, otherwise by L-BFGS (optax, zoom line search) from the same start.
+
+    Newton steps are shortened until log pi grows, and taken until the next one is 10^-4 sqrt(D) posterior sds long, or
+    does not halve any more. A search that meets a Hessian of -log pi that is not positive definite, or does not come
+    within ``tolerance`` times sqrt(D) sds of a mode in 30 steps, is left to L-BFGS.
 
     With D > 200 and no ``position``, Adam runs first, on minibatches, for ``epochs`` passes over the data
     (`descend`): from a random start L-BFGS would need many steps over all data for the distance that Adam
@@ -179,6 +194,8 @@ def _start(model: Model, number: int) -> PyTree:
 
 def _value(model: Model, position: PyTree) -> float:
     """-log pi over all data."""
+    if model.dimension <= LARGE_DIMENSION:
+        return -float(values_and_scores(model, flatten(position)[None])[0][0])
     return -float(_log_posterior(density_of(model), position, model.data))
 
 
@@ -197,6 +214,9 @@ def _search(
     start = _start(model, number) if position is None else position
     position, steps = descend(model, start, epochs=epochs) if is_large and position is None else (start, 0)
     position = jax.tree.map(jnp.asarray, position)
+    by_newton = None if is_large else _newton(model, start, near, max_steps)
+    if by_newton is not None:
+        return _logged(model, by_newton)
     most = steps + max_steps
     goal = near / model.n_data if is_large else SMALLEST_GRADIENT
     value = math.inf
@@ -225,6 +245,10 @@ def _search(
         steps=steps,
         negative_log_posterior=value * model.n_data,
     )
+    return _logged(model, result)
+
+
+def _logged(model: Model, result: MapResult) -> MapResult:
     logger.log(
         logging.INFO if result.converged else logging.WARNING,
         "MAP of %s: %s, -log pi %.6g, |gradient| %.3g, %.2g sd from the mode, %d steps",
@@ -235,10 +259,55 @@ def _search(
     return result
 
 
+def _newton(model: Model, position: PyTree, near: float, max_steps: int) -> MapResult | None:
+    """The mode by Newton steps with backtracking, until the next step is `FINEST` sqrt(D) posterior sds long, or it
+    does not halve any more: the limit of float32.
+
+    None where they do not lead to ``near`` the mode: -log pi is not convex on the way, a step that climbs is not found,
+    or D Hessian products cost too much.
+    """
+    d = model.dimension
+    if model.n_data * d**2 > MOST_OF_NEWTON:
+        return None
+    row, best = flatten(position).astype(np.float64), None
+    with ThreadPoolExecutor(1) as pool:
+        # The programs of values and of Hessians are compiled side by side.
+        started = pool.submit(negative_hessian, model, position)
+        (value,), (gradient,) = values_and_scores(model, row[None])
+    hessian = started.result()
+    for steps in range(min(max_steps, MOST_NEWTON_STEPS) + 1):
+        try:
+            half = np.linalg.cholesky(hessian)
+        except np.linalg.LinAlgError:
+            return None
+        step = np.linalg.solve(half, gradient.astype(np.float64))
+        distance = float(np.linalg.norm(step))
+        is_last = best is not None and best.distance <= near and not distance < best.distance / 2
+        if best is None or not best.distance <= near or distance < best.distance:
+            norm = float(np.linalg.norm(gradient))
+            best = MapResult(unflatten(model, row), norm, distance, distance <= near, steps, -float(value))
+        if is_last or distance <= FINEST * d**0.5:
+            break
+        step = np.linalg.solve(half.T, step)
+        candidates = row + np.multiply.outer(SHARES_OF_STEP, step)
+        values, gradients = values_and_scores(model, candidates)
+        # Within float32's resolution of the value the step's length tells.
+        resolution = 4 * float(np.finfo(np.float32).eps) * abs(float(value))
+        climbs = np.isfinite(gradients).all(axis=1) & (values > value - resolution)
+        if distance > near:
+            climbs &= values > value + 1e-4 * SHARES_OF_STEP * distance**2 - resolution
+        if not climbs.any():
+            break
+        place = int(np.argmax(climbs))
+        row, value, gradient = candidates[place], values[place], gradients[place]
+        hessian = negative_hessian(model, unflatten(model, row))
+    return best if best.distance <= near else None
+
+
 def _measured(model: Model, position: PyTree) -> tuple[np.ndarray | None, np.ndarray, float]:
     """`_sds`, the gradient of log pi, and the length of their product: the Newton step in sds, nan without sds."""
     sds = _sds(model, position)
-    gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+    gradient = scores(model, flatten(position)[None])[0].astype(np.float64)
     return sds, gradient, math.nan if sds is None else float(np.linalg.norm(sds * gradient))
 
 
@@ -328,7 +397,7 @@ def _polished(model: Model, position: PyTree, near: float) -> tuple[PyTree, np.n
     -log pi is not convex at ``position``."""
     best = (position, None, math.inf)
     while True:
-        gradient = scores(model, flatten(position)[None], chunk=1)[0].astype(np.float64)
+        gradient = scores(model, flatten(position)[None])[0].astype(np.float64)
         try:
             half = np.linalg.cholesky(negative_hessian(model, position))
         except np.linalg.LinAlgError:

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from sgtune.model import Model
@@ -13,7 +12,8 @@ __all__ = ["flatten", "from_matrix", "in_own_coordinates", "to_matrix", "unflatt
 
 def flatten(position: PyTree) -> Float[np.ndarray, " D"]:
     """A position as a flat float32 vector in the order of `ravel_pytree`."""
-    return np.asarray(ravel_pytree(position)[0], np.float32)
+    # By NumPy, because JAX would compile a program for each structure.
+    return np.concatenate([np.ravel(np.asarray(leaf, np.float32)) for leaf in jax.tree.leaves(position)])
 
 
 def unflatten(model: Model, row: Float[np.ndarray, " D"]) -> PyTree:

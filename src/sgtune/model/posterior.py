@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix, to_matrix
-from sgtune.support.errors import InputError, check_integer
-from sgtune.support.machine import full_precision
+from sgtune.model.positions import flatten, from_matrix, to_matrix
+from sgtune.support.errors import InputError
+from sgtune.support.machine import full_precision, quick_jit
 
 __all__ = [
     "Density",
@@ -33,7 +33,9 @@ __all__ = [
     "scores",
     "sum_of_gradients",
     "sum_over_tiles",
+    "take_rows",
     "value_and_score",
+    "values_and_scores",
 ]
 
 
@@ -44,7 +46,9 @@ __all__ = [
 TILE, TILE_OF_SMALL_ROWS, SMALL_ROW_BYTES = 4_096, 16_384, 256
 # An accelerator starts kernels for each tile, which take longer than the work on so few rows.
 TILES_OF_ACCELERATOR = 8
-CHUNK, FEWEST_IN_CHUNK = 128, 16
+CHUNK = 128
+# As a program takes them where they are few: searches for a mode, and checks near it.
+FEW, MOST_FEW = 4, 32
 # A tile's intermediate arrays grow with the number of points: a network's would take gigabytes.
 CHUNK_LARGE, LARGE_DIMENSION = 4, 200
 
@@ -104,10 +108,32 @@ def density_of(model: Model) -> Density:
         lambda: Density(
             functions,
             (structure, tuple(leaf.shape for leaf in leaves)),
-            jnp.asarray(model.preconditioner.centre, jnp.float32),
-            jnp.asarray(model.preconditioner.factor, jnp.float32),
+            jnp.asarray(model.preconditioner.centre.astype(np.float32)),
+            jnp.asarray(model.preconditioner.factor.astype(np.float32)),
         ),
     )
+
+
+def _shared(model: Model, rows: Float[np.ndarray, "n D"]) -> tuple[Density, PyTree]:
+    """The density that `scores` and `hessian_products` evaluate, and flat positions as it takes them.
+
+    A small model without coordinates is seen in the coordinates z = theta. They change no number, and one program then
+    serves it and the model in the coordinates of a full factor.
+    """
+    leaves, structure = jax.tree.flatten(model.position_shape)
+    is_single = all(leaf.dtype == np.float32 for leaf in leaves)
+    if model.preconditioner is not None or model.dimension > LARGE_DIMENSION or not is_single:
+        return density_of(model), from_matrix(model, rows)
+    d, shapes = model.dimension, (structure, tuple(leaf.shape for leaf in leaves))
+    unit = (np.zeros(d, np.float32), np.eye(d, dtype=np.float32))
+    return Density((model.log_prior, model.log_likelihood), shapes, *unit), rows
+
+
+def take_rows(data: PyTree, places: Int[np.ndarray, " k"]) -> PyTree:
+    """The rows of ``data`` at ``places``. On a CPU NumPy takes them: JAX would compile six programs for each shape."""
+    if jax.default_backend() == "cpu":
+        data = jax.tree.map(np.asarray, data)
+    return jax.tree.map(lambda leaf: leaf[places], data)
 
 
 def sum_over_tiles(function: Callable[[PyTree], PyTree], data: PyTree, tile: int | None = None) -> PyTree:
@@ -201,11 +227,30 @@ def _scores(density, positions, data):
     return jax.vmap(lambda position: score(density, position, data))(positions)
 
 
-def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[np.ndarray, "n D"]:
+@quick_jit
+def _values_and_scores(density, positions, data):
+    return jax.vmap(lambda position: value_and_score(density, position, data))(positions)
+
+
+def values_and_scores(
+    model: Model, positions: Float[np.ndarray, "n D"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n D"]]:
+    """log pi at flat positions, and `scores` there: by the program of a few scores."""
+
+    def run(rows):
+        values, gradients = _values_and_scores(*_shared(model, rows), model.data)
+        return np.column_stack([values, to_matrix(gradients)])
+
+    found = chunked(run, positions, score_chunk(model, 1), 1 + model.dimension)
+    return found[:, 0], found[:, 1:]
+
+
+def scores(model: Model, positions: PyTree) -> Float[np.ndarray, "n D"]:
     """Gradients of the full-data log posterior at n positions: flat rows, or a position with a leading axis.
 
-    Positions are taken ``chunk`` at a time (128, or 4 when D > 200, at most ``model.max_lockstep``). The last chunk is
-    padded, so one compiled program serves every n and all models with the same functions.
+    Positions are taken 128 at a time, or 4 when D > 200 or n <= 32, at most ``model.max_lockstep``. The last chunk is
+    padded, so two compiled programs serve every n and all models with the same functions, up to D = 200 in all
+    coordinates of a full factor.
 
     Raises:
         InputError: the positions have another D than the model.
@@ -217,31 +262,31 @@ def scores(model: Model, positions: PyTree, chunk: int | None = None) -> Float[n
         raise InputError(
             f"positions: shape {matrix.shape} is not allowed; {model.name!r} needs (n, {model.dimension})"
         )
+    if len(matrix) <= MOST_FEW and model.dimension <= LARGE_DIMENSION:
+        return values_and_scores(model, matrix)[1]
 
     def run(rows):
-        return to_matrix(_scores(density_of(model), from_matrix(model, rows), model.data))
+        return to_matrix(_scores(*_shared(model, rows), model.data))
 
-    return chunked(model, run, matrix, chunk)
+    return chunked(run, matrix, score_chunk(model, len(matrix)))
 
 
 def score_chunk(model: Model, n_points: int | None = None) -> int:
-    """How many positions `scores` takes at a time; with ``n_points``, half as many if these fit, and so on down to 16.
-
-    A smaller chunk needs a compiled program of its own, which pays where the same few points come many times.
-    """
+    """How many positions `scores` takes at a time where they are many, or ``n_points``."""
     most = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
-    most = min(most, model.max_lockstep or most)
-    while n_points is not None and n_points <= most // 2 and most // 2 >= FEWEST_IN_CHUNK:
-        most //= 2
-    return most
+    if n_points == 1 and model.dimension > LARGE_DIMENSION:
+        return 1
+    if n_points is not None and n_points <= MOST_FEW:
+        most = FEW
+    return min(most, model.max_lockstep or most)
 
 
 def chunked(
-    model: Model, run: Callable, matrix: Float[np.ndarray, "n D"], chunk: int | None = None
-) -> Float[np.ndarray, "n D"]:
-    """``run(rows)`` over all rows of ``matrix``, ``chunk`` at a time; the last chunk is padded."""
-    chunk = check_integer("chunk", score_chunk(model) if chunk is None else chunk, at_least=1)
-    result = np.empty(matrix.shape, np.float32)
+    run: Callable, matrix: Float[np.ndarray, "n D"], chunk: int, width: int | None = None
+) -> Float[np.ndarray, "n d"]:
+    """``run(rows)``, of as many columns as ``matrix`` unless ``width`` says otherwise, over all rows of ``matrix``,
+    ``chunk`` at a time; the last chunk is padded."""
+    result = np.empty((len(matrix), matrix.shape[1] if width is None else width), np.float32)
     for start in range(0, len(matrix), chunk):
         rows = matrix[start : start + chunk]
         padded = np.pad(rows, ((0, chunk - len(rows)), (0, 0)), mode="edge")
@@ -249,7 +294,7 @@ def chunked(
     return result
 
 
-@jax.jit
+@quick_jit
 def _hessian_products(density, position, directions, data):
     def product(function, direction):
         return jax.jvp(jax.grad(function), (position,), (direction,))[1]
@@ -269,13 +314,15 @@ def hessian_products(
         data: rows in place of all data.
     """
     data = model.data if data is None else data
+    density, at = _shared(model, flatten(position)[None])
+    at = jax.tree.map(lambda leaf: leaf[0], at)
     width = CHUNK if model.dimension <= LARGE_DIMENSION else CHUNK_LARGE
     width = min(width, len(directions))
     likelihood, prior = [], []
     for start in range(0, len(directions), width):
         rows = directions[start : start + width]
         padded = np.pad(rows, ((0, width - len(rows)), (0, 0)))
-        products = _hessian_products(density_of(model), position, from_matrix(model, padded), data)
+        products = _hessian_products(density, at, _shared(model, padded)[1], data)
         likelihood.append(to_matrix(products[0])[: len(rows)])
         prior.append(to_matrix(products[1])[: len(rows)])
     return np.concatenate(likelihood), np.concatenate(prior)

@@ -15,11 +15,20 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix, to_matrix
-from sgtune.model.posterior import Density, chunked, density_of, score, scores, sum_of_gradients
+from sgtune.model.positions import flatten, from_matrix, to_matrix, unflatten
+from sgtune.model.posterior import (
+    Density,
+    chunked,
+    density_of,
+    score,
+    score_chunk,
+    scores,
+    sum_of_gradients,
+)
 from sgtune.samplers.covariance import Covariance, check_covariance, no_covariance, noise_covariance
 from sgtune.samplers.minibatch import draw_minibatch
 from sgtune.support.errors import InputError, check_number
+from sgtune.support.machine import quick_jit
 from sgtune.support.randomness import named_key
 
 __all__ = [
@@ -123,8 +132,7 @@ def _prior_gradient(density: Density, constants: dict, position: PyTree) -> PyTr
 
 
 def _prepare_control_variate(model: Model, centre: PyTree) -> dict:
-    density = density_of(model)
-    at_centre = jax.jit(score)(density, centre, model.data)
+    at_centre = unflatten(model, scores(model, flatten(centre)[None])[0])
     return {"data": model.data, "centre": centre, "gradient_at_centre": at_centre}
 
 
@@ -213,9 +221,9 @@ def subset_scores(
     def correction(at: PyTree) -> Float[np.ndarray, "1 D"]:
         at = to_matrix(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], at))
         # One position at a time: the program that finds the mode has computed the score there with this one.
-        return scores(model, at, chunk=1) - chunked(model, run, at)
+        return scores(model, at) - chunked(run, at, score_chunk(model))
 
-    return chunked(model, run, np.asarray(positions, np.float32)) + _at_centre(
+    return chunked(run, np.asarray(positions, np.float32), score_chunk(model)) + _at_centre(
         model, centre, f"correction of the scores of {n_rows} rows", correction
     )
 
@@ -264,7 +272,8 @@ def stochastic_scores(
         constants = gradient.prepare(model, None)
     key = named_key(seed, "stochastic scores", batch_size)
     result = np.empty((len(draws), model.dimension), np.float32)
-    for start in range(0, len(draws), CHUNK):
+    # Without draws the program is compiled, and computes nothing.
+    for start in range(0, max(1, len(draws)), CHUNK):
         rows = np.asarray(draws[start : start + CHUNK], np.float32)
         padded = np.pad(rows, ((0, CHUNK - len(rows)), (0, 0)))
         estimates = _estimates(
@@ -281,7 +290,7 @@ def stochastic_scores(
     return result
 
 
-@partial(jax.jit, static_argnums=(1, 2))
+@partial(quick_jit, static_argnums=(1, 2))
 def _estimates(density, gradient, batch_size, constants, positions, key, start, n):
     """Flat rows; those beyond ``n`` are not computed."""
     leaves = jax.tree.leaves(positions)

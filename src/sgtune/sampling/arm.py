@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PyTree
 
 from sgtune.model import Model
@@ -111,10 +112,10 @@ def chain_numbers(sampler_name: str, arms: Sequence[Arm], overrides: Mapping[str
             known[axis.name] = arm.get(axis.name, default(known) if callable(default) else default)
         each = [known[axis.name] for known in of_arms]
         varies = not axis.is_static and (callable(default) or any(axis.name in arm for arm in arms))
-        dtype = jnp.int32 if axis.is_integer else jnp.float32
+        dtype = np.int32 if axis.is_integer else np.float32
         is_leapfrog = axis.name == N_LEAPFROG.name
         if is_leapfrog or not axis.is_static:
-            given[axis.name] = jnp.array(each if varies else each[0], dtype)
+            given[axis.name] = jnp.asarray(np.asarray(each if varies else each[0], dtype))
     return given
 
 
@@ -143,4 +144,4 @@ def check_position(name: str, model: Model, position: PyTree) -> PyTree:
     given = jax.tree.map(jnp.shape, position)
     if given != shapes:
         raise InputError(f"{name}: shape {given} is not allowed; {model.name!r} needs {shapes}")
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), position)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float32)), position)

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from sgtune.mode.find import map_position
 from sgtune.model import Model
-from sgtune.model.positions import from_matrix, unflatten
+from sgtune.model.positions import flatten, from_matrix, unflatten
 from sgtune.model.posterior import density_of
 from sgtune.samplers import Sampler, resolve_sampler
 from sgtune.samplers.gradients import GradientEstimator
@@ -190,6 +190,11 @@ _compiled: dict[tuple, Callable] = {}
 _seconds_to_compile: dict[tuple, float] = {}
 
 
+@jax.jit
+def _at_places(tree: PyTree, places: Int[Array, " k"]) -> PyTree:
+    return jax.tree.map(lambda leaf: leaf[places], tree)
+
+
 class Lockstep:
     """An ensemble of chains that differ only in their traced hyperparameters and their noise.
 
@@ -231,13 +236,12 @@ class Lockstep:
         shape = shape_of(sampler_name, self.arms[0])
         self.minibatch_key = named_key(seed, "minibatch", *shape, replicate)
         self.constants = constants
-        flat, unravel = ravel_pytree(start)
-        self.start = flat
-        starts = jnp.broadcast_to(flat, (len(arms), *flat.shape))
+        self.start = flat = flatten(start)
+        starts = np.broadcast_to(flat, (len(arms), *flat.shape))
         if start_noise > 0:
             keys = named_keys(seed, [("start", *name) for name in names])
             noise = [jax.random.normal(key, flat.shape, jnp.float32) for key in keys]
-            starts = starts + start_noise * jnp.stack(noise)
+            starts = starts + np.float32(start_noise) * np.stack(noise)
         self.program = Program(
             self.sampler,
             self.estimator,
@@ -249,7 +253,7 @@ class Lockstep:
         self._run: Callable | None = None
         if is_started:
             init_keys = named_keys(seed, [("init", *name) for name in names])
-            self.begin(init_keys, jax.vmap(unravel)(starts))
+            self.begin(init_keys, from_matrix(model, starts))
 
     @classmethod
     def at_mode(
@@ -300,27 +304,26 @@ class Lockstep:
         """Number of chains."""
         return len(self.arms)
 
-    def narrow(self, kept: list[int]) -> "Lockstep":
+    def narrow(self, kept: list[int], at_least: int = 1) -> "Lockstep":
         """The ensemble of the chains ``kept``, each with its whole current state.
 
         A program's width is part of its shape. To share programs between rungs, the new width is the next power of
-        two; it is filled up with copies of the last chain, whose draws are ignored.
+        two, or ``at_least`` if this is more; it is filled up with copies of the last chain, whose draws are ignored.
         """
-        width = min(self.width, 1 << (len(kept) - 1).bit_length())
-        padded = jnp.array(kept + kept[-1:] * (width - len(kept)))
+        width = min(self.width, max(at_least, 1 << (len(kept) - 1).bit_length()))
+        padded = np.array(kept + kept[-1:] * (width - len(kept)))
         other = copy(self)
         other.arms = [self.arms[i] for i in padded]
-        other.states = jax.tree.map(lambda leaf: leaf[padded], self.states)
-        other.keys = self.keys[padded]
-        if self.minibatch_key.ndim:
-            other.minibatch_key = self.minibatch_key[padded]
-        other.constants = self.constants | jax.tree.map(
-            lambda leaf: leaf[padded], self.program.own_constants(self.constants)
+        numbers = {name: number for name, number in self.hyperparameters.items() if jnp.ndim(number)}
+        minibatch_key = self.minibatch_key if self.minibatch_key.ndim else ()
+        own = self.program.own_constants(self.constants)
+        other.states, other.keys, minibatch_key, own, numbers = _at_places(
+            (self.states, self.keys, minibatch_key, own, numbers), padded
         )
-        other.hyperparameters = {
-            name: number[padded] if jnp.ndim(number) else number
-            for name, number in self.hyperparameters.items()
-        }
+        if self.minibatch_key.ndim:
+            other.minibatch_key = minibatch_key
+        other.constants = self.constants | own
+        other.hyperparameters = self.hyperparameters | numbers
         other._run = None
         return other
 
@@ -410,8 +413,13 @@ class Lockstep:
         return np.concatenate(chunks)
 
 
-def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
+def compile_together(
+    ensembles: Iterable[Lockstep], others: Iterable[Callable[[], object]] = ()
+) -> dict[tuple, float]:
     """Compile the programs of all ``ensembles``, on all cores, if that has not been done yet in this process.
+
+    Args:
+        others: calls that compile further programs, at the same time.
 
     Returns:
         the compilation seconds of each of their programs, now or before; programs that were compiled at the same time
@@ -421,7 +429,11 @@ def compile_together(ensembles: Iterable[Lockstep]) -> dict[tuple, float]:
     new = {shape: ensemble for shape, ensemble in programs.items() if shape not in _compiled}
     began = perf_counter()
     with ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(Lockstep.compile, new.values()))
+        compiling = pool.map(Lockstep.compile, new.values())
+        calls = [pool.submit(call) for call in others]
+        list(compiling)
+    for call in calls:
+        call.result()
     elapsed, in_sum = perf_counter() - began, sum(_seconds_to_compile[shape] for shape in new)
     for shape in new:
         _seconds_to_compile[shape] *= min(1.0, elapsed / in_sum)

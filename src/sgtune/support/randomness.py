@@ -13,33 +13,29 @@ __all__ = ["LARGEST_SEED", "named_key", "named_keys", "named_seed"]
 LARGEST_SEED = 2**32 - 1
 """JAX keeps the lowest 32 bits of a seed: a larger one would give the same chains as a smaller one."""
 
-BLOCK = 64
-"""Keys that one call of the compiled program derives: with blocks of one size it is compiled once."""
+THREEFRY = "threefry2x32"
+"""JAX's default generator, whose keys NumPy derives as fast as a compiled program, and needs no compilation."""
+
+ROTATIONS, PARITY = ((13, 15, 26, 6), (17, 29, 16, 24)), np.uint32(0x1BD11BDA)
+"""Of Threefry-2x32 (Salmon, Moraes, Dror and Shaw 2011)."""
 
 
 def named_key(seed: int, *names: object) -> PRNGKeyArray:
     """The key of ``seed`` folded with each name in turn; the same names give the same key everywhere.
 
-    ``named_key(0, "tune", "sgld", 3)`` does not change when another use is added before or after it.
+    ``named_key(0, "tune", "sgld", 3)`` does not change when another use is added before or after it. It is that of
+    `jax.random.fold_in`.
     """
-    key = jax.random.key(seed)
-    for name in names:
-        key = jax.random.fold_in(key, _number(name))
-    return key
+    if jax.config.jax_default_prng_impl != THREEFRY:
+        return _folded_by_jax(seed, names)
+    return jax.random.wrap_key_data(_words(seed, [names])[0], impl=THREEFRY)
 
 
 def named_keys(seed: int, names: Sequence[tuple]) -> Key[Array, "n"]:
-    """`named_key` of each of ``names``: keys of shape ``(len(names),)``.
-
-    A hundred keys take a millisecond, and a tenth of a second one by one, as names of different lengths do.
-    """
-    if len({len(one) for one in names}) > 1:
-        return jnp.stack([named_key(seed, *one) for one in names])
-    numbers = np.array([[_number(name) for name in one] for one in names], np.uint32).T
-    root = jax.random.key(seed)
-    blocks = [numbers[:, i : i + BLOCK] for i in range(0, len(names), BLOCK)]
-    padded = [np.pad(block, ((0, 0), (0, BLOCK - block.shape[1]))) for block in blocks]
-    return jnp.concatenate([_folded(root, block) for block in padded])[: len(names)]
+    """`named_key` of each of ``names``: keys of shape ``(len(names),)``."""
+    if jax.config.jax_default_prng_impl != THREEFRY:
+        return jnp.stack([_folded_by_jax(seed, one) for one in names])
+    return jax.random.wrap_key_data(_words(seed, names), impl=THREEFRY)
 
 
 def named_seed(seed: int, *names: object) -> int:
@@ -51,8 +47,32 @@ def _number(name: object) -> int:
     return crc32(str(name).encode())
 
 
-@jax.jit
-def _folded(root: PRNGKeyArray, numbers: UInt32[Array, "n_names block"]) -> Key[Array, "block"]:
-    """``root`` folded with each column of ``numbers``."""
-    keys = jnp.broadcast_to(root, numbers.shape[1:])
-    return jax.lax.scan(lambda keys, row: (jax.vmap(jax.random.fold_in)(keys, row), None), keys, numbers)[0]
+def _folded_by_jax(seed: int, names: tuple) -> PRNGKeyArray:
+    key = jax.random.key(seed)
+    for name in names:
+        key = jax.random.fold_in(key, _number(name))
+    return key
+
+
+def _words(seed: int, names: Sequence[tuple]) -> UInt32[np.ndarray, "n 2"]:
+    """The data of `named_keys`."""
+    words = np.zeros((2, len(names)), np.uint32)
+    words[1] = seed
+    lengths = np.array([len(one) for one in names])
+    for place in range(lengths.max(initial=0)):
+        has = lengths > place
+        words[:, has] = _folded(words[:, has], [_number(one[place]) for one in names if len(one) > place])
+    return words.T
+
+
+def _folded(keys: UInt32[np.ndarray, "2 n"], numbers: Sequence[int]) -> UInt32[np.ndarray, "2 n"]:
+    """`jax.random.fold_in` of each key with a number: the cipher of the words (0, number) under the key."""
+    schedule = (*keys, keys[0] ^ keys[1] ^ PARITY)
+    left, right = schedule[0].copy(), schedule[1] + np.array(numbers, np.uint32)
+    for i in range(5):
+        for bits in ROTATIONS[i % 2]:
+            left += right
+            right = left ^ ((right << np.uint32(bits)) | (right >> np.uint32(32 - bits)))
+        left += schedule[(i + 1) % 3]
+        right += schedule[(i + 2) % 3] + np.uint32(i + 1)
+    return np.stack([left, right])

@@ -26,10 +26,17 @@ from sgtune.mode.curvature import laplace_scale, least_curvature
 from sgtune.mode.find import map_position
 from sgtune.model import Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, Density, density_of, negative_hessian, sum_over_tiles
+from sgtune.model.posterior import (
+    LARGE_DIMENSION,
+    Density,
+    density_of,
+    negative_hessian,
+    sum_over_tiles,
+    take_rows,
+)
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
-from sgtune.support.machine import full_precision
+from sgtune.support.machine import full_precision, quick_jit
 from sgtune.theory.linear import Directions, expected_run, stationary_variances
 
 __all__ = [
@@ -124,7 +131,7 @@ def laplace_of(model: Model, seed: int = 0) -> Laplace:
     curvature, basis = np.linalg.eigh(negative_hessian(model, position))
     if not curvature[0] > 0:
         raise _not_concave(model, curvature[0])
-    axes = jnp.asarray(basis, jnp.float32)
+    axes = basis.astype(np.float32)
     noise = _variances(partial(_gradient_sums, density, position, None, axes), model.data, model.dimension)
     check_curvature(model, mode, basis / np.sqrt(curvature))
     sums = partial(_hessian_sums, density, position, axes)
@@ -169,7 +176,7 @@ def _signed_variances(
     return tuple(totals / (len(points) * (n_data - 1)))
 
 
-@jax.jit
+@quick_jit
 def _signed_sums(density, position, signs, data):
     """Sums of the rows' gradients times each column of ``signs``, tile by tile: ``(k, D)``."""
 
@@ -184,7 +191,7 @@ def _signed_sums(density, position, signs, data):
 def _hessian_variances(
     model: Model,
     sums: Callable,
-    axes: Float[Array, "D D"],
+    axes: Float[np.ndarray, "D D"],
     curvature: Float[np.ndarray, " D"],
     points: Float[np.ndarray, "k D"],
     rng: np.random.Generator,
@@ -194,7 +201,7 @@ def _hessian_variances(
     n_data, size = model.n_data, model.dimension**2
     if n_data <= MOST_HESSIANS:
         return _variances(sums, model.data, size)
-    weights = jnp.asarray(1 / curvature, jnp.float32)
+    weights = (1 / curvature).astype(np.float32)
     changes = np.sum(
         [_changes(model, unflatten(model, np.float32(point)), axes, weights) for point in points], axis=0
     )
@@ -203,14 +210,14 @@ def _hessian_variances(
     chosen = rng.choice(others, MOST_HESSIANS // 2, replace=False)
     total = np.zeros((2, size))
     for rows, weight in ((np.sort(largest), 1.0), (np.sort(chosen), len(others) / len(chosen))):
-        some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
+        some = take_rows(model.data, rows)
         total += weight * _totals(sums, some, size)
     mean, square = total / n_data
     return np.maximum(square - mean**2, 0.0) * (n_data / (n_data - 1))
 
 
 def _changes(
-    model: Model, point: PyTree, axes: Float[Array, "D D"], weights: Float[Array, " D"]
+    model: Model, point: PyTree, axes: Float[np.ndarray, "D D"], weights: Float[np.ndarray, " D"]
 ) -> Float[np.ndarray, " N"]:
     """For each row the sum over directions of the squared change of its gradient from the mode to ``point``, over the
     curvatures."""
@@ -218,13 +225,13 @@ def _changes(
     found = np.empty(model.n_data)
     for start in range(0, model.n_data, chunk):
         places = np.minimum(np.arange(start, start + chunk), model.n_data - 1)
-        some = jax.tree.map(lambda leaf, places=places: leaf[places], model.data)
+        some = model.data if chunk == model.n_data else take_rows(model.data, places)
         sizes = _row_changes(density_of(model), point, map_position(model), axes, weights, some)
         found[start : start + chunk] = np.asarray(sizes)[: model.n_data - start]
     return found
 
 
-@jax.jit
+@quick_jit
 def _row_changes(density, position, centre, axes, weights, rows):
     def of_row(row):
         change = (
@@ -255,8 +262,8 @@ def _totals(sums: Callable, rows: PyTree, size: int) -> Float[np.ndarray, "2 k"]
     totals = np.zeros((2, size))
     for start in range(0, n_rows, chunk):
         places = np.arange(start, start + chunk)
-        some = jax.tree.map(lambda leaf, places=places: leaf[np.minimum(places, n_rows - 1)], rows)
-        found = sums(some, jnp.asarray(places < n_rows, jnp.float32))
+        some = rows if chunk == n_rows else take_rows(rows, np.minimum(places, n_rows - 1))
+        found = sums(some, (places < n_rows).astype(np.float32))
         totals += np.stack([np.asarray(part, np.float64).ravel() for part in found])
     return totals
 
@@ -267,7 +274,7 @@ def _gradient(density: Density, position: PyTree, row: PyTree) -> PyTree:
     )
 
 
-@jax.jit
+@quick_jit
 @full_precision
 def _gradient_sums(density, position, centre, axes, rows, weights):
     """Sums of per-datum gradients at ``position``, less those at ``centre`` if given, along the columns ``axes``."""
@@ -284,7 +291,7 @@ def _gradient_sums(density, position, centre, axes, rows, weights):
     return weights @ gradients, weights @ gradients**2
 
 
-@jax.jit
+@quick_jit
 @full_precision
 def _hessian_sums(density, position, axes, rows, weights):
     """Of u_i' H_j u_k, over the rows j."""

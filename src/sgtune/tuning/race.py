@@ -76,7 +76,8 @@ def halving_schedule(n_arms: int, pruning_rate: int, longest: float) -> Schedule
         left //= pruning_rate
         n_rungs += 1
     if n_rungs == 0:
-        remark = f"{n_arms} arms, fewer than the pruning rate {pruning_rate}: no halving, each ran the whole budget"
+        arms = f"{n_arms} arms" if n_arms > 1 else "1 arm"
+        remark = f"{arms}, fewer than the pruning rate {pruning_rate}: no halving, each ran the whole budget"
         return Schedule(single_rung(n_arms, longest).rungs, longest * n_arms, remark)
     total = longest * n_arms * n_rungs / sum(pruning_rate**i for i in range(n_rungs))
     rungs, left = [], n_arms
@@ -229,6 +230,11 @@ WORTH_COMPILING = 3.0
 lockstep they take a third of this time or less, and to trace and compile a program takes about a second."""
 
 
+WORTH_NUMBERS = 2**24
+"""A pilot goes on in its race's program, beside copies of itself, if its gradients have at most so many numbers: an
+entry for each parameter, row and chain. They take a tenth of a second where a row's likelihood is a formula."""
+
+
 class AllDivergedError(InputError):
     """No arm has a finite value. ``result`` is the `TuningResult` up to this point, without a best arm."""
 
@@ -255,6 +261,7 @@ class Race:
         growth: eta.
         restarts: as in `sgtune.tuning.Halving`.
         make: builds the ensemble of a group of arms of one shape.
+        pilot: set if the winner goes on alone afterwards: a call that compiles further programs which this needs.
         raced: the arm that runs in place of each arm, where ``model`` has fewer rows, because some are held out
             to judge by. Records and costs are under the original arm.
         done: called with what arms have spent since its last call, from any thread.
@@ -275,6 +282,7 @@ class Race:
     thin: int
     growth: int
     make: Callable[[list[Arm]], Lockstep]
+    pilot: Callable[[], object] | None = None
     report: Callable[[str], None] = lambda line: None
     raced: Callable[[Arm], Arm] = lambda arm: arm
     restarts: bool = False
@@ -394,12 +402,20 @@ class Race:
         return self.blocks[racer.index]() if racer.index in self.blocks else {}
 
     def ensemble_of(self, racer: Racer) -> Lockstep | None:
-        """The chain of a racer of the last rung, alone, where it is; None for others."""
+        """The chain of a racer of the last rung, alone or beside copies (`_pilot_width`); None for others."""
         for ensemble, members, _ in self.groups:
             for place, member in members.items():
                 if member is racer:
-                    return ensemble.narrow([place])
+                    return ensemble.narrow([place], self._pilot_width(ensemble, racer.arm))
         return None
+
+    def _pilot_width(self, ensemble: Lockstep, arm: Arm) -> int:
+        """1; that of ``ensemble`` if a run of R is so short that copies of a chain cost less than another program."""
+        if ensemble.width == 1:  # always by the wall clock, without prices
+            return 1
+        n_steps = self.budget.amount / self._price(arm)
+        numbers = n_steps * self.terms_per_step[arm] * self.model.dimension * ensemble.width
+        return ensemble.width if numbers <= WORTH_NUMBERS else 1
 
     def _form_groups(self) -> None:
         """Ensembles of one shape, each with the racers at its places; as wide as the model gains by."""
@@ -427,7 +443,14 @@ class Race:
             elif kept:
                 groups.append((ensemble, kept, reservoir))
         self.groups = groups
-        self.programs |= compile_together(ensemble for ensemble, _, _ in groups)
+        ensembles, others = [ensemble for ensemble, _, _ in groups], []
+        if self.pilot is not None and not self.programs:
+            others = [self.pilot]
+            # Of several shapes it is not known which one will win.
+            if len(ensembles) == 1:
+                (only, members, _), *_ = groups
+                ensembles += [only.narrow([0], self._pilot_width(only, next(iter(members.values())).arm))]
+        self.programs |= compile_together(ensembles, others)
 
     def _restart(self, number: int) -> None:
         """Fresh momenta, and thermostats, of all chains, where they are."""

@@ -9,10 +9,10 @@ noise and a large step inflate the spread of draws, but hardly their mean Hessia
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, PyTree
 
@@ -20,7 +20,7 @@ from sgtune.mode.coordinates import HESSIAN, lower_triangle, precondition
 from sgtune.mode.curvature import LARGEST_FACTOR
 from sgtune.model import Model
 from sgtune.model.derived import hold_out
-from sgtune.model.posterior import LARGE_DIMENSION, hessian_products
+from sgtune.model.posterior import LARGE_DIMENSION, hessian_products, take_rows
 from sgtune.model.preconditioner import Preconditioner
 from sgtune.samplers import resolve_sampler
 from sgtune.sampling.arm import chain_numbers, shape_of
@@ -193,6 +193,7 @@ class Races:
         is_fitted: bool,
         ledger: Ledger,
         longest: float,
+        has_pilot: bool = False,
     ) -> tuple[Race, Racer, list[Arm]]:
         """The race of round ``number``, its winner and its arms; all that it spends is in the ledger.
 
@@ -205,7 +206,7 @@ class Races:
         power = resolve_sampler(self.sampler)[0].step_size_power
         for moved in range(MOST_MOVES + 1):
             left = longest - ledger.nominal
-            race = self._prepared(arms, preconditioner, number, min(1.0, left / self.total(arms)))
+            race = self._prepared(arms, preconditioner, number, min(1.0, left / self.total(arms)), has_pilot)
             (unit,) = self.budget.given()
             try:
                 with progress_bar(f"race {number} of {self.sampler}", race.schedule.total, unit) as race.done:
@@ -239,7 +240,12 @@ class Races:
         return is_fitted and moved < MOST_MOVES and self.has_budget(arms, ledger, longest)
 
     def _prepared(
-        self, arms: list[Arm], preconditioner: Preconditioner | None, number: int, share: float
+        self,
+        arms: list[Arm],
+        preconditioner: Preconditioner | None,
+        number: int,
+        share: float,
+        has_pilot: bool,
     ) -> Race:
         racing = precondition(self.raced_model, preconditioner)
         # The names of the first round's streams are those of a call without rounds.
@@ -251,6 +257,7 @@ class Races:
             left = max(1, arm.batch_size * racing.n_data // self.model.n_data)
             return Arm(**{**arm, "batch_size": left})
 
+        no_draws = np.empty((0, racing.dimension), np.float32)
         start = None
         if preconditioner is not None:
             start = preconditioner.coordinates(preconditioner.start[None])[0]
@@ -279,6 +286,7 @@ class Races:
                 position=start,
                 start_noise=tuner.start_noise,
             ),
+            pilot=partial(fresh_scores, racing, no_draws, SCORE_ROWS, 0) if has_pilot else None,
             raced=raced,
             report=self.report,
         )
@@ -321,9 +329,9 @@ def run_pilot(ensemble: Lockstep, n_steps: int, seed: int) -> Pilot:
     """
     first, score_terms, model = n_steps - n_steps // 2, 0, ensemble.model
     for attempt in range(1, MOST_ATTEMPTS + 1):
-        chain = ensemble.narrow([0])
+        chain = ensemble.narrow([0], ensemble.width)
         arm = shrunk(chain.arms[0], SHRINKAGE ** (attempt - 1))
-        chain.hyperparameters = chain_numbers(chain.sampler_name, [arm], {})
+        chain.hyperparameters = chain_numbers(chain.sampler_name, [arm] * chain.width, {})
         chain.advance(first, first)
         most = max(N_SCORED, min(MOST_DRAWS, KEPT_NUMBERS // model.dimension))
         draws = chain.advance(n_steps - first, -(-(n_steps - first) // most))[:, 0]
@@ -428,7 +436,7 @@ def mean_hessian(
         total = products(zero, model.data, 1.0) if total is None else total.copy()
         for point in points:
             rows = np.sort(rng.choice(n_data, n_rows, replace=False))
-            some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], model.data)
+            some = take_rows(model.data, rows)
             changes = products(point, some, n_data / n_rows) - products(zero, some, n_data / n_rows)
             total += changes / n_points
         terms = 2 * n_directions * (at_centre + 2 * n_points * n_rows)

@@ -449,7 +449,10 @@ def tune(
     number, kept = 1, None
     while True:
         try:
-            race, winner, arms = races.race(arms, preconditioner, number, is_fitted, ledger, longest)
+            has_pilot = most > 1 and preconditioner is not None
+            race, winner, arms = races.race(
+                arms, preconditioner, number, is_fitted, ledger, longest, has_pilot
+            )
         except AllDivergedError as error:
             if kept is None:
                 error.result = result(None)
