@@ -424,6 +424,8 @@ def map_result(model: Model, n_starts: int = 1, **budget: float) -> MapResult:
     if found.mode is None:
         found.mode = _kept_or_found(model, budget)
     found.searches = found.searches or [found.mode]
+    if len(found.searches) >= n_starts:
+        return found.mode
     defaults = {"epochs": EPOCHS, "tolerance": TOLERANCE, "max_steps": MAX_STEPS}
     for number in range(len(found.searches), n_starts):
         found.searches.append(_search_again(model, number, found.searches[0], {**defaults, **budget}))
