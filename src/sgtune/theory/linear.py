@@ -34,7 +34,6 @@ __all__ = [
     "check_directions",
     "expected_errors",
     "expected_run",
-    "gradient_noise",
     "stationary_variances",
 ]
 
@@ -141,11 +140,6 @@ def _settled_noise(
     if not (spread >= 0).all():
         return np.full_like(at_mode, np.inf)
     return at_mode + factor * slopes @ spread
-
-
-def gradient_noise(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
-    """q: the variance of the arm's gradients along each direction, at the spread it settles at; see the module."""
-    return _spread(check_known(sampler), arm, check_directions(directions), None)[1]
 
 
 def stationary_variances(sampler: str, arm: Arm, directions: Directions) -> Float[np.ndarray, " d"]:
