@@ -41,5 +41,7 @@ STUDY_RESULTS["audit"] = {
         for defect, sampler in audited(config)
         for path in expand(rules.audit_sampler.output.audit, defect=defect, kernel=sampler)
     ],
-    "evaluation": RESULTS["evaluation"].get("logistic", []),
+} | {
+    kind: [path for paths in RESULTS[kind].values() for path in paths]
+    for kind in ("evaluation", "tuning", "regret", "estimates")
 }

@@ -18,13 +18,43 @@ DEFECTS = {
 }
 """By name, in the order of print; of ``none`` the results are the main study's."""
 
+CLAIMS = {
+    "ksd_logistic": "MAMBA has the lowest KSD for five of six samplers",
+    "heuristic": "For SGNHT the heuristic has the lowest KSD",
+    "batches_logistic": "MAMBA chooses batches of 1% for five of six samplers",
+    "accuracy": "Accuracy cannot tell the tuners apart",
+    "grid_ksd": "Grid search by KSD gives comparable KSDs",
+    "grid_ksd_time": "Grid search by KSD takes longer than MAMBA",
+    "time_logistic": "Grid search takes longer than MAMBA to tune SGHMC",
+    "ours_logistic": "Not in the paper: the default tuner has the smallest error",
+    "ksd_pmf": "MAMBA has the lowest KSD for all samplers",
+    "time_pmf": "Grid search takes longer than MAMBA to tune SGHMC",
+    "ours_pmf": "Not in the paper: the default tuner has the smallest error",
+    "ece": "MAMBA's ECE is best or very close to it",
+    "batches_bnn": "MAMBA chooses batches of 1% for all samplers",
+    "unstable": "MAMBA's SGNHT loses stability; smaller step sizes mend it",
+    "time_bnn": "Grid search takes longer than MAMBA to tune SGHMC",
+    "stochastic": "KSD by stochastic gradients follows KSD by full gradients",
+    "thinned": "KSD of thinned draws follows KSD of all draws",
+}
+"""By name, in the order of print; how each is judged is in `sgtune.study.audit.claims`."""
+
 RACES = ("mamba-ksd", "mamba-fssd")
 TUNERS = (*RACES, "grid", "heuristic")
 
 STUDY = Study(
     label="Audit of the published code",
-    kinds=("audits", "evaluation"),
+    kinds=("audits", "evaluation", "tuning", "regret", "estimates"),
     tables={
+        "claims": Artifact(
+            "claims:claims",
+            ("audits", "evaluation", "tuning", "regret", "estimates"),
+            title="The paper's claims",
+            rows=("model", "metric"),
+            columns=("detail",),
+            stub={"metric": "Claim"},
+            is_prose=True,
+        ),
         "defects": Artifact(
             "tables:defects",
             ("audits", "evaluation"),
@@ -32,10 +62,10 @@ STUDY = Study(
             rows=("tuner", "metric", "detail"),
             columns=("sampler",),
             stub={"detail": "Defect"},
-        )
+        ),
     },
     figures={},
-    names=DEFECTS,
+    names=DEFECTS | CLAIMS,
 )
 
 

@@ -1,0 +1,392 @@
+"""The paper's claims, one by one: its number, ours with an interval, and whether the claim holds.
+
+An interval is one of 95% by Student's t over tuning runs, of which each counts once: by the mean over the runs of its
+choice. Of a tuner without randomness its runs count. A count of samplers has an interval, too: from those that are
+decided for the claim to all that are not decided against it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from sgtune.study.audit.artifacts import CLAIMS, MODEL
+from sgtune.study.catalogue import TUNERS
+from sgtune.study.report.means import FEWEST_REPLICATES
+from sgtune.study.report.records import Records, of_tuners, required
+from sgtune.study.report.table import Cell, format_number
+
+SGHMC = ("sghmc", "sghmc-cv")
+OTHERS = ("grid", "heuristic")
+NEARLY = 0.5
+"""Percentage points of ECE: as near to the best as the paper calls very close."""
+
+COMPARABLE = 2.0
+"""A factor between two KSDs that the paper calls comparable, or between two estimates that follow each other."""
+
+
+class Interval(NamedTuple):
+    """A number between two ends, from so many tuning ``runs``; ``of``: how many samplers, tuners, ... a count is of."""
+
+    low: float
+    value: float
+    high: float
+    runs: float
+    of: int = 0
+
+
+def mean_of(values: Sequence[float], runs: float) -> Interval:
+    """The mean of independent ``values``."""
+    return difference(values, [0.0], runs)
+
+
+def difference(above: Sequence[float], below: Sequence[float], runs: float) -> Interval:
+    """The difference of two means, by Welch's t. A mean with an infinite number is infinite; of two such means nothing
+    is known. One number alone has no error, and knows nothing, unless it is an exact 0."""
+    above, below = np.asarray(above, float), np.asarray(below, float)
+    value = _mean(above) - _mean(below)
+    if not np.isfinite(value):
+        return Interval(*((-np.inf, 0.0, np.inf) if np.isnan(value) else (value,) * 3), runs)
+    known = [one for one in (above, below) if len(one) > 1]
+    if (len(known) < 2 and below.tolist() != [0.0]) or not known:
+        return Interval(-np.inf, value, np.inf, runs)
+    parts = [one.var(ddof=1) / len(one) for one in known]
+    variance = sum(parts)
+    if variance == 0:
+        return Interval(value, value, value, runs)
+    freedom = variance**2 / sum(part**2 / (len(one) - 1) for part, one in zip(parts, known, strict=True))
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+    return Interval(value - half, value, value + half, runs)
+
+
+def _mean(values: np.ndarray) -> float:
+    return values.mean() if np.isfinite(values).all() else np.inf
+
+
+def count(intervals: Iterable[Interval], margin: float = 0.0) -> Interval:
+    """How many of the numbers are above ``-margin``."""
+    found = list(intervals)
+    ends = [sum(one[place] > -margin for one in found) for place in range(3)]
+    return Interval(*ends, min(one.runs for one in found), len(found))
+
+
+def _end(least: Callable, intervals: Iterable[Interval]) -> Interval:
+    """The smallest or the largest of several numbers."""
+    found = list(intervals)
+    ends = [least(one[place] for one in found) for place in range(3)]
+    return Interval(*ends, min(one.runs for one in found))
+
+
+class Results:
+    """The records of one model, by sampler and tuner."""
+
+    def __init__(self, records: Records, model: str):
+        def own(kind: str) -> list[dict]:
+            return [one for one in records.get(kind, ()) if one["model"] == model]
+
+        def by_tuner(found: Iterable[dict]) -> dict[tuple[str, str], dict]:
+            return {(one["sampler"], one["tuner"]): one for one in found}
+
+        self.evaluation, self.tuning = by_tuner(own("evaluation")), by_tuner(of_tuners(own("tuning")))
+        self.regret, self.estimates = own("regret"), own("estimates")
+        self.samplers = list(dict.fromkeys(sampler for sampler, _ in self.evaluation))
+
+    def runs(self, *tuners: str) -> float:
+        """The fewest tuning runs of these tuners, of those whose choice differs between them."""
+        found = [len(one["arms"]) for (_, tuner), one in self.evaluation.items() if tuner in tuners]
+        return min(found) if any(TUNERS[tuner].is_random for tuner in tuners) else np.inf
+
+    def by_tuning(self, sampler: str, tuner: str, key: str) -> np.ndarray:
+        """A number for each tuning run; of one arm alone, for each run. Infinite where a run diverged."""
+        record = self.evaluation[sampler, tuner]
+        n = len(record["arms"])
+        values = np.array([_number(row, key) for row in record["table"]])
+        tunings = np.array([row["replicate"] % n for row in record["table"]])
+        return values if n == 1 else np.array([values[tunings == one].mean() for one in range(n)])
+
+    def beyond(self, sampler: str, ours: str, others: Iterable[str], key: str) -> Interval:
+        """The smallest of the others' means, less ours."""
+        own = self.by_tuning(sampler, ours, key)
+        return _end(
+            min,
+            [
+                difference(self.by_tuning(sampler, other, key), own, self._of_random(sampler, ours, other))
+                for other in others
+            ],
+        )
+
+    def _of_random(self, sampler: str, *tuners: str) -> float:
+        found = [len(self.evaluation[sampler, one]["arms"]) for one in tuners if TUNERS[one].is_random]
+        return min(found, default=np.inf)
+
+
+def _number(row: dict, key: str) -> float:
+    """A row's number; of a KSD the logarithm, since choices differ by factors. An unbiased square below that of a tenth
+    of exact draws' KSD is noise, and counts as that."""
+    if row.get("diverged") or row.get("no_arm") or (row[key] is None and key != "ksd"):
+        return np.inf
+    if key != "ksd":
+        return row[key]
+    square = row.get("ksd_squared")
+    square = row["ksd"] ** 2 if square is None else square
+    return np.log(max(square, (row["ksd_floor"] / 10) ** 2)) / 2
+
+
+def lowest_ksd(results: Results, ours: Sequence[str]) -> Interval:
+    """Of how many samplers one of ``ours`` has a lower KSD than grid search and the heuristic."""
+    return count(
+        _end(max, [results.beyond(sampler, one, OTHERS, "ksd") for one in ours])
+        for sampler in results.samplers
+    )
+
+
+def heuristic_on_sgnht(results: Results) -> Interval:
+    others = ("mamba-ksd", "mamba-fssd", "grid")
+    return count([results.beyond("sgnht", "heuristic", others, "ksd")])
+
+
+def batches_of_a_hundredth(results: Results) -> Interval:
+    """Of how many samplers MAMBA-KSD chooses batches of 1% of the data, by tuning run."""
+    chosen = [results.evaluation[sampler, "mamba-ksd"] for sampler in results.samplers]
+    hits = [
+        [arm is not None and round(100 * arm["batch_size"] / one["n_data"], 1) == 1 for arm in one["arms"]]
+        for one in chosen
+    ]
+    return mean_of(np.sum(hits, axis=0), results.runs("mamba-ksd"))._replace(of=len(chosen))
+
+
+def largest_difference(results: Results, key: str) -> Interval:
+    """The largest difference between two of the paper's tuners, in percentage points, over all samplers."""
+    tuners = ("mamba-ksd", "mamba-fssd", *OTHERS, "grid-ksd")
+    found = []
+    for sampler in results.samplers:
+        values = {tuner: 100 * results.by_tuning(sampler, tuner, key) for tuner in tuners}
+        for place, one in enumerate(tuners):
+            for other in tuners[:place]:
+                runs = results.runs(one, other)
+                found.append(_size(difference(values[one], values[other], runs)))
+    return _end(max, found)
+
+
+def _size(interval: Interval) -> Interval:
+    """The absolute value."""
+    low, value, high, *rest = interval
+    return Interval(max(low, -high, 0.0), abs(value), max(high, -low), *rest)
+
+
+def _factor(interval: Interval) -> Interval:
+    """Of a difference of logarithms the ratio."""
+    return interval._replace(
+        **{name: float(np.exp(getattr(interval, name))) for name in ("low", "value", "high")}
+    )
+
+
+def ratio_of_ksd(results: Results) -> Interval:
+    """Grid-KSD's KSD over MAMBA-KSD's or the inverse, whichever is larger; geometric mean over samplers."""
+
+    def logs(tuner: str) -> np.ndarray:
+        return np.mean([results.by_tuning(sampler, tuner, "ksd") for sampler in results.samplers], axis=0)
+
+    tuners = ("grid-ksd", "mamba-ksd")
+    return _factor(_size(difference(*map(logs, tuners), results.runs(*tuners))))
+
+
+def seconds_over_mamba(results: Results, tuner: str, samplers: Sequence[str] = ()) -> Interval:
+    """A tuner's seconds over those of MAMBA-KSD; geometric mean over samplers."""
+
+    def logs(tuner: str) -> np.ndarray:
+        own = [results.tuning[one, tuner]["tunings"] for one in samplers or results.samplers]
+        return np.mean([[np.log(run["seconds"]["warm"]) for run in runs] for runs in own], axis=0)
+
+    found = logs(tuner), logs("mamba-ksd")
+    return _factor(difference(*found, min(map(len, found))))
+
+
+grid_seconds_of_sghmc = partial(seconds_over_mamba, tuner="grid", samplers=SGHMC)
+
+
+def near_the_best_ece(results: Results) -> Interval:
+    """Of how many samplers MAMBA-KSD's ECE is at most `NEARLY` above the smallest."""
+    key = "ece_published"
+    found = [results.beyond(sampler, "mamba-ksd", OTHERS, key) for sampler in results.samplers]
+    return count(found, NEARLY / 100)
+
+
+def loss_of_stability(results: Results) -> Interval:
+    """MAMBA-KSD's ECE for SGNHT less that with the grid of smaller step sizes, in percentage points."""
+    pair = ("mamba-ksd-smaller", ["mamba-ksd"])
+    found = results.beyond("sgnht", *pair, "ece_published")
+    return found._replace(low=100 * found.low, value=100 * found.value, high=100 * found.high)
+
+
+def distance_of_estimates(results: Sequence[Results], gradients: str, points: str) -> Interval:
+    """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients;
+    geometric mean over models, which count as the runs."""
+    logs = []
+    for one in results:
+        rows = [row for record in one.estimates for row in record["rows"] if row["figure"] == "step_size"]
+        found = {(row["gradients"], row["points"], row["step_size"]): row["ksd"] for row in rows}
+        pairs = [
+            (value, found[gradients, points, step])
+            for (kind, which, step), value in found.items()
+            if (kind, which) == ("full-batch", "all")
+        ]
+        logs.append(max(abs(np.log(a / b)) for a, b in pairs if a and b and np.isfinite([a, b]).all()))
+    return _factor(mean_of(logs, len(logs)))
+
+
+def loss_over_ours(results: Results) -> Interval:
+    """The smallest main loss of the paper's tuners over that of the default tuner, after the longest fresh runs;
+    geometric mean over samplers."""
+    losses: dict[str, list[np.ndarray]] = {}
+    for record in results.regret:
+        seconds, key = max(run["seconds"] for run in record["runs"]), record["losses"][0]
+        fresh = {run["arm"]: run["losses"][key] for run in record["runs"] if run["seconds"] == seconds}
+        for chosen in record["chosen"]:
+            arms = [fresh.get(arm) for arm in chosen["arms"]]
+            of_arms = [np.inf if values is None else np.mean(values) for values in arms]
+            # Without randomness in the choice its runs are what differs.
+            losses.setdefault(chosen["tuner"], []).append(np.log(arms[0] if len(arms) == 1 else of_arms))
+    ours = np.mean(losses["mamba"], axis=0)
+    others = [one for one in losses if TUNERS[one].in_paper and not one.endswith("-smaller")]
+    found = [difference(np.mean(losses[one], axis=0), ours, _fewest(losses, one, "mamba")) for one in others]
+    return _factor(_end(min, found))
+
+
+def _fewest(losses: dict[str, list[np.ndarray]], *tuners: str) -> float:
+    return min(len(losses[one][0]) for one in tuners if TUNERS[one].is_random)
+
+
+class Judged(NamedTuple):
+    """How a claim is judged.
+
+    Attributes:
+        paper: the paper's number.
+        find: the function of the model's `Results` (or of those of all models, if there is no model).
+        threshold: the claim holds if the whole interval is at least this; fails if all of it is below.
+        at_most: the other way round.
+        needs: the tuners that it is about; a run without one of them does not judge it.
+    """
+
+    model: str
+    paper: str
+    find: Callable
+    threshold: float
+    at_most: bool = False
+    needs: tuple[str, ...] = ("mamba-ksd",)
+
+
+MAMBAS = ("mamba-ksd", "mamba-fssd")
+GRID = ("mamba-ksd", "grid")
+GRID_KSD = ("mamba-ksd", "grid-ksd")
+COMPARED = ("mamba-ksd", *OTHERS)
+OURS = ("mamba", "mamba-ksd")
+
+JUDGED = {
+    "ksd_logistic": Judged(
+        "logistic", "5 of 6", partial(lowest_ksd, ours=MAMBAS), 5, needs=(*MAMBAS, *OTHERS)
+    ),
+    "heuristic": Judged("logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*MAMBAS, *OTHERS)),
+    "batches_logistic": Judged("logistic", "5 of 6 (text), 3 of 6 (Table 5)", batches_of_a_hundredth, 5),
+    "accuracy": Judged(
+        *("logistic", "0.1 points", partial(largest_difference, key="accuracy"), 0.1, True),
+        needs=(*MAMBAS, *OTHERS, "grid-ksd"),
+    ),
+    "grid_ksd": Judged("logistic", "comparable", ratio_of_ksd, COMPARABLE, True, GRID_KSD),
+    "grid_ksd_time": Judged(
+        "logistic", "1.2 to 2.2", partial(seconds_over_mamba, tuner="grid-ksd"), 1, needs=GRID_KSD
+    ),
+    "time_logistic": Judged("logistic", "3", grid_seconds_of_sghmc, 1, needs=GRID),
+    "ours_logistic": Judged("logistic", "", loss_over_ours, 1, needs=OURS),
+    "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest_ksd, ours=MAMBAS[:1]), 6, needs=COMPARED),
+    "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID),
+    "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS),
+    "ece": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
+    "batches_bnn": Judged("bnn", "6 of 6", batches_of_a_hundredth, 6),
+    "unstable": Judged("bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller")),
+    "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID),
+    "stochastic": Judged(
+        "", "follows", partial(distance_of_estimates, gradients="stochastic", points="all"), COMPARABLE, True
+    ),
+    "thinned": Judged(
+        "",
+        "follows",
+        partial(distance_of_estimates, gradients="full-batch", points="thinned"),
+        COMPARABLE,
+        True,
+    ),
+}
+
+
+def claims(records: Records) -> list[Cell]:
+    """A row for each claim: the paper's number, ours, and the verdict."""
+    required(records, "evaluation")
+    models = [model for model in ("logistic", "pmf", "bnn") if Results(records, model).evaluation]
+    tuners = {(one["model"], one["tuner"]) for one in records["evaluation"]}
+    with_defects = as_published(records)
+    cells = []
+    for name in CLAIMS:
+        judged = JUDGED[name]
+        if judged.model and not tuners.issuperset((judged.model, one) for one in judged.needs):
+            continue
+
+        def found(records: Records, judged: Judged = judged) -> Interval:
+            if not judged.model:
+                return judged.find([Results(records, model) for model in models])
+            return judged.find(Results(records, judged.model))
+
+        ours = found(records)
+        verdict = verdict_on(ours, judged)
+        if verdict != HOLDS and judged.model == MODEL and with_defects:
+            verdict = ONLY_WITH if verdict_on(found(with_defects), judged) == HOLDS else verdict
+        about = {"model": judged.model, "sampler": "", "tuner": "", "metric": name}
+        span = tuple(map(float, (ours.low, ours.high)))
+        cells += [
+            Cell(**about, detail="the paper", text=judged.paper or "–"),
+            Cell(**about, detail="ours", value=float(ours.value), span=span, text=shown(ours)),
+            Cell(**about, detail="verdict", text=verdict),
+        ]
+    return cells
+
+
+HOLDS = "holds"
+ONLY_WITH = "holds only with the published defects"
+
+
+def verdict_on(found: Interval, judged: Judged) -> str:
+    """Holds or fails where the whole interval is on one side, and there are at least three tuning runs."""
+    if found.runs < FEWEST_REPLICATES:
+        return f"cannot tell (tuning runs: {found.runs:.0f})"
+    if found.high <= judged.threshold if judged.at_most else found.low >= judged.threshold:
+        return HOLDS
+    if found.low > judged.threshold if judged.at_most else found.high < judged.threshold:
+        return "fails"
+    return f"cannot tell ({found.runs:.0f} runs)" if np.isfinite(found.runs) else "cannot tell"
+
+
+def shown(found: Interval) -> str:
+    """The number and its interval; of a count, of how many it is."""
+    value, low, high = (
+        format_number(number, "general") if np.isfinite(number) else ("∞" if number > 0 else "−∞")
+        for number in (found.value, found.low, found.high)
+    )
+    return f"{value}{f' of {found.of}' if found.of else ''} [{low}, {high}]"
+
+
+def as_published(records: Records) -> Records:
+    """The records with the published code's defects in place of ours, where there are such; empty without any.
+
+    What grid search and the heuristic change by is the explicit SGHMC alone."""
+    replaced = {}
+    for defect in ("explicit", "as_published"):
+        found = [one for one in records.get("audits", ()) if one["defect"] == defect]
+        replaced |= {(one["sampler"], one["tuner"]): one for one in found}
+    if not replaced:
+        return {}
+    evaluation = [
+        replaced.get((one["sampler"], one["tuner"]), one) if one["model"] == MODEL else one
+        for one in records["evaluation"]
+    ]
+    return records | {"evaluation": evaluation}

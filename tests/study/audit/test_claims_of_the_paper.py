@@ -1,0 +1,183 @@
+"""Verdicts on the paper's claims: from intervals over tuning runs, each of which counts once."""
+
+import copy
+
+import numpy as np
+import pytest
+from artifact_records import make_records
+from scipy import stats
+
+from sgtune.study.audit import claims as judging
+from sgtune.study.audit.artifacts import CLAIMS
+from sgtune.study.audit.claims import JUDGED, Interval, Judged, Results, claims, difference, verdict_on
+
+
+@pytest.fixture(scope="module")
+def records():
+    found = make_records(3, tunings=3)
+    # The small run has no tuner `mamba`.
+    for kind in ("regret", "evaluation"):
+        for record in found[kind]:
+            if kind == "regret":
+                names = {"mamba-ksd-scaled": "mamba"}
+                record["chosen"] = [
+                    one | {"tuner": names.get(one["tuner"], one["tuner"])} for one in record["chosen"]
+                ]
+            elif record["tuner"] == "mamba-ksd-scaled":
+                record["tuner"] = "mamba"
+    return found
+
+
+def changed_rows(records, sampler, tuner, change):
+    """The records with ``change(row)`` in the rows of one tuner."""
+    whose = ("logistic", sampler, tuner)
+    evaluation = [
+        # Tuners with the same choice share its rows.
+        one | {"table": [row | change(row) for row in one["table"]]}
+        if (one["model"], one["sampler"], one["tuner"]) == whose
+        else one
+        for one in records["evaluation"]
+    ]
+    return records | {"evaluation": evaluation}
+
+
+def low(row):
+    return {"ksd_squared": 0.01 + 1e-4 * row["replicate"], "ksd_floor": 0.1, "diverged": False}
+
+
+def high(row):
+    return {"ksd_squared": 1e6 + row["replicate"], "ksd_floor": 0.1, "diverged": False}
+
+
+def wide(row):
+    return {"ksd_squared": 4.0 * 100.0 ** row["replicate"], "ksd_floor": 0.1, "diverged": False}
+
+
+def test_intervals_are_those_of_welch():
+    rng = np.random.default_rng(0)
+    above, below = rng.normal(1, 2, 5), rng.normal(0, 1, 3)
+    exact = stats.ttest_ind(above, below, equal_var=False).confidence_interval(0.95)
+    found = difference(above, below, 3)
+    assert found[:3] == pytest.approx((exact.low, above.mean() - below.mean(), exact.high))
+    own = stats.ttest_1samp(above, 0).confidence_interval(0.95)
+    assert judging.mean_of(above, 5)[:3] == pytest.approx((own.low, above.mean(), own.high))
+
+
+def test_an_interval_covers_the_difference_in_95_of_100():
+    rng = np.random.default_rng(1)
+    hits = []
+    for _ in range(2_000):
+        low, _, high, *_ = difference(rng.normal(0, 3, 3), rng.normal(-1, 1, 5), 3)
+        hits.append(low <= 1 <= high)
+    # Welch's approximation is itself within a few percent of the level at so few runs.
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.03)
+
+
+def test_infinite_numbers_decide_and_one_number_alone_does_not():
+    assert difference([1.0, np.inf, 2.0], [1.0, 2.0], 2)[:3] == (np.inf,) * 3
+    assert difference([1.0, 2.0], [np.inf], 2)[:3] == (-np.inf,) * 3
+    assert difference([np.inf], [np.inf], 2)[:3] == (-np.inf, 0.0, np.inf)
+    assert difference([3.0], [1.0, 2.0], 2)[:3] == (-np.inf, 1.5, np.inf)
+    assert difference([2.0, 2.0, 2.0], [0.0], 3)[:3] == (2, 2, 2)
+
+
+def test_a_verdict_needs_the_whole_interval_on_one_side_and_three_runs():
+    at_least, at_most = Judged("", "", None, 5), Judged("", "", None, 5, at_most=True)
+    for interval, first, second in (
+        (Interval(5, 5.5, 6, 3), "holds", "cannot tell (3 runs)"),
+        (Interval(2, 3, 4, 3), "fails", "holds"),
+        (Interval(4, 5, 6, 3), "cannot tell (3 runs)", "cannot tell (3 runs)"),
+        (Interval(5.5, 6, 7, 5), "holds", "fails"),
+        (Interval(6, 6, 6, 2), "cannot tell (tuning runs: 2)", "cannot tell (tuning runs: 2)"),
+    ):
+        assert (verdict_on(interval, at_least), verdict_on(interval, at_most)) == (first, second)
+
+
+def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(records):
+    results = Results(records, "logistic")
+    record = results.evaluation["sgld", "mamba-ksd"]
+    assert len(record["arms"]) == 3
+    assert len(results.evaluation["sgld", "heuristic"]["arms"]) == 1
+    twice = copy.deepcopy(record)
+    twice["table"] += [row | {"replicate": row["replicate"] + 3, "accuracy": 0.5} for row in record["table"]]
+    results.evaluation["sgld", "mamba-ksd"] = twice
+    expected = [(row["accuracy"] + 0.5) / 2 for row in record["table"]]
+    assert results.by_tuning("sgld", "mamba-ksd", "accuracy") == pytest.approx(expected)
+    # The heuristic has one choice: its runs count.
+    assert len(results.by_tuning("sgld", "heuristic", "accuracy")) == 3
+
+
+def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
+    count = JUDGED["ksd_logistic"].find
+    best, worst, unknown = records, records, records
+    for sampler in Results(records, "logistic").samplers:
+        best = changed_rows(best, sampler, "mamba-fssd", low)
+        for tuner in ("mamba-ksd", "mamba-fssd"):
+            worst = changed_rows(worst, sampler, tuner, high if sampler != "sghmc" else low)
+            unknown = changed_rows(unknown, sampler, tuner, wide)
+    assert count(Results(best, "logistic"))[:3] == (6, 6, 6)
+    # Of SGHMC alone MAMBA is the best; no diverged run is better than ours.
+    assert count(Results(worst, "logistic"))[:3] == (1, 1, 1)
+    found = count(Results(unknown, "logistic"))
+    assert found.low < found.high
+
+
+def test_defects_decide_only_what_does_not_hold_without_them(records):
+    fails, audits = records, []
+    for sampler in Results(records, "logistic").samplers:
+        for tuner in ("mamba-ksd", "mamba-fssd"):
+            fails = changed_rows(fails, sampler, tuner, high)
+            with_defect = changed_rows(records, sampler, tuner, low)
+            audits += [
+                one | {"defect": "as_published"}
+                for one in with_defect["evaluation"]
+                if (one["model"], one["sampler"], one["tuner"]) == ("logistic", sampler, tuner)
+            ]
+    verdicts = {
+        with_audits: {cell.metric: cell.text for cell in claims(found) if cell.detail == "verdict"}
+        for with_audits, found in ((False, fails), (True, fails | {"audits": audits}))
+    }
+    assert verdicts[False]["ksd_logistic"] == "fails"
+    assert verdicts[True]["ksd_logistic"] == "holds only with the published defects"
+    assert {name: text for name, text in verdicts[True].items() if JUDGED[name].model != "logistic"} == {
+        name: text for name, text in verdicts[False].items() if JUDGED[name].model != "logistic"
+    }
+
+
+def test_times_are_ratios_of_geometric_means_and_estimates_the_largest_factor(records):
+    found = copy.deepcopy(records)
+    for record in found["tuning"]:
+        factor = {"grid": 3.0, "grid-ksd": 2.0}.get(record["tuner"], 1.0)
+        record["seconds"]["warm"] = factor * (1 + 0.01 * record["replicate"])
+    logistic = Results(found, "logistic")
+    for name, ratio in (("time_logistic", 3), ("grid_ksd_time", 2)):
+        low, value, high, runs, _ = JUDGED[name].find(logistic)
+        assert value == pytest.approx(ratio)
+        assert low < ratio < high
+        assert runs == 3
+    # The records' estimates: stochastic ones are 1.3 times, thinned ones 1.1 times those of all draws.
+    for name, factor in (("stochastic", 1.3), ("thinned", 1.1)):
+        models = [Results(found, model) for model in ("logistic", "pmf", "bnn")]
+        assert JUDGED[name].find(models)[:3] == pytest.approx((factor,) * 3)
+
+
+def test_the_largest_difference_is_an_absolute_one(records):
+    found = records
+    for sampler in Results(records, "logistic").samplers:
+        for tuner in ("mamba-ksd", "mamba-fssd", "grid", "heuristic", "grid-ksd"):
+            value = 0.90 if (sampler, tuner) == ("sgnht", "grid") else 0.94
+            found = changed_rows(
+                found, sampler, tuner, lambda _, value=value: {"accuracy": value, "diverged": False}
+            )
+    assert JUDGED["accuracy"].find(Results(found, "logistic"))[:3] == pytest.approx((4, 4, 4))
+
+
+def test_every_claim_has_a_row_with_the_papers_number_ours_and_a_verdict(records):
+    cells = claims(records)
+    assert list(dict.fromkeys(cell.metric for cell in cells)) == list(CLAIMS) == list(JUDGED)
+    assert {cell.detail for cell in cells} == {"the paper", "ours", "verdict"}
+    for cell in cells:
+        if cell.detail == "ours":
+            low, high = cell.span
+            assert low <= cell.value <= high
+    assert all(len(sentence.split()) <= 11 for sentence in CLAIMS.values())
