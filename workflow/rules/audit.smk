@@ -43,5 +43,5 @@ STUDY_RESULTS["audit"] = {
     ],
 } | {
     kind: [path for paths in RESULTS[kind].values() for path in paths]
-    for kind in ("evaluation", "tuning", "regret", "estimates")
-}
+    for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths")
+} | {"preconditioned": STUDY_RESULTS["posteriors"]["preconditioned"]}

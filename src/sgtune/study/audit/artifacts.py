@@ -44,7 +44,10 @@ TUNERS = (*RACES, "grid", "heuristic")
 
 STUDY = Study(
     label="Audit of the published code",
-    kinds=("audits", "evaluation", "tuning", "regret", "estimates"),
+    kinds=(
+        *("audits", "evaluation", "tuning", "regret", "estimates"),
+        *("reference", "widths", "preconditioned"),
+    ),
     tables={
         "claims": Artifact(
             "claims:claims",
@@ -64,7 +67,13 @@ STUDY = Study(
             stub={"detail": "Defect"},
         ),
     },
-    figures={},
+    figures={
+        "limits": Artifact(
+            "figures:limits",
+            ("evaluation", "reference", "widths", "preconditioned"),
+            title="How far tuned chains are from what is possible",
+        )
+    },
     names=DEFECTS | CLAIMS,
 )
 

@@ -21,6 +21,7 @@ from sgtune.sampling.by_clock import calibrate_cost
 from sgtune.sampling.chain import FEWEST_STEPS, sample
 from sgtune.sampling.lockstep import Lockstep, data_terms
 from sgtune.sampling.thinning import evenly_spaced
+from sgtune.study.experiments.evaluate import effective_draws, stein_metrics
 from sgtune.study.experiments.losses import losses_of
 from sgtune.study.pipeline.parts import Task
 from sgtune.support.axes import Arm
@@ -262,8 +263,8 @@ def compare_preconditioned(task: Task, samplers: Sequence[str], settings: Mappin
         settings: `sgtune.study.config.sections.model_settings` of the model.
 
     Returns:
-        ``runs``: of each sampler, coordinates and replicate the ``arm`` and the ``losses`` by which the model's arms
-        are judged.
+        ``runs``: of each sampler, coordinates and replicate the ``arm``, the ``losses`` by which the model's arms are
+        judged, and as ``row`` the KSD and the effective sample sizes of an evaluation run.
     """
     model, runs, losses = task.model, [], losses_of(task, settings["evaluation"]["prediction_draws"])
     budgets = {"budget": Budget(seconds=settings["mamba"]["seconds"])}
@@ -304,4 +305,9 @@ def _evaluated(task, sampler, losses, settings, options, name) -> dict:
     most = settings["evaluation"]["kept_draws"]
     seed = named_seed(task.seed, "preconditioned")
     chain = result.sample(check=False, cost=options["cost"], seed=seed, replicate=name, kept_draws=most)
-    return {"arm": plain(result.best), "refused": "", "losses": losses.of_draws(task.model, chain.draws)}
+    found = {"arm": plain(result.best), "refused": "", "losses": losses.of_draws(task.model, chain.draws)}
+    if not np.isfinite(chain.draws).all():
+        return found | {"row": {}}
+    points = settings["evaluation"]["ksd_points"]
+    row = stein_metrics(task.model, chain.draws, points, seed, name) if points else {}
+    return found | {"row": row | effective_draws(task.model, chain.draws)}
