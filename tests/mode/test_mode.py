@@ -14,9 +14,10 @@ from reference_models import (
     newton,
     standard_normal,
 )
+from small_models import small_logistic_model
 
 from sgtune.mode import find
-from sgtune.mode.find import find_map, map_position, map_result
+from sgtune.mode.find import descend, find_map, map_position, map_result
 from sgtune.model import Found, define_model
 
 
@@ -141,3 +142,14 @@ def test_a_saved_map_of_another_posterior_is_found_again(tmp_path, caplog, funct
     assert "the saved one is of another log posterior; found again" in caplog.text
     expected = find_map(replace(other, data_dir=None)).negative_log_posterior
     assert found.negative_log_posterior == pytest.approx(expected)
+
+
+def test_adams_steps_are_the_same_in_any_number_of_pieces(monkeypatch):
+    model, found = small_logistic_model(n_data=2_500), []
+    for pieces in (1, 4):
+        monkeypatch.setattr("sgtune.mode.find.PIECES", pieces)
+        position, steps = descend(model, jnp.zeros(model.dimension), epochs=3)
+        found.append(np.asarray(position))
+        assert steps == 9
+    np.testing.assert_array_equal(*found)
+    assert np.abs(found[0]).max() > 0.01

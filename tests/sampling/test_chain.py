@@ -235,6 +235,9 @@ def test_chains_are_checked_saved_and_plotted_together(tmp_path):
     np.testing.assert_array_equal(loaded.draws, run.draws)
     assert [repr(chain) for chain in loaded] == [repr(chain) for chain in run]
     assert (loaded.warnings, loaded.seconds) == (run.warnings, run.seconds)
+    assert run.modes is not None
+    for ours, theirs in zip(loaded.modes, run.modes, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(DataError, match="has a sequence of chains"):
         Chain.load(tmp_path / "run.npz", GAUSSIAN)
     diagnosis = run.check()

@@ -33,7 +33,7 @@ from sgtune.model.posterior import (
 from sgtune.samplers.gradients import minibatch
 from sgtune.support.errors import DataError, InputError, check_integer, check_number
 from sgtune.support.files import atomic_write, read_npz
-from sgtune.support.progress import tracked
+from sgtune.support.progress import progress_bar, tracked
 from sgtune.support.randomness import named_key
 
 __all__ = [
@@ -76,8 +76,8 @@ costs: its programs are those of the Laplace approximation and of checks, and L-
 SHARES_OF_STEP = np.array([1.0, 1 / 4, 1 / 16, 1 / 64])
 """Of a Newton step, tried at once: the first that climbs is taken."""
 
-LEARNING_RATE, BATCH_SIZE = 1e-2, 1_000
-"""Of Adam."""
+LEARNING_RATE, BATCH_SIZE, PIECES = 1e-2, 1_000, 50
+"""Of Adam, whose progress is shown after each of so many pieces."""
 
 EPOCHS, TOLERANCE, MAX_STEPS = 500, 0.01, 5_000
 """Of `find_map`."""
@@ -494,15 +494,28 @@ def descend(model: Model, position: PyTree, *, epochs: int) -> tuple[PyTree, int
     n_steps = epochs * -(-model.n_data // batch_size)
     constants = minibatch.prepare(model, None)
     key = named_key(0, "map", model.name, "minibatches")
-    return _descend(density_of(model), batch_size, n_steps, position, constants, key), n_steps
+    every, carry = max(1, n_steps // PIECES), (position, jax.jit(_adam(n_steps).init)(position))
+    with progress_bar(f"descent of {model.name}", n_steps, "steps") as done:
+        for first in range(0, n_steps, every):
+            until = min(first + every, n_steps)
+            carry = _descend(density_of(model), batch_size, n_steps, first, until, carry, constants, key)
+            jax.block_until_ready(carry)
+            done(until - first)
+    return carry[0], n_steps
+
+
+def _adam(n_steps: int):
+    import optax
+
+    return optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, n_steps))
 
 
 @partial(jax.jit, static_argnums=(1, 2))
-def _descend(density, batch_size, n_steps, position, constants, key):
+def _descend(density, batch_size, n_steps, first, until, carry, constants, key):
+    """Steps from ``first`` on, before ``until``."""
     import optax
 
     n_data = jax.tree.leaves(constants["data"])[0].shape[0]
-    optimiser = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, n_steps))
 
     def step(i, carry):
         position, state = carry
@@ -510,10 +523,10 @@ def _descend(density, batch_size, n_steps, position, constants, key):
             density, constants, jax.random.fold_in(key, i), position, batch_size, ()
         )
         descent = jax.tree.map(lambda leaf: -leaf / n_data, gradient)
-        updates, state = optimiser.update(descent, state, position)
+        updates, state = _adam(n_steps).update(descent, state, position)
         return optax.apply_updates(position, updates), state
 
-    return jax.lax.fori_loop(0, n_steps, step, (position, optimiser.init(position)))[0]
+    return jax.lax.fori_loop(first, until, step, carry)
 
 
 def _path(model: Model, kind: str) -> Path | None:

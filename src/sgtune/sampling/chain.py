@@ -246,14 +246,16 @@ class Chains(Sequence[Chain]):
         return _traces(self.chains[0], self, most, diagnosis)
 
     def save(self, path: str | Path) -> None:
-        """Write them as one ``.npz`` file, whole or not at all, without model, modes and tuning."""
+        """Write them as one ``.npz`` file, whole or not at all, without the model and the tuning, which can `save`
+        itself."""
         record = {
             "chains": [chain._record() for chain in self],
             "warnings": self.warnings,
             "seconds": self.seconds,
         }
         facts = saved_facts(self.chains[0].model)
-        write_record(path, "sequence of chains", {**facts, **record}, {"draws": self.draws})
+        modes = {} if self.modes is None else self.modes._asdict()
+        write_record(path, "sequence of chains", {**facts, **record}, {"draws": self.draws, **modes})
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> "Chains":
@@ -267,7 +269,8 @@ class Chains(Sequence[Chain]):
         check_saved(path, record, model)
         draws = as_chains(model, arrays["draws"])
         chains = [Chain._of(model, *each) for each in zip(record["chains"], draws, strict=True)]
-        return cls(tuple(chains), record["warnings"], record["seconds"])
+        modes = {name: arrays[name] for name in Modes._fields if name in arrays}
+        return cls(tuple(chains), record["warnings"], record["seconds"], Modes(**modes) if modes else None)
 
     @property
     def diverged(self) -> tuple[bool, ...]:
