@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import sgtune
+from sgtune.study.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -75,16 +76,27 @@ def test_lock_satisfies_every_bound(requirement):
 
 
 def test_slurm_profile_gives_timed_jobs_a_node_of_their_own():
-    """`machine=1000` marks a timed rule; on a cluster nothing else keeps its neighbours away."""
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--executor", "dryrun", "--jobs", "2"]
+    """`machine=1000` marks a timed rule, of any study; on a cluster nothing else keeps its neighbours away."""
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        *STUDIES,
+        "--dry-run",
+        "--executor",
+        "dryrun",
+        "--jobs",
+        "2",
+    ]
     # By the wall clock: where a run uses a cost table, evaluation does not need its own node.
     command += ["--workflow-profile", "profiles/slurm", "--configfile", "config/paper.yaml"]
     command += ["--config", "run=never-made"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False)
     assert result.returncode == 0, result.stderr
     resources = re.findall(r"^ +resources: (.*)$", result.stdout, flags=re.M)
-    timed = [line for line in resources if "machine=1000" in line]
-    assert timed
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)+)", result.stdout, flags=re.M)
+    timed = {rule for rule, job in jobs if "machine=1000" in job}
+    assert timed >= {"calibrate_cost", "compare_clocks", "compare_preconditioned", "calibrate_adam_mcmc"}
     for line in resources:
         assert ("machine=1000" in line) == ("--exclusive" in line), line
 

@@ -184,6 +184,12 @@ def without_curvature() -> sgtune.Model:
     )
 
 
+@pytest.mark.parametrize(("name", "given"), [("start", [0.0, 1e39]), ("centre", [0.0, np.nan])])
+def test_a_centre_and_a_start_are_numbers_of_float32(name, given):
+    with pytest.raises(InputError, match=f"^{name}: .*is not allowed"):
+        Preconditioner(**({"centre": np.zeros(2), "factor": np.ones(2)} | {name: np.array(given)}))
+
+
 def test_where_there_is_no_proper_mode_there_is_no_laplace_preconditioner():
     """The scale would be the prior's, 10, and the posterior's is a hundredth of it."""
     for refuse in (laplace_preconditioner, laplace_of):

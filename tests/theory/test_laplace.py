@@ -7,7 +7,7 @@ from posteriors_of_users import regression
 from reference_models import gaussian_model
 from small_models import model_of_prior
 
-from sgtune.mode.coordinates import precondition
+from sgtune.mode.coordinates import check_curvature, precondition
 from sgtune.mode.find import map_position
 from sgtune.model import define_model
 from sgtune.model.positions import flatten
@@ -122,6 +122,14 @@ def test_what_is_no_mode_is_refused_above_200_dimensions():
     seen = precondition(kinks, Preconditioner(np.median(y, axis=1), np.full(LARGE, 10.0)))
     with pytest.raises(InputError, match=r"^log_likelihood: .*'kinks'.* must have second derivatives"):
         laplace_of(seen)
+
+
+def test_correlations_of_large_models_are_not_taken_for_kinks():
+    """The sds of coordinates, given all others, are a thousandth of the sd of their sum."""
+    rng = np.random.default_rng(8)
+    inputs = rng.standard_normal((2_000, 1)) + 1e-2 * rng.standard_normal((2_000, LARGE))
+    model, mode, sds = large_model(inputs, inputs.sum(axis=1))
+    check_curvature(model.original, mode, sds)
 
 
 def test_the_directions_of_large_models_are_coordinates():

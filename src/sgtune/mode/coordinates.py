@@ -12,7 +12,7 @@ from sgtune.mode.curvature import LARGEST_FACTOR, laplace_factor, laplace_scale
 from sgtune.mode.find import MapResult, hutchinson_diagonal, map_position, map_result
 from sgtune.model import Found, Model
 from sgtune.model.positions import flatten, unflatten
-from sgtune.model.posterior import LARGE_DIMENSION, negative_hessian, scores
+from sgtune.model.posterior import LARGE_DIMENSION, hessian_products, negative_hessian, scores
 from sgtune.model.preconditioner import Preconditioner, check_factor
 from sgtune.support.errors import InputError, check_choice
 
@@ -90,8 +90,9 @@ def precondition(model: Model, preconditioner: Preconditioner | None) -> Model:
 def laplace_preconditioner(model: Model) -> Preconditioner:
     """The coordinates of the Laplace approximation: c is the MAP, and P the inverse of the Hessian H of -log pi there.
 
-    D <= 2,000: P = H^-1, from D products of H with a vector over all data. Above: the diagonal of H alone
-    (`sgtune.mode.curvature.laplace_scale`). The MAP is found first if necessary.
+    D <= 2,000: P = H^-1, from 2 D to 4 D products of H with a vector over all data, and 17 scores (`check_curvature`).
+    Above: the diagonal of H alone (`sgtune.mode.curvature.laplace_scale`), without that check. The MAP is found first
+    if necessary.
 
     Raises:
         InputError: the search for the MAP did not converge, or up to D = 2,000 H is not positive definite there, or log
@@ -150,7 +151,12 @@ def check_curvature(
     z[1:] = NEARNESS * np.random.default_rng(0).standard_normal((N_NEAR, model.dimension))
     found = scores(model, (mode + (z * root if root.ndim == 1 else z @ root.T)).astype(np.float32))
     found = found.astype(np.float64) * root if root.ndim == 1 else found.astype(np.float64) @ root
-    changes = -np.mean(z[1:] * (found[1:] - found[0]), axis=0) / NEARNESS**2
+    changed = found[1:] - found[0]
+    if root.ndim == 1:
+        # Sds leave correlations, which would be noise in the means: of a change counts what the Hessian does not say.
+        products = sum(hessian_products(model, unflatten(model, mode), np.float32(z[1:] * root)))
+        changed -= products.astype(np.float64) * root + z[1:]
+    changes = -np.mean(z[1:] * changed, axis=0) / NEARNESS**2
     largest = np.abs(changes).max()
     if not largest <= LARGEST_CHANGE:
         raise InputError(

@@ -58,14 +58,16 @@ class Preconditioner:
 
         theta <- theta + e P grad log pi(theta) + sqrt(2 e) L N(0, I)
 
-    and SGHMC is its usual step with the mass matrix P^-1. As e -> 0 the invariant density of z is proportional to
-    pi(c + L z), so that of theta is pi, for every c and every L that has an inverse. If P is the posterior's
+    and SGHMC is its usual step with the mass matrix P^-1. As e -> 0, and for a sampler with an exact Metropolis test at
+    every e, the invariant density of z is proportional to pi(c + L z), so that of theta is pi, for every c and every L
+    that has an inverse. If P is the posterior's
     covariance, all directions have sd 1 in z, and one step size suits them all. Gradients in z are L' times those in
     theta. Hashable, by its numbers.
 
     Attributes:
         centre: c, flat: ``(D,)``. Control variates are centred here.
-        factor: L: lower-triangular ``(D, D)``, or its diagonal ``(D,)``, as `sgtune.mode.curvature.laplace_scale`.
+        factor: L: lower-triangular ``(D, D)``, or its diagonal ``(D,)``, as `sgtune.mode.curvature.laplace_factor`. Not
+            a covariance, nor its diagonal: variances would be taken for sds.
         start: where chains start, flat, in theta: ``(D,)``; c unless given.
 
     Raises:
@@ -80,7 +82,12 @@ class Preconditioner:
         start = self.centre if self.start is None else self.start
         for name, values in (("centre", self.centre), ("factor", self.factor), ("start", start)):
             # A copy of its own, which nobody can change: the hash depends on it.
-            array = np.array(values, np.float64)
+            try:
+                array = np.array(values, np.float64)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"{name}: {values!r} is not allowed; it must be an array of numbers"
+                ) from None
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         d = self.centre.size
@@ -89,9 +96,10 @@ class Preconditioner:
             array = getattr(self, name)
             if array.shape != (d,):
                 raise InputError(f"{name}: shape {array.shape} is not allowed; it must be ({d},)")
-            if not np.isfinite(array).all():
+            is_finite = np.abs(array) <= np.finfo(np.float32).max
+            if not is_finite.all():
                 raise InputError(
-                    f"{name}: {array[~np.isfinite(array)][0]} is not allowed; all must be finite"
+                    f"{name}: {array[~is_finite][0]} is not allowed; all must be finite in float32"
                 )
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from sgtune.model import Model
 from sgtune.model.posterior import LARGE_DIMENSION, scores
@@ -88,22 +89,36 @@ def foresee(
         warnings.append(
             f"rung 1: {len(unstable)} of {len(arms)} arms have no value (unstable), of step sizes {span}"
         )
+    evaluations = terms_of(model)
+    if laplace.basis is not None:
+        root = laplace.basis / np.sqrt(laplace.directions.curvature)
+        away = departure(model, laplace.mode, root)
+        evaluations += N_DRAWS * model.n_data
+        if not away <= MOST_DEPARTURE:
+            warnings.append(
+                f"theory: scores at draws of the Laplace approximation differ from a Gaussian's by {away:.2g} of these "
+                f"(trusted up to {MOST_DEPARTURE:g}): the mode may be far from the posterior, use the tuner mamba"
+            )
     if best is not None:
         warnings += _doubts(arms[best], n_steps[best], spread_ratios(laplace, sampler, arms[best]))
         report(
             f"errors of {len(arms)} arms predicted, {sum(np.isfinite(errors))} of them stable, best "
             f"{errors[best]:.4g} at {arms[best]}"
         )
-    return Choice(best, rows, warnings, terms_of(model))
+    return Choice(best, rows, warnings, evaluations)
 
 
-def departure(model: Model) -> float:
-    """How far a posterior in its Laplace coordinates, where it would be N(0, I), is from a Gaussian: the mean of
-    |score(z) + z|^2 over that of |z|^2, at `N_DRAWS` draws z of N(0, I), with all rows. 0 for a Gaussian; not finite
-    where a score is not."""
-    draws = np.random.default_rng(0).standard_normal((N_DRAWS, model.dimension)).astype(np.float32)
+def departure(
+    model: Model, mode: Float[np.ndarray, " D"] | None = None, root: Float[np.ndarray, "D D"] | None = None
+) -> float:
+    """How far a posterior is from its Laplace approximation, where z = root^-1 (theta - mode) would be N(0, I): the
+    mean of |score(z) + z|^2 over that of |z|^2, at `N_DRAWS` draws z of N(0, I), with all rows. 0 for a Gaussian; not
+    finite where a score is not. Without ``root`` the model is in these coordinates."""
+    z = np.random.default_rng(0).standard_normal((N_DRAWS, model.dimension)).astype(np.float32)
+    draws = z if root is None else (mode + z @ root.T).astype(np.float32)
     found = np.asarray(scores(model, draws), np.float64)
-    return float(np.sum((found + draws) ** 2) / np.sum(np.float64(draws) ** 2))
+    found = found if root is None else found @ root
+    return float(np.sum((found + z) ** 2) / np.sum(np.float64(z) ** 2))
 
 
 def promising(

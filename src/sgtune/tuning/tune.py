@@ -317,15 +317,16 @@ def tune(
     The arms run in coordinates z, theta = c + L z, in which the posterior has about the same scale in all directions
     (`Preconditioner` has the equations). They are those of the Laplace approximation, unless you say otherwise. After a
     race its winner goes on for a pilot run of R; if this shows that the coordinates mislead, the arms race again in
-    better ones (`sgtune.tuning.rounds`).
+    better ones (`sgtune.tuning.rounds`). Up to 200 dimensions, arms of the default grid of which theory expects more
+    than 1.5 times the least error do not start (`sgtune.tuning.foresight.promising`).
 
     Args:
         model, sampler, gradient: as for `sgtune.sample`.
         tuner: a `Halving`, `GridSearch`, `Heuristic` or `Theory` of `sgtune.tuning`, or a name in `TUNERS`, short for
             one. ``mamba``, the default, races the arms and judges them by the error that their sds, and above 200
             dimensions also their means, are expected to have at the horizon (`at_horizon`).
-        budget: R, the budget of the arm that runs longest (for grids: of each arm; theory spends nothing). ``cost``
-            converts seconds to steps.
+        budget: R, the budget of the arm that runs longest (for grids: of each arm; theory runs no arm, and reads the
+            data some ten times). ``cost`` converts seconds to steps.
         horizon: the budget of the planned run, in the currency of ``budget``: judges that look ahead (`at_horizon`) and
             theory choose the arm that they expect to be best at its end. None: R.
         seed: root seed of all random streams. Tuners with the same seed and replicate run the same chain for an arm, as
@@ -340,11 +341,14 @@ def tune(
             with a warning; ``none`` for `Heuristic`, whose step size is for theta. The step sizes of a grid are for z;
             those of the default grid fit the largest curvature there, which is 1 with a (D, D) factor.
         rounds: the largest number of races, each after the first with a pilot run before it. ``auto``: 3 with a
-            preconditioner and up to 2,000 parameters, otherwise 1. Races together spend at most 3 times the budget of
-            one.
+            preconditioner and up to 2,000 parameters, otherwise 1; without one there is always 1. A pilot runs after
+            the last race, too. The chains of all races together are at most 3 times as long as those of the first;
+            judging, pilots, and what theory reads come on top, and are counted in ``gradient_evaluations``. The search
+            for the MAP, its Hessians and their checks are not.
         position, centre: where chains start, and where coordinates and control variates are centred; positions of the
             model. If one is given, it is the other, too, unless that is given; no MAP is then searched for, so that the
             density need not have a mode. The scale is that of the Hessian at the centre, its eigenvalues made positive.
+            Not with a `Preconditioner`, which has its own.
         n_starts: starts of the search for the MAP (`sgtune.mode.find.find_map`), if there is one.
         report: called with one line of progress per rung.
 

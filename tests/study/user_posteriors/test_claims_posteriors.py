@@ -30,6 +30,8 @@ def test_the_defaults_are_near_the_best_arm_on_all_posteriors_but_one(ratios, de
     of_defaults = ratios.xs(("mamba", "rounds"), level=("tuner", "detail"))
     means = of_defaults.xs("all", level="model")["value"]
     assert (round(means["sgld-cv"], 2), round(means["sghmc-cv"], 2)) == (1.24, 1.21)
+    errors = of_defaults.xs("all", level="model")["se"]
+    assert (round(errors["sgld-cv"], 2), round(errors["sghmc-cv"], 2)) == (0.09, 0.07)
     each = of_defaults.drop("all", level="model")
     assert each["finite"].eq(each["replicates"]).all()
     assert set(each[each["value"] > 2].index) == {("sghmc-cv", "groups")}
@@ -40,11 +42,12 @@ def test_the_defaults_are_near_the_best_arm_on_all_posteriors_but_one(ratios, de
     assert (largest.idxmax()[1], round(largest.max(), 2)) == ("groups", 0.36)
 
 
-def test_without_a_preconditioner_there_is_no_good_arm(ratios):
+def test_without_a_preconditioner_mamba_finds_no_good_arm(ratios):
     without = ratios.xs("none", level="detail")
     means = without.xs(("mamba", "all"), level=("tuner", "model"))["value"]
     assert (round(means["sgld-cv"]), round(means["sghmc-cv"])) == (16, 22)
     assert without.loc["sghmc-cv", "mamba", "leverage"]["shown"] == "unstable"
+    assert without.loc["sghmc-cv", "theory", "leverage"]["value"] == 1
     of_heuristic = without.xs("heuristic", level="tuner").drop("all", level="model")
     unstable = {one: (of_heuristic.loc[one, "shown"] == "unstable").sum() for one in SAMPLERS}
     assert unstable == {"sgld-cv": 6, "sghmc-cv": 7}
@@ -73,6 +76,10 @@ def test_theory_is_as_good_as_a_race_but_for_groups_and_the_papers_judge_is_not(
     for sampler in SAMPLERS:
         row = of_ksd.loc[sampler, "rounds", "groups"]
         assert row["finite"] < row["replicates"]
+    digits = {name: ratios.loc["sgld-cv", name, "laplace", "digits"] for name in ("mamba", "theory")}
+    assert (round(digits["mamba"]["value"], 2), round(digits["theory"]["value"], 2)) == (1.12, 1.38)
+    gap = digits["theory"]["value"] - digits["mamba"]["value"]
+    assert gap > 2 * math.hypot(digits["mamba"]["se"], digits["theory"]["se"])
     on_digits = [of_ksd.loc[("sghmc-cv", how, "digits"), "value"] for how in ("laplace", "rounds")]
     assert np.all([7.5 < value < 13.6 for value in on_digits])
 
@@ -81,3 +88,35 @@ def test_tuning_costs_about_as_much_as_the_planned_run_or_more(defaults):
     spent: pd.Series = defaults.loc["spent_x1e-6", "value"].sort_values()
     assert (round(spent.iloc[0], 1), int(spent.iloc[-1])) == (2.4, 87)
     assert set(spent.index.get_level_values("model")[-4:]) == {"groups", "digits"}
+
+
+def test_a_full_factor_helps_on_the_logistic_regression_and_a_diagonal_does_not_on_the_factorisation():
+    found = (
+        published("posteriors", "preconditioned")
+        .set_index(["model", "metric", "sampler", "detail"])
+        .sort_index()
+    )
+
+    def compared(model, metric):
+        """Of each sampler the ratio of its errors with and without, and the sign of a clear difference."""
+        ratios = {}
+        for sampler in found.loc[model, metric].index.get_level_values("sampler").unique():
+            without, with_it = (found.loc[model, metric, sampler, how] for how in ("none", "laplace"))
+            gap = with_it["value"] - without["value"]
+            is_clear = abs(gap) > 2 * math.hypot(with_it["se"], without["se"])
+            ratios[sampler] = with_it["value"] / without["value"], int(math.copysign(is_clear, gap))
+        return ratios
+
+    logistic = compared("logistic", "xi_white_x100")
+    assert [sign for _, sign in logistic.values()].count(-1) == 4
+    assert (logistic["sgld-cv"][1], logistic["sgnht-cv"][1]) == (0, 1)
+    assert logistic["sghmc-cv"][0] == pytest.approx(0.65, abs=0.01)
+    assert logistic["sgnht"][0] == pytest.approx(1 / 7, abs=0.005)
+    pmf = compared("pmf", "functional_error")
+    worse = {sampler: ratio for sampler, (ratio, sign) in pmf.items() if sign == 1}
+    assert set(pmf) - set(worse) == {"sgnht"}
+    assert all(1.095 <= ratio < 1.145 for ratio in worse.values())
+    runs = found.loc["pmf", "functional_error"]
+    assert ((runs["replicates"] - runs["finite"]).sum(), runs["replicates"].sum()) == (1, 36)
+    network = [sign for _, sign in compared("bnn", "log_loss").values()]
+    assert (network.count(-1), network.count(0)) == (2, 4)
