@@ -76,6 +76,9 @@ costs: its programs are those of the Laplace approximation and of checks, and L-
 SHARES_OF_STEP = np.array([1.0, 1 / 4, 1 / 16, 1 / 64])
 """Of a Newton step, tried at once: the first that climbs is taken."""
 
+MOST_PROBINGS, TINIEST = 4, 1e-30
+"""Of `hutchinson_diagonal`."""
+
 LEARNING_RATE, BATCH_SIZE, PIECES = 1e-2, 1_000, 50
 """Of Adam, whose progress is shown after each of so many pieces."""
 
@@ -563,8 +566,13 @@ def hutchinson_diagonal(
     """Diagonal of the Hessian of -log pi: the mean of z * (H z) over Rademacher probes z (Hutchinson).
 
     The contribution of a prior of independent parameters is exact; the likelihood's contribution to entry i has the
-    variance sum over j != i of H_ij^2 / n_probes. Entries below the prior's curvature, which are impossible with a
-    concave likelihood, are raised to it; entries that are still <= 0 are set to the smallest positive entry.
+    variance sum over j != i of H_ij^2 / n_probes, which on raw columns drowns the small entries. As long as one is
+    below three of its standard errors, the probes are drawn again in coordinates that the last estimates scale, at most
+    `MOST_PROBINGS` times, and no more if that mends less than half of these entries; each entry is the estimate with
+    the smallest standard error.
+
+    Entries below the prior's curvature, which are impossible with a concave likelihood, are raised to it; entries that
+    are still <= 0 are set to the smallest positive entry.
 
     Raises:
         InputError: no entry is positive.
@@ -573,11 +581,25 @@ def hutchinson_diagonal(
     asked = (flatten(position).tobytes(), n_probes, seed)
     if model.found.hessian_diagonal is not None and model.found.hessian_diagonal[0] == asked:
         return model.found.hessian_diagonal[1]
-    signs = np.random.default_rng(seed).integers(0, 2, (n_probes, model.dimension))
-    probes = (2 * signs - 1).astype(np.float32)
-    likelihood, prior = hessian_products(model, position, probes)
-    prior_diagonal = -np.mean(probes * prior, axis=0, dtype=np.float64)
-    diagonal = prior_diagonal - np.mean(probes * likelihood, axis=0, dtype=np.float64)
+    rng, scale = np.random.default_rng(seed), np.ones(model.dimension)
+    diagonal, error = np.zeros(model.dimension), np.full(model.dimension, np.inf)
+    prior_diagonal, n_drowned = None, math.inf
+    for _ in range(MOST_PROBINGS):
+        signs = 2 * rng.integers(0, 2, (n_probes, model.dimension)) - 1
+        probes = (signs * scale).astype(np.float32)
+        likelihood, prior = hessian_products(model, position, probes)
+        if prior_diagonal is None:
+            prior_diagonal = -np.mean(probes * prior, axis=0, dtype=np.float64)
+        products = -signs * (likelihood / scale)
+        own_error = np.std(products, axis=0) / n_probes**0.5
+        diagonal = np.where(own_error < error, np.mean(products, axis=0), diagonal)
+        error = np.minimum(own_error, error)
+        drowned = prior_diagonal + diagonal < 3 * error
+        if not 0 < drowned.sum() <= n_drowned / 2:
+            break
+        n_drowned = drowned.sum()
+        scale = 1 / np.sqrt(np.maximum(np.maximum(prior_diagonal + diagonal, error), TINIEST))
+    diagonal = prior_diagonal + diagonal
     diagonal = np.where((prior_diagonal > 0) & (diagonal < prior_diagonal), prior_diagonal, diagonal)
     positive = diagonal > 0
     if not positive.any():
