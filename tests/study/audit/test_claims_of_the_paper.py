@@ -16,7 +16,7 @@ from sgtune.study.audit.claims import JUDGED, Interval, Judged, Results, claims,
 def records():
     found = make_records(3, tunings=3)
     # The small run has no tuner `mamba`.
-    for kind in ("regret", "evaluation"):
+    for kind in ("regret", "evaluation", "tuning"):
         for record in found[kind]:
             if kind == "regret":
                 names = {"mamba-ksd-scaled": "mamba"}
@@ -181,3 +181,17 @@ def test_every_claim_has_a_row_with_the_papers_number_ours_and_a_verdict(records
             low, high = cell.span
             assert low <= cell.value <= high
     assert all(len(sentence.split()) <= 11 for sentence in CLAIMS.values())
+
+
+def test_a_small_run_judges_what_it_has(records):
+    few = {
+        kind: [
+            one
+            for one in found
+            if one.get("model") != "pmf" and one.get("sampler") in (None, "sgld", "sghmc-cv")
+        ]
+        for kind, found in records.items()
+    }
+    judged = {cell.metric for cell in claims(few | {"regret": [], "estimates": []})}
+    gone = {"heuristic", "time_logistic", "time_bnn", "unstable", "ours_logistic", "stochastic", "thinned"}
+    assert judged == set(CLAIMS) - gone - {"ksd_pmf", "time_pmf", "ours_pmf"}

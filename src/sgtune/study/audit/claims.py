@@ -7,6 +7,7 @@ decided for the claim to all that are not decided against it.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from sgtune.study.report.means import FEWEST_REPLICATES
 from sgtune.study.report.records import Records, of_tuners, required
 from sgtune.study.report.table import Cell, format_number
 
-SGHMC = ("sghmc", "sghmc-cv")
+SGHMC, SGNHT = ("sghmc", "sghmc-cv"), ("sgnht",)
 OTHERS = ("grid", "heuristic")
 NEARLY = 0.5
 """Percentage points of ECE: as near to the best as the paper calls very close."""
@@ -225,7 +226,7 @@ def distance_of_estimates(results: Sequence[Results], gradients: str, points: st
     """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients;
     geometric mean over models, which count as the runs."""
     logs = []
-    for one in results:
+    for one in (one for one in results if one.estimates):
         rows = [row for record in one.estimates for row in record["rows"] if row["figure"] == "step_size"]
         found = {(row["gradients"], row["points"], row["step_size"]): row["ksd"] for row in rows}
         pairs = [
@@ -268,6 +269,7 @@ class Judged(NamedTuple):
         threshold: the claim holds if the whole interval is at least this; fails if all of it is below.
         at_most: the other way round.
         needs: the tuners that it is about; a run without one of them does not judge it.
+        samplers: likewise; empty: all of the run.
     """
 
     model: str
@@ -276,6 +278,16 @@ class Judged(NamedTuple):
     threshold: float
     at_most: bool = False
     needs: tuple[str, ...] = ("mamba-ksd",)
+    samplers: tuple[str, ...] = ()
+
+    def is_judged(self, results: Sequence[Results]) -> bool:
+        """Whether the results of its model, or of all models, have what it is about."""
+        if not self.model:
+            return any(one.estimates for one in results)
+        (own,) = results
+        pairs = product(self.samplers or own.samplers, self.needs)
+        has_runs = bool(own.samplers) and all(pair in own.evaluation and pair in own.tuning for pair in pairs)
+        return has_runs and (self.find is not loss_over_ours or bool(own.regret))
 
 
 MAMBAS = ("mamba-ksd", "mamba-fssd")
@@ -288,7 +300,9 @@ JUDGED = {
     "ksd_logistic": Judged(
         "logistic", "5 of 6", partial(lowest_ksd, ours=MAMBAS), 5, needs=(*MAMBAS, *OTHERS)
     ),
-    "heuristic": Judged("logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*MAMBAS, *OTHERS)),
+    "heuristic": Judged(
+        "logistic", "1 of 1", heuristic_on_sgnht, 1, needs=(*MAMBAS, *OTHERS), samplers=SGNHT
+    ),
     "batches_logistic": Judged("logistic", "5 of 6 (text), 3 of 6 (Table 5)", batches_of_a_hundredth, 5),
     "accuracy": Judged(
         *("logistic", "0.1 points", partial(largest_difference, key="accuracy"), 0.1, True),
@@ -298,15 +312,17 @@ JUDGED = {
     "grid_ksd_time": Judged(
         "logistic", "1.2 to 2.2", partial(seconds_over_mamba, tuner="grid-ksd"), 1, needs=GRID_KSD
     ),
-    "time_logistic": Judged("logistic", "3", grid_seconds_of_sghmc, 1, needs=GRID),
+    "time_logistic": Judged("logistic", "3", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "ours_logistic": Judged("logistic", "", loss_over_ours, 1, needs=OURS),
     "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest_ksd, ours=MAMBAS[:1]), 6, needs=COMPARED),
-    "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID),
+    "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS),
     "ece": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
     "batches_bnn": Judged("bnn", "6 of 6", batches_of_a_hundredth, 6),
-    "unstable": Judged("bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller")),
-    "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID),
+    "unstable": Judged(
+        "bnn", "yes", loss_of_stability, 0, needs=("mamba-ksd", "mamba-ksd-smaller"), samplers=SGNHT
+    ),
+    "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "stochastic": Judged(
         "", "follows", partial(distance_of_estimates, gradients="stochastic", points="all"), COMPARABLE, True
     ),
@@ -324,12 +340,13 @@ def claims(records: Records) -> list[Cell]:
     """A row for each claim: the paper's number, ours, and the verdict."""
     required(records, "evaluation")
     models = [model for model in ("logistic", "pmf", "bnn") if Results(records, model).evaluation]
-    tuners = {(one["model"], one["tuner"]) for one in records["evaluation"]}
     with_defects = as_published(records)
     cells = []
     for name in CLAIMS:
         judged = JUDGED[name]
-        if judged.model and not tuners.issuperset((judged.model, one) for one in judged.needs):
+        if not judged.is_judged(
+            [Results(records, one) for one in ([judged.model] if judged.model else models)]
+        ):
             continue
 
         def found(records: Records, judged: Judged = judged) -> Interval:
