@@ -1,5 +1,6 @@
 """What `define_model` refuses before a run: each of these once gave draws that looked well and were wrong."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -36,9 +37,10 @@ def model_of(data=DATA, **options):
     return define_model("m", data=data, **pieces | options)
 
 
-def refuses(line, *args, **options):
-    with pytest.raises(sgtune.InputError, match=rf"^{line}[^\n]*$"):
+def refusal(*args, **options):
+    with pytest.raises(sgtune.InputError) as caught:
         model_of(*args, **options)
+    return str(caught.value)
 
 
 # --- rows that see other rows ---
@@ -57,7 +59,8 @@ def refuses(line, *args, **options):
     ],
 )
 def test_a_row_whose_value_depends_on_other_rows_is_refused(wrong):
-    refuses("log_likelihood: model 'm' gives row 0 the value ", log_likelihood=wrong)
+    line = "log_likelihood: model 'm' gives row 0 the value "
+    assert re.fullmatch(f"{line}.*", refusal(log_likelihood=wrong))
 
 
 def test_rows_may_have_values_of_any_size_and_of_minus_infinity():
@@ -70,12 +73,12 @@ def test_rows_may_have_values_of_any_size_and_of_minus_infinity():
 
 
 def test_an_integer_leaf_in_a_position_is_refused():
-    refuses(
-        "init: 'count' of model 'm' has dtype int32, .* float leaves",
+    found = refusal(
         log_prior=lambda position: -0.5 * position["mean"] ** 2 - 0.5 * position["count"] ** 2,
         log_likelihood=lambda position, rows: rows["y"] * position["mean"],
         init=lambda key: {"mean": 0.0, "count": jnp.zeros((), int)},
     )
+    assert re.fullmatch("init: 'count' of model 'm' has dtype int32, .* float leaves.*", found)
 
 
 # --- columns ---
@@ -97,7 +100,7 @@ def test_an_integer_leaf_in_a_position_is_refused():
     ],
 )
 def test_a_column_that_is_no_float32_number_is_named(column, line):
-    refuses(line, {"x": X, "y": column})
+    assert re.fullmatch(f"{line}.*", refusal({"x": X, "y": column}))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,8 @@ def test_frames_are_dicts_of_their_columns():
     np.testing.assert_array_equal(columns["series"], np.arange(N))
     model = model_of(frame[["x", "count"]], log_likelihood=lambda p, rows: rows["x"] * p[0] + rows["count"])
     assert model.n_data == N
-    refuses("data: columns .* names must differ", pd.concat([frame[["x"]], frame[["x"]]], axis=1))
+    twice = pd.concat([frame[["x"]], frame[["x"]]], axis=1)
+    assert re.fullmatch("data: columns .* names must differ.*", refusal(twice))
 
 
 def test_shuffled_rows_keep_their_numbers():

@@ -107,6 +107,13 @@ def test_each_tuning_run_counts_once_by_the_mean_over_the_runs_of_its_choice(rec
     assert len(results.by_tuning("sgld", "heuristic", "accuracy")) == 3
 
 
+def test_a_tuner_without_randomness_does_not_make_runs_few(records):
+    results = Results(records, "logistic")
+    assert results.runs("mamba-ksd", "heuristic") == 3
+    assert results.runs("heuristic") == np.inf
+    assert JUDGED["accuracy"].find(results).runs == 3
+
+
 def test_the_lowest_ksd_is_counted_with_what_is_decided_for_and_against(records):
     count = JUDGED["ksd_logistic"].find
     best, worst, unknown = records, records, records
@@ -158,7 +165,7 @@ def test_times_are_ratios_of_geometric_means_and_estimates_the_largest_factor(re
     # The records' estimates: stochastic ones are 1.3 times, thinned ones 1.1 times those of all draws.
     for name, factor in (("stochastic", 1.3), ("thinned", 1.1)):
         models = [Results(found, model) for model in ("logistic", "pmf", "bnn")]
-        assert JUDGED[name].find(models)[:3] == pytest.approx((factor,) * 3)
+        assert JUDGED[name].find(*models)[:3] == pytest.approx((factor,) * 3)
 
 
 def test_the_largest_difference_is_an_absolute_one(records):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from sgtune.study.audit.artifacts import CLAIMS, MODEL
-from sgtune.study.catalogue import TUNERS
+from sgtune.study.catalogue import MODELS, TUNERS
 from sgtune.study.report.means import FEWEST_REPLICATES
 from sgtune.study.report.records import Records, of_tuners, required
 from sgtune.study.report.table import Cell, format_number
@@ -96,8 +96,9 @@ class Results:
 
     def runs(self, *tuners: str) -> float:
         """The fewest tuning runs of these tuners, of those whose choice differs between them."""
-        found = [len(one["arms"]) for (_, tuner), one in self.evaluation.items() if tuner in tuners]
-        return min(found) if any(TUNERS[tuner].is_random for tuner in tuners) else np.inf
+        random = [tuner for tuner in tuners if TUNERS[tuner].is_random]
+        found = [len(one["arms"]) for (_, tuner), one in self.evaluation.items() if tuner in random]
+        return min(found, default=np.inf)
 
     def by_tuning(self, sampler: str, tuner: str, key: str) -> np.ndarray:
         """A number for each tuning run; of one arm alone, for each run. Infinite where a run diverged."""
@@ -110,17 +111,8 @@ class Results:
     def beyond(self, sampler: str, ours: str, others: Iterable[str], key: str) -> Interval:
         """The smallest of the others' means, less ours."""
         own = self.by_tuning(sampler, ours, key)
-        return _end(
-            min,
-            [
-                difference(self.by_tuning(sampler, other, key), own, self._of_random(sampler, ours, other))
-                for other in others
-            ],
-        )
-
-    def _of_random(self, sampler: str, *tuners: str) -> float:
-        found = [len(self.evaluation[sampler, one]["arms"]) for one in tuners if TUNERS[one].is_random]
-        return min(found, default=np.inf)
+        values = {other: self.by_tuning(sampler, other, key) for other in others}
+        return _end(min, (difference(values[other], own, self.runs(ours, other)) for other in values))
 
 
 def _number(row: dict, key: str) -> float:
@@ -222,11 +214,11 @@ def loss_of_stability(results: Results) -> Interval:
     return found._replace(low=100 * found.low, value=100 * found.value, high=100 * found.high)
 
 
-def distance_of_estimates(results: Sequence[Results], gradients: str, points: str) -> Interval:
+def distance_of_estimates(*results: Results, gradients: str, points: str) -> Interval:
     """The largest factor, over step sizes, between an estimate of the KSD and that of all draws with full gradients;
     geometric mean over models, which count as the runs."""
     logs = []
-    for one in (one for one in results if one.estimates):
+    for one in results:
         rows = [row for record in one.estimates for row in record["rows"] if row["figure"] == "step_size"]
         found = {(row["gradients"], row["points"], row["step_size"]): row["ksd"] for row in rows}
         pairs = [
@@ -252,12 +244,8 @@ def loss_over_ours(results: Results) -> Interval:
             losses.setdefault(chosen["tuner"], []).append(np.log(arms[0] if len(arms) == 1 else of_arms))
     ours = np.mean(losses["mamba"], axis=0)
     others = [one for one in losses if TUNERS[one].in_paper and not one.endswith("-smaller")]
-    found = [difference(np.mean(losses[one], axis=0), ours, _fewest(losses, one, "mamba")) for one in others]
+    found = [difference(np.mean(losses[one], axis=0), ours, results.runs(one, "mamba")) for one in others]
     return _factor(_end(min, found))
-
-
-def _fewest(losses: dict[str, list[np.ndarray]], *tuners: str) -> float:
-    return min(len(losses[one][0]) for one in tuners if TUNERS[one].is_random)
 
 
 class Judged(NamedTuple):
@@ -265,11 +253,12 @@ class Judged(NamedTuple):
 
     Attributes:
         paper: the paper's number.
-        find: the function of the model's `Results` (or of those of all models, if there is no model).
+        find: the function of the model's `Results`; without a model, of those of all models.
         threshold: the claim holds if the whole interval is at least this; fails if all of it is below.
         at_most: the other way round.
         needs: the tuners that it is about; a run without one of them does not judge it.
         samplers: likewise; empty: all of the run.
+        kind: of the records that it is about, beside evaluation and tuning, if any; likewise.
     """
 
     model: str
@@ -279,15 +268,18 @@ class Judged(NamedTuple):
     at_most: bool = False
     needs: tuple[str, ...] = ("mamba-ksd",)
     samplers: tuple[str, ...] = ()
+    kind: str = ""
 
-    def is_judged(self, results: Sequence[Results]) -> bool:
-        """Whether the results of its model, or of all models, have what it is about."""
-        if not self.model:
-            return any(one.estimates for one in results)
-        (own,) = results
-        pairs = product(self.samplers or own.samplers, self.needs)
-        has_runs = bool(own.samplers) and all(pair in own.evaluation and pair in own.tuning for pair in pairs)
-        return has_runs and (self.find is not loss_over_ours or bool(own.regret))
+    def results(self, records: Records) -> list[Results]:
+        """Of its model, or of all models; none where there is not all that it is about."""
+        found = []
+        for model in [self.model] if self.model else MODELS:
+            own = Results(records, model)
+            pairs = list(product(self.samplers or own.samplers, self.needs))
+            has_runs = bool(pairs) and all(pair in own.evaluation and pair in own.tuning for pair in pairs)
+            if has_runs and (not self.kind or getattr(own, self.kind)):
+                found.append(own)
+        return found
 
 
 MAMBAS = ("mamba-ksd", "mamba-fssd")
@@ -313,10 +305,10 @@ JUDGED = {
         "logistic", "1.2 to 2.2", partial(seconds_over_mamba, tuner="grid-ksd"), 1, needs=GRID_KSD
     ),
     "time_logistic": Judged("logistic", "3", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
-    "ours_logistic": Judged("logistic", "", loss_over_ours, 1, needs=OURS),
+    "ours_logistic": Judged("logistic", "", loss_over_ours, 1, needs=OURS, kind="regret"),
     "ksd_pmf": Judged("pmf", "6 of 6", partial(lowest_ksd, ours=MAMBAS[:1]), 6, needs=COMPARED),
     "time_pmf": Judged("pmf", "2", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
-    "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS),
+    "ours_pmf": Judged("pmf", "", loss_over_ours, 1, needs=OURS, kind="regret"),
     "ece": Judged("bnn", "5 of 6", near_the_best_ece, 5, needs=COMPARED),
     "batches_bnn": Judged("bnn", "6 of 6", batches_of_a_hundredth, 6),
     "unstable": Judged(
@@ -324,14 +316,19 @@ JUDGED = {
     ),
     "time_bnn": Judged("bnn", "4 to 6", grid_seconds_of_sghmc, 1, needs=GRID, samplers=SGHMC),
     "stochastic": Judged(
-        "", "follows", partial(distance_of_estimates, gradients="stochastic", points="all"), COMPARABLE, True
+        *("", "follows", partial(distance_of_estimates, gradients="stochastic", points="all"), COMPARABLE),
+        at_most=True,
+        kind="estimates",
     ),
     "thinned": Judged(
-        "",
-        "follows",
-        partial(distance_of_estimates, gradients="full-batch", points="thinned"),
-        COMPARABLE,
-        True,
+        *(
+            "",
+            "follows",
+            partial(distance_of_estimates, gradients="full-batch", points="thinned"),
+            COMPARABLE,
+        ),
+        at_most=True,
+        kind="estimates",
     ),
 }
 
@@ -339,25 +336,16 @@ JUDGED = {
 def claims(records: Records) -> list[Cell]:
     """A row for each claim: the paper's number, ours, and the verdict."""
     required(records, "evaluation")
-    models = [model for model in ("logistic", "pmf", "bnn") if Results(records, model).evaluation]
-    with_defects = as_published(records)
-    cells = []
+    with_defects, cells = as_published(records), []
     for name in CLAIMS:
         judged = JUDGED[name]
-        if not judged.is_judged(
-            [Results(records, one) for one in ([judged.model] if judged.model else models)]
-        ):
+        if not (results := judged.results(records)):
             continue
-
-        def found(records: Records, judged: Judged = judged) -> Interval:
-            if not judged.model:
-                return judged.find([Results(records, model) for model in models])
-            return judged.find(Results(records, judged.model))
-
-        ours = found(records)
+        ours = judged.find(*results)
         verdict = verdict_on(ours, judged)
         if verdict != HOLDS and judged.model == MODEL and with_defects:
-            verdict = ONLY_WITH if verdict_on(found(with_defects), judged) == HOLDS else verdict
+            theirs = judged.find(*judged.results(with_defects))
+            verdict = ONLY_WITH if verdict_on(theirs, judged) == HOLDS else verdict
         about = {"model": judged.model, "sampler": "", "tuner": "", "metric": name}
         span = tuple(map(float, (ours.low, ours.high)))
         cells += [
