@@ -147,7 +147,8 @@ def batches_of_a_hundredth(results: Results) -> Interval:
         [arm is not None and round(100 * arm["batch_size"] / one["n_data"], 1) == 1 for arm in one["arms"]]
         for one in chosen
     ]
-    return mean_of(np.sum(hits, axis=0), results.runs("mamba-ksd"))._replace(of=len(chosen))
+    found = mean_of(np.sum(hits, axis=0), results.runs("mamba-ksd"))
+    return found._replace(low=max(found.low, 0), high=min(found.high, len(chosen)), of=len(chosen))
 
 
 def largest_difference(results: Results, key: str) -> Interval:
