@@ -35,13 +35,17 @@ rule audit_sampler:
         "../scripts/audit_sampler.py"
 
 
-STUDY_RESULTS["audit"] = {
-    "audits": [
-        path
-        for defect, sampler in audited(config)
-        for path in expand(rules.audit_sampler.output.audit, defect=defect, kernel=sampler)
-    ],
-} | {
-    kind: [path for paths in RESULTS[kind].values() for path in paths]
-    for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths")
-} | {"preconditioned": STUDY_RESULTS["posteriors"]["preconditioned"]}
+STUDY_RESULTS["audit"] = (
+    {
+        "audits": [
+            path
+            for defect, sampler in audited(config)
+            for path in expand(rules.audit_sampler.output.audit, defect=defect, kernel=sampler)
+        ],
+    }
+    | {
+        kind: [path for paths in RESULTS[kind].values() for path in paths]
+        for kind in ("evaluation", "tuning", "regret", "estimates", "reference", "widths")
+    }
+    | {"preconditioned": STUDY_RESULTS["posteriors"]["preconditioned"]}
+)
