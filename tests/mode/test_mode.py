@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from posteriors_of_users import case
 from reference_models import (
     gaussian_log_likelihood,
     gaussian_model,
@@ -153,3 +154,11 @@ def test_adams_steps_are_the_same_in_any_number_of_pieces(monkeypatch):
         assert steps == 9
     np.testing.assert_array_equal(*found)
     assert np.abs(found[0]).max() > 0.01
+
+
+def test_the_search_warns_of_a_mode_that_may_be_far_from_the_posterior(caplog):
+    """The joint mode of a hierarchy; not the mode of a regression."""
+    for name, is_doubted in (("groups", True), ("leverage", False)):
+        caplog.clear()
+        assert not find_map(case(name)).doubt
+        assert ("far from most of the posterior" in caplog.text) == is_doubted

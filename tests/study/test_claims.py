@@ -60,6 +60,9 @@ def test_on_the_logistic_regression_ours_are_near_the_oracle_and_the_papers_are_
         (two, ["mamba-ksd", "heuristic", "grid", "grid-ksd"]),
     ):
         assert all(is_larger(found.loc[tuner], found.loc["mamba"]) for tuner in tuners)
+    ksd, grid = two.loc["mamba-ksd"], two.loc["grid-ksd"]
+    assert 1.5 < ksd["value"] < 2.5
+    assert not (is_larger(ksd, grid) or is_larger(grid, ksd))
 
 
 @pytest.mark.parametrize("study", ["judges", "tuning"])

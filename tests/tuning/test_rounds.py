@@ -13,7 +13,7 @@ from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
-from sgtune.tuning.foresight import HOPELESS, N_DRAWS, departure, promising
+from sgtune.tuning.foresight import HOPELESS, promising
 from sgtune.tuning.grid import fitted_step_sizes
 from sgtune.tuning.rounds import Pilot, recentred, run_pilot
 

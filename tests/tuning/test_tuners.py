@@ -10,12 +10,11 @@ from predictive_models import small_pmf
 from small_models import check_rungs, gaussian_model, small_logistic_model, tune, without_doubts
 
 from sgtune import Arm, Budget, CostTable
-from sgtune.mode.find import map_position
+from sgtune.mode.find import N_DRAWS, map_position
 from sgtune.model import Found
 from sgtune.model.derived import hold_out
 from sgtune.support.errors import InputError
 from sgtune.tuning import TUNERS, AllDivergedError, Judge, Settings, halving_schedule, make_arms
-from sgtune.tuning.foresight import N_DRAWS
 from sgtune.tuning.judges import Judgement
 
 AHEAD = ("mamba", "mamba-psd", "mamba-ksd-scaled")

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from sgtune.mode.find import MOST_DEPARTURE, N_DRAWS, departure
 from sgtune.model import Model
-from sgtune.model.posterior import LARGE_DIMENSION, scores
+from sgtune.model.posterior import LARGE_DIMENSION
 from sgtune.support.axes import Arm
 from sgtune.support.errors import InputError
 from sgtune.theory.laplace import MOST_NUMBERS, laplace_of, spread_ratios, terms_of
@@ -15,7 +16,7 @@ from sgtune.theory.linear import expected_errors
 from sgtune.theory.recursions import check_known
 from sgtune.tuning.race import describe
 
-__all__ = ["Choice", "departure", "foresee", "promising"]
+__all__ = ["Choice", "foresee", "promising"]
 
 FAR = 2.0
 """The theory holds as long as sds are within this factor of the Laplace approximation's."""
@@ -23,11 +24,6 @@ FAR = 2.0
 
 HOPELESS = 1.5
 """Arms of which theory expects more than this many times the least error do not race (`promising`)."""
-
-MOST_DEPARTURE, N_DRAWS = 0.25, 4
-"""Of scores from those of the Laplace approximation (`departure`), at so many of its draws, for theory to be trusted
-where no chain has been: on posteriors of users it was below 0.1 where theory chose as well as the best arm, and above
-10 for a hierarchy at its joint mode."""
 
 
 class Choice(NamedTuple):
@@ -106,19 +102,6 @@ def foresee(
             f"{errors[best]:.4g} at {arms[best]}"
         )
     return Choice(best, rows, warnings, evaluations)
-
-
-def departure(
-    model: Model, mode: Float[np.ndarray, " D"] | None = None, root: Float[np.ndarray, "D D"] | None = None
-) -> float:
-    """How far a posterior is from its Laplace approximation, where z = root^-1 (theta - mode) would be N(0, I): the
-    mean of |score(z) + z|^2 over that of |z|^2, at `N_DRAWS` draws z of N(0, I), with all rows. 0 for a Gaussian; not
-    finite where a score is not. Without ``root`` the model is in these coordinates."""
-    z = np.random.default_rng(0).standard_normal((N_DRAWS, model.dimension)).astype(np.float32)
-    draws = z if root is None else (mode + z @ root.T).astype(np.float32)
-    found = np.asarray(scores(model, draws), np.float64)
-    found = found if root is None else found @ root
-    return float(np.sum((found + z) ** 2) / np.sum(np.float64(z) ** 2))
 
 
 def promising(

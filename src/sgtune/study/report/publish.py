@@ -24,6 +24,9 @@ IN_README = (MAIN, SMALL_FACTORISATION, "quick")
 REGRET = Artifact("", (), "", rows=("tuner",), columns=("model",))
 """README's table."""
 
+LEFT_OUT = ("mamba-psd", "mamba-ksd-scaled", "random", "frozen")
+"""Tuners that README's table leaves to the runs' own."""
+
 MARKS = (
     "<!-- results: written by the rule `publish`, from the artifacts -->",
     "<!-- end of results -->",
@@ -230,22 +233,24 @@ def show_results(readme: Path, published: Path) -> None:
         markdown_tables(_regret(published), REGRET, {"small_pmf": "Small PMF"}),
         f"![Regret of the tuners, by sampler]({where}/{MAIN}/figures/regret_dots.svg)",
     ]
-    for name in IN_README:
-        if name != SMALL_FACTORISATION and published.with_name(name).is_dir():
-            parts.append(f"{origin_of(published.with_name(name))} [All of it]({where}/{name}/{INDEX}).")
+    shown = [name for name in (MAIN, "quick") if published.with_name(name).is_dir()]
+    origins = [
+        f"{origin_of(published.with_name(name))} [All of it]({where}/{name}/{INDEX})." for name in shown
+    ]
+    parts.append("\n".join(origins))
     with atomic_write(readme) as temporary:
         temporary.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
 
 
 def _regret(published: Path) -> pd.DataFrame:
     """Regret over the oracle's by the main loss of each model, of the main run and of the small factorisation. Models
-    and tuners without any number are left out, and so are tuners of one sampler."""
+    and tuners without any number are left out, and so are tuners of one sampler and `LEFT_OUT`."""
     frames = [read_frame(published / "tables/headline.csv")]
     small = published.with_name(SMALL_FACTORISATION) / "tables/headline.csv"
     if small.is_file():
         frames.append(read_frame(small).replace({"model": {"pmf": "small_pmf"}}))
     frame = pd.concat(frames).drop_duplicates(["model", "tuner"])
-    frame = frame[~frame["tuner"].str.endswith("-smaller")]
+    frame = frame[~(frame["tuner"].str.endswith("-smaller") | frame["tuner"].isin(LEFT_OUT))]
     for field in ("model", "tuner"):
         frame = frame[frame.groupby(field)["value"].transform("count") > 0]
     return frame.assign(best=False).reset_index(drop=True)
