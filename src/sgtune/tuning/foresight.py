@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from sgtune.mode.find import MOST_DEPARTURE, N_DRAWS, departure
 from sgtune.model import Model
