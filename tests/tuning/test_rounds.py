@@ -11,6 +11,7 @@ import sgtune
 from sgtune import Budget, InputError, Preconditioner, tune
 from sgtune.mode import find
 from sgtune.mode.coordinates import laplace_preconditioner, precondition
+from sgtune.mode.find import N_DRAWS, departure
 from sgtune.sampling.lockstep import Lockstep
 from sgtune.tuning import Grid, Halving, Settings, halving_schedule, make_arms, rounds
 from sgtune.tuning.foresight import HOPELESS, promising
